@@ -1,0 +1,51 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What the operating system refused: which operation, on which path, with which `errno`.
+///
+///     do {
+///         let file = try fileSystem.open("zones.mako", .readOnly)
+///     } catch where error.isNotFound {
+///         print(error)   // open zones.mako: No such file or directory (errno 2)
+///     }
+public struct FileError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The operation by name: `open`, `read`, `write`, `sync`, …
+    public let operation: String
+    public let path: String
+    /// The platform's `errno`.
+    public let code: Int32
+
+    public init(operation: String, path: String, code: Int32) {
+        self.operation = operation
+        self.path = path
+        self.code = code
+    }
+
+    /// The platform's sentence for the code.
+    public var message: String {
+        guard let text = strerror(code) else { return "error \(code)" }
+        return String(cString: text)
+    }
+
+    /// The device or the user's quota is full.
+    public var isNoSpace: Bool { code == ENOSPC || code == EDQUOT }
+
+    /// The file, or a directory on the way to it, does not exist.
+    public var isNotFound: Bool { code == ENOENT || code == ENOTDIR }
+
+    public var isExists: Bool { code == EEXIST }
+
+    /// Another handle holds the lock of the file.
+    static func held(_ path: String) -> FileError { FileError(operation: "lock", path: path, code: EWOULDBLOCK) }
+    var isHeld: Bool { operation == "lock" && code == EWOULDBLOCK }
+
+    /// A sync failed: what had been written before it may or may not be on the device.
+    public var isSyncFailure: Bool { operation == "sync" }
+
+    public var description: String { "\(operation) \(path): \(message) (errno \(code))" }
+}

@@ -1,0 +1,82 @@
+/// How a file is opened.
+public enum OpenMode: Sendable {
+    /// For reading; the file must exist.
+    case readOnly
+    /// For reading and writing; the file must exist.
+    case readWrite
+    /// For reading and writing; created empty when it does not exist.
+    case create
+    /// For reading and writing; fails with `EEXIST` when it exists.
+    case createNew
+}
+
+/// The engine's only door to the outside world: every byte that the engine keeps goes through here.
+///
+/// `POSIXFileSystem` is the operating system, `MemoryFileSystem` lives in memory, and tests put a disk in its place
+/// that loses power, tears writes and fails on command.
+///
+/// Durability has two halves, and the engine asks for each: `File.sync()` makes a file's content durable,
+/// `syncDirectory(_:)` makes its name durable.
+public protocol FileSystem: Sendable {
+    /// Opens a file. A directory is refused with `EISDIR` in every mode.
+    func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File
+
+    /// Removes a file's name. Handles that are open on it stay usable.
+    func remove(_ path: String) throws(FileError)
+
+    /// Gives a file another name, replacing a file of that name in one step.
+    func rename(_ from: String, to: String) throws(FileError)
+
+    /// The names in a directory, sorted, without `.` and `..`.
+    func list(directory: String) throws(FileError) -> [String]
+
+    /// Makes the creations, renames and removals in a directory durable.
+    func syncDirectory(_ path: String) throws(FileError)
+
+    func isDirectory(_ path: String) -> Bool
+
+    func exists(_ path: String) -> Bool
+}
+
+/// An open file. Reads and writes carry their position, so any number of threads may use one handle.
+public protocol File: AnyObject, Sendable {
+    /// The path the file was opened by.
+    var path: String { get }
+
+    /// The size in bytes.
+    func size() throws(FileError) -> UInt64
+
+    /// Fills the buffer from `offset` on and returns the number of bytes read: fewer than asked for only where the
+    /// file ends.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int
+
+    /// Writes the whole buffer at `offset`, extending the file when it reaches past the end.
+    func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError)
+
+    /// Cuts the file, or extends it with zeros.
+    func resize(to size: UInt64) throws(FileError)
+
+    /// Makes everything written so far durable, with the size that is needed to read it.
+    func sync() throws(FileError)
+
+    /// Takes the file's advisory lock without waiting; `false`: another handle holds it. It ends with `close()`.
+    func lock(exclusive: Bool) throws(FileError) -> Bool
+
+    /// Closes the handle; later calls fail with `EBADF`. Closing twice does nothing.
+    func close()
+}
+
+/// Paths as the engine takes them apart: by the last slash, nothing more.
+package enum FilePath {
+    /// The directory that holds `path`: `"."` when the path has no slash.
+    package static func directory(of path: String) -> String {
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+        return slash == path.utf8.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// The name in its directory.
+    package static func name(of path: String) -> String {
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return path }
+        return String(path[path.utf8.index(after: slash)...])
+    }
+}

@@ -1,0 +1,220 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Files that live in memory and die with the value: for `Store.inMemory` and for quick tests.
+///
+/// There is one directory, named as the caller likes: every path's directory exists, and only names count.
+public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
+    private let lock = Lock()
+    // Guarded by `lock`.
+    private var files: [String: MemoryContent] = [:]
+
+    public init() {}
+
+    public func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
+        let content = try lock.withLock { () throws(FileError) -> MemoryContent in
+            if let existing = files[path] {
+                if mode == .createNew { throw FileError(operation: "open", path: path, code: EEXIST) }
+                return existing
+            }
+            guard mode == .create || mode == .createNew else {
+                throw FileError(operation: "open", path: path, code: ENOENT)
+            }
+            let created = MemoryContent()
+            files[path] = created
+            return created
+        }
+        return MemoryFile(path: path, content: content, isReadOnly: mode == .readOnly)
+    }
+
+    public func remove(_ path: String) throws(FileError) {
+        let removed = lock.withLock { files.removeValue(forKey: path) }
+        guard removed != nil else { throw FileError(operation: "remove", path: path, code: ENOENT) }
+    }
+
+    public func rename(_ from: String, to: String) throws(FileError) {
+        try lock.withLock { () throws(FileError) in
+            guard let content = files.removeValue(forKey: from) else {
+                throw FileError(operation: "rename", path: from, code: ENOENT)
+            }
+            files[to] = content
+        }
+    }
+
+    public func list(directory: String) throws(FileError) -> [String] {
+        lock.withLock {
+            files.keys.filter { FilePath.directory(of: $0) == directory }.map(FilePath.name(of:)).sorted()
+        }
+    }
+
+    public func syncDirectory(_ path: String) throws(FileError) {}
+
+    public func isDirectory(_ path: String) -> Bool {
+        lock.withLock { files[path] == nil && files.keys.contains { FilePath.directory(of: $0) == path } }
+    }
+
+    public func exists(_ path: String) -> Bool {
+        lock.withLock { files[path] != nil }
+    }
+}
+
+/// A file's bytes, in pieces that are never moved, so that growing costs no copy. A missing piece is all zeros.
+private final class MemoryContent: @unchecked Sendable {
+    private static let pieceBytes = 64 << 10
+
+    let lock = Lock()
+    // All guarded by `lock`.
+    private(set) var size: UInt64 = 0
+    private var pieces: [[UInt8]] = []
+    var sharedHolders = 0
+    var exclusiveHolders = 0
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
+        guard offset < size else { return 0 }
+        let count = Int(min(UInt64(buffer.count), size - offset))
+        forEachPiece(offset, count) { piece, start, range in
+            let target = UnsafeMutableRawBufferPointer(rebasing: buffer[range])
+            if pieces[piece].isEmpty {
+                _ = target.initializeMemory(as: UInt8.self, repeating: 0)
+            } else {
+                pieces[piece].withUnsafeBytes {
+                    target.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[start..<start + range.count]))
+                }
+            }
+        }
+        return count
+    }
+
+    func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) {
+        let end = offset + UInt64(buffer.count)
+        if end > size { resize(to: end) }
+        forEachPiece(offset, buffer.count) { piece, start, range in
+            if pieces[piece].isEmpty { pieces[piece] = [UInt8](repeating: 0, count: MemoryContent.pieceBytes) }
+            let source = UnsafeRawBufferPointer(rebasing: buffer[range])
+            pieces[piece].withUnsafeMutableBytes {
+                UnsafeMutableRawBufferPointer(rebasing: $0[start..<start + range.count]).copyMemory(from: source)
+            }
+        }
+    }
+
+    func resize(to newSize: UInt64) {
+        let pieceBytes = MemoryContent.pieceBytes
+        let count = Int((newSize + UInt64(pieceBytes) - 1) / UInt64(pieceBytes))
+        if count < pieces.count { pieces.removeLast(pieces.count - count) }
+        while pieces.count < count { pieces.append([]) }
+        // What a cut leaves of its last piece must read as zeros when the file grows again.
+        let kept = Int(newSize % UInt64(pieceBytes))
+        if newSize < size, kept > 0, !pieces[count - 1].isEmpty {
+            for index in kept..<pieceBytes { pieces[count - 1][index] = 0 }
+        }
+        size = newSize
+    }
+
+    /// Cuts `count` bytes at `offset` where pieces meet: the piece, where in it, and which bytes of the caller's.
+    private func forEachPiece(_ offset: UInt64, _ count: Int, _ body: (Int, Int, Range<Int>) -> Void) {
+        let pieceBytes = MemoryContent.pieceBytes
+        var done = 0
+        while done < count {
+            let position = offset + UInt64(done)
+            let start = Int(position % UInt64(pieceBytes))
+            let length = min(pieceBytes - start, count - done)
+            body(Int(position / UInt64(pieceBytes)), start, done..<done + length)
+            done += length
+        }
+    }
+}
+
+private final class MemoryFile: File, @unchecked Sendable {
+    private enum Held { case nothing, shared, exclusive }
+
+    let path: String
+    private let content: MemoryContent
+    private let isReadOnly: Bool
+    // Guarded by the content's lock.
+    private var held = Held.nothing
+    private var isClosed = false
+
+    init(path: String, content: MemoryContent, isReadOnly: Bool) {
+        self.path = path
+        self.content = content
+        self.isReadOnly = isReadOnly
+    }
+
+    deinit { close() }
+
+    func size() throws(FileError) -> UInt64 {
+        try whileOpen("size") { content.size }
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int {
+        try whileOpen("read") { content.read(into: buffer, at: offset) }
+    }
+
+    func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
+        try checkRange("write", offset, buffer.count)
+        try whileOpen("write", changes: true) { content.write(buffer, at: offset) }
+    }
+
+    func resize(to size: UInt64) throws(FileError) {
+        try checkRange("resize", size, 0)
+        try whileOpen("resize", changes: true) { content.resize(to: size) }
+    }
+
+    func sync() throws(FileError) {
+        try whileOpen("sync") {}
+    }
+
+    func lock(exclusive: Bool) throws(FileError) -> Bool {
+        try whileOpen("lock") {
+            let before = held
+            unlock()
+            let others = exclusive ? content.sharedHolders + content.exclusiveHolders : content.exclusiveHolders
+            guard others == 0 else {
+                hold(before)
+                return false
+            }
+            hold(exclusive ? .exclusive : .shared)
+            return true
+        }
+    }
+
+    func close() {
+        content.lock.withLock {
+            guard !isClosed else { return }
+            isClosed = true
+            unlock()
+        }
+    }
+
+    private func hold(_ kind: Held) {
+        held = kind
+        if kind == .shared { content.sharedHolders += 1 }
+        if kind == .exclusive { content.exclusiveHolders += 1 }
+    }
+
+    private func unlock() {
+        if held == .shared { content.sharedHolders -= 1 }
+        if held == .exclusive { content.exclusiveHolders -= 1 }
+        held = .nothing
+    }
+
+    private func checkRange(_ operation: String, _ offset: UInt64, _ count: Int) throws(FileError) {
+        guard offset <= UInt64(Int64.max) - UInt64(count) else {
+            throw FileError(operation: operation, path: path, code: EFBIG)
+        }
+    }
+
+    private func whileOpen<R>(_ operation: String, changes: Bool = false, _ body: () -> R) throws(FileError) -> R {
+        try content.lock.withLock { () throws(FileError) -> R in
+            guard !isClosed, !(changes && isReadOnly) else {
+                throw FileError(operation: operation, path: path, code: EBADF)
+            }
+            return body()
+        }
+    }
+}

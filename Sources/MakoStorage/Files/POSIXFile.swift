@@ -1,0 +1,118 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// An open file of the operating system.
+///
+/// The handle may be shared by threads; whoever closes it sees to it that no other thread is inside a call, since
+/// the system may give the descriptor's number to the next file opened.
+final class POSIXFile: File, @unchecked Sendable {
+    let path: String
+    // Guarded by the rule above; -1 once closed.
+    private var descriptor: Int32
+
+    init(path: String, descriptor: Int32) {
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    deinit { close() }
+
+    func isDirectory() throws(FileError) -> Bool {
+        try information("open").st_mode & S_IFMT == S_IFDIR
+    }
+
+    func size() throws(FileError) -> UInt64 {
+        UInt64(try information("size").st_size)
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int {
+        guard let base = buffer.baseAddress else { return 0 }
+        var done = 0
+        while done < buffer.count {
+            let count = pread(descriptor, base + done, buffer.count - done, try position(offset, done, "read"))
+            if count > 0 {
+                done += count
+            } else if count == 0 {
+                break
+            } else if errno != EINTR {
+                throw FileError(operation: "read", path: path, code: errno)
+            }
+        }
+        return done
+    }
+
+    func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
+        guard let base = buffer.baseAddress else { return }
+        var done = 0
+        while done < buffer.count {
+            let count = pwrite(descriptor, base + done, buffer.count - done, try position(offset, done, "write"))
+            if count > 0 {
+                done += count
+            } else if count == 0 {
+                // A device that takes nothing and names no reason would keep this loop for ever.
+                throw FileError(operation: "write", path: path, code: EIO)
+            } else if errno != EINTR {
+                throw FileError(operation: "write", path: path, code: errno)
+            }
+        }
+    }
+
+    func resize(to size: UInt64) throws(FileError) {
+        let length = try position(size, 0, "resize")
+        _ = try posix("resize", path) { ftruncate(descriptor, length) }
+    }
+
+    func sync() throws(FileError) {
+        #if canImport(Darwin)
+            // fsync on Apple systems leaves the bytes in the drive's cache. Some network and removable volumes know
+            // only that.
+            if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
+            let code = errno
+            guard code == ENOTSUP || code == EINVAL || code == ENOTTY else {
+                throw FileError(operation: "sync", path: path, code: code)
+            }
+            guard fsync(descriptor) == 0 else { throw FileError(operation: "sync", path: path, code: errno) }
+        #else
+            // EINTR is reported, not retried: nothing says what an interrupted flush has kept.
+            guard fdatasync(descriptor) == 0 else { throw FileError(operation: "sync", path: path, code: errno) }
+        #endif
+    }
+
+    func lock(exclusive: Bool) throws(FileError) -> Bool {
+        while true {
+            if flock(descriptor, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0 { return true }
+            let code = errno
+            if code == EWOULDBLOCK { return false }
+            if code != EINTR { throw FileError(operation: "lock", path: path, code: code) }
+        }
+    }
+
+    func close() {
+        guard descriptor >= 0 else { return }
+        closeDescriptor(descriptor)
+        descriptor = -1
+    }
+
+    private func information(_ operation: String) throws(FileError) -> stat {
+        var information = stat()
+        guard fstat(descriptor, &information) == 0 else {
+            throw FileError(operation: operation, path: path, code: errno)
+        }
+        return information
+    }
+
+    private func position(_ offset: UInt64, _ done: Int, _ operation: String) throws(FileError) -> off_t {
+        let (sum, overflow) = offset.addingReportingOverflow(UInt64(done))
+        guard !overflow, let position = off_t(exactly: sum) else {
+            throw FileError(operation: operation, path: path, code: EFBIG)
+        }
+        return position
+    }
+}
+
+private func closeDescriptor(_ descriptor: Int32) { _ = close(descriptor) }

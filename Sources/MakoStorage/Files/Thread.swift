@@ -1,0 +1,77 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A thread of the engine's own. Join it, or it runs on by itself.
+package final class JoinableThread: @unchecked Sendable {
+    private let lock = Lock()
+    // Guarded by `lock`; nil once joined.
+    private var handle: pthread_t?
+
+    fileprivate init(_ handle: pthread_t) { self.handle = handle }
+
+    deinit {
+        if let handle { pthread_detach(handle) }
+    }
+
+    /// Waits for the thread's end. Only the first call waits.
+    package func join() {
+        let taken = lock.withLock {
+            defer { handle = nil }
+            return handle
+        }
+        if let taken { pthread_join(taken, nil) }
+    }
+}
+
+/// Starts a thread. Fails with `EAGAIN` where the system has no room for another.
+///
+/// - Parameter name: what debuggers show on Apple systems; elsewhere it names the thread in errors only.
+package func startThread(name: String, _ body: @escaping @Sendable () -> Void) throws(FileError) -> JoinableThread {
+    var attributes = pthread_attr_t()
+    pthread_attr_init(&attributes)
+    defer { pthread_attr_destroy(&attributes) }
+    // Platforms differ from 80 KiB to 8 MiB; one size for all shows a too deep stack everywhere.
+    pthread_attr_setstacksize(&attributes, 2 << 20)
+    let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
+    #if canImport(Darwin)
+        var created: pthread_t?
+        let code = pthread_create(&created, &attributes, { run($0) }, start.toOpaque())
+    #else
+        var thread = pthread_t()
+        let code = pthread_create(&thread, &attributes, { run($0) }, start.toOpaque())
+        let created: pthread_t? = thread
+    #endif
+    guard code == 0, let created else {
+        start.release()
+        throw FileError(operation: "start thread", path: name, code: code == 0 ? EAGAIN : code)
+    }
+    return JoinableThread(created)
+}
+
+/// Lets other threads run.
+package func yieldThread() { sched_yield() }
+
+private final class ThreadStart {
+    let name: String
+    let body: @Sendable () -> Void
+
+    init(name: String, body: @escaping @Sendable () -> Void) {
+        self.name = name
+        self.body = body
+    }
+}
+
+private func run(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let argument else { return nil }
+    let start = Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue()
+    #if canImport(Darwin)
+        pthread_setname_np(start.name)
+    #endif
+    start.body()
+    return nil
+}

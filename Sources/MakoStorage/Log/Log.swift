@@ -1,0 +1,255 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The writing end of the log: segments on disk, and the flush group that is being collected.
+///
+/// Frames are appended to memory by committers, one at a time; a flush writes the collected group with one write
+/// and one sync. The callers' commit lock guards everything here but `write(_:)`, which only one caller runs at a
+/// time and which touches nothing that appending touches.
+final class Log {
+    let fileSystem: any FileSystem
+    let path: String
+    let database: DatabaseID
+    let segmentBytes: Int
+    private let entropy: any Entropy
+
+    private struct Segment {
+        var number: UInt64
+        var path: String
+        var file: any File
+        var salt: UInt64
+    }
+
+    /// What a flush writes.
+    struct Group {
+        var bytes: [UInt8]
+        var file: any File
+        var offset: UInt64
+        /// The log is durable to here once this is written and synced.
+        var end: UInt64
+    }
+
+    /// Segments that recovery may still need, and the one being written, last.
+    private var segments: [Segment] = []
+    /// Files of retired segments, to be used again.
+    private var spare: [String] = []
+    private var lastNumber: UInt64
+    /// The last segment was written by an earlier run: nothing is added to it.
+    private var isSealed = false
+    /// After the last appended frame.
+    private(set) var position: LogPosition
+    private(set) var durable: UInt64
+    private var buffer: [UInt8] = []
+    private var bufferStart: UInt64 = 0
+    /// Frame bytes appended since opening.
+    private(set) var appendedBytes: UInt64 = 0
+
+    init(
+        fileSystem: any FileSystem, path: String, database: DatabaseID, segmentBytes: Int, entropy: any Entropy,
+        position: LogPosition, lastNumber: UInt64
+    ) {
+        self.fileSystem = fileSystem
+        self.path = path
+        self.database = database
+        let block = SegmentHeader.blockBytes
+        self.segmentBytes = max(SegmentHeader.smallestSegment, (segmentBytes + block - 1) / block * block)
+        self.entropy = entropy
+        self.position = position
+        self.lastNumber = lastNumber
+        durable = position.lsn
+    }
+
+    static func segmentPath(_ path: String, _ number: UInt64) -> String { "\(path)-wal-\(number)" }
+
+    /// The largest payload of one frame.
+    var payloadLimit: Int { segmentBytes - SegmentHeader.blockBytes - LogFrame.headerBytes - LogFrame.alignment }
+
+    /// The number of the newest segment, or 0 when there is none in use.
+    var newestSegment: UInt64 { segments.last?.number ?? 0 }
+    var oldestSegment: UInt64 { segments.first?.number ?? 0 }
+    var isEmpty: Bool { buffer.isEmpty }
+    /// Bytes of log since `position`, as a checkpoint there would spare replaying.
+    func bytes(since lsn: UInt64) -> UInt64 { position.lsn > lsn ? min(position.lsn - lsn, appendedBytes) : 0 }
+
+    // MARK: Room
+
+    /// Where a frame would go in the segment in use, or nil when it does not fit there.
+    private func place(_ payload: Int) -> UInt64? {
+        guard !isSealed, let segment = segments.last else { return nil }
+        let start = buffer.isEmpty ? roundedUp(position.lsn) : position.lsn
+        let base = segment.number * UInt64(segmentBytes)
+        let place = max(start, base + UInt64(SegmentHeader.blockBytes))
+        return place + UInt64(LogFrame.bytes(payload: payload)) <= base + UInt64(segmentBytes) ? place : nil
+    }
+
+    private func roundedUp(_ lsn: UInt64) -> UInt64 {
+        let block = UInt64(SegmentHeader.blockBytes)
+        return (lsn + block - 1) / block * block
+    }
+
+    func hasRoom(payload: Int) -> Bool { place(payload) != nil }
+
+    /// Takes the next segment into use: a spare file or a new one, filled with zeros so that later syncs change
+    /// no metadata, with its header durable. Everything appended before must have been flushed.
+    func addSegment() throws(FileError) {
+        let number = lastNumber + 1
+        let target = Log.segmentPath(path, number)
+        let file: any File
+        if let old = spare.popLast() {
+            try fileSystem.rename(old, to: target)
+            file = try fileSystem.open(target, .readWrite)
+        } else {
+            file = try fileSystem.open(target, .create)
+        }
+        var segment = Segment(number: number, path: target, file: file, salt: 0)
+        do throws(FileError) {
+            try fillWithZeros(file)
+            segment.salt = entropy.next()
+            let header = SegmentHeader(
+                database: database, number: number, salt: segment.salt, previousEnd: position.lsn,
+                chain: position.chain, segmentBytes: UInt64(segmentBytes))
+            try writeBlock(file, header)
+            try file.sync()
+            try fileSystem.syncDirectory(FilePath.directory(of: path))
+        } catch {
+            file.close()
+            try? fileSystem.remove(target)
+            throw error
+        }
+        lastNumber = number
+        segments.append(segment)
+        isSealed = false
+    }
+
+    private func fillWithZeros(_ file: any File) throws(FileError) {
+        guard try file.size() < UInt64(segmentBytes) else { return }
+        let zeros = [UInt8](repeating: 0, count: min(segmentBytes, 1 << 20))
+        var offset = 0
+        while offset < segmentBytes {
+            let count = min(zeros.count, segmentBytes - offset)
+            try writeBytes(file, zeros, count: count, at: UInt64(offset))
+            offset += count
+        }
+    }
+
+    private func writeBlock(_ file: any File, _ header: SegmentHeader) throws(FileError) {
+        var block = [UInt8](repeating: 0, count: SegmentHeader.blockBytes)
+        block.withUnsafeMutableBytes { if let base = $0.baseAddress { header.write(to: base) } }
+        try writeBytes(file, block, count: block.count, at: 0)
+    }
+
+    // MARK: Appending
+
+    /// Appends a frame to the group being collected. There must be room.
+    ///
+    /// - Returns: the position behind the frame.
+    func append(_ kind: FrameKind, commit: UInt64, payload: [UInt8]) -> LogPosition {
+        guard let segment = segments.last else { return position }
+        var stored = payload
+        var isCompressed = false
+        if payload.count > 1024, let block = payload.withUnsafeBytes({ LZ4.compress($0, limit: payload.count * 7 / 8) })
+        {
+            stored = block
+            isCompressed = true
+        }
+        guard let lsn = place(stored.count) else { return position }
+        if buffer.isEmpty { bufferStart = lsn }
+        let frame = LogFrame(
+            stored: stored.count, raw: payload.count, isCompressed: isCompressed, lsn: lsn, commit: commit,
+            durable: durable, kind: kind)
+        let offset = Int(lsn - bufferStart)
+        let size = LogFrame.bytes(payload: stored.count)
+        buffer.append(contentsOf: repeatElement(0, count: offset + size - buffer.count))
+        let chain = buffer.withUnsafeMutableBytes { bytes in
+            guard let base = bytes.baseAddress else { return position.chain }
+            stored.withUnsafeBytes { payload in
+                if let source = payload.baseAddress {
+                    memcpy(base + offset + LogFrame.headerBytes, source, payload.count)
+                }
+            }
+            return frame.write(to: base + offset, salt: segment.salt, chain: position.chain)
+        }
+        position = LogPosition(lsn: lsn + UInt64(size), chain: chain)
+        appendedBytes += UInt64(size)
+        return position
+    }
+
+    // MARK: Flushing
+
+    /// Closes the group being collected and hands it out for writing. Nil when there is nothing to write.
+    func takeGroup() -> Group? {
+        guard !buffer.isEmpty, let segment = segments.last else { return nil }
+        let block = SegmentHeader.blockBytes
+        var bytes = buffer
+        bytes.append(contentsOf: repeatElement(0, count: (block - bytes.count % block) % block))
+        let offset = bufferStart - segment.number * UInt64(segmentBytes)
+        buffer.removeAll(keepingCapacity: true)
+        return Group(bytes: bytes, file: segment.file, offset: offset, end: position.lsn)
+    }
+
+    /// Writes a group, and makes it durable when asked to.
+    static func write(_ group: Group, synced: Bool) throws(FileError) {
+        try writeBytes(group.file, group.bytes, count: group.bytes.count, at: group.offset)
+        if synced { try group.file.sync() }
+    }
+
+    func noteDurable(_ lsn: UInt64) { durable = max(durable, lsn) }
+
+    /// The file of the segment in use, to be synced when frames were written without.
+    var currentFile: (any File)? { segments.last?.file }
+
+    // MARK: Retiring
+
+    /// Goes on behind what recovery read, in a segment of its own.
+    func adopt(_ tail: LogReader.Tail) {
+        segments = []
+        for found in tail.segments {
+            segments.append(Segment(number: found.number, path: found.path, file: found.file, salt: 0))
+        }
+        isSealed = true
+        spare = tail.spare
+        lastNumber = max(lastNumber, tail.highestNumber)
+        position = tail.end
+        durable = tail.end.lsn
+    }
+
+    /// Lets go of the segments before the one that holds `lsn`; their files serve again.
+    func retire(before lsn: UInt64) {
+        let keep = lsn / UInt64(segmentBytes)
+        while segments.count > 1, let oldest = segments.first, oldest.number < keep {
+            oldest.file.close()
+            segments.removeFirst()
+            if spare.count < 2 { spare.append(oldest.path) } else { try? fileSystem.remove(oldest.path) }
+        }
+    }
+
+    /// Removes all segment files. Only after a checkpoint that needs none of them.
+    func removeAll() throws(FileError) {
+        for segment in segments {
+            segment.file.close()
+            try fileSystem.remove(segment.path)
+        }
+        for file in spare { try fileSystem.remove(file) }
+        segments = []
+        spare = []
+    }
+
+    func closeFiles() {
+        for segment in segments { segment.file.close() }
+        segments = []
+    }
+}
+
+func writeBytes(_ file: any File, _ bytes: [UInt8], count: Int, at offset: UInt64) throws(FileError) {
+    let outcome: Result<Void, FileError> = bytes.withUnsafeBytes { buffer in
+        do throws(FileError) {
+            return .success(try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: offset))
+        } catch { return .failure(error) }
+    }
+    try outcome.get()
+}

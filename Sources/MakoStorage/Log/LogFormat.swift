@@ -1,0 +1,181 @@
+// The log is a chain of segment files NAME.mako-wal-N, each of the same size, written once from front to back and
+// used again under another name when neither retained checkpoint needs it. A log position (LSN) is a byte count
+// over all segments: segment number times segment size, plus the offset.
+//
+// A segment begins with one block of 4,096 bytes:
+//
+//        0  8  checksum     of bytes 8..<72
+//        8  8  magic        "MakoLog0"
+//       16 16  database     the id of the data file it belongs to
+//       32  8  number       of the segment
+//       40  8  salt         new for each use of the file; seeds every checksum in it
+//       48  8  previousEnd  the LSN at which the segment before ends
+//       56  8  chain        the chain value there
+//       64  8  bytes        size of the segment
+//
+// Then flush groups, each beginning at a block boundary and padded with zeros to the next, so that no block is
+// written twice. A group is one or more frames, each at a multiple of 8 bytes; a frame is one commit:
+//
+//        0  4  length       of the payload as stored
+//        4  4  raw          of the payload unpacked; the top bit says that it is stored as an LZ4 block
+//        8  8  lsn          of the frame itself
+//       16  8  commit       number of the commit
+//       24  8  durable      up to where the log was known to be durable when this was written
+//       32  8  kind         FrameKind
+//       40  8  check        of bytes 0..<40, seeded with the salt: whether a frame begins here at all
+//       48  8  chain        of the payload and `check`, seeded with the chain value of the frame before
+//       56     payload      operations; see LogRecord
+//
+// `chain` ties a frame to all before it: a frame that does not continue the chain is not part of the log. An
+// unusable frame with a later one behind it that says it was durable is damage; without one it is the torn end of
+// a write that was never acknowledged.
+
+/// A place in the log, and the chain value of everything before it.
+struct LogPosition: Hashable {
+    var lsn: UInt64
+    var chain: UInt64
+
+    static let start = LogPosition(lsn: 0, chain: 0)
+}
+
+enum FrameKind: UInt64 {
+    case commit = 1
+    /// A commit that is not in the log but in the checkpoint of the same number: replay ends here.
+    case barrier = 2
+}
+
+struct LogFrame {
+    static let headerBytes = 56
+    static let checkedBytes = 40
+    static let compressedBit: UInt32 = 1 << 31
+    static let alignment = 8
+
+    var stored: Int
+    var raw: Int
+    var isCompressed: Bool
+    var lsn: UInt64
+    var commit: UInt64
+    var durable: UInt64
+    var kind: FrameKind
+
+    init(
+        stored: Int, raw: Int, isCompressed: Bool, lsn: UInt64, commit: UInt64, durable: UInt64, kind: FrameKind
+    ) {
+        self.stored = stored
+        self.raw = raw
+        self.isCompressed = isCompressed
+        self.lsn = lsn
+        self.commit = commit
+        self.durable = durable
+        self.kind = kind
+    }
+
+    /// The whole frame's size with padding to the next frame.
+    static func bytes(payload: Int) -> Int {
+        (headerBytes + payload + alignment - 1) / alignment * alignment
+    }
+
+    /// Writes header and chain value for a payload that stands behind it already; returns the new chain value.
+    func write(to frame: UnsafeMutableRawPointer, salt: UInt64, chain: UInt64) -> UInt64 {
+        frame.storeBytes(of: UInt32(stored), as: UInt32.self)
+        frame.storeBytes(
+            of: UInt32(raw) | (isCompressed ? LogFrame.compressedBit : 0), toByteOffset: 4, as: UInt32.self)
+        frame.storeBytes(of: lsn, toByteOffset: 8, as: UInt64.self)
+        frame.storeBytes(of: commit, toByteOffset: 16, as: UInt64.self)
+        frame.storeBytes(of: durable, toByteOffset: 24, as: UInt64.self)
+        frame.storeBytes(of: kind.rawValue, toByteOffset: 32, as: UInt64.self)
+        let check = Checksum.hash(frame, count: LogFrame.checkedBytes, seed: salt)
+        frame.storeBytes(of: check, toByteOffset: 40, as: UInt64.self)
+        let next = LogFrame.chain(payload: frame + LogFrame.headerBytes, count: stored, check: check, after: chain)
+        frame.storeBytes(of: next, toByteOffset: 48, as: UInt64.self)
+        return next
+    }
+
+    static func chain(payload: UnsafeRawPointer, count: Int, check: UInt64, after chain: UInt64) -> UInt64 {
+        Checksum.hash(payload, count: count, seed: chain ^ check)
+    }
+
+    /// The frame that begins at `lsn`, if one does: its header is whole and was written there in this use of the
+    /// segment. Whether it continues the chain is another question.
+    init?(_ bytes: UnsafeRawPointer, available: Int, lsn: UInt64, salt: UInt64) {
+        guard available >= LogFrame.headerBytes else { return nil }
+        let check = bytes.loadUnaligned(fromByteOffset: 40, as: UInt64.self)
+        guard check == Checksum.hash(bytes, count: LogFrame.checkedBytes, seed: salt),
+            bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self) == lsn,
+            let kind = FrameKind(rawValue: bytes.loadUnaligned(fromByteOffset: 32, as: UInt64.self))
+        else { return nil }
+        let word = bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
+        stored = Int(bytes.loadUnaligned(as: UInt32.self))
+        raw = Int(word & ~LogFrame.compressedBit)
+        isCompressed = word & LogFrame.compressedBit != 0
+        self.lsn = lsn
+        commit = bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
+        durable = bytes.loadUnaligned(fromByteOffset: 24, as: UInt64.self)
+        self.kind = kind
+        guard isCompressed || raw == stored else { return nil }
+    }
+}
+
+struct SegmentHeader {
+    static let magic: UInt64 = 0x3067_6f4c_6f6b_614d  // "MakoLog0"
+    static let bytes = 72
+    /// The unit of writing: no block is written twice.
+    static let blockBytes = 4096
+    static let smallestSegment = 4 * blockBytes
+
+    var database: DatabaseID
+    var number: UInt64
+    var salt: UInt64
+    var previousEnd: UInt64
+    var chain: UInt64
+    var segmentBytes: UInt64
+
+    func write(to block: UnsafeMutableRawPointer) {
+        block.storeBytes(of: SegmentHeader.magic, toByteOffset: 8, as: UInt64.self)
+        block.storeBytes(of: database.high, toByteOffset: 16, as: UInt64.self)
+        block.storeBytes(of: database.low, toByteOffset: 24, as: UInt64.self)
+        block.storeBytes(of: number, toByteOffset: 32, as: UInt64.self)
+        block.storeBytes(of: salt, toByteOffset: 40, as: UInt64.self)
+        block.storeBytes(of: previousEnd, toByteOffset: 48, as: UInt64.self)
+        block.storeBytes(of: chain, toByteOffset: 56, as: UInt64.self)
+        block.storeBytes(of: segmentBytes, toByteOffset: 64, as: UInt64.self)
+        block.storeBytes(of: Checksum.hash(block + 8, count: SegmentHeader.bytes - 8, seed: 0), as: UInt64.self)
+    }
+
+    /// Nil when the block is not a segment header.
+    init?(_ block: UnsafeRawPointer) {
+        guard block.loadUnaligned(fromByteOffset: 8, as: UInt64.self) == SegmentHeader.magic,
+            block.loadUnaligned(as: UInt64.self)
+                == Checksum.hash(block + 8, count: SegmentHeader.bytes - 8, seed: 0)
+        else { return nil }
+        func word(_ offset: Int) -> UInt64 { block.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+        database = DatabaseID(high: word(16), low: word(24))
+        number = word(32)
+        salt = word(40)
+        previousEnd = word(48)
+        chain = word(56)
+        segmentBytes = word(64)
+        guard segmentBytes >= SegmentHeader.smallestSegment, segmentBytes % UInt64(SegmentHeader.blockBytes) == 0,
+            segmentBytes <= 1 << 32
+        else { return nil }
+    }
+
+    init(
+        database: DatabaseID, number: UInt64, salt: UInt64, previousEnd: UInt64, chain: UInt64, segmentBytes: UInt64
+    ) {
+        self.database = database
+        self.number = number
+        self.salt = salt
+        self.previousEnd = previousEnd
+        self.chain = chain
+        self.segmentBytes = segmentBytes
+    }
+}
+
+/// The identity of a database file, drawn at its creation.
+struct DatabaseID: Hashable {
+    var high: UInt64
+    var low: UInt64
+
+    var seed: UInt64 { Checksum.mix(high ^ 0x6d61_6b6f, low ^ 0x2d64_625f) }
+}

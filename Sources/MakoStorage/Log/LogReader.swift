@@ -1,0 +1,272 @@
+/// Reads the log behind a checkpoint, and tells a torn end from damage.
+struct LogReader {
+    let fileSystem: any FileSystem
+    let path: String
+    let database: DatabaseID
+    let readOnly: Bool
+
+    /// What stands in the log behind a position.
+    struct Tail {
+        /// The segments that were read, ascending, and still open.
+        var segments: [(number: UInt64, path: String, file: any File)] = []
+        /// Behind the last frame that counts.
+        var end: LogPosition
+        var lastCommit: UInt64
+        /// The highest segment number among the files, whether usable or not.
+        var highestNumber: UInt64
+        /// A checkpoint at least this new must exist: the log ends with its barrier.
+        var barrier: UInt64?
+        var frames = 0
+        /// Files of this database's log that nothing needs any more.
+        var spare: [String] = []
+    }
+
+    private struct Segment {
+        var header: SegmentHeader
+        var path: String
+        var file: any File
+        var bytes: [UInt8]
+    }
+
+    /// Numbers of the segment files beside the data file, whatever they hold.
+    func segmentNumbers() throws(FileError) -> [UInt64] {
+        let prefix = FilePath.name(of: path) + "-wal-"
+        return try fileSystem.list(directory: FilePath.directory(of: path)).compactMap { name in
+            name.hasPrefix(prefix) ? UInt64(name.dropFirst(prefix.count)) : nil
+        }.sorted()
+    }
+
+    /// Reads every frame behind `start` that was written whole, in order.
+    ///
+    /// - Parameters:
+    ///   - start: the position the checkpoint ends at.
+    ///   - commit: the checkpoint's commit number.
+    ///   - required: the newest segment that is known to have been in use, or 0. It must be there.
+    ///   - apply: called for each commit's operations.
+    func read(
+        from start: LogPosition, commit: UInt64, required: UInt64,
+        apply: (_ operations: UnsafeRawBufferPointer, _ commit: UInt64) throws(StorageError) -> Void
+    ) throws(StorageError) -> Tail {
+        let numbers = try storage { () throws(FileError) in try segmentNumbers() }
+        var tail = Tail(end: start, lastCommit: commit, highestNumber: numbers.last ?? 0)
+        guard required > 0 else {
+            tail.spare = try unusedFiles(numbers, tail)
+            return tail
+        }
+        guard var segment = try firstSegment(start, numbers) else {
+            throw .logDamaged(
+                path: path,
+                reason: "the segment that continues the checkpoint is missing; segment \(required) was in use")
+        }
+        while true {
+            tail.segments.append((segment.header.number, segment.path, segment.file))
+            try readSegment(segment, &tail, apply)
+            guard let next = try follower(of: segment.header.number, tail.end, numbers) else { break }
+            segment = next
+        }
+        guard let last = tail.segments.last, last.number >= required else {
+            throw .logDamaged(
+                path: path,
+                reason: "it ends in segment \(tail.segments.last?.number ?? 0), but segment \(required) was in use")
+        }
+        tail.spare = try unusedFiles(numbers, tail)
+        return tail
+    }
+
+    /// Segment files that hold nothing of use. One that belongs to something else is not to be written over.
+    private func unusedFiles(_ numbers: [UInt64], _ tail: Tail) throws(StorageError) -> [String] {
+        var unused: [String] = []
+        for number in numbers where !tail.segments.contains(where: { $0.number == number }) {
+            let path = Log.segmentPath(path, number)
+            if let header = try header(number), header.database != database {
+                throw .logDamaged(path: self.path, reason: "\(path) belongs to another database; move it away")
+            }
+            unused.append(path)
+        }
+        return unused
+    }
+
+    private func header(_ number: UInt64) throws(StorageError) -> SegmentHeader? {
+        guard let segment = try open(number, whole: false) else { return nil }
+        segment.file.close()
+        return segment.header
+    }
+
+    /// A segment file, or nil when it holds no segment of that number.
+    private func open(_ number: UInt64, whole: Bool) throws(StorageError) -> Segment? {
+        let segmentPath = Log.segmentPath(path, number)
+        guard fileSystem.exists(segmentPath) else { return nil }
+        let file = try storage { () throws(FileError) in
+            try fileSystem.open(segmentPath, readOnly ? .readOnly : .readWrite)
+        }
+        let block = try read(file, count: SegmentHeader.blockBytes)
+        let header = block.withUnsafeBytes { bytes in
+            bytes.count >= SegmentHeader.bytes ? bytes.baseAddress.flatMap { SegmentHeader($0) } : nil
+        }
+        guard let header, header.number == number else {
+            file.close()
+            return nil
+        }
+        let bytes = whole ? try read(file, count: Int(header.segmentBytes)) : []
+        return Segment(header: header, path: segmentPath, file: file, bytes: bytes)
+    }
+
+    private func read(_ file: any File, count: Int) throws(StorageError) -> [UInt8] {
+        var failure: FileError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            do throws(FileError) {
+                initialized = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw StorageError(failure) }
+        return bytes
+    }
+
+    /// The segment that holds `start`, or the one that says it begins where `start` ends.
+    private func firstSegment(_ start: LogPosition, _ numbers: [UInt64]) throws(StorageError) -> Segment? {
+        for number in numbers {
+            guard let segment = try open(number, whole: true) else { continue }
+            let header = segment.header
+            guard header.database == database else {
+                segment.file.close()
+                throw .logDamaged(
+                    path: path, reason: "\(segment.path) belongs to another database; put this database's own log back")
+            }
+            let base = header.number * header.segmentBytes
+            if start.lsn > base && start.lsn <= base + header.segmentBytes
+                || header.previousEnd == start.lsn && header.chain == start.chain
+            {
+                return segment
+            }
+            segment.file.close()
+        }
+        return nil
+    }
+
+    /// The next segment, when it takes up where the log stands.
+    private func follower(of number: UInt64, _ end: LogPosition, _ numbers: [UInt64]) throws(StorageError) -> Segment? {
+        guard let next = numbers.first(where: { $0 > number }), let segment = try open(next, whole: true) else {
+            return nil
+        }
+        guard segment.header.database == database else {
+            segment.file.close()
+            throw .logDamaged(path: path, reason: "\(segment.path) belongs to another database")
+        }
+        if segment.header.previousEnd == end.lsn && segment.header.chain == end.chain { return segment }
+        segment.file.close()
+        // A segment is only begun when everything before it is durable.
+        if segment.header.previousEnd > end.lsn {
+            throw .logDamaged(
+                path: path,
+                reason:
+                    "it breaks off at \(end.lsn), but segment \(next) continues it from \(segment.header.previousEnd)")
+        }
+        return nil
+    }
+
+    private func readSegment(
+        _ segment: Segment, _ tail: inout Tail,
+        _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        let base = segment.header.number * segment.header.segmentBytes
+        let block = UInt64(SegmentHeader.blockBytes)
+        var lsn = max(tail.end.lsn, base + block)
+        let outcome: Result<Void, StorageError> = segment.bytes.withUnsafeBytes { bytes in
+            result { () throws(StorageError) in
+                while true {
+                    if let frame = try frame(bytes, base: base, at: lsn, segment, tail.end.chain) {
+                        try take(frame, bytes, base, &tail, apply)
+                        lsn = tail.end.lsn
+                        continue
+                    }
+                    // A group ends with zeros up to the next block.
+                    let boundary = (lsn + block - 1) / block * block
+                    if boundary != lsn, try frame(bytes, base: base, at: boundary, segment, tail.end.chain) != nil {
+                        lsn = boundary
+                        continue
+                    }
+                    try refuseDamage(bytes, base: base, after: lsn, segment)
+                    return
+                }
+            }
+        }
+        try outcome.get()
+    }
+
+    /// The frame at `lsn` if it is whole and continues the chain.
+    private func frame(
+        _ bytes: UnsafeRawBufferPointer, base: UInt64, at lsn: UInt64, _ segment: Segment, _ chain: UInt64
+    ) throws(StorageError) -> LogFrame? {
+        guard lsn >= base, lsn - base < UInt64(bytes.count), let start = bytes.baseAddress else { return nil }
+        let offset = Int(lsn - base)
+        guard
+            let frame = LogFrame(start + offset, available: bytes.count - offset, lsn: lsn, salt: segment.header.salt),
+            offset + LogFrame.headerBytes + frame.stored <= bytes.count
+        else { return nil }
+        let check = (start + offset).loadUnaligned(fromByteOffset: 40, as: UInt64.self)
+        let expected = LogFrame.chain(
+            payload: start + offset + LogFrame.headerBytes, count: frame.stored, check: check, after: chain)
+        return (start + offset).loadUnaligned(fromByteOffset: 48, as: UInt64.self) == expected ? frame : nil
+    }
+
+    private func take(
+        _ frame: LogFrame, _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ tail: inout Tail,
+        _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        if let barrier = tail.barrier {
+            throw .logDamaged(
+                path: path,
+                reason: "commit \(barrier) is kept in a checkpoint that cannot be read, and later commits build on it")
+        }
+        let offset = Int(frame.lsn - base)
+        let payload = UnsafeRawBufferPointer(
+            rebasing: bytes[offset + LogFrame.headerBytes..<offset + LogFrame.headerBytes + frame.stored])
+        guard frame.commit == tail.lastCommit + 1 else {
+            throw .logDamaged(path: path, reason: "commit \(frame.commit) follows commit \(tail.lastCommit)")
+        }
+        switch frame.kind {
+        case .barrier: tail.barrier = frame.commit
+        case .commit:
+            if frame.isCompressed {
+                guard frame.raw <= Limits.valueBytes, let raw = LZ4.decompress(payload, length: frame.raw) else {
+                    throw .logDamaged(path: path, reason: "the frame at \(frame.lsn) does not unpack")
+                }
+                let outcome: Result<Void, StorageError> = raw.withUnsafeBytes { bytes in
+                    result { () throws(StorageError) in try apply(bytes, frame.commit) }
+                }
+                try outcome.get()
+            } else {
+                try apply(payload, frame.commit)
+            }
+            tail.lastCommit = frame.commit
+        }
+        let end = frame.lsn + UInt64(LogFrame.bytes(payload: frame.stored))
+        let chain = (bytes.baseAddress.unsafelyUnwrapped + offset).loadUnaligned(fromByteOffset: 48, as: UInt64.self)
+        tail.end = LogPosition(lsn: end, chain: chain)
+        tail.frames += 1
+    }
+
+    /// Looks behind an unusable frame for a later one that knew it to be durable.
+    private func refuseDamage(
+        _ bytes: UnsafeRawBufferPointer, base: UInt64, after lsn: UInt64, _ segment: Segment
+    ) throws(StorageError) {
+        guard let start = bytes.baseAddress else { return }
+        let block = UInt64(SegmentHeader.blockBytes)
+        var place = (lsn - base) / block * block
+        while place + UInt64(LogFrame.headerBytes) <= UInt64(bytes.count) {
+            let offset = Int(place)
+            if base + place >= lsn,
+                let later = LogFrame(
+                    start + offset, available: bytes.count - offset, lsn: base + place, salt: segment.header.salt),
+                later.durable > lsn
+            {
+                throw .logDamaged(
+                    path: path,
+                    reason: "it is damaged at \(lsn); a later frame says that what stood there was durable")
+            }
+            place += block
+        }
+    }
+}

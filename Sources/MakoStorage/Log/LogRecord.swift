@@ -1,0 +1,164 @@
+// The payload of a frame is a sequence of operations with their final effects, in the order they were made:
+//
+//        0  1  kind         Operation
+//        1  4  tree         number of the tree
+//        5     key          integer trees: 8 bytes. Byte trees: 2 bytes length and the bytes. A created tree:
+//                           1 byte key kind, 2 bytes length and the name. A range: 8 and 8 bytes.
+//              value        put: 4 bytes length and the bytes
+
+/// What an operation in the log does.
+enum Operation: UInt8 {
+    case putInteger = 1
+    case putBytes = 2
+    case deleteInteger = 3
+    case deleteBytes = 4
+    case createTree = 5
+    case dropTree = 6
+    case deleteRange = 7
+    case deleteAll = 8
+}
+
+/// The operations of a transaction, in the form they have in the log.
+///
+/// A transaction that outgrows the limit commits by checkpoint instead; its operations are then dropped.
+struct OperationBuffer {
+    private(set) var bytes: [UInt8] = []
+    private(set) var isRecording = true
+    let limit: Int
+
+    init(limit: Int) { self.limit = limit }
+
+    var isEmpty: Bool { bytes.isEmpty && isRecording }
+
+    mutating func put(_ key: UInt64, _ value: UnsafeRawBufferPointer, tree: UInt32) {
+        guard begin(.putInteger, tree, more: 12 + value.count) else { return }
+        append(key)
+        append(UInt32(value.count))
+        bytes.append(contentsOf: value)
+    }
+
+    mutating func put(_ key: KeyBytes, _ value: UnsafeRawBufferPointer, tree: UInt32) {
+        guard begin(.putBytes, tree, more: 6 + key.count + value.count) else { return }
+        append(UInt16(key.count))
+        bytes.append(contentsOf: key)
+        append(UInt32(value.count))
+        bytes.append(contentsOf: value)
+    }
+
+    mutating func delete(_ key: UInt64, tree: UInt32) {
+        guard begin(.deleteInteger, tree, more: 8) else { return }
+        append(key)
+    }
+
+    mutating func delete(_ key: KeyBytes, tree: UInt32) {
+        guard begin(.deleteBytes, tree, more: 2 + key.count) else { return }
+        append(UInt16(key.count))
+        bytes.append(contentsOf: key)
+    }
+
+    mutating func createTree(_ tree: UInt32, _ kind: KeyKind, name: String) {
+        guard begin(.createTree, tree, more: 3 + name.utf8.count) else { return }
+        bytes.append(kind.rawValue)
+        append(UInt16(name.utf8.count))
+        bytes.append(contentsOf: name.utf8)
+    }
+
+    mutating func dropTree(_ tree: UInt32) { _ = begin(.dropTree, tree, more: 0) }
+    mutating func deleteAll(_ tree: UInt32) { _ = begin(.deleteAll, tree, more: 0) }
+
+    mutating func deleteRange(_ range: ClosedRange<UInt64>, tree: UInt32) {
+        guard begin(.deleteRange, tree, more: 16) else { return }
+        append(range.lowerBound)
+        append(range.upperBound)
+    }
+
+    /// Gives recording up: the transaction will commit by checkpoint.
+    mutating func stopRecording() {
+        isRecording = false
+        bytes = []
+    }
+
+    mutating func truncate(to count: Int) {
+        if isRecording { bytes.removeLast(bytes.count - count) }
+    }
+
+    @inline(__always)
+    private mutating func begin(_ operation: Operation, _ tree: UInt32, more: Int) -> Bool {
+        guard isRecording else { return false }
+        guard bytes.count + 5 + more <= limit else {
+            stopRecording()
+            return false
+        }
+        bytes.append(operation.rawValue)
+        append(tree)
+        return true
+    }
+
+    @inline(__always)
+    private mutating func append<Word: FixedWidthInteger>(_ word: Word) {
+        withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+}
+
+/// Reads the operations of a payload. Malformed bytes end in an error, never in a wild read.
+struct OperationReader {
+    private let bytes: UnsafeRawBufferPointer
+    private var position = 0
+
+    enum Step {
+        case put(tree: UInt32, key: RecordKey, value: UnsafeRawBufferPointer)
+        case delete(tree: UInt32, key: RecordKey)
+        case createTree(UInt32, KeyKind, name: String)
+        case dropTree(UInt32)
+        case deleteRange(tree: UInt32, ClosedRange<UInt64>)
+        case deleteAll(UInt32)
+    }
+
+    enum RecordKey {
+        case integer(UInt64)
+        case bytes(KeyBytes)
+    }
+
+    struct Malformed: Error {}
+
+    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+    mutating func next() throws(Malformed) -> Step? {
+        guard position < bytes.count else { return nil }
+        guard let operation = Operation(rawValue: try word(UInt8.self)) else { throw Malformed() }
+        let tree = try word(UInt32.self)
+        switch operation {
+        case .putInteger:
+            let key = try word(UInt64.self)
+            return .put(tree: tree, key: .integer(key), value: try run(Int(word(UInt32.self))))
+        case .putBytes:
+            let key = try run(Int(word(UInt16.self)))
+            return .put(tree: tree, key: .bytes(lendable(key)), value: try run(Int(word(UInt32.self))))
+        case .deleteInteger: return .delete(tree: tree, key: .integer(try word(UInt64.self)))
+        case .deleteBytes: return .delete(tree: tree, key: .bytes(lendable(try run(Int(word(UInt16.self))))))
+        case .createTree:
+            guard let kind = KeyKind(rawValue: try word(UInt8.self)) else { throw Malformed() }
+            return .createTree(tree, kind, name: String(decoding: try run(Int(word(UInt16.self))), as: UTF8.self))
+        case .dropTree: return .dropTree(tree)
+        case .deleteAll: return .deleteAll(tree)
+        case .deleteRange:
+            let lower = try word(UInt64.self)
+            let upper = try word(UInt64.self)
+            guard lower <= upper else { throw Malformed() }
+            return .deleteRange(tree: tree, lower...upper)
+        }
+    }
+
+    private mutating func word<Word: FixedWidthInteger>(_: Word.Type) throws(Malformed) -> Word {
+        let size = MemoryLayout<Word>.size
+        guard bytes.count - position >= size else { throw Malformed() }
+        defer { position += size }
+        return Word(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: Word.self))
+    }
+
+    private mutating func run(_ count: Int) throws(Malformed) -> UnsafeRawBufferPointer {
+        guard bytes.count - position >= count else { throw Malformed() }
+        defer { position += count }
+        return UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
+    }
+}

@@ -1,0 +1,103 @@
+import CPlatform
+import Synchronization
+
+/// Operation epochs: how the evictor learns that nobody can still be reading a frame.
+///
+/// A thread announces the epoch it began its operation in, in a cell that only it writes, and clears the cell at
+/// the end. Who takes a frame away first unhooks it, then asks for `retire()`, and may reuse the frame once
+/// `hasPassed` says that every operation begun before has ended. The scheme is epoch-based reclamation (Fraser,
+/// "Practical lock-freedom", 2004) with the fence moved from the readers to the evictor: the kernel's process
+/// barrier stands in for one fence per operation, which would stop the processor from overlapping lookups.
+enum Epochs {
+    private static let current = Atomic<UInt64>(1)
+    private static let registry = CellRegistry()
+    /// Whether the kernel offers the process barrier. Without it each reader pays for its own fence.
+    private static let hasProcessBarrier = mako_process_barrier() == 0
+
+    /// Begins an operation on this thread. Nested operations are counted as one: only the outermost gets `true`.
+    @inline(__always)
+    static func enter() -> Bool {
+        let cell = Epochs.cell()
+        if cell.pointee.epoch.load(ordering: .relaxed) != 0 { return false }
+        cell.pointee.epoch.store(current.load(ordering: .relaxed), ordering: .releasing)
+        if !hasProcessBarrier { atomicMemoryFence(ordering: .sequentiallyConsistent) }
+        return true
+    }
+
+    /// Ends the operation that `enter()` answered `true` for.
+    @inline(__always)
+    static func leave(_ outermost: Bool) {
+        if outermost { cell().pointee.epoch.store(0, ordering: .releasing) }
+    }
+
+    /// Whether the calling thread is inside an operation.
+    static var isInside: Bool { cell().pointee.epoch.load(ordering: .relaxed) != 0 }
+
+    /// Closes the present epoch. What was unhooked before this call may be reused when `hasPassed` answers true
+    /// for the value returned.
+    static func retire() -> UInt64 {
+        if hasProcessBarrier {
+            _ = mako_process_barrier()
+        } else {
+            atomicMemoryFence(ordering: .sequentiallyConsistent)
+        }
+        return current.wrappingAdd(1, ordering: .sequentiallyConsistent).oldValue
+    }
+
+    /// Whether every operation begun in or before `epoch` has ended.
+    static func hasPassed(_ epoch: UInt64) -> Bool { registry.oldest() > epoch }
+
+    @inline(__always)
+    private static func cell() -> UnsafeMutablePointer<EpochCell> {
+        if let known = mako_get_thread_cell() { return known.assumingMemoryBound(to: EpochCell.self) }
+        return registry.claim()
+    }
+}
+
+/// One thread's announcement, alone on its cache lines.
+struct EpochCell: ~Copyable {
+    let epoch = Atomic<UInt64>(0)
+    let isClaimed = Atomic<Bool>(false)
+    let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
+    let morePadding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
+}
+
+/// All cells of the process. A cell outlives its thread and is handed to the next one.
+private final class CellRegistry: @unchecked Sendable {
+    private let lock = Lock()
+    private var cells: [UnsafeMutablePointer<EpochCell>] = []
+    private let key = ThreadExitKey { (pointer: UnsafeMutableRawPointer?) in
+        guard let cell = pointer?.assumingMemoryBound(to: EpochCell.self) else { return }
+        cell.pointee.epoch.store(0, ordering: .releasing)
+        cell.pointee.isClaimed.store(false, ordering: .releasing)
+    }
+
+    @inline(never)
+    func claim() -> UnsafeMutablePointer<EpochCell> {
+        let cell = lock.withLock { () -> UnsafeMutablePointer<EpochCell> in
+            for cell in cells where !cell.pointee.isClaimed.load(ordering: .acquiring) {
+                cell.pointee.isClaimed.store(true, ordering: .relaxed)
+                return cell
+            }
+            let cell = UnsafeMutablePointer<EpochCell>.allocate(capacity: 1)
+            cell.initialize(to: EpochCell())
+            cell.pointee.isClaimed.store(true, ordering: .relaxed)
+            cells.append(cell)
+            return cell
+        }
+        mako_set_thread_cell(cell)
+        key.set(cell)
+        return cell
+    }
+
+    func oldest() -> UInt64 {
+        lock.withLock {
+            var oldest = UInt64.max
+            for cell in cells {
+                let epoch = cell.pointee.epoch.load(ordering: .acquiring)
+                if epoch != 0 { oldest = min(oldest, epoch) }
+            }
+            return oldest
+        }
+    }
+}

@@ -1,0 +1,351 @@
+import CPlatform
+import Synchronization
+
+/// Pages in memory: frames in one arena, and a flat table from page number to frame.
+///
+/// Readers translate a page number with one atomic load and no lock; they must be inside an operation epoch. A
+/// table entry is 0 (not in memory), or the frame's number plus one, or that with `coolingBit`: the evictor's
+/// mark of a candidate. Whoever meets a cooling page takes the mark away; what still carries it when the clock
+/// comes round again is evicted. So hot pages cost their readers no write at all until memory is short.
+///
+/// A frame is clean (its slot on disk holds the same bytes) or dirty (memory only). Dirty frames stay until they
+/// are written: by the checkpoint, by the writer that spills its own, or by the evictor's write-back.
+final class FrameStore: @unchecked Sendable {
+    private static let coolingBit: UInt32 = 1 << 31
+    private static let tableEntries = 1 << 28
+
+    let file: any File
+    let seed: UInt64
+    let budgetFrames: Int
+
+    private let frames: Arena
+    private let tableArena: Arena
+    private let infoArena: Arena
+    private let base: UnsafeMutableRawPointer
+    private let table: UnsafeMutablePointer<Atomic<UInt32>>
+    private let info: UnsafeMutablePointer<Atomic<UInt64>>
+    private let tableCount: UInt64
+    private let frameCapacity: Int
+
+    private let lock = Lock()
+    private let loadLocks: [Lock] = (0..<16).map { _ in Lock() }
+    // Guarded by `lock`.
+    private var freeFrames: [UInt32] = []
+    private var highWater = 0
+    private var clockHand = 0
+    private var limbo: [LimboBatch] = []
+    private var limboCount = 0
+    private var scansToSkip = 0
+    private(set) var counters = Counters()
+
+    struct Counters {
+        var loads: UInt64 = 0
+        var evictions: UInt64 = 0
+        var overBudget: UInt64 = 0
+    }
+
+    private struct LimboBatch {
+        var epoch: UInt64
+        var frames: [UInt32]
+    }
+
+    /// What `info` says of a frame: the page above, the state in the low byte.
+    private enum State: UInt64 {
+        case free = 0
+        case clean = 1
+        case dirty = 2
+    }
+
+    init(file: any File, seed: UInt64, budgetBytes: Int) throws(StorageError) {
+        self.file = file
+        self.seed = seed
+        budgetFrames = max(64, budgetBytes / pageBytes)
+        // A transaction may outgrow the budget until its pages are spilled, so there is more room than budget.
+        var capacity = max(budgetFrames * 4, budgetFrames + 1 << 20)
+        var tableEntries = FrameStore.tableEntries
+        while true {
+            if let frames = Arena(bytes: capacity * pageBytes), let table = Arena(bytes: tableEntries * 4),
+                let info = Arena(bytes: capacity * 8)
+            {
+                self.frames = frames
+                self.tableArena = table
+                self.infoArena = info
+                break
+            }
+            guard capacity > budgetFrames + 1024 else {
+                throw .invalidArgument("a cache of \(budgetBytes) bytes does not fit the address space; ask for less")
+            }
+            capacity = max(budgetFrames + 1024, capacity / 2)
+            tableEntries = max(1 << 22, tableEntries / 4)
+        }
+        frameCapacity = capacity
+        tableCount = UInt64(tableEntries)
+        base = frames.base
+        table = tableArena.base.bindMemory(to: Atomic<UInt32>.self, capacity: tableEntries)
+        info = infoArena.base.bindMemory(to: Atomic<UInt64>.self, capacity: capacity)
+    }
+
+    // MARK: Reading
+
+    /// The page behind a reference, loaded and verified when it is not in memory.
+    ///
+    /// - Parameter identity: what the header must say the page is; see `Page.identity`.
+    @inline(__always)
+    func resolve(_ reference: PageReference, type: PageType, level: Int) throws(StorageError)
+        -> UnsafeMutableRawPointer
+    {
+        let number = reference.page
+        guard number < tableCount else { throw StorageError.corrupted(page: number, reason: "beyond the largest file") }
+        let entry = table[Int(truncatingIfNeeded: number)].load(ordering: .acquiring)
+        let frame: UnsafeMutableRawPointer
+        if Int32(bitPattern: entry) > 0 {
+            frame = base + Int(entry &- 1) &<< 12
+        } else {
+            frame = try load(reference)
+        }
+        let page = Page(frame)
+        if page.identity != Page.identity(page: number, type: type, level: level)
+            || page.serial & 0xff_ffff != reference.tag
+        {
+            throw misplaced(page, reference, type, level)
+        }
+        return frame
+    }
+
+    /// Asks the processor for the lines of a page that a search will touch first, when it is in memory.
+    @inline(__always)
+    func prefetchLeaf(_ reference: PageReference) { prefetch(reference, lines: 6) }
+
+    /// Asks the processor for the first quarter of a page that will be copied soon, when it is in memory.
+    @inline(__always)
+    func prefetchPage(_ reference: PageReference) { prefetch(reference, lines: 16) }
+
+    @inline(__always)
+    private func prefetch(_ reference: PageReference, lines: Int) {
+        guard reference.page < tableCount else { return }
+        let entry = table[Int(truncatingIfNeeded: reference.page)].load(ordering: .relaxed)
+        guard Int32(bitPattern: entry) > 0 else { return }
+        let frame = base + Int(entry &- 1) &<< 12
+        for line in 0..<lines { mako_prefetch(frame + line &* 64) }
+    }
+
+    @inline(never)
+    private func misplaced(_ page: Page, _ reference: PageReference, _ type: PageType, _ level: Int) -> StorageError {
+        if page.serial & 0xff_ffff != reference.tag {
+            return .corrupted(page: reference.page, reason: "its serial is not the one its parent knows (a stale page)")
+        }
+        return .corrupted(
+            page: reference.page,
+            reason: "expected a page of type \(type) at level \(level), found type \(page.type) at level \(page.level)")
+    }
+
+    @inline(never)
+    private func load(_ reference: PageReference) throws(StorageError) -> UnsafeMutableRawPointer {
+        let number = reference.page
+        let slot = Int(number)
+        let loadLock = loadLocks[slot & 15]
+        loadLock.lock()
+        defer { loadLock.unlock() }
+        while true {
+            let entry = table[slot].load(ordering: .acquiring)
+            if entry == 0 { break }
+            let hot = entry & ~FrameStore.coolingBit
+            if entry == hot
+                || table[slot].compareExchange(expected: entry, desired: hot, ordering: .acquiringAndReleasing)
+                    .exchanged
+            {
+                return base + Int(hot &- 1) &<< 12
+            }
+        }
+        let index = try takeFrame()
+        let frame = base + Int(index) &<< 12
+        do throws(StorageError) {
+            try readPage(number, into: frame)
+            if Page(frame).serial & 0xff_ffff != reference.tag {
+                throw StorageError.corrupted(
+                    page: number, reason: "its serial is not the one its parent knows (a lost or stale write)")
+            }
+            try PageCheck.validate(frame)
+        } catch {
+            giveBack(index)
+            throw error
+        }
+        info[Int(index)].store(number &<< 8 | State.clean.rawValue, ordering: .releasing)
+        table[slot].store(index &+ 1, ordering: .releasing)
+        return frame
+    }
+
+    /// Reads a page from the file and checks that it is whole and in its place. Its inner bounds are not checked.
+    func readPage(_ number: UInt64, into frame: UnsafeMutableRawPointer) throws(StorageError) {
+        let buffer = UnsafeMutableRawBufferPointer(start: frame, count: pageBytes)
+        let read = try storage { () throws(FileError) in try file.read(into: buffer, at: number * UInt64(pageBytes)) }
+        guard read == pageBytes else {
+            throw .corrupted(page: number, reason: "the file ends before it (cut short, or a lost write)")
+        }
+        guard Page.isSealed(frame, page: number, seed: seed) else {
+            throw .corrupted(page: number, reason: "its checksum does not match its bytes")
+        }
+        guard Page(frame).number == number else {
+            throw .corrupted(page: number, reason: "it says it is page \(Page(frame).number) (a misdirected write)")
+        }
+    }
+
+    // MARK: Writing
+
+    /// A dirty frame for a page number that was just allocated. Whatever the slot held before is forgotten.
+    func makeDirty(page number: UInt64) throws(StorageError) -> UnsafeMutableRawPointer {
+        guard number < tableCount else {
+            throw .invalidArgument("the file would grow beyond \(tableCount) pages, more than this system can map")
+        }
+        let slot = Int(number)
+        while true {
+            let entry = table[slot].load(ordering: .acquiring)
+            if entry == 0 { break }
+            // The slot's former page is dead and nobody can be reading it, so its frame serves again.
+            let index = (entry & ~FrameStore.coolingBit) &- 1
+            let claimed = table[slot].compareExchange(
+                expected: entry, desired: index &+ 1, ordering: .acquiringAndReleasing
+            ).exchanged
+            if claimed {
+                info[Int(index)].store(number &<< 8 | State.dirty.rawValue, ordering: .releasing)
+                // The evictor may have unhooked it between the two; then the frame is lost to us.
+                if table[slot].load(ordering: .acquiring) == index &+ 1 { return base + Int(index) &<< 12 }
+            }
+        }
+        let index = try takeFrame()
+        info[Int(index)].store(number &<< 8 | State.dirty.rawValue, ordering: .releasing)
+        table[slot].store(index &+ 1, ordering: .releasing)
+        return base + Int(index) &<< 12
+    }
+
+    /// Whether the page at this address has never been handed to the device.
+    @inline(__always)
+    func isDirty(_ frame: UnsafeMutableRawPointer) -> Bool {
+        let index = (frame - base) &>> 12
+        return info[index].load(ordering: .relaxed) & 0xff == State.dirty.rawValue
+    }
+
+    /// The frame of a page that is in memory and dirty, or nil.
+    func dirtyFrame(page number: UInt64) -> UnsafeMutableRawPointer? {
+        guard number < tableCount else { return nil }
+        let entry = table[Int(number)].load(ordering: .acquiring)
+        guard entry != 0 else { return nil }
+        let index = Int((entry & ~FrameStore.coolingBit) &- 1)
+        let word = info[index].load(ordering: .acquiring)
+        guard word == number &<< 8 | State.dirty.rawValue else { return nil }
+        return base + index &<< 12
+    }
+
+    /// Notes that a page's slot on disk now holds what its frame holds.
+    func markClean(page number: UInt64) {
+        let entry = table[Int(number)].load(ordering: .acquiring)
+        guard entry != 0 else { return }
+        let index = Int((entry & ~FrameStore.coolingBit) &- 1)
+        _ = info[index].compareExchange(
+            expected: number &<< 8 | State.dirty.rawValue, desired: number &<< 8 | State.clean.rawValue,
+            ordering: .acquiringAndReleasing)
+    }
+
+    /// Notes that a page is dead: its frame needs no write-back and may be taken by the evictor.
+    func forget(page number: UInt64) { markClean(page: number) }
+
+    // MARK: Frames and eviction
+
+    var usedFrames: Int { lock.withLock { highWater - freeFrames.count - limboCount } }
+    var framesOverBudget: Int { max(0, usedFrames - budgetFrames) }
+    var currentCounters: Counters { lock.withLock { counters } }
+
+    private func takeFrame() throws(StorageError) -> UInt32 {
+        lock.lock()
+        defer { lock.unlock() }
+        counters.loads &+= 1
+        if let frame = freeFrames.popLast() { return frame }
+        if highWater < budgetFrames {
+            highWater += 1
+            return UInt32(highWater - 1)
+        }
+        if scansToSkip > 0 {
+            scansToSkip -= 1
+        } else {
+            evictLocked(scan: 512)
+            if let frame = freeFrames.popLast() { return frame }
+            // Nothing to gain now: dirty pages, or readers inside their operations. Do not look again at once.
+            scansToSkip = 32
+        }
+        guard highWater < frameCapacity else {
+            throw .invalidArgument(
+                "no memory frame is left: \(frameCapacity) are in use; raise cacheBytes or make the transaction smaller"
+            )
+        }
+        highWater += 1
+        counters.overBudget &+= 1
+        return UInt32(highWater - 1)
+    }
+
+    private func giveBack(_ index: UInt32) {
+        lock.lock()
+        info[Int(index)].store(0, ordering: .releasing)
+        freeFrames.append(index)
+        lock.unlock()
+    }
+
+    /// One round of the evictor: takes back frames whose readers have gone, then advances the clock.
+    ///
+    /// - Returns: whether there is more to do.
+    func evictionStep() -> Bool {
+        lock.lock()
+        defer { lock.unlock() }
+        guard highWater - freeFrames.count > budgetFrames else { return false }
+        let before = freeFrames.count + limboCount
+        evictLocked(scan: 1024)
+        return freeFrames.count + limboCount != before
+    }
+
+    private func evictLocked(scan: Int) {
+        reclaimLimbo()
+        guard freeFrames.isEmpty, highWater > 0 else { return }
+        var unhooked: [UInt32] = []
+        for _ in 0..<min(scan, highWater * 2) {
+            if unhooked.count == 64 { break }
+            clockHand = clockHand + 1 >= highWater ? 0 : clockHand + 1
+            if cool(clockHand) { unhooked.append(UInt32(clockHand)) }
+        }
+        guard !unhooked.isEmpty else { return }
+        counters.evictions &+= UInt64(unhooked.count)
+        limboCount += unhooked.count
+        limbo.append(LimboBatch(epoch: Epochs.retire(), frames: unhooked))
+        reclaimLimbo()
+    }
+
+    /// Marks a clean page as a candidate, or unhooks it when it already was one. True when it was unhooked.
+    private func cool(_ index: Int) -> Bool {
+        let word = info[index].load(ordering: .acquiring)
+        guard word & 0xff == State.clean.rawValue else { return false }
+        let slot = Int(word &>> 8)
+        let entry = table[slot].load(ordering: .acquiring)
+        guard entry & ~FrameStore.coolingBit == UInt32(index) &+ 1 else { return false }
+        if entry & FrameStore.coolingBit == 0 {
+            _ = table[slot].compareExchange(
+                expected: entry, desired: entry | FrameStore.coolingBit, ordering: .acquiringAndReleasing)
+            return false
+        }
+        // Claim the frame before it is unhooked: a writer that takes the slot over marks it dirty first.
+        guard
+            info[index].compareExchange(expected: word, desired: 0, ordering: .acquiringAndReleasing).exchanged
+        else { return false }
+        if table[slot].compareExchange(expected: entry, desired: 0, ordering: .acquiringAndReleasing).exchanged {
+            return true
+        }
+        // Somebody met the page meanwhile: it stays. A writer that took it over has said so in `info` already.
+        _ = info[index].compareExchange(expected: 0, desired: word, ordering: .acquiringAndReleasing)
+        return false
+    }
+
+    private func reclaimLimbo() {
+        while let batch = limbo.first, Epochs.hasPassed(batch.epoch) {
+            freeFrames.append(contentsOf: batch.frames)
+            limboCount -= batch.frames.count
+            limbo.removeFirst()
+        }
+    }
+}

@@ -1,0 +1,90 @@
+/// Proves that a page read from disk is safe to work on: counts, offsets and lengths lie inside the page.
+///
+/// The checksum finds accidents; this finds well-formed garbage, so that no load can leave the page. Order of the
+/// keys is `verify`'s business: wrong order gives wrong answers, never a wild read.
+enum PageCheck {
+    static func validate(_ base: UnsafeMutableRawPointer) throws(StorageError) {
+        let page = Page(base)
+        let reason: String? =
+            switch PageType(rawValue: page.type) {
+            case .integerLeaf: page.level == 0 ? integerLeaf(base) : "a leaf above the lowest level"
+            case .integerInner: page.level > 0 ? integerInner(base) : "an inner node at the lowest level"
+            case .byteLeaf: page.level == 0 ? byteNode(base, isInner: false) : "a leaf above the lowest level"
+            case .byteInner: page.level > 0 ? byteNode(base, isInner: true) : "an inner node at the lowest level"
+            case .overflow, .directory, .bitmap: nil
+            case .header, .meta, nil: "its type \(page.type) is not one that a reference may lead to"
+            }
+        if let reason { throw .corrupted(page: page.number, reason: reason) }
+    }
+
+    private static func heapIsSound(_ page: Page, arraysEnd: Int) -> Bool {
+        page.heap <= pageBytes && arraysEnd <= page.heap && page.garbage <= pageBytes - page.heap
+    }
+
+    private static func integerLeaf(_ base: UnsafeMutableRawPointer) -> String? {
+        let page = Page(base)
+        let count = page.count
+        guard count <= (pageBytes - IntegerNode.keysOffset) / IntegerNode.entryOverhead,
+            heapIsSound(page, arraysEnd: IntegerNode.keysOffset + count * 10)
+        else { return "its counts do not fit the page" }
+        let slots = IntegerNode.slots(base, count: count)
+        for slot in 0..<count {
+            let offset = Int(slots[slot])
+            guard offset >= page.heap, offset + 2 <= pageBytes else { return "entry \(slot) lies outside the heap" }
+            let record = IntegerNode.record(base, slot)
+            guard offset + 2 + record.count <= pageBytes else { return "entry \(slot) runs over the end" }
+            if record.isOverflow && record.count != Overflow.descriptorBytes {
+                return "entry \(slot) has a malformed overflow descriptor"
+            }
+        }
+        return nil
+    }
+
+    private static func integerInner(_ base: UnsafeMutableRawPointer) -> String? {
+        let count = Page(base).count
+        return count >= 1 && count <= IntegerNode.innerCapacity ? nil : "it has \(count) children"
+    }
+
+    private static func byteNode(_ base: UnsafeMutableRawPointer, isInner: Bool) -> String? {
+        let page = Page(base)
+        let count = page.count
+        guard count <= (pageBytes - ByteNode.headsOffset) / ByteNode.entryOverhead, !isInner || count >= 1,
+            heapIsSound(page, arraysEnd: ByteNode.headsOffset + count * 6)
+        else { return "its counts do not fit the page" }
+        for place in [ByteNode.lowerFence, ByteNode.upperFence] {
+            let length = ByteNode.word(base, place + 2)
+            if place == ByteNode.upperFence && length == ByteNode.noUpperFence { continue }
+            let offset = ByteNode.word(base, place)
+            guard offset >= page.heap, offset + length <= pageBytes, length <= Limits.keyBytes else {
+                return "a fence lies outside the heap"
+            }
+        }
+        guard page.prefix <= ByteNode.lower(base).count else { return "its prefix is longer than its fence" }
+        let slots = ByteNode.slots(base, count: count)
+        for slot in 0..<count {
+            let offset = Int(slots[slot])
+            guard offset >= page.heap, offset + 4 <= pageBytes else { return "entry \(slot) lies outside the heap" }
+            let suffix = ByteNode.word(base, offset)
+            let record = ByteNode.record(base, slot)
+            guard offset + 4 + suffix + record.count <= pageBytes, page.prefix + suffix <= Limits.keyBytes else {
+                return "entry \(slot) runs over the end"
+            }
+            if isInner ? record.count != 8 : record.isOverflow && record.count != Overflow.descriptorBytes {
+                return "entry \(slot) has a malformed value"
+            }
+        }
+        return nil
+    }
+}
+
+/// What the format can hold.
+enum Limits {
+    /// The longest key of a byte tree: two of them must fit a node beside its fences.
+    static let keyBytes = 900
+    /// The largest value, in bytes.
+    static let valueBytes = 64 << 20
+    /// A value whose record would be larger than this goes to overflow pages.
+    static let inlineRecordBytes = (pageBytes - ByteNode.headsOffset) / 4
+    /// No tree has more levels: each has at least two children a node, over fewer than 2^40 pages.
+    static let levels = 40
+}

@@ -1,0 +1,162 @@
+// The page, as every file of the engine sees it. All integers are little-endian.
+//
+//   offset  bytes  field
+//        0      8  checksum    of bytes 8..<4096, seeded with the database seed and the page number
+//        8      5  page        the page's own number; a page written to the wrong place is found out
+//       13      1  type        PageType
+//       14      1  level       0 for leaves and overflow pages
+//       15      1  flags       0 in this version
+//       16      8  serial      the allocation's number, never repeated in the life of the file
+//       24      4  tree        the tree it belongs to
+//       28      2  count       entries
+//       30      2  prefix      byte nodes: length of the key prefix that all entries share
+//       32      4  heap        offset of the lowest byte of the heap
+//       36      4  garbage     bytes of the heap that no entry uses
+//       40         body        by type; see IntegerNode, ByteNode, Overflow, SpaceMap
+//
+// A reference to a page is 8 bytes: the page number in the upper 40 bits, the low 24 bits of its serial below.
+
+/// The size of a page in bytes.
+let pageBytes = 4096
+/// Page numbers have 40 bits.
+let pageNumberLimit: UInt64 = 1 << 40
+
+enum PageType: UInt8 {
+    case integerLeaf = 1
+    case integerInner = 2
+    case byteLeaf = 3
+    case byteInner = 4
+    case overflow = 5
+    case bitmap = 6
+    case directory = 7
+    case header = 8
+    case meta = 9
+}
+
+/// A page number and the low bits of the serial that the page there must carry.
+struct PageReference: Hashable {
+    var raw: UInt64
+
+    static let none = PageReference(raw: 0)
+
+    @inline(__always)
+    init(raw: UInt64) { self.raw = raw }
+
+    @inline(__always)
+    init(page: UInt64, serial: UInt64) { raw = page &<< 24 | serial & 0xff_ffff }
+
+    @inline(__always)
+    var page: UInt64 { raw &>> 24 }
+
+    @inline(__always)
+    var tag: UInt64 { raw & 0xff_ffff }
+}
+
+/// A view of the header of a page in memory. It does not own the memory.
+struct Page {
+    static let checksumOffset = 0
+    static let identityOffset = 8
+    static let serialOffset = 16
+    static let treeOffset = 24
+    static let countOffset = 28
+    static let prefixOffset = 30
+    static let heapOffset = 32
+    static let garbageOffset = 36
+    static let bodyOffset = 40
+
+    let base: UnsafeMutableRawPointer
+
+    @inline(__always)
+    init(_ base: UnsafeMutableRawPointer) { self.base = base }
+
+    @inline(__always)
+    var identity: UInt64 {
+        get { UInt64(littleEndian: base.load(fromByteOffset: Page.identityOffset, as: UInt64.self)) }
+        nonmutating set {
+            base.storeBytes(of: newValue.littleEndian, toByteOffset: Page.identityOffset, as: UInt64.self)
+        }
+    }
+    @inline(__always)
+    var serial: UInt64 {
+        get { UInt64(littleEndian: base.load(fromByteOffset: Page.serialOffset, as: UInt64.self)) }
+        nonmutating set { base.storeBytes(of: newValue.littleEndian, toByteOffset: Page.serialOffset, as: UInt64.self) }
+    }
+    @inline(__always)
+    var tree: UInt32 {
+        get { UInt32(littleEndian: base.load(fromByteOffset: Page.treeOffset, as: UInt32.self)) }
+        nonmutating set { base.storeBytes(of: newValue.littleEndian, toByteOffset: Page.treeOffset, as: UInt32.self) }
+    }
+    @inline(__always)
+    var count: Int {
+        get { Int(UInt16(littleEndian: base.load(fromByteOffset: Page.countOffset, as: UInt16.self))) }
+        nonmutating set {
+            base.storeBytes(
+                of: UInt16(truncatingIfNeeded: newValue).littleEndian, toByteOffset: Page.countOffset, as: UInt16.self)
+        }
+    }
+    @inline(__always)
+    var prefix: Int {
+        get { Int(UInt16(littleEndian: base.load(fromByteOffset: Page.prefixOffset, as: UInt16.self))) }
+        nonmutating set {
+            base.storeBytes(
+                of: UInt16(truncatingIfNeeded: newValue).littleEndian, toByteOffset: Page.prefixOffset, as: UInt16.self)
+        }
+    }
+    @inline(__always)
+    var heap: Int {
+        get { Int(UInt32(littleEndian: base.load(fromByteOffset: Page.heapOffset, as: UInt32.self))) }
+        nonmutating set {
+            base.storeBytes(
+                of: UInt32(truncatingIfNeeded: newValue).littleEndian, toByteOffset: Page.heapOffset, as: UInt32.self)
+        }
+    }
+    @inline(__always)
+    var garbage: Int {
+        get { Int(UInt32(littleEndian: base.load(fromByteOffset: Page.garbageOffset, as: UInt32.self))) }
+        nonmutating set {
+            base.storeBytes(
+                of: UInt32(truncatingIfNeeded: newValue).littleEndian, toByteOffset: Page.garbageOffset, as: UInt32.self
+            )
+        }
+    }
+
+    @inline(__always)
+    var number: UInt64 { identity & 0xff_ffff_ffff }
+    @inline(__always)
+    var type: UInt8 { UInt8(truncatingIfNeeded: identity &>> 40) }
+    @inline(__always)
+    var level: Int { Int(UInt8(truncatingIfNeeded: identity &>> 48)) }
+    @inline(__always)
+    var reference: PageReference { PageReference(page: number, serial: serial) }
+
+    /// The identity word of a page: what the referring page expects to find.
+    @inline(__always)
+    static func identity(page: UInt64, type: PageType, level: Int) -> UInt64 {
+        page | UInt64(type.rawValue) &<< 40 | UInt64(truncatingIfNeeded: level) &<< 48
+    }
+
+    /// Writes a fresh header. The body is left as it is.
+    func format(page: UInt64, type: PageType, level: Int, serial: UInt64, tree: UInt32) {
+        base.storeBytes(of: 0, toByteOffset: Page.checksumOffset, as: UInt64.self)
+        identity = Page.identity(page: page, type: type, level: level)
+        self.serial = serial
+        self.tree = tree
+        count = 0
+        prefix = 0
+        heap = pageBytes
+        garbage = 0
+    }
+
+    /// The checksum that a page with this content must carry at this place.
+    static func checksum(_ base: UnsafeRawPointer, page: UInt64, seed: UInt64) -> UInt64 {
+        Checksum.hash(base + 8, count: pageBytes - 8, seed: seed ^ page &* 0x9e37_79b9_7f4a_7c15)
+    }
+
+    static func seal(_ base: UnsafeMutableRawPointer, page: UInt64, seed: UInt64) {
+        base.storeBytes(of: checksum(base, page: page, seed: seed).littleEndian, as: UInt64.self)
+    }
+
+    static func isSealed(_ base: UnsafeRawPointer, page: UInt64, seed: UInt64) -> Bool {
+        UInt64(littleEndian: base.loadUnaligned(as: UInt64.self)) == checksum(base, page: page, seed: seed)
+    }
+}

@@ -1,0 +1,52 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Writes dirty pages in ascending order, consecutive ones with a single write.
+///
+/// Each page is copied and its checksum computed on the copy: the frame itself, which others may be reading, is
+/// not touched. A frame is marked clean once its slot was written.
+struct PageWriter: ~Copyable {
+    private static let pagesPerWrite = 64
+
+    private let frames: FrameStore
+    private let staging: UnsafeMutableRawPointer
+    private var first: UInt64 = 0
+    private var count = 0
+
+    init(frames: FrameStore) {
+        self.frames = frames
+        staging = .allocate(byteCount: PageWriter.pagesPerWrite * pageBytes, alignment: pageBytes)
+    }
+
+    deinit { staging.deallocate() }
+
+    /// Adds a page if it is dirty. Writes what came before when the page does not continue it.
+    mutating func add(_ page: UInt64) throws(StorageError) {
+        guard let frame = frames.dirtyFrame(page: page) else { return }
+        if count == PageWriter.pagesPerWrite
+            || count > 0 && page != first + UInt64(count)
+        {
+            try flush()
+        }
+        if count == 0 { first = page }
+        let copy = staging + count * pageBytes
+        memcpy(copy, frame, pageBytes)
+        Page.seal(copy, page: page, seed: frames.seed)
+        count += 1
+    }
+
+    /// Writes what is waiting.
+    mutating func flush() throws(StorageError) {
+        guard count > 0 else { return }
+        let pages = first..<first + UInt64(count)
+        count = 0
+        let bytes = UnsafeRawBufferPointer(start: staging, count: pages.count * pageBytes)
+        try storage { () throws(FileError) in try frames.file.write(bytes, at: pages.lowerBound * UInt64(pageBytes)) }
+        for page in pages { frames.markClean(page: page) }
+    }
+}

@@ -1,0 +1,272 @@
+// The file is divided into regions of 32,448 pages. Each keeps its own map of used pages in a bitmap page: the
+// page header, then one bit for each page of the region, in 64-bit words, the lowest bit first. A region has
+// three fixed places for its bitmap, its first three pages (in region 0 behind the header block and the metas):
+// two for the two retained checkpoints, one for the checkpoint being written. A region that did not change keeps
+// its place from one checkpoint to the next.
+
+/// Which pages of the file are in use, and when those that die may be used again.
+///
+/// Time is counted in serials. A page is born with its serial and dies at the serial boundary ("point") of the
+/// commit that removed it; a snapshot or checkpoint with point p sees it if birth < p < death. A dead page waits
+/// under the oldest point that sees it and is looked at again when that point goes: so a version that lies
+/// between two old readers is freed, and each page is looked at a bounded number of times.
+///
+/// All methods are called under the store's space lock.
+final class SpaceMap {
+    static let pagesPerRegion = (pageBytes - Page.bodyOffset) * 8
+    static let wordsPerRegion = pagesPerRegion / 64
+    static let bitmapCopies = 3
+    /// Pages before the first bitmap: the header block twice, two metas twice.
+    static let fixedPages = 6
+
+    /// A page that died, and the points between which it lived.
+    struct DeadPage {
+        var page: UInt64
+        var birth: UInt64
+        var death: UInt64
+    }
+
+    /// What a checkpoint records of a region: which copy of the bitmap, and the serial it must carry.
+    struct RegionState: Hashable {
+        var copy: UInt8
+        var serial: UInt64
+    }
+
+    /// Bits of pages that cannot be handed out: live, dead but still seen, or recycled.
+    private var used: [[UInt64]] = []
+    /// Bits of the pages that the latest published version reaches, and of the fixed places.
+    private(set) var live: [[UInt64]] = []
+    private(set) var changed: [Bool] = []
+    /// All words before this position are full.
+    private var hint = (region: 0, word: 0)
+    /// Pages ready for use, the last freed first: they are still in the processor's cache.
+    private var recycled: [UInt64] = []
+    /// How many of them `takeRecycled` has told of.
+    private var noted = 0
+    private var waiting: [UInt64: [DeadPage]] = [:]
+    private(set) var waitingCount = 0
+
+    var regionCount: Int { live.count }
+
+    /// The page of a bitmap copy.
+    static func bitmapPage(region: Int, copy: Int) -> UInt64 {
+        UInt64(region * pagesPerRegion + (region == 0 ? fixedPages : 0) + copy)
+    }
+
+    private static func reserved(region: Int) -> Int { bitmapCopies + (region == 0 ? fixedPages : 0) }
+
+    // MARK: Allocation
+
+    /// A page that nobody uses.
+    func allocate() -> UInt64 {
+        if let page = recycled.popLast() {
+            noted = min(noted, recycled.count)
+            return page
+        }
+        while true {
+            if hint.region == used.count { addRegion() }
+            while hint.word < SpaceMap.wordsPerRegion {
+                let word = used[hint.region][hint.word]
+                if word != .max {
+                    let bit = (~word).trailingZeroBitCount
+                    used[hint.region][hint.word] = word | 1 << UInt64(bit)
+                    return UInt64(hint.region * SpaceMap.pagesPerRegion + hint.word * 64 + bit)
+                }
+                hint.word += 1
+            }
+            hint = (hint.region + 1, 0)
+        }
+    }
+
+    /// The first of `count` pages with consecutive numbers that nobody uses.
+    func allocateRun(_ count: Int) -> UInt64 {
+        if count == 1 { return allocate() }
+        var region = hint.region
+        while true {
+            if region == used.count { addRegion() }
+            if let start = freeRun(count, region: region, from: region == hint.region ? hint.word * 64 : 0) {
+                for bit in start..<start + count { used[region][bit / 64] |= 1 << UInt64(bit % 64) }
+                return UInt64(region * SpaceMap.pagesPerRegion + start)
+            }
+            region += 1
+        }
+    }
+
+    private func freeRun(_ count: Int, region: Int, from start: Int) -> Int? {
+        var length = 0
+        var bit = start
+        return used[region].withUnsafeBufferPointer { words in
+            while bit < SpaceMap.pagesPerRegion {
+                let word = words[bit / 64]
+                if bit % 64 == 0 && word == .max {
+                    length = 0
+                    bit += 64
+                    continue
+                }
+                length = word & 1 << UInt64(bit % 64) == 0 ? length + 1 : 0
+                bit += 1
+                if length == count { return bit - count }
+            }
+            return nil
+        }
+    }
+
+    /// Takes back pages that were handed out and never published.
+    func recycle(_ pages: [UInt64]) { recycled.append(contentsOf: pages) }
+
+    private func addRegion() {
+        var words = [UInt64](repeating: 0, count: SpaceMap.wordsPerRegion)
+        words[0] = (1 << UInt64(SpaceMap.reserved(region: used.count))) - 1
+        used.append(words)
+        live.append(words)
+        changed.append(true)
+    }
+
+    // MARK: Life and death
+
+    /// Enters a commit into the map of live pages: those it brought and those it removed.
+    func enter(allocated: [UInt64], freed: [DeadPage]) {
+        for page in allocated { setLive(page, true) }
+        for dead in freed { setLive(dead.page, false) }
+    }
+
+    /// Frees the pages a published commit removed, or lets them wait for the points that see them.
+    ///
+    /// - Parameter points: the points of all snapshots and retained checkpoints, ascending.
+    func bury(_ freed: [DeadPage], points: [UInt64]) {
+        for dead in freed { place(dead, points) }
+    }
+
+    /// Undoes `enter` for a commit that could not be completed.
+    ///
+    /// - Parameter point: pages born before it were there before the commit.
+    func withdraw(allocated: [UInt64], freed: [DeadPage], bornSince point: UInt64) {
+        for dead in freed where dead.birth < point { setLive(dead.page, true) }
+        for page in allocated { setLive(page, false) }
+    }
+
+    /// The pages that became ready for use since the last call, whose frames hold nothing of value any more.
+    func takeRecycled() -> ArraySlice<UInt64> {
+        let fresh = recycled[min(noted, recycled.count)...]
+        noted = recycled.count
+        return fresh
+    }
+
+    func setLive(_ page: UInt64, _ isLive: Bool) {
+        let region = Int(page) / SpaceMap.pagesPerRegion
+        let bit = Int(page) % SpaceMap.pagesPerRegion
+        let mask: UInt64 = 1 << UInt64(bit % 64)
+        if isLive { live[region][bit / 64] |= mask } else { live[region][bit / 64] &= ~mask }
+        changed[region] = true
+    }
+
+    func isLive(_ page: UInt64) -> Bool {
+        let region = Int(page) / SpaceMap.pagesPerRegion
+        let bit = Int(page) % SpaceMap.pagesPerRegion
+        return region < live.count && live[region][bit / 64] & 1 << UInt64(bit % 64) != 0
+    }
+
+    /// Frees a dead page, or lets it wait under the oldest point that sees it. `points` is ascending.
+    private func place(_ dead: DeadPage, _ points: [UInt64]) {
+        var low = 0
+        var high = points.count
+        while low < high {
+            let middle = (low + high) / 2
+            if points[middle] > dead.birth { high = middle } else { low = middle + 1 }
+        }
+        if low < points.count && points[low] < dead.death {
+            waiting[points[low], default: []].append(dead)
+            waitingCount += 1
+        } else {
+            recycled.append(dead.page)
+        }
+    }
+
+    /// Looks again at the pages that waited for points which are gone.
+    func release(points: [UInt64]) {
+        guard !waiting.isEmpty else { return }
+        let gone = waiting.keys.filter { point in !points.contains(point) }.sorted()
+        for point in gone {
+            guard let pages = waiting.removeValue(forKey: point) else { continue }
+            waitingCount -= pages.count
+            for dead in pages { place(dead, points) }
+        }
+    }
+
+    /// How many dead pages wait under each point.
+    var waitingByPoint: [UInt64: Int] { waiting.mapValues(\.count) }
+
+    // MARK: Checkpoints
+
+    /// The bitmaps of the regions that changed since the last call.
+    func takeChanges() -> [(region: Int, words: [UInt64])] {
+        var changes: [(region: Int, words: [UInt64])] = []
+        for region in 0..<live.count where changed[region] {
+            changes.append((region, live[region]))
+            changed[region] = false
+        }
+        return changes
+    }
+
+    /// Sees to it that the region of a page gets a new bitmap with the next checkpoint.
+    func touch(_ page: UInt64) { changed[SpaceMap.region(of: page)] = true }
+
+    static func region(of page: UInt64) -> Int { Int(page) / pagesPerRegion }
+
+    static func set(_ page: UInt64, in words: inout [UInt64]) {
+        let bit = Int(page) % pagesPerRegion
+        words[bit / 64] |= 1 << UInt64(bit % 64)
+    }
+
+    static func clear(_ page: UInt64, in regions: inout [[UInt64]]) {
+        let bit = Int(page) % pagesPerRegion
+        guard region(of: page) < regions.count else { return }
+        regions[region(of: page)][bit / 64] &= ~(1 << UInt64(bit % 64))
+    }
+
+    /// Marks regions as changed again, after a checkpoint that came to nothing.
+    func restoreChanges(_ regions: [Int]) { for region in regions { changed[region] = true } }
+
+    /// Starts from the bitmaps of the retained checkpoints.
+    ///
+    /// What only the older one uses waits until that one is retired.
+    ///
+    /// - Parameter directory: pages in use by the newer checkpoint that belong to no version.
+    func load(current: [[UInt64]], directory: [UInt64], older: [[UInt64]]?, olderPoint: UInt64) {
+        live = current
+        used = current
+        for page in directory where SpaceMap.region(of: page) < used.count {
+            SpaceMap.set(page, in: &used[SpaceMap.region(of: page)])
+        }
+        changed = [Bool](repeating: false, count: current.count)
+        hint = (0, 0)
+        guard let older else { return }
+        for (region, words) in older.enumerated() {
+            while used.count <= region { addRegion() }
+            for (index, word) in words.enumerated() {
+                var only = word & ~used[region][index]
+                used[region][index] |= word
+                while only != 0 {
+                    let bit = only.trailingZeroBitCount
+                    only &= only - 1
+                    let page = UInt64(region * SpaceMap.pagesPerRegion + index * 64 + bit)
+                    waiting[olderPoint, default: []].append(DeadPage(page: page, birth: 0, death: olderPoint + 1))
+                    waitingCount += 1
+                }
+            }
+        }
+    }
+
+    /// Pages in use by the latest version, with the fixed places.
+    var liveCount: Int { live.reduce(0) { $0 + $1.reduce(0) { $0 + $1.nonzeroBitCount } } }
+    /// Pages up to the last one ever used.
+    var extent: UInt64 {
+        for region in (0..<used.count).reversed() {
+            for word in (0..<SpaceMap.wordsPerRegion).reversed() where used[region][word] != 0 {
+                return UInt64(
+                    region * SpaceMap.pagesPerRegion + word * 64 + 64 - used[region][word].leadingZeroBitCount)
+            }
+        }
+        return 0
+    }
+}

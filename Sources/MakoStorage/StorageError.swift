@@ -1,0 +1,83 @@
+/// Everything that can go wrong in the storage engine, grouped by the moment it meets the user.
+///
+/// Each case says what happened and where; `description` adds what to do about it.
+public enum StorageError: Error, Sendable, Hashable, CustomStringConvertible {
+    // Opening a file.
+    case notFound(path: String)
+    case notADatabase(path: String, reason: String)
+    case unsupportedVersion(path: String, found: UInt32, supported: UInt32)
+    case alreadyOpen(path: String)
+    /// The log does not continue the state in the data file, or is damaged before its end.
+    case logDamaged(path: String, reason: String)
+
+    // Reading and writing.
+    /// A page failed a check: its checksum, its place, its serial or its inner bounds.
+    case corrupted(page: UInt64, reason: String)
+    case io(FileError)
+    case diskFull(path: String)
+    /// The store takes no more writes: opened so, or latched after a failed log write or sync.
+    case readOnly(reason: String)
+
+    // Using the store.
+    case keyTooLong(bytes: Int, limit: Int)
+    case valueTooLarge(bytes: Int, limit: Int)
+    case treeNotFound(String)
+    case treeExists(String)
+    case wrongKeyKind(tree: String, expected: KeyKind)
+    case writerTimeout(seconds: Double)
+    case transactionEnded
+    case closed
+    case invalidArgument(String)
+
+    public var description: String {
+        switch self {
+        case .notFound(let path):
+            "no database at \(path); check the path, or open it for writing to create it"
+        case .notADatabase(let path, let reason):
+            "\(path) is not a Mako database: \(reason)"
+        case .unsupportedVersion(let path, let found, let supported):
+            "\(path) has format version \(found), this build reads version \(supported); open it with the version of Mako that wrote it"
+        case .alreadyOpen(let path):
+            "\(path) is open for writing elsewhere; close it there or open it read-only"
+        case .logDamaged(let path, let reason):
+            "the log of \(path) cannot be used: \(reason); restore the log files beside the database, or a backup"
+        case .corrupted(let page, let reason):
+            "page \(page) is damaged: \(reason); run a check, then restore a backup"
+        case .io(let error):
+            "\(error)"
+        case .diskFull(let path):
+            "no space left on the device of \(path); free some space, nothing of the failed transaction was kept"
+        case .readOnly(let reason):
+            "the store is read-only: \(reason)"
+        case .keyTooLong(let bytes, let limit):
+            "a key of \(bytes) bytes is longer than the limit of \(limit) bytes"
+        case .valueTooLarge(let bytes, let limit):
+            "a value of \(bytes) bytes is larger than the limit of \(limit) bytes"
+        case .treeNotFound(let name):
+            "there is no tree \(name) in this snapshot"
+        case .treeExists(let name):
+            "a tree named \(name) exists already"
+        case .wrongKeyKind(let tree, let expected):
+            "the keys of tree \(tree) are \(expected == .integer ? "64-bit integers" : "bytes")"
+        case .writerTimeout(let seconds):
+            "another write transaction held the turn for more than \(seconds) seconds"
+        case .transactionEnded:
+            "the transaction has ended; begin a new one"
+        case .closed:
+            "the store or snapshot is closed"
+        case .invalidArgument(let what):
+            what
+        }
+    }
+
+    /// A file error in the engine's own terms: a full disk is named as such.
+    init(_ error: FileError) {
+        self = error.isNoSpace ? .diskFull(path: error.path) : .io(error)
+    }
+}
+
+/// Runs a file operation and gives its failure in the engine's terms.
+@inline(__always)
+func storage<R>(_ body: () throws(FileError) -> R) throws(StorageError) -> R {
+    do { return try body() } catch { throw StorageError(error) }
+}

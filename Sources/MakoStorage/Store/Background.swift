@@ -1,0 +1,92 @@
+// Flusher, checkpointer and evictor as one state machine. With `.threads` the store's own thread drives it; with
+// `.manual` the caller does, step by step, and nothing happens in between.
+extension Store {
+    /// Does one piece of background work: a flush of what `async` commits left, a step of the checkpoint, a round
+    /// of the evictor.
+    ///
+    /// - Returns: whether there was anything to do.
+    /// - Throws: what the piece of work met. Nothing is lost by it; see ``Durability`` for failed syncs.
+    public func step() throws(StorageError) -> Bool {
+        if options.readOnly || isClosed.load(ordering: .acquiring) { return false }
+        if hasUnflushed {
+            try flush(synced: true)
+            return true
+        }
+        if try stepCheckpoint() { return true }
+        return frames.evictionStep()
+    }
+
+    private var hasUnflushed: Bool {
+        commitLock.withLock { latch == nil && !isFlushing && (!pending.isEmpty || !log.isEmpty) }
+    }
+
+    private func stepCheckpoint() throws(StorageError) -> Bool {
+        guard checkpointer.lock.tryLock() else { return false }
+        defer { checkpointer.lock.unlock() }
+        if checkpointer.isRunning {
+            _ = try checkpointer.step(self)
+            return true
+        }
+        guard needsCheckpoint else { return false }
+        return try checkpointer.begin(self)
+    }
+
+    /// By logged bytes, or by the share of memory that is dirty.
+    private var needsCheckpoint: Bool {
+        let since = checkpointer.last.meta.log.lsn
+        let (logged, isLatched) = commitLock.withLock { (log.bytes(since: since), latch != nil) }
+        if isLatched { return false }
+        if logged > UInt64(options.checkpointBytes) { return true }
+        return spaceLock.withLock { dirtyPages.count } > frames.budgetFrames / 4
+    }
+
+    // MARK: The thread
+
+    func startBackground() throws(StorageError) {
+        let weak = WeakStore(self)
+        thread = try storage { () throws(FileError) in
+            try startThread(name: "mako") { Store.runBackground(weak) }
+        }
+    }
+
+    func stopBackground() {
+        backgroundLock.withLock {
+            isStopping = true
+            backgroundWork.broadcast()
+        }
+        thread?.join()
+        thread = nil
+    }
+
+    func wakeBackground() {
+        guard options.background == .threads else { return }
+        backgroundWork.signal()
+    }
+
+    /// Runs until the store is closed or gone. It holds the store only while it works.
+    private static func runBackground(_ weak: WeakStore) {
+        while true {
+            guard let store = weak.store else { return }
+            if store.backgroundLock.withLock({ store.isStopping }) { return }
+            // A failure is kept by whoever met it: the latch, or the checkpointer, which tries again later.
+            let didWork = (try? store.step()) ?? false
+            if didWork { continue }
+            if store.waitForWork() { return }
+        }
+    }
+
+    /// Waits for a signal, or a tenth of a second. True when the thread is to end.
+    private func waitForWork() -> Bool {
+        backgroundLock.withLock {
+            if isStopping { return true }
+            _ = backgroundWork.wait(backgroundLock, timeout: .milliseconds(100))
+            return isStopping
+        }
+    }
+}
+
+/// A reference that lets the store go while its thread sleeps.
+private final class WeakStore: @unchecked Sendable {
+    private(set) weak var store: Store?
+    init(_ store: Store) { self.store = store }
+}

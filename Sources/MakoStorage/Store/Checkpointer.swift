@@ -1,0 +1,309 @@
+/// A version to be made the data file's own.
+struct CheckpointRequest {
+    var version: Version
+    /// Pages of a commit that is not published yet; see `Store.commitByCheckpoint`.
+    var allocated: [UInt64] = []
+    var freed: [SpaceMap.DeadPage] = []
+    /// The point of the version that commit builds on.
+    var basePoint: UInt64 = 0
+    /// Write a barrier into the log before the metas.
+    var writesBarrier = false
+    /// Both slots get this checkpoint: nothing older is retained.
+    var fillsBothSlots = false
+}
+
+/// Moves the data file from one consistent state to the next.
+///
+/// A state machine: `begin` captures a version, each `step` does one bounded piece of work, in this order:
+///
+///     pages      dirty pages of the version, ascending, neighbours together, unsynced
+///     tables     the directory and the bitmaps of the regions that changed
+///     data       the data file is synced: everything the meta will refer to is durable
+///     log        the log is synced up to the version, or the barrier written
+///     meta       both copies of the meta, in the slot of the older checkpoint, synced; then the older
+///                checkpoint is let go of: its pages, its log segments
+///
+/// Until the meta is written a failed write abandons the checkpoint and nothing is lost: log and memory still
+/// have everything. A failed sync, or a failed meta write, latches the store: what the device holds is unknown.
+final class Checkpointer: @unchecked Sendable {
+    /// A retained checkpoint.
+    struct Record {
+        var meta: Meta
+        var regions: [SpaceMap.RegionState]
+        /// The directory's pages: in no tree, and free when the checkpoint goes.
+        var directoryPages: [UInt64]
+    }
+
+    /// Whoever steps or begins holds this: at most one checkpoint at a time.
+    let lock = Lock()
+    private(set) var last: Record
+    private(set) var previous: Record?
+    private var run: Run?
+    private(set) var completed: UInt64 = 0
+    /// Why the latest attempt came to nothing.
+    private(set) var lastError: StorageError?
+
+    // Guarded by the space lock: the points whose pages must stay.
+    private(set) var points: [UInt64]
+    private var runningPoint: UInt64?
+
+    private enum Phase {
+        case pages
+        case tables
+        case data
+        case log
+        case meta
+        case secondMeta
+    }
+
+    private struct Run {
+        var request: CheckpointRequest
+        var phase = Phase.pages
+        var pages: [UInt64]
+        var nextPage = 0
+        var bitmaps: [(region: Int, words: [UInt64])]
+        var regions: [SpaceMap.RegionState]
+        var directory: [UInt8]
+        var directoryPages: [UInt64]
+        var serial: UInt64
+        var number: UInt64
+        var log: LogPosition
+    }
+
+    init(last: Record, previous: Record?) {
+        self.last = last
+        self.previous = previous
+        points = mergePoints([last.meta.point], previous.map { [$0.meta.point] } ?? [])
+    }
+
+    var isRunning: Bool { run != nil }
+
+    // MARK: Driving
+
+    /// Begins a checkpoint of the latest published version, unless one is running or there is nothing new.
+    ///
+    /// - Returns: whether one is running now.
+    func begin(_ store: Store) throws(StorageError) -> Bool {
+        if run != nil { return true }
+        let current = store.spaceLock.withLock { store.versions[store.versions.count - 1] }
+        guard current.commit != last.meta.commit else { return false }
+        try capture(store, CheckpointRequest(version: current))
+        return true
+    }
+
+    /// Does the next piece of work. False when no checkpoint is running any more.
+    func step(_ store: Store) throws(StorageError) -> Bool {
+        guard let run else { return false }
+        do throws(StorageError) {
+            try advance(store, run)
+            return self.run != nil
+        } catch {
+            lastError = error
+            abandon(store)
+            throw error
+        }
+    }
+
+    /// Finishes the checkpoint that is running, if one is.
+    func runToEnd(_ store: Store) throws(StorageError) {
+        while try step(store) {}
+    }
+
+    /// Takes one checkpoint from beginning to end. None may be running.
+    func checkpoint(_ store: Store, _ request: CheckpointRequest) throws(StorageError) {
+        try capture(store, request)
+        try runToEnd(store)
+    }
+
+    // MARK: Capture
+
+    /// Fixes what the checkpoint will hold. Takes time for the bitmaps that changed, not for the data.
+    private func capture(_ store: Store, _ request: CheckpointRequest) throws(StorageError) {
+        var request = request
+        let serial = try store.takeSerial()
+        store.spaceLock.lock()
+        defer { store.spaceLock.unlock() }
+        let space = store.space
+        if request.allocated.isEmpty && request.freed.isEmpty {
+            // It may have moved on since the caller looked; pages and roots must be of one commit.
+            request.version = store.versions[store.versions.count - 1]
+        }
+        let version = request.version
+        runningPoint = version.point
+        points = mergePoints(points, [version.point])
+        space.enter(allocated: request.allocated, freed: request.freed)
+
+        // The directory's own run may bring a new region into being.
+        let bytes = Directory.encodedBytes(regions: space.regionCount + 1, names: version.names)
+        let pageCount = max(1, (bytes + Overflow.payloadBytes - 1) / Overflow.payloadBytes)
+        let first = space.allocateRun(pageCount)
+        let directoryPages = (0..<pageCount).map { first + UInt64($0) }
+        for page in directoryPages + last.directoryPages { space.touch(page) }
+        var bitmaps = space.takeChanges()
+        for index in bitmaps.indices {
+            for page in directoryPages where SpaceMap.region(of: page) == bitmaps[index].region {
+                SpaceMap.set(page, in: &bitmaps[index].words)
+            }
+        }
+        var regions = last.regions
+        while regions.count < space.regionCount { regions.append(.init(copy: 0, serial: 0)) }
+        for (region, _) in bitmaps { regions[region] = .init(copy: freeCopy(region), serial: serial) }
+
+        let pages = (store.dirtyPages + request.allocated).filter { space.isLive($0) }
+        store.dirtyPages = []
+        run = Run(
+            request: request, pages: pages.sorted(), bitmaps: bitmaps, regions: regions,
+            directory: Directory(
+                regions: regions, trees: Array(UnsafeBufferPointer(start: version.trees, count: version.treeCount)),
+                names: version.names
+            ).encoded(), directoryPages: directoryPages, serial: serial, number: last.meta.number + 1,
+            log: version.log)
+    }
+
+    /// The bitmap copy of a region that neither retained checkpoint uses.
+    private func freeCopy(_ region: Int) -> UInt8 {
+        let taken = [last.regions, previous?.regions ?? []].compactMap { region < $0.count ? $0[region].copy : nil }
+        return UInt8((0..<SpaceMap.bitmapCopies).first { !taken.contains(UInt8($0)) } ?? 0)
+    }
+
+    // MARK: Steps
+
+    private func advance(_ store: Store, _ current: Run) throws(StorageError) {
+        var current = current
+        switch current.phase {
+        case .pages:
+            let end = min(current.nextPage + 256, current.pages.count)
+            try store.writePages(Array(current.pages[current.nextPage..<end]))
+            current.nextPage = end
+            if end == current.pages.count { current.phase = .tables }
+        case .tables:
+            try writeDirectory(store, current)
+            try writeBitmaps(store, current)
+            current.phase = .data
+        case .data:
+            do throws(FileError) { try store.dataFile.file.sync() } catch {
+                throw latched(store, error, "syncing the data file")
+            }
+            current.phase = .log
+        case .log:
+            if current.request.writesBarrier {
+                current.log = try store.writeBarrier(commit: current.request.version.commit)
+            } else {
+                try store.makeDurable(current.log.lsn)
+            }
+            current.phase = .meta
+        case .meta, .secondMeta:
+            try writeMeta(store, current)
+            return
+        }
+        run = current
+    }
+
+    private func writeDirectory(_ store: Store, _ run: Run) throws(StorageError) {
+        var bytes = [UInt8](repeating: 0, count: run.directoryPages.count * pageBytes)
+        bytes.withUnsafeMutableBytes { buffer in
+            guard let base = buffer.baseAddress else { return }
+            run.directory.withUnsafeBytes { directory in
+                for (index, number) in run.directoryPages.enumerated() {
+                    let page = base + index * pageBytes
+                    Page(page).format(page: number, type: .directory, level: 0, serial: run.serial, tree: 0)
+                    let offset = index * Overflow.payloadBytes
+                    let count = min(Overflow.payloadBytes, directory.count - offset)
+                    if count > 0, let source = directory.baseAddress {
+                        (page + Page.bodyOffset).copyMemory(from: source + offset, byteCount: count)
+                    }
+                    Page.seal(page, page: number, seed: store.frames.seed)
+                }
+            }
+        }
+        let place = (run.directoryPages.first ?? 0) * UInt64(pageBytes)
+        try storage { () throws(FileError) in
+            try writeBytes(store.dataFile.file, bytes, count: bytes.count, at: place)
+        }
+    }
+
+    private func writeBitmaps(_ store: Store, _ run: Run) throws(StorageError) {
+        var bitmap = [UInt8](repeating: 0, count: pageBytes)
+        for (region, words) in run.bitmaps {
+            let state = run.regions[region]
+            let number = SpaceMap.bitmapPage(region: region, copy: Int(state.copy))
+            bitmap.withUnsafeMutableBytes {
+                guard let base = $0.baseAddress else { return }
+                DataFile.writeBitmap(words, to: base, page: number, serial: state.serial, seed: store.frames.seed)
+            }
+            try storage { () throws(FileError) in
+                try writeBytes(store.dataFile.file, bitmap, count: pageBytes, at: number * UInt64(pageBytes))
+            }
+        }
+    }
+
+    private func writeMeta(_ store: Store, _ current: Run) throws(StorageError) {
+        let version = current.request.version
+        let length = current.directory.count
+        let meta = Meta(
+            number: current.number, commit: version.commit, point: version.point, log: current.log,
+            nextTreeID: UInt64(version.nextTreeID),
+            directory: Overflow(
+                firstPage: current.directoryPages.first ?? 0, firstSerial: current.serial, length: length,
+                stored: length, isCompressed: false), regions: UInt64(current.regions.count))
+        do throws(FileError) { try store.dataFile.write(meta) } catch {
+            throw latched(store, error, "writing a meta page")
+        }
+        let record = Record(meta: meta, regions: current.regions, directoryPages: current.directoryPages)
+        if current.phase == .meta && current.request.fillsBothSlots {
+            var second = current
+            second.phase = .secondMeta
+            second.number += 1
+            run = second
+        } else {
+            run = nil
+        }
+        retain(store, record)
+    }
+
+    private func latched(_ store: Store, _ error: FileError, _ what: String) -> StorageError {
+        store.latch("\(what) failed (\(error)); reopen the database")
+        return StorageError(error)
+    }
+
+    // MARK: Ends
+
+    /// The new checkpoint is durable: the older of the two before it is let go of.
+    private func retain(_ store: Store, _ record: Record) {
+        store.spaceLock.lock()
+        // Two checkpoints of one commit share their directory; the later of them owns it.
+        if let previous, previous.directoryPages != last.directoryPages {
+            store.space.recycle(previous.directoryPages)
+        }
+        let kept = last
+        previous = kept
+        last = record
+        if run == nil { runningPoint = nil }
+        points = mergePoints([kept.meta.point, record.meta.point], runningPoint.map { [$0] } ?? [])
+        _ = store.seenPoints()
+        store.forgetRecycled()
+        store.spaceLock.unlock()
+        completed += 1
+        lastError = nil
+        store.commitLock.withLock { store.log.retire(before: min(kept.meta.log.lsn, record.meta.log.lsn)) }
+    }
+
+    /// Nothing of the checkpoint counts: what it would have written is still to be written.
+    private func abandon(_ store: Store) {
+        guard let run else { return }
+        self.run = nil
+        // Once a meta may have been written there is no going back; the store is latched then.
+        if run.phase == .meta || run.phase == .secondMeta { return }
+        store.spaceLock.lock()
+        defer { store.spaceLock.unlock() }
+        store.space.withdraw(
+            allocated: run.request.allocated, freed: run.request.freed, bornSince: run.request.basePoint)
+        store.space.restoreChanges(run.bitmaps.map(\.region))
+        store.dirtyPages.append(contentsOf: run.pages)
+        store.space.recycle(run.directoryPages)
+        runningPoint = nil
+        points = mergePoints([last.meta.point], previous.map { [$0.meta.point] } ?? [])
+        _ = store.seenPoints()
+        store.forgetRecycled()
+    }
+}

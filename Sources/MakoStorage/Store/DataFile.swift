@@ -1,0 +1,189 @@
+/// The data file's fixed pages: reading them with their copies, writing them in the order that survives a crash.
+final class DataFile {
+    let file: any File
+    private(set) var header: FileHeader
+    /// What was wrong with copies that were passed over at opening.
+    private(set) var findings: [String] = []
+
+    private init(file: any File, header: FileHeader, findings: [String]) {
+        self.file = file
+        self.header = header
+        self.findings = findings
+    }
+
+    var seed: UInt64 { header.id.seed }
+
+    // MARK: Creating
+
+    /// Writes an empty database into a file. Nothing counts before the whole file was synced and renamed.
+    static func create(_ file: any File, id: DatabaseID, segmentBytes: Int) throws(FileError) {
+        let block = SegmentHeader.blockBytes
+        let segment = max(SegmentHeader.smallestSegment, (segmentBytes + block - 1) / block * block)
+        let header = FileHeader(
+            id: id, ceiling: FileHeader.serialStock, segmentBytes: UInt64(segment), newestSegment: 0, generation: 1)
+        let space = SpaceMap()
+        _ = space.allocate()  // brings region 0 into being
+        let directory = Directory(
+            regions: [SpaceMap.RegionState(copy: 0, serial: 1)], trees: [], names: TreeNames()
+        ).encoded()
+        let directoryPage = UInt64(SpaceMap.fixedPages + SpaceMap.bitmapCopies)
+        var bytes = [UInt8](repeating: 0, count: (Int(directoryPage) + 1) * pageBytes)
+        bytes.withUnsafeMutableBytes { buffer in
+            guard let base = buffer.baseAddress else { return }
+            for copy in 0..<FileHeader.copies { header.write(to: base + copy * pageBytes, copy: copy) }
+            let run = Overflow(
+                firstPage: directoryPage, firstSerial: 2, length: directory.count, stored: directory.count,
+                isCompressed: false)
+            for number: UInt64 in 0..<2 {
+                let meta = Meta(
+                    number: number, commit: 0, point: 3, log: .start, nextTreeID: 1, directory: run, regions: 1)
+                for copy in 0..<Meta.copies {
+                    meta.write(
+                        to: base + Int(Meta.page(number: number, copy: copy)) * pageBytes, copy: copy, seed: id.seed)
+                }
+            }
+            var words = space.live[0]
+            words[0] |= 1 << directoryPage
+            let bitmap = SpaceMap.bitmapPage(region: 0, copy: 0)
+            writeBitmap(words, to: base + Int(bitmap) * pageBytes, page: bitmap, serial: 1, seed: id.seed)
+            let page = base + Int(directoryPage) * pageBytes
+            Page(page).format(page: directoryPage, type: .directory, level: 0, serial: 2, tree: 0)
+            directory.withUnsafeBytes {
+                (page + Page.bodyOffset).copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(page), byteCount: $0.count)
+            }
+            Page.seal(page, page: directoryPage, seed: id.seed)
+        }
+        try writeBytes(file, bytes, count: bytes.count, at: 0)
+        try file.sync()
+    }
+
+    static func writeBitmap(
+        _ words: [UInt64], to page: UnsafeMutableRawPointer, page number: UInt64, serial: UInt64, seed: UInt64
+    ) {
+        Page(page).format(page: number, type: .bitmap, level: 0, serial: serial, tree: 0)
+        words.withUnsafeBytes {
+            (page + Page.bodyOffset).copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(page), byteCount: $0.count)
+        }
+        Page.seal(page, page: number, seed: seed)
+    }
+
+    // MARK: Opening
+
+    /// Reads the header block from the better of its copies.
+    static func open(_ file: any File) throws(StorageError) -> DataFile {
+        let bytes = try readPages(file, from: 0, count: FileHeader.copies)
+        var best: FileHeader?
+        var findings: [String] = []
+        var version: UInt32?
+        var foreign = 0
+        for copy in 0..<FileHeader.copies {
+            let reading = bytes.withUnsafeBytes { buffer -> FileHeader.Reading in
+                guard let base = buffer.baseAddress, buffer.count >= (copy + 1) * pageBytes else { return .damaged }
+                return FileHeader.read(base + copy * pageBytes, copy: copy)
+            }
+            switch reading {
+            case .good(let header):
+                if header.generation > best?.generation ?? 0 { best = header }
+            case .version(let found): version = found
+            case .damaged: findings.append("copy \(copy) of the header block is damaged")
+            case .foreign:
+                foreign += 1
+                findings.append("copy \(copy) of the header block is damaged beyond recognition")
+            }
+        }
+        if let header = best {
+            guard header.mustRead == 0 else {
+                throw .notADatabase(
+                    path: file.path, reason: "it uses features (\(header.mustRead)) that this version does not know")
+            }
+            return DataFile(file: file, header: header, findings: findings)
+        }
+        if let version {
+            throw .unsupportedVersion(path: file.path, found: version, supported: FileHeader.version)
+        }
+        if foreign == FileHeader.copies {
+            throw .notADatabase(path: file.path, reason: "it does not begin like one")
+        }
+        throw .corrupted(page: 0, reason: "both copies of the header block are damaged or missing")
+    }
+
+    static func readPages(_ file: any File, from first: UInt64, count: Int) throws(StorageError) -> [UInt8] {
+        var failure: FileError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count * pageBytes) { buffer, initialized in
+            do throws(FileError) {
+                initialized = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: first * UInt64(pageBytes))
+            } catch { failure = error }
+        }
+        if let failure { throw StorageError(failure) }
+        return bytes
+    }
+
+    /// The metas that can be read, the newest first, each from the better of its copies.
+    func readMetas() throws(StorageError) -> [Meta] {
+        let count = 2 * Meta.copies
+        let bytes = try DataFile.readPages(file, from: Meta.firstPage, count: count)
+        var metas: [Meta] = []
+        for index in 0..<count {
+            let place = Meta.firstPage + UInt64(index)
+            let meta = bytes.withUnsafeBytes { buffer -> Meta? in
+                guard let base = buffer.baseAddress, buffer.count >= (index + 1) * pageBytes else { return nil }
+                return Meta(base + index * pageBytes, place: place, seed: seed)
+            }
+            if let meta {
+                if !metas.contains(meta) { metas.append(meta) }
+            } else {
+                findings.append(
+                    "copy \(index % 2) of meta slot \(index / 2 == 0 ? "A" : "B") (page \(place)) is damaged")
+            }
+        }
+        return metas.sorted { $0.number > $1.number }
+    }
+
+    // MARK: Writing
+
+    /// Rewrites the header block, one copy after the other: one of the two is whole at any moment.
+    func update(_ change: (inout FileHeader) -> Void) throws(FileError) {
+        var next = header
+        change(&next)
+        next.generation += 1
+        var bytes = [UInt8](repeating: 0, count: pageBytes)
+        for copy in 0..<FileHeader.copies {
+            bytes.withUnsafeMutableBytes { if let base = $0.baseAddress { next.write(to: base, copy: copy) } }
+            try writeBytes(file, bytes, count: pageBytes, at: UInt64(copy * pageBytes))
+            try file.sync()
+        }
+        header = next
+    }
+
+    /// Writes both copies of a meta and makes them durable.
+    func write(_ meta: Meta) throws(FileError) {
+        var bytes = [UInt8](repeating: 0, count: pageBytes)
+        for copy in 0..<Meta.copies {
+            bytes.withUnsafeMutableBytes {
+                if let base = $0.baseAddress { meta.write(to: base, copy: copy, seed: seed) }
+            }
+            try writeBytes(
+                file, bytes, count: pageBytes, at: Meta.page(number: meta.number, copy: copy) * UInt64(pageBytes))
+        }
+        try file.sync()
+    }
+
+    /// The bitmap of a region as a checkpoint recorded it.
+    func readBitmap(region: Int, _ state: SpaceMap.RegionState) throws(StorageError) -> [UInt64] {
+        let page = SpaceMap.bitmapPage(region: region, copy: Int(state.copy))
+        let bytes = try DataFile.readPages(file, from: page, count: 1)
+        return try bytes.withUnsafeBytes { buffer -> Result<[UInt64], StorageError> in
+            guard let base = buffer.baseAddress, buffer.count == pageBytes,
+                Page.isSealed(base, page: page, seed: seed)
+            else { return .failure(.corrupted(page: page, reason: "the bitmap of region \(region) is damaged")) }
+            guard base.load(fromByteOffset: Page.serialOffset, as: UInt64.self) == state.serial,
+                base.load(fromByteOffset: Page.identityOffset, as: UInt64.self)
+                    == Page.identity(page: page, type: .bitmap, level: 0)
+            else { return .failure(.corrupted(page: page, reason: "the bitmap of region \(region) is stale")) }
+            return .success(
+                (0..<SpaceMap.wordsPerRegion).map {
+                    base.load(fromByteOffset: Page.bodyOffset + $0 * 8, as: UInt64.self)
+                })
+        }.get()
+    }
+}

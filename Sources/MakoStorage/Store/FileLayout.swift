@@ -1,0 +1,220 @@
+// The fixed pages of the data file, each with the page header drawn in PageFormat.swift:
+//
+//     page 0, 1   header block, twice; checksum seeded with 0
+//     page 2, 3   meta slot A, twice
+//     page 4, 5   meta slot B, twice
+//     page 6...   bitmap copies of region 0; see SpaceMap.swift
+//
+// Header block:                                     Meta:
+//
+//     40  8  magic         "MakoDB00"                  40  8  number       of the checkpoint; slot = number mod 2
+//     48  4  version       of the format               48  8  commit
+//     52  4  page          page size in bytes          56  8  point        serial boundary of the commit
+//     56 16  id            of the database             64  8  lsn          the log continues here
+//     72  8  mustRead      features a reader must know  72  8  chain        the log's chain value there
+//     80  8  mustWrite     features a writer must know  80  8  nextTree     number of the next tree
+//     88  8  ceiling       serials below it may be used 88  8  directory    first page of the directory
+//     96  8  segment       bytes of a log segment      96  8  serial       of that page
+//    104  8  newest        segment in use, 0: none    104  8  length       of the directory in bytes
+//    112  8  generation    counts rewrites            112  8  regions      number of regions
+//
+// The directory is a run of pages like an overflow value. It holds, for each region, 1 byte bitmap copy and 8
+// bytes serial; then, for each tree in order of number: 4 bytes number, 1 byte key kind, 1 byte levels, 2 bytes
+// length of the name, 8 bytes root reference, 8 bytes entries, the name.
+
+/// The first two pages of a database file: what it is, and limits that must be durable before they are used.
+struct FileHeader: Hashable {
+    static let magic: UInt64 = 0x3030_4244_6f6b_614d  // "MakoDB00"
+    static let version: UInt32 = 0
+    static let copies = 2
+    /// Serials are used from a stock that the header vouches for.
+    static let serialStock: UInt64 = 1 << 20
+
+    var id: DatabaseID
+    var mustRead: UInt64 = 0
+    var mustWrite: UInt64 = 0
+    var ceiling: UInt64
+    var segmentBytes: UInt64
+    var newestSegment: UInt64
+    var generation: UInt64
+
+    func write(to page: UnsafeMutableRawPointer, copy: Int) {
+        page.initializeMemory(as: UInt8.self, repeating: 0, count: pageBytes)
+        Page(page).format(page: UInt64(copy), type: .header, level: 0, serial: generation, tree: 0)
+        page.storeBytes(of: FileHeader.magic, toByteOffset: 40, as: UInt64.self)
+        page.storeBytes(of: FileHeader.version, toByteOffset: 48, as: UInt32.self)
+        page.storeBytes(of: UInt32(pageBytes), toByteOffset: 52, as: UInt32.self)
+        for (index, word) in [id.high, id.low, mustRead, mustWrite, ceiling, segmentBytes, newestSegment, generation]
+            .enumerated()
+        {
+            page.storeBytes(of: word, toByteOffset: 56 + index * 8, as: UInt64.self)
+        }
+        Page.seal(page, page: UInt64(copy), seed: 0)
+    }
+
+    enum Reading {
+        case good(FileHeader)
+        /// Another version wrote it.
+        case version(UInt32)
+        /// It is a header, but damaged.
+        case damaged
+        /// It is something else altogether.
+        case foreign
+    }
+
+    static func read(_ page: UnsafeRawPointer, copy: Int) -> Reading {
+        guard page.loadUnaligned(fromByteOffset: 40, as: UInt64.self) == magic else { return .foreign }
+        guard Page.isSealed(page, page: UInt64(copy), seed: 0) else { return .damaged }
+        let version = page.loadUnaligned(fromByteOffset: 48, as: UInt32.self)
+        guard version == FileHeader.version else { return .version(version) }
+        guard page.loadUnaligned(fromByteOffset: 52, as: UInt32.self) == UInt32(pageBytes) else { return .damaged }
+        func word(_ index: Int) -> UInt64 { page.loadUnaligned(fromByteOffset: 56 + index * 8, as: UInt64.self) }
+        return .good(
+            FileHeader(
+                id: DatabaseID(high: word(0), low: word(1)), mustRead: word(2), mustWrite: word(3), ceiling: word(4),
+                segmentBytes: word(5), newestSegment: word(6), generation: word(7)))
+    }
+}
+
+/// One checkpoint: a published commit of all trees, and where the log goes on from it.
+struct Meta: Hashable {
+    static let firstPage: UInt64 = 2
+    static let copies = 2
+
+    var number: UInt64
+    var commit: UInt64
+    var point: UInt64
+    var log: LogPosition
+    var nextTreeID: UInt64
+    var directory: Overflow
+    var regions: UInt64
+
+    /// The page of a copy of the slot that a checkpoint of this number uses.
+    static func page(number: UInt64, copy: Int) -> UInt64 {
+        firstPage + (number % 2) * UInt64(copies) + UInt64(copy)
+    }
+
+    func write(to page: UnsafeMutableRawPointer, copy: Int, seed: UInt64) {
+        let place = Meta.page(number: number, copy: copy)
+        page.initializeMemory(as: UInt8.self, repeating: 0, count: pageBytes)
+        Page(page).format(page: place, type: .meta, level: 0, serial: number, tree: 0)
+        let words = [
+            number, commit, point, log.lsn, log.chain, nextTreeID, directory.firstPage, directory.firstSerial,
+            UInt64(directory.length), regions,
+        ]
+        for (index, word) in words.enumerated() {
+            page.storeBytes(of: word, toByteOffset: Page.bodyOffset + index * 8, as: UInt64.self)
+        }
+        Page.seal(page, page: place, seed: seed)
+    }
+
+    /// Nil when the page does not hold a sound meta.
+    init?(_ page: UnsafeRawPointer, place: UInt64, seed: UInt64) {
+        guard Page.isSealed(page, page: place, seed: seed) else { return nil }
+        func word(_ index: Int) -> UInt64 {
+            page.loadUnaligned(fromByteOffset: Page.bodyOffset + index * 8, as: UInt64.self)
+        }
+        let length = word(8)
+        guard length <= UInt64(Limits.valueBytes), word(6) < pageNumberLimit, word(9) <= 1 << 20 else { return nil }
+        number = word(0)
+        commit = word(1)
+        point = word(2)
+        log = LogPosition(lsn: word(3), chain: word(4))
+        nextTreeID = word(5)
+        directory = Overflow(
+            firstPage: word(6), firstSerial: word(7), length: Int(length), stored: Int(length), isCompressed: false)
+        regions = word(9)
+    }
+
+    init(
+        number: UInt64, commit: UInt64, point: UInt64, log: LogPosition, nextTreeID: UInt64, directory: Overflow,
+        regions: UInt64
+    ) {
+        self.number = number
+        self.commit = commit
+        self.point = point
+        self.log = log
+        self.nextTreeID = nextTreeID
+        self.directory = directory
+        self.regions = regions
+    }
+}
+
+/// What a checkpoint's directory lists.
+struct Directory {
+    var regions: [SpaceMap.RegionState]
+    var trees: [TreeState]
+    var names: TreeNames
+
+    static func encodedBytes(regions: Int, names: TreeNames) -> Int {
+        regions * 9 + names.ids.reduce(0) { $0 + 24 + $1.key.utf8.count }
+    }
+
+    func encoded() -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Directory.encodedBytes(regions: regions.count, names: names))
+        func append<Word: FixedWidthInteger>(_ word: Word) {
+            withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
+        }
+        for region in regions {
+            append(region.copy)
+            append(region.serial)
+        }
+        for tree in trees {
+            let name = names.names[tree.id] ?? ""
+            append(tree.id)
+            append(tree.kind.rawValue)
+            append(UInt8(truncatingIfNeeded: tree.levels))
+            append(UInt16(truncatingIfNeeded: name.utf8.count))
+            append(tree.root.raw)
+            append(tree.count)
+            bytes.append(contentsOf: name.utf8)
+        }
+        return bytes
+    }
+
+    /// Nil when the bytes contradict themselves.
+    init?(_ bytes: [UInt8], regions regionCount: Int) {
+        var position = 0
+        func word<Word: FixedWidthInteger>(_: Word.Type) -> Word? {
+            let size = MemoryLayout<Word>.size
+            guard bytes.count - position >= size else { return nil }
+            defer { position += size }
+            return bytes.withUnsafeBytes {
+                Word(littleEndian: $0.loadUnaligned(fromByteOffset: position, as: Word.self))
+            }
+        }
+        regions = []
+        for _ in 0..<regionCount {
+            guard let copy = word(UInt8.self), Int(copy) < SpaceMap.bitmapCopies, let serial = word(UInt64.self) else {
+                return nil
+            }
+            regions.append(SpaceMap.RegionState(copy: copy, serial: serial))
+        }
+        trees = []
+        var ids: [String: UInt32] = [:]
+        while position < bytes.count {
+            guard let id = word(UInt32.self), let kind = word(UInt8.self).flatMap(KeyKind.init),
+                let levels = word(UInt8.self), levels <= Limits.levels, let length = word(UInt16.self),
+                let root = word(UInt64.self), let count = word(UInt64.self),
+                bytes.count - position >= Int(length), id > (trees.last?.id ?? 0)
+            else { return nil }
+            let name = String(decoding: bytes[position..<position + Int(length)], as: UTF8.self)
+            position += Int(length)
+            var tree = TreeState(id: id, kind: kind)
+            tree.levels = Int(levels)
+            tree.root = PageReference(raw: root)
+            tree.count = count
+            trees.append(tree)
+            ids[name] = id
+        }
+        guard ids.count == trees.count else { return nil }
+        names = TreeNames(ids)
+    }
+
+    init(regions: [SpaceMap.RegionState], trees: [TreeState], names: TreeNames) {
+        self.regions = regions
+        self.trees = trees
+        self.names = names
+    }
+}

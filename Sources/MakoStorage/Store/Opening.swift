@@ -1,0 +1,201 @@
+/// What opening found, before anything is replayed: the parts a store is made of.
+struct Opening {
+    let path: String
+    let options: StoreOptions
+    let dataFile: DataFile
+    let frames: FrameStore
+    let space: SpaceMap
+    let version: Version
+    let last: Checkpointer.Record
+    let previous: Checkpointer.Record?
+    let log: Log
+    let tail: LogReader
+    let report: RecoveryReport
+
+    init(path: String, options: StoreOptions) throws(StorageError) {
+        self.path = path
+        self.options = options
+        let file = try Opening.openFile(path, options)
+        do throws(StorageError) {
+            let dataFile = try DataFile.open(file)
+            let frames = try FrameStore(file: file, seed: dataFile.seed, budgetBytes: options.cacheBytes)
+            let metas = try dataFile.readMetas()
+            let chosen = try Opening.chooseCheckpoint(dataFile, metas)
+            self.dataFile = dataFile
+            self.frames = frames
+            space = chosen.space
+            last = chosen.last
+            previous = chosen.previous
+            let meta = chosen.last.meta
+            version = chosen.directory.trees.withUnsafeBufferPointer { trees in
+                withUnsafeTemporaryAllocation(of: TreeState.self, capacity: 1) { empty in
+                    Version(
+                        commit: meta.commit, point: meta.point,
+                        trees: trees.baseAddress ?? UnsafePointer(empty.baseAddress.unsafelyUnwrapped),
+                        treeCount: trees.count, nextTreeID: UInt32(truncatingIfNeeded: meta.nextTreeID),
+                        names: chosen.directory.names, log: meta.log)
+                }
+            }
+            tail = LogReader(
+                fileSystem: options.fileSystem, path: path, database: dataFile.header.id,
+                readOnly: options.readOnly)
+            let numbers = try storage { [tail] () throws(FileError) in try tail.segmentNumbers() }
+            log = Log(
+                fileSystem: options.fileSystem, path: path, database: dataFile.header.id,
+                segmentBytes: Int(dataFile.header.segmentBytes), entropy: options.entropy, position: meta.log,
+                lastNumber: max(
+                    numbers.last ?? 0, dataFile.header.newestSegment, meta.log.lsn / dataFile.header.segmentBytes))
+            report = RecoveryReport(findings: dataFile.findings + chosen.findings)
+        } catch {
+            file.close()
+            throw error
+        }
+    }
+
+    // MARK: The file
+
+    private static func openFile(_ path: String, _ options: StoreOptions) throws(StorageError) -> any File {
+        let fileSystem = options.fileSystem
+        if fileSystem.isDirectory(path) { throw .notADatabase(path: path, reason: "it is a directory") }
+        for _ in 0..<4 {
+            if !fileSystem.exists(path) {
+                if options.readOnly { throw .notFound(path: path) }
+                try create(path, options, over: nil)
+            }
+            let file: any File
+            do throws(FileError) { file = try fileSystem.open(path, options.readOnly ? .readOnly : .readWrite) } catch {
+                if error.isNotFound { throw .notFound(path: path) }
+                throw StorageError(error)
+            }
+            do throws(StorageError) {
+                let isLocked = try storage { () throws(FileError) in try file.lock(exclusive: !options.readOnly) }
+                guard isLocked else { throw .alreadyOpen(path: path) }
+                let size = try storage { () throws(FileError) in try file.size() }
+                if size > 0 { return file }
+                if options.readOnly { throw .notADatabase(path: path, reason: "it is empty") }
+                // An empty file is a new database. The lock on it keeps others from doing the same.
+                try create(path, options, over: file)
+                file.close()
+            } catch {
+                file.close()
+                throw error
+            }
+        }
+        throw .alreadyOpen(path: path)
+    }
+
+    /// Writes an empty database under another name and renames it: at no moment is there half a database.
+    private static func create(_ path: String, _ options: StoreOptions, over empty: (any File)?) throws(StorageError) {
+        let fileSystem = options.fileSystem
+        let temporary = path + "-new"
+        // A log without its data file is somebody's data: a new database must not take it over.
+        let orphans = LogReader(
+            fileSystem: fileSystem, path: path, database: DatabaseID(high: 0, low: 0), readOnly: true)
+        if let number = try storage({ () throws(FileError) in try orphans.segmentNumbers() }).first {
+            throw .logDamaged(
+                path: path,
+                reason: "\(Log.segmentPath(path, number)) is there without the database it belongs to; "
+                    + "put the database back, or move the log away")
+        }
+        do throws(FileError) {
+            let file = try fileSystem.open(temporary, .create)
+            defer { file.close() }
+            guard try file.lock(exclusive: true) else { throw FileError.held(temporary) }
+            try file.resize(to: 0)
+            let id = DatabaseID(high: options.entropy.next(), low: options.entropy.next())
+            try DataFile.create(file, id: id, segmentBytes: options.logSegmentBytes)
+            guard empty != nil || !fileSystem.exists(path) else { return }
+            try fileSystem.rename(temporary, to: path)
+            try fileSystem.syncDirectory(FilePath.directory(of: path))
+        } catch {
+            if error.isHeld { throw .alreadyOpen(path: path) }
+            throw StorageError(error)
+        }
+    }
+
+    // MARK: The checkpoint
+
+    private struct Chosen {
+        var last: Checkpointer.Record
+        var previous: Checkpointer.Record?
+        var directory: Directory
+        var space: SpaceMap
+        var findings: [String]
+    }
+
+    /// The newest checkpoint that can be read whole. An older one stands in for it when it cannot.
+    private static func chooseCheckpoint(_ dataFile: DataFile, _ metas: [Meta]) throws(StorageError) -> Chosen {
+        var findings: [String] = []
+        var failure = StorageError.corrupted(page: Meta.firstPage, reason: "no copy of either meta can be read")
+        for (index, meta) in metas.enumerated() {
+            do throws(StorageError) {
+                let (directory, pages) = try readDirectory(dataFile, meta)
+                var bitmaps = try readBitmaps(dataFile, directory)
+                let last = Checkpointer.Record(meta: meta, regions: directory.regions, directoryPages: pages)
+                for page in pages { SpaceMap.clear(page, in: &bitmaps) }
+                let older = metas.dropFirst(index + 1).first.flatMap { readOlder(dataFile, $0, last) }
+                let space = SpaceMap()
+                space.load(
+                    current: bitmaps, directory: pages, older: older?.bitmaps, olderPoint: older?.record.meta.point ?? 0
+                )
+                return Chosen(
+                    last: last, previous: older?.record, directory: directory, space: space, findings: findings)
+            } catch {
+                findings.append("checkpoint \(meta.number) cannot be used: \(error)")
+                failure = error
+            }
+        }
+        throw failure
+    }
+
+    private static func readOlder(_ dataFile: DataFile, _ meta: Meta, _ last: Checkpointer.Record)
+        -> (record: Checkpointer.Record, bitmaps: [[UInt64]])?
+    {
+        do throws(StorageError) {
+            let (directory, pages) = try readDirectory(dataFile, meta)
+            let bitmaps = try readBitmaps(dataFile, directory)
+            // Its directory waits with everything else that only it uses, unless the newer one shares it.
+            let shared = pages == last.directoryPages ? pages : []
+            return (Checkpointer.Record(meta: meta, regions: directory.regions, directoryPages: shared), bitmaps)
+        } catch { return nil }
+    }
+
+    private static func readDirectory(_ dataFile: DataFile, _ meta: Meta) throws(StorageError) -> (Directory, [UInt64])
+    {
+        let run = meta.directory
+        let count = Swift.max(1, run.pageCount)
+        let bytes = try DataFile.readPages(dataFile.file, from: run.firstPage, count: count)
+        guard bytes.count == count * pageBytes else {
+            throw .corrupted(page: run.firstPage, reason: "the file ends inside the checkpoint's directory")
+        }
+        var content: [UInt8] = []
+        for index in 0..<count {
+            let number = run.firstPage + UInt64(index)
+            let isSound = bytes.withUnsafeBytes { buffer -> Bool in
+                guard let base = buffer.baseAddress else { return false }
+                let page = base + index * pageBytes
+                return Page.isSealed(page, page: number, seed: dataFile.seed)
+                    && page.load(fromByteOffset: Page.serialOffset, as: UInt64.self) == run.firstSerial
+                    && page.load(fromByteOffset: Page.identityOffset, as: UInt64.self)
+                        == Page.identity(page: number, type: .directory, level: 0)
+            }
+            guard isSound else { throw .corrupted(page: number, reason: "the checkpoint's directory is damaged") }
+            let start = index * pageBytes + Page.bodyOffset
+            content.append(
+                contentsOf: bytes[
+                    start..<start + min(Overflow.payloadBytes, run.length - index * Overflow.payloadBytes)])
+        }
+        guard let directory = Directory(content, regions: Int(meta.regions)) else {
+            throw .corrupted(page: run.firstPage, reason: "the checkpoint's directory contradicts itself")
+        }
+        return (directory, (0..<count).map { run.firstPage + UInt64($0) })
+    }
+
+    private static func readBitmaps(_ dataFile: DataFile, _ directory: Directory) throws(StorageError) -> [[UInt64]] {
+        var bitmaps: [[UInt64]] = []
+        for (region, state) in directory.regions.enumerated() {
+            bitmaps.append(try dataFile.readBitmap(region: region, state))
+        }
+        return bitmaps
+    }
+}

@@ -1,0 +1,123 @@
+/// What recovery found and did when a store was opened.
+public struct RecoveryReport: Sendable, Hashable {
+    /// Damaged copies and checkpoints that were passed over.
+    public internal(set) var findings: [String]
+    /// Commits replayed from the log.
+    public internal(set) var replayedCommits = 0
+
+    init(findings: [String]) { self.findings = findings }
+}
+
+extension Store {
+    /// Replays the log behind the checkpoint, and makes the result a checkpoint before anybody reads it.
+    ///
+    /// After a failed sync the system may show log bytes that are not on the device. Only a state that was written
+    /// and synced anew can be trusted (Rebello et al., "Can Applications Recover from fsync Failures?", 2020).
+    /// Replaying writes to free slots only, so that a crash in the middle changes nothing.
+    func recover(_ opening: Opening) throws(StorageError) {
+        let writer = Writer(store: self, base: newest, recording: false)
+        let tail: LogReader.Tail
+        do throws(StorageError) {
+            tail = try opening.tail.read(
+                from: newest.log, commit: newest.commit, required: dataFile.header.newestSegment
+            ) { (operations, commit) throws(StorageError) in
+                try writer.replay(operations, commit: commit, path: path)
+            }
+        } catch {
+            writer.abandon()
+            throw error
+        }
+        guard tail.frames > 0 else {
+            writer.abandon()
+            try adopt(tail)
+            return
+        }
+        do throws(StorageError) {
+            let point = options.readOnly ? newest.point + 1 : try takeSerial()
+            let version = Version(
+                commit: tail.lastCommit, point: point, trees: writer.trees, treeCount: writer.treeCount,
+                nextTreeID: writer.nextTreeID, names: writer.names, log: tail.end)
+            let (allocated, freed) = writer.end()
+            let dead = freed.map { SpaceMap.DeadPage(page: $0.page, birth: $0.birth, death: point) }
+            try adopt(tail)
+            newest = version
+            publishedCommit = version.commit
+            publish([PendingCommit(version: version, allocated: allocated, freed: dead, durability: .full)])
+            guard !options.readOnly else { return }
+            try checkpointer.lock.withLock { () throws(StorageError) in
+                try checkpointer.checkpoint(self, CheckpointRequest(version: version))
+            }
+        } catch {
+            writer.abandon()
+            throw error
+        }
+    }
+
+    /// Hands the segments that were read over to the log.
+    private func adopt(_ tail: LogReader.Tail) throws(StorageError) {
+        commitLock.withLock { log.adopt(tail) }
+    }
+}
+
+extension Writer {
+    /// Applies the operations of one logged commit.
+    fileprivate func replay(_ operations: UnsafeRawBufferPointer, commit: UInt64, path: String) throws(StorageError) {
+        var reader = OperationReader(operations)
+        while true {
+            let step: OperationReader.Step?
+            do throws(OperationReader.Malformed) { step = try reader.next() } catch {
+                throw .logDamaged(path: path, reason: "commit \(commit) holds an operation that cannot be read")
+            }
+            guard let step else { return }
+            do throws(StorageError) { try apply(step) } catch {
+                switch error {
+                case .treeNotFound, .treeExists, .wrongKeyKind, .invalidArgument:
+                    throw .logDamaged(path: path, reason: "commit \(commit) does not fit the checkpoint: \(error)")
+                default: throw error
+                }
+            }
+            try spillIfNeeded()
+        }
+    }
+
+    private func apply(_ step: OperationReader.Step) throws(StorageError) {
+        switch step {
+        case .put(let tree, .integer(let key), let value):
+            _ = try put(IntegerLayout.self, index(tree, .integer), key, value, .replace)
+        case .put(let tree, .bytes(let key), let value):
+            guard key.count <= Limits.keyBytes else { throw .invalidArgument("a key of \(key.count) bytes") }
+            _ = try put(ByteLayout.self, index(tree, .bytes), key, value, .replace)
+        case .delete(let tree, .integer(let key)): _ = try delete(IntegerLayout.self, index(tree, .integer), key)
+        case .delete(let tree, .bytes(let key)): _ = try delete(ByteLayout.self, index(tree, .bytes), key)
+        case .createTree(let id, let kind, let name): _ = try createTree(named: name, keys: kind, id: id)
+        case .deleteAll(let tree): try empty(tree)
+        case .dropTree(let tree):
+            try empty(tree)
+            removeTree(at: try index(tree, nil))
+        case .deleteRange(let tree, let range):
+            let index = try index(tree, .integer)
+            var cursor = try view.cursor(in: Tree(id: tree, keys: .integer))
+            while try cursor.seek(range.lowerBound), cursor.integerKey <= range.upperBound {
+                _ = try delete(IntegerLayout.self, index, cursor.integerKey)
+                noteChange()
+            }
+        }
+        noteChange()
+    }
+
+    private func index(_ id: UInt32, _ kind: KeyKind?) throws(StorageError) -> Int {
+        let index = try index(of: Tree(id: id, keys: kind ?? .integer))
+        if let kind, trees[index].kind != kind {
+            throw .wrongKeyKind(tree: "number \(id)", expected: trees[index].kind)
+        }
+        return index
+    }
+
+    private func empty(_ id: UInt32) throws(StorageError) {
+        let index = try index(id, nil)
+        switch trees[index].kind {
+        case .integer: try deleteAll(IntegerLayout.self, index)
+        case .bytes: try deleteAll(ByteLayout.self, index)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+extension Store {
+    /// Brings the data file up to the latest commit, so that less log has to be replayed after a crash.
+    ///
+    /// Stores do this by themselves in the background. Readers and the writer go on meanwhile.
+    ///
+    /// - Throws: ``StorageError/diskFull(path:)`` and I/O errors; nothing is lost then, the log still has it all.
+    public func checkpoint() throws(StorageError) {
+        guard !isClosed.load(ordering: .acquiring) else { throw .closed }
+        if options.readOnly { throw .readOnly(reason: "it was opened so") }
+        try flush(synced: true)
+        try checkpointer.lock.withLock { () throws(StorageError) in
+            try checkpointer.runToEnd(self)
+            if try checkpointer.begin(self) { try checkpointer.runToEnd(self) }
+        }
+    }
+
+    /// Commits a transaction that is too large for the log: its pages go to the data file, and the metas follow.
+    ///
+    /// The log gets a barrier, so that no older checkpoint can later pass for the state before this commit. Data
+    /// and tables are written and synced first: when the disk is full the transaction fails alone.
+    func commitByCheckpoint(_ writer: Writer) throws(StorageError) {
+        checkpointer.lock.lock()
+        defer { checkpointer.lock.unlock() }
+        let request: CheckpointRequest
+        do throws(StorageError) {
+            try flush(synced: true)
+            try checkpointer.runToEnd(self)
+            try reserve(payload: 0)
+            let point = try takeSerial()
+            let version = makeVersion(
+                writer, commit: newest.commit + 1, point: point, log: commitLock.withLock { log.position })
+            request = CheckpointRequest(
+                version: version, allocated: writer.allocated,
+                freed: writer.freed.map { .init(page: $0.page, birth: $0.birth, death: point) },
+                basePoint: writer.base.point, writesBarrier: true, fillsBothSlots: true)
+            try checkpointer.checkpoint(self, request)
+        } catch {
+            rollback(writer)
+            throw error
+        }
+        _ = writer.end()
+        finishLargeCommit(request)
+        turn.release()
+    }
+
+    /// Publishes a commit that is durable by its checkpoint.
+    private func finishLargeCommit(_ request: CheckpointRequest) {
+        let committed = request.version
+        let version = Version(
+            commit: committed.commit, point: committed.point, trees: committed.trees, treeCount: committed.treeCount,
+            nextTreeID: committed.nextTreeID, names: committed.names, log: checkpointer.last.meta.log)
+        newest = version
+        spaceLock.lock()
+        show(version)
+        space.bury(request.freed, points: seenPoints())
+        forgetRecycled()
+        spaceLock.unlock()
+        commitLock.withLock {
+            publishedCommit = version.commit
+            flushed.broadcast()
+        }
+    }
+
+    /// Writes and syncs the barrier of a commit; returns the position behind it.
+    func writeBarrier(commit: UInt64) throws(StorageError) -> LogPosition {
+        let position = commitLock.withLock { log.append(.barrier, commit: commit, payload: []) }
+        try flush(synced: true)
+        return position
+    }
+
+    /// Syncs the log up to a position.
+    func makeDurable(_ lsn: UInt64) throws(StorageError) {
+        let isDurable = commitLock.withLock { log.durable >= lsn }
+        if !isDurable { try flush(synced: true) }
+    }
+}

@@ -1,0 +1,304 @@
+/// A commit that is in the log but not published yet.
+struct PendingCommit {
+    var version: Version
+    var allocated: [UInt64]
+    var freed: [SpaceMap.DeadPage]
+    var durability: Durability
+}
+
+// A commit, from top to bottom. Everything up to the append may fail and fails this transaction alone; a failed
+// write or sync of the log afterwards latches the store, because nobody can know what the device kept.
+extension Store {
+    func commit(_ writer: Writer, _ durability: Durability) throws(StorageError) {
+        guard !writer.isEnded else { throw .transactionEnded }
+        if let failure = writer.failure {
+            rollback(writer)
+            throw failure
+        }
+        guard writer.hasChanges else {
+            rollback(writer)
+            return
+        }
+        guard writer.operations.isRecording else {
+            try commitByCheckpoint(writer)
+            return
+        }
+        let payload = writer.operations.bytes
+        let point: UInt64
+        do throws(StorageError) {
+            try reserve(payload: payload.count)
+            point = try takeSerial()
+        } catch {
+            rollback(writer)
+            throw error
+        }
+        let (allocated, freed) = writer.end()
+        let commit = newest.commit + 1
+        commitLock.lock()
+        let position = log.append(.commit, commit: commit, payload: payload)
+        let version = makeVersion(writer, commit: commit, point: point, log: position)
+        let record = PendingCommit(
+            version: version, allocated: allocated,
+            freed: freed.map { .init(page: $0.page, birth: $0.birth, death: point) },
+            durability: durability)
+        pending.append(record)
+        newest = version
+        // Visible at once only when nothing before it still waits for the device.
+        let publishesNow = durability == .async && !isFlushing && pending.count == 1
+        if publishesNow { pending = [] }
+        commitLock.unlock()
+        if publishesNow { publish([record]) }
+        turn.release()
+        if publishesNow {
+            commitLock.withLock { publishedCommit = max(publishedCommit, commit) }
+            wakeBackground()
+        } else if durability == .async {
+            wakeBackground()
+        } else {
+            try waitUntilPublished(commit)
+        }
+    }
+
+    func makeVersion(_ writer: Writer, commit: UInt64, point: UInt64, log: LogPosition) -> Version {
+        Version(
+            commit: commit, point: point, trees: writer.trees, treeCount: writer.treeCount,
+            nextTreeID: writer.nextTreeID, names: writer.names, log: log)
+    }
+
+    func rollback(_ writer: Writer) {
+        guard !writer.isEnded else { return }
+        writer.abandon()
+        turn.release()
+    }
+
+    // MARK: Log room
+
+    /// Sees to it that a frame fits the segment in use.
+    func reserve(payload: Int) throws(StorageError) {
+        let ready = try commitLock.withLock { () throws(StorageError) in
+            if let latch { throw .readOnly(reason: latch) }
+            return log.hasRoom(payload: payload) && !isHeaderBehind
+        }
+        if ready { return }
+        // A segment is begun only when everything before it is durable: so a log that ends early and yet has a
+        // next segment is known to be damaged.
+        try flush(synced: true)
+        do throws(FileError) {
+            try commitLock.withLock { () throws(FileError) in
+                guard !log.hasRoom(payload: payload) else { return }
+                try log.addSegment()
+                isHeaderBehind = true
+            }
+        } catch { throw failed(error, "adding a log segment") }
+        do throws(FileError) {
+            try headerLock.withLock { () throws(FileError) in
+                let newest = log.newestSegment
+                try dataFile.update { $0.newestSegment = newest }
+            }
+        } catch { throw failed(error, "recording the new log segment") }
+        commitLock.withLock { isHeaderBehind = false }
+    }
+
+    /// The error to throw for a failed file operation; a failed sync makes the store read-only.
+    func failed(_ error: FileError, _ what: String) -> StorageError {
+        if error.isSyncFailure { latch("a sync failed while \(what) (\(error)); reopen the database") }
+        return StorageError(error)
+    }
+
+    /// Takes no more writes from here on.
+    func latch(_ reason: String) {
+        commitLock.withLock {
+            if latch == nil { latch = reason }
+            flushed.broadcast()
+        }
+    }
+
+    // MARK: Flushing
+
+    /// Waits until a commit is published, and flushes for everybody when nobody else is about it.
+    private func waitUntilPublished(_ commit: UInt64) throws(StorageError) {
+        commitLock.lock()
+        defer { commitLock.unlock() }
+        while publishedCommit < commit {
+            if let latch { throw .readOnly(reason: latch) }
+            if isFlushing {
+                flushed.wait(commitLock)
+            } else {
+                flushLocked(forced: false)
+            }
+        }
+    }
+
+    /// Publishes everything committed so far, and makes it durable when asked.
+    func flush(synced: Bool) throws(StorageError) {
+        commitLock.lock()
+        defer { commitLock.unlock() }
+        while true {
+            if let latch { throw .readOnly(reason: latch) }
+            if isFlushing {
+                flushed.wait(commitLock)
+            } else if !pending.isEmpty || !log.isEmpty || synced && log.durable < log.position.lsn {
+                flushLocked(forced: synced)
+            } else {
+                return
+            }
+        }
+    }
+
+    /// One flush: writes the group, syncs it when one of its commits asks for that, publishes its commits.
+    ///
+    /// Called with the commit lock held, which is given up meanwhile.
+    private func flushLocked(forced: Bool) {
+        isFlushing = true
+        let batch = pending
+        pending = []
+        let synced = forced || batch.contains { $0.durability == .full }
+        let group = log.takeGroup()
+        let end = log.position.lsn
+        let file = log.currentFile
+        commitLock.unlock()
+        var failure: FileError?
+        do throws(FileError) {
+            if let group {
+                try Log.write(group, synced: synced)
+            } else if synced {
+                try file?.sync()
+            }
+        } catch { failure = error }
+        if failure == nil { publish(batch) }
+        commitLock.lock()
+        isFlushing = false
+        if let failure {
+            if latch == nil { latch = "writing the log failed (\(failure)); reopen the database to see what was kept" }
+        } else {
+            flushCount &+= 1
+            if synced { log.noteDurable(end) }
+            if let last = batch.last { publishedCommit = max(publishedCommit, last.version.commit) }
+        }
+        flushed.broadcast()
+    }
+
+    // MARK: Publishing
+
+    /// Makes commits visible, in order, and frees what only earlier versions needed.
+    func publish(_ batch: [PendingCommit]) {
+        guard let last = batch.last else { return }
+        spaceLock.lock()
+        defer { spaceLock.unlock() }
+        for commit in batch {
+            space.enter(allocated: commit.allocated, freed: commit.freed)
+            dirtyPages.append(contentsOf: commit.allocated)
+        }
+        show(last.version)
+        let points = seenPoints()
+        for commit in batch { space.bury(commit.freed, points: points) }
+        forgetRecycled()
+        dropVersions(except: points)
+    }
+
+    /// Makes a version the one that new snapshots get. Called under the space lock.
+    func show(_ version: Version) {
+        versions.append(version)
+        published.store(
+            UInt(bitPattern: Unmanaged.passUnretained(version).toOpaque()), ordering: .sequentiallyConsistent)
+    }
+
+    /// The points of everything that must keep its pages. Called under the space lock, after publishing.
+    func seenPoints() -> [UInt64] {
+        let open = snapshots.activePoints()
+        let points = mergePoints(open, checkpointer.points)
+        space.release(points: points)
+        return points
+    }
+
+    /// Frames of pages that nobody needs any more hold nothing worth writing.
+    func forgetRecycled() {
+        for page in space.takeRecycled() { frames.forget(page: page) }
+    }
+
+    /// Lets go of versions that no snapshot uses. A reader may be looking at one for a moment longer, so they
+    /// die an operation epoch later. Called under the space lock.
+    private func dropVersions(except points: [UInt64]) {
+        guard versions.count > 1 else { return }
+        let current = versions[versions.count - 1]
+        var kept: [Version] = []
+        for version in versions.dropLast() {
+            if points.contains(version.point) { kept.append(version) } else { retiredVersions.append(version) }
+        }
+        kept.append(current)
+        versions = kept
+        if let dying = dyingVersions, Epochs.hasPassed(dying.epoch) { dyingVersions = nil }
+        if dyingVersions == nil, retiredVersions.count >= 64 {
+            dyingVersions = (Epochs.retire(), retiredVersions)
+            retiredVersions = []
+        }
+    }
+
+    // MARK: Serials and pages
+
+    var nextSerial: UInt64 { serial.load(ordering: .relaxed) }
+
+    @inline(__always)
+    func takeSerial() throws(StorageError) -> UInt64 { try takeSerials(1) }
+
+    /// The first of `count` consecutive serials. They are below the ceiling that the header vouches for.
+    @inline(__always)
+    func takeSerials(_ count: Int) throws(StorageError) -> UInt64 {
+        let first = serial.wrappingAdd(UInt64(count), ordering: .relaxed).oldValue
+        if first &+ UInt64(count) > ceiling.load(ordering: .relaxed) { try raiseCeiling(above: first &+ UInt64(count)) }
+        return first
+    }
+
+    @inline(never)
+    private func raiseCeiling(above serial: UInt64) throws(StorageError) {
+        do throws(FileError) {
+            try headerLock.withLock { () throws(FileError) in
+                guard serial > ceiling.load(ordering: .relaxed) else { return }
+                let raised = serial + FileHeader.serialStock
+                if !options.readOnly { try dataFile.update { $0.ceiling = raised } }
+                ceiling.store(raised, ordering: .relaxed)
+            }
+        } catch { throw failed(error, "raising the serial ceiling") }
+    }
+
+    func allocatePages(_ count: Int) -> [UInt64] {
+        spaceLock.withLock { (0..<count).map { _ in space.allocate() }.reversed() }
+    }
+
+    func allocateRun(_ count: Int) -> UInt64 { spaceLock.withLock { space.allocateRun(count) } }
+
+    func giveBack(_ pages: [UInt64]) {
+        guard !pages.isEmpty else { return }
+        spaceLock.withLock {
+            space.recycle(pages)
+            forgetRecycled()
+        }
+    }
+
+    // MARK: Page writing
+
+    /// Writes those of `pages` that are dirty to their slots, neighbours together, without syncing.
+    func writePages(_ pages: [UInt64]) throws(StorageError) {
+        let sorted = pages.sorted()
+        var writer = PageWriter(frames: frames)
+        var previous: UInt64?
+        for page in sorted where page != previous {
+            try writer.add(page)
+            previous = page
+        }
+        try writer.flush()
+    }
+}
+
+/// The union of two ascending lists of points.
+func mergePoints(_ a: [UInt64], _ b: [UInt64]) -> [UInt64] {
+    if a.isEmpty { return b }
+    var points = (a + b).sorted()
+    var count = 0
+    for point in points where count == 0 || points[count - 1] != point {
+        points[count] = point
+        count += 1
+    }
+    points.removeLast(points.count - count)
+    return points
+}

@@ -1,0 +1,218 @@
+import Synchronization
+
+/// An ordered key-value store with transactions, in one file and a log beside it.
+///
+/// Any number of threads read consistent snapshots without locks while one thread at a time writes. A commit is
+/// durable when it returns, unless the options say otherwise, and after a crash the store opens with exactly the
+/// commits that were acknowledged.
+///
+/// ```swift
+/// let store = try Store(at: "events.mako")
+/// try store.write { transaction in
+///     let log = try transaction.createTree(named: "log", keys: .integer)
+///     try transaction.put(Array("started".utf8), for: 1, in: log)
+/// }
+/// let snapshot = try store.snapshot()
+/// ```
+///
+/// Copy-on-write pages with a logical redo log and checkpoints; `docs/architecture.md` has the design.
+public final class Store: @unchecked Sendable {
+    public let path: String
+    let options: StoreOptions
+    let frames: FrameStore
+    let dataFile: DataFile
+    let snapshots = SnapshotRegistry()
+    let turn = WriterTurn()
+
+    // Serials: the next one, and the limit that the header vouches for.
+    let serial: Atomic<UInt64>
+    let ceiling: Atomic<UInt64>
+    let headerLock = Lock()
+
+    /// The version that new snapshots get, as the address of a `Version` in `versions`.
+    let published: Atomic<UInt>
+
+    // Guarded by `spaceLock`: space, versions, and what changed since the last checkpoint.
+    let spaceLock = Lock()
+    let space: SpaceMap
+    var versions: [Version] = []
+    var retiredVersions: [Version] = []
+    var dyingVersions: (epoch: UInt64, versions: [Version])?
+    /// Pages of published commits that may not be in the data file yet.
+    var dirtyPages: [UInt64] = []
+
+    // Guarded by `commitLock`: the log, and the commits on their way to publication.
+    let commitLock = Lock()
+    let flushed = ConditionVariable()
+    let log: Log
+    var pending: [PendingCommit] = []
+    var isFlushing = false
+    var publishedCommit: UInt64
+    var latch: String?
+    var isHeaderBehind = false
+    var flushCount: UInt64 = 0
+
+    /// The latest commit, published or not: what the next writer builds on. Guarded by the turn.
+    var newest: Version
+
+    let checkpointer: Checkpointer
+    let isClosed = Atomic<Bool>(false)
+    let largestLoggedBytes: Int
+    /// What recovery did at opening.
+    public let recovery: RecoveryReport
+
+    // The background thread.
+    let backgroundLock = Lock()
+    let backgroundWork = ConditionVariable()
+    var isStopping = false
+    var thread: JoinableThread?
+
+    /// Opens a database, or creates it when there is none (or an empty file) at `path`.
+    ///
+    /// After a crash this replays the log and writes a checkpoint before it returns.
+    ///
+    /// - Throws: ``StorageError``: not a database, another version, damaged, open elsewhere, or an I/O error.
+    public convenience init(at path: String, options: StoreOptions = .init()) throws(StorageError) {
+        let opening = try Opening(path: path, options: options)
+        try self.init(opening)
+    }
+
+    /// A store in memory. It is gone when the last reference to it goes.
+    public static func inMemory(options: StoreOptions = .init()) throws(StorageError) -> Store {
+        var options = options
+        options.fileSystem = MemoryFileSystem()
+        options.readOnly = false
+        return try Store(at: "memory.mako", options: options)
+    }
+
+    private init(_ opening: Opening) throws(StorageError) {
+        path = opening.path
+        options = opening.options
+        frames = opening.frames
+        dataFile = opening.dataFile
+        space = opening.space
+        log = opening.log
+        recovery = opening.report
+        serial = Atomic(opening.dataFile.header.ceiling)
+        ceiling = Atomic(opening.dataFile.header.ceiling)
+        let version = opening.version
+        newest = version
+        publishedCommit = version.commit
+        published = Atomic(UInt(bitPattern: Unmanaged.passUnretained(version).toOpaque()))
+        versions = [version]
+        checkpointer = Checkpointer(last: opening.last, previous: opening.previous)
+        largestLoggedBytes = min(log.payloadLimit, log.segmentBytes / 4)
+        do throws(StorageError) {
+            try recover(opening)
+            if !options.readOnly && options.background == .threads { try startBackground() }
+        } catch {
+            isClosed.store(true, ordering: .releasing)
+            log.closeFiles()
+            dataFile.file.close()
+            throw error
+        }
+    }
+
+    deinit {
+        if !isClosed.load(ordering: .acquiring) { try? shutDown(clean: true) }
+    }
+
+    // MARK: Reading
+
+    /// A view of the latest commit. It stays as it is until it is released or closed. About 100 ns.
+    public func snapshot() throws(StorageError) -> Snapshot {
+        guard !isClosed.load(ordering: .acquiring) else { throw .closed }
+        guard let slot = snapshots.claim() else { throw .invalidArgument("too many snapshots are open") }
+        let outermost = Epochs.enter()
+        defer { Epochs.leave(outermost) }
+        while true {
+            let address = published.load(ordering: .sequentiallyConsistent)
+            guard let pointer = UnsafeRawPointer(bitPattern: address) else { throw .closed }
+            let version = Unmanaged<Version>.fromOpaque(pointer)
+            slot.pointee.point.store(version._withUnsafeGuaranteedRef { $0.point }, ordering: .sequentiallyConsistent)
+            if published.load(ordering: .sequentiallyConsistent) == address {
+                return version._withUnsafeGuaranteedRef { Snapshot(version: $0, slot: slot, store: self) }
+            }
+        }
+    }
+
+    /// Calls `body` with a snapshot of the latest commit.
+    public func read<R>(_ body: (Snapshot) throws -> R) throws -> R {
+        try body(snapshot())
+    }
+
+    // MARK: Writing
+
+    /// Begins a write transaction, after the one before it has ended.
+    ///
+    /// - Throws: ``StorageError/writerTimeout(seconds:)`` when the options set a limit and it was reached,
+    ///   ``StorageError/readOnly(reason:)``.
+    public func beginWrite() throws(StorageError) -> WriteTransaction {
+        guard !isClosed.load(ordering: .acquiring) else { throw .closed }
+        guard turn.take(timeout: options.writerTimeout) else {
+            let (seconds, attoseconds) = options.writerTimeout?.components ?? (0, 0)
+            throw .writerTimeout(seconds: Double(seconds) + Double(attoseconds) / 1e18)
+        }
+        if let reason = writeRefusal {
+            turn.release()
+            throw isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
+        }
+        return WriteTransaction(Writer(store: self, base: newest), self)
+    }
+
+    private var writeRefusal: String? {
+        if isClosed.load(ordering: .acquiring) { return "it is closed" }
+        if options.readOnly { return "it was opened so" }
+        return commitLock.withLock { latch }
+    }
+
+    /// Runs `body` in a write transaction and commits it; takes everything back when `body` throws.
+    public func write<R>(durability: Durability? = nil, _ body: (borrowing WriteTransaction) throws -> R) throws -> R {
+        let transaction = try beginWrite()
+        let result = try body(transaction)
+        try transaction.commit(durability: durability)
+        return result
+    }
+
+    // MARK: Closing
+
+    /// Writes a last checkpoint, removes the log files and closes the store.
+    ///
+    /// Waits for the running write transaction. Snapshots that are still held cannot be read afterwards.
+    public func close() throws(StorageError) {
+        guard !isClosed.load(ordering: .acquiring) else { return }
+        try shutDown(clean: true)
+    }
+
+    func shutDown(clean: Bool) throws(StorageError) {
+        stopBackground()
+        _ = turn.take(timeout: nil)
+        defer { turn.release() }
+        guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        defer {
+            log.closeFiles()
+            dataFile.file.close()
+        }
+        guard clean, !options.readOnly, commitLock.withLock({ latch }) == nil else { return }
+        try checkpointer.lock.withLock { () throws(StorageError) in try finish() }
+    }
+
+    /// The last checkpoint: both meta slots say the same, so that nothing needs the log any more.
+    private func finish() throws(StorageError) {
+        try flush(synced: true)
+        let needsLog = dataFile.header.newestSegment != 0
+        guard needsLog || newest.commit != checkpointer.last.meta.commit else { return }
+        try checkpointer.runToEnd(self)
+        if checkpointer.last.meta.commit != newest.commit || checkpointer.previous?.meta.commit != newest.commit {
+            try checkpointer.checkpoint(self, CheckpointRequest(version: newest, fillsBothSlots: true))
+        }
+        guard needsLog else { return }
+        do throws(FileError) {
+            try headerLock.withLock { () throws(FileError) in
+                try dataFile.update { $0.newestSegment = 0 }
+            }
+            try commitLock.withLock { () throws(FileError) in try log.removeAll() }
+            try options.fileSystem.syncDirectory(FilePath.directory(of: path))
+        } catch { throw StorageError(error) }
+    }
+}

@@ -1,0 +1,40 @@
+/// What a commit waits for.
+public enum Durability: Sendable, Hashable {
+    /// The commit survives a power cut once it returns: one write and one sync to the device.
+    case full
+    /// The commit survives the end of the process once it returns. After a power cut the newest commits may be
+    /// missing, never an older one without the newer.
+    case ordered
+    /// The commit is visible at once and written soon. A crash of the process or the machine may take back the
+    /// newest commits, never an older one without the newer.
+    case async
+}
+
+/// Who drives flusher, checkpointer and evictor.
+public enum BackgroundWork: Sendable, Hashable {
+    /// The store's own threads.
+    case threads
+    /// The caller, through ``Store/step()``: for tests that need every step in a known order.
+    case manual
+}
+
+/// How a store is opened.
+public struct StoreOptions: Sendable {
+    /// What commits wait for unless they say otherwise.
+    public var durability: Durability = .full
+    /// Memory for pages, in bytes. A store larger than this works; it reads from the file more often.
+    public var cacheBytes: Int = 256 << 20
+    public var readOnly = false
+    public var background: BackgroundWork = .threads
+    /// The size of a log segment in bytes; counts when a database is created. A transaction with more than a
+    /// quarter of it in changes commits by checkpoint instead of by log.
+    public var logSegmentBytes: Int = 16 << 20
+    /// Log bytes after which a checkpoint begins in the background.
+    public var checkpointBytes: Int = 64 << 20
+    /// How long to wait for the writer before; nil for ever.
+    public var writerTimeout: Duration? = nil
+    public var fileSystem: any FileSystem = POSIXFileSystem()
+    public var entropy: any Entropy = SystemEntropy()
+
+    public init() {}
+}

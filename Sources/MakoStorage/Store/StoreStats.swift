@@ -1,0 +1,58 @@
+/// Numbers about a store, taken at one moment.
+public struct StoreStats: Sendable, Hashable {
+    /// The latest commit that readers see.
+    public var commitNumber: UInt64
+    /// Size of a page, in bytes.
+    public var pageBytes: Int
+    /// Pages in use by the latest commit, fixed pages included.
+    public var livePages: Int
+    /// Pages of the data file up to the last one ever used.
+    public var filePages: UInt64
+    /// Dead pages kept because a snapshot or a retained checkpoint still sees them.
+    public var waitingPages: Int
+    /// Memory for pages: the budget and what is in use, in bytes.
+    public var cacheBudgetBytes: Int
+    public var cacheUsedBytes: Int
+    /// Pages brought into memory, and taken out again.
+    public var pageLoads: UInt64
+    public var evictions: UInt64
+    /// How often memory was taken beyond the budget because nothing could be evicted at that moment.
+    public var overBudget: UInt64
+    /// Open snapshots, and the commits behind the latest one that the oldest of them shows.
+    public var openSnapshots: Int
+    public var oldestSnapshotAge: UInt64
+    /// Bytes appended to the log since opening, and flushes.
+    public var logBytes: UInt64
+    public var flushes: UInt64
+    public var checkpoints: UInt64
+    /// Why the latest checkpoint came to nothing, if it did.
+    public var checkpointError: StorageError?
+    /// Why the store takes no more writes, if so.
+    public var latch: String?
+    public var recovery: RecoveryReport
+}
+
+extension Store {
+    /// Numbers about the store at this moment.
+    public var stats: StoreStats {
+        let counters = frames.currentCounters
+        let used = frames.usedFrames
+        let active = snapshots.activePoints()
+        let (logBytes, flushes, latch) = commitLock.withLock { (log.appendedBytes, flushCount, self.latch) }
+        let (checkpoints, checkpointError) = checkpointer.lock.withLock {
+            (checkpointer.completed, checkpointer.lastError)
+        }
+        return spaceLock.withLock {
+            let current = versions[versions.count - 1]
+            let oldest = versions.first { active.first == $0.point } ?? current
+            return StoreStats(
+                commitNumber: current.commit, pageBytes: MakoStorage.pageBytes, livePages: space.liveCount,
+                filePages: space.extent, waitingPages: space.waitingCount,
+                cacheBudgetBytes: frames.budgetFrames * MakoStorage.pageBytes,
+                cacheUsedBytes: used * MakoStorage.pageBytes, pageLoads: counters.loads, evictions: counters.evictions,
+                overBudget: counters.overBudget, openSnapshots: snapshots.count,
+                oldestSnapshotAge: current.commit - oldest.commit, logBytes: logBytes, flushes: flushes,
+                checkpoints: checkpoints, checkpointError: checkpointError, latch: latch, recovery: recovery)
+        }
+    }
+}

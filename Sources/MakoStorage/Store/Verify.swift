@@ -1,0 +1,210 @@
+/// What `verify` found wrong.
+public struct VerifyReport: Sendable, Hashable {
+    public internal(set) var findings: [String] = []
+    /// Pages that were read and checked.
+    public internal(set) var pages = 0
+    /// Entries of all trees.
+    public internal(set) var entries: UInt64 = 0
+
+    public var isClean: Bool { findings.isEmpty }
+}
+
+extension Store {
+    /// Walks the whole store and says what does not hold.
+    ///
+    /// Every page is reached once, or free, never both; keys ascend and lie between their parents' separators;
+    /// counts are right; pages on disk carry their checksum, number and serial; the copies of header and metas
+    /// agree. Waits for the writer; readers go on. Time grows with the file.
+    public func verify() throws(StorageError) -> VerifyReport {
+        guard turn.take(timeout: options.writerTimeout) else { throw .writerTimeout(seconds: 0) }
+        defer { turn.release() }
+        guard !isClosed.load(ordering: .acquiring) else { throw .closed }
+        let isLatched = commitLock.withLock { latch != nil }
+        if !options.readOnly && !isLatched { try flush(synced: false) }
+        let (version, live) = spaceLock.withLock { (versions[versions.count - 1], space.live) }
+        var verifier = Verifier(store: self)
+        try verifier.checkFixedPages()
+        verifier.walk(version)
+        verifier.compare(with: live)
+        return verifier.report
+    }
+}
+
+/// One pass over a version of a store.
+private struct Verifier {
+    private let store: Store
+    private(set) var report = VerifyReport()
+    private var reached = Set<UInt64>()
+    private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: pageBytes, alignment: 16)
+    private static let findingLimit = 100
+
+    init(store: Store) { self.store = store }
+
+    private mutating func note(_ finding: String) {
+        if report.findings.count < Verifier.findingLimit { report.findings.append(finding) }
+    }
+
+    // MARK: Fixed pages
+
+    mutating func checkFixedPages() throws(StorageError) {
+        let file = try DataFile.open(store.dataFile.file)
+        _ = try file.readMetas()
+        for finding in file.findings { note(finding) }
+        if file.header != store.dataFile.header { note("the header block is not the one that was written last") }
+        for finding in store.recovery.findings where !report.findings.contains(finding) { note(finding) }
+    }
+
+    // MARK: Trees
+
+    mutating func walk(_ version: Version) {
+        for index in 0..<version.treeCount {
+            let tree = version.trees[index]
+            let name = version.names.names[tree.id] ?? "number \(tree.id)"
+            var counted: UInt64 = 0
+            if tree.levels > 0 {
+                switch tree.kind {
+                case .integer: counted = walkIntegers(tree, tree.root, tree.levels - 1, 0, .max)
+                case .bytes: counted = walkBytes(tree, tree.root, tree.levels - 1, [], nil)
+                }
+            }
+            if counted != tree.count { note("tree \(name) says it has \(tree.count) entries, but has \(counted)") }
+            report.entries += counted
+        }
+        scratch.deallocate()
+    }
+
+    /// The page in memory, after a look at what stands in its slot on disk. Nil when it cannot be used.
+    private mutating func visit(_ reference: PageReference, _ type: PageType, _ level: Int, _ tree: UInt32)
+        -> UnsafeMutableRawPointer?
+    {
+        guard reached.insert(reference.page).inserted else {
+            note("page \(reference.page) is reached twice")
+            return nil
+        }
+        report.pages += 1
+        do throws(StorageError) {
+            let page = try store.frames.resolve(reference, type: type, level: level)
+            if Page(page).tree != tree {
+                note("page \(reference.page) belongs to tree \(Page(page).tree), not \(tree)")
+            }
+            if store.frames.dirtyFrame(page: reference.page) == nil, let copy = scratch.baseAddress {
+                try store.frames.readPage(reference.page, into: copy)
+                if Page(copy).serial != Page(page).serial {
+                    note("page \(reference.page) on disk is not the one in memory")
+                }
+            }
+            try PageCheck.validate(page)
+            return page
+        } catch {
+            note("\(error)")
+            return nil
+        }
+    }
+
+    private mutating func walkIntegers(
+        _ tree: TreeState, _ reference: PageReference, _ level: Int, _ low: UInt64, _ high: UInt64
+    ) -> UInt64 {
+        let outermost = Epochs.enter()
+        defer { Epochs.leave(outermost) }
+        guard let page = visit(reference, level > 0 ? .integerInner : .integerLeaf, level, tree.id) else { return 0 }
+        let count = Page(page).count
+        let keys = (0..<count).map { IntegerNode.keys(page)[$0] }
+        let first = level > 0 ? 1 : 0
+        for slot in first..<max(first, count) {
+            if keys[slot] < low || keys[slot] > high {
+                note("page \(reference.page): key \(keys[slot]) lies outside its bounds")
+            }
+            if slot > first && keys[slot] <= keys[slot - 1] {
+                note("page \(reference.page): keys do not ascend at \(slot)")
+            }
+        }
+        guard level > 0 else {
+            for slot in 0..<count { visitOverflow(IntegerNode.record(page, slot), tree.id) }
+            if count == 0 { note("page \(reference.page) is an empty leaf") }
+            return UInt64(count)
+        }
+        var entries: UInt64 = 0
+        for slot in 0..<count {
+            entries += walkIntegers(
+                tree, IntegerLayout.child(page, at: slot), level - 1, slot == 0 ? low : keys[slot],
+                slot + 1 < count ? keys[slot + 1] &- 1 : high)
+        }
+        return entries
+    }
+
+    private mutating func walkBytes(
+        _ tree: TreeState, _ reference: PageReference, _ level: Int, _ low: [UInt8], _ high: [UInt8]?
+    ) -> UInt64 {
+        let outermost = Epochs.enter()
+        defer { Epochs.leave(outermost) }
+        guard let page = visit(reference, level > 0 ? .byteInner : .byteLeaf, level, tree.id) else { return 0 }
+        if [UInt8](ByteNode.lower(page)) != low { note("page \(reference.page): its lower fence is not its separator") }
+        if ByteNode.upper(page).map({ [UInt8]($0) }) != high {
+            note("page \(reference.page): its upper fence is not the next separator")
+        }
+        let count = Page(page).count
+        let keys = (0..<count).map { key(page, $0) }
+        let first = level > 0 ? 1 : 0
+        for slot in first..<max(first, count) {
+            if keys[slot].lexicographicallyPrecedes(low)
+                || high.map({ !keys[slot].lexicographicallyPrecedes($0) }) ?? false
+            {
+                note("page \(reference.page): entry \(slot) lies outside its fences")
+            }
+            if slot > first && !keys[slot - 1].lexicographicallyPrecedes(keys[slot]) {
+                note("page \(reference.page): keys do not ascend at \(slot)")
+            }
+            let suffix = ByteNode.suffix(page, slot, count: count)
+            let head = suffix.baseAddress.map { ByteNode.head($0, count: suffix.count) } ?? 0
+            if ByteNode.heads(page)[slot] != head {
+                note("page \(reference.page): head \(slot) is not that of its key")
+            }
+        }
+        guard level > 0 else {
+            for slot in 0..<count { visitOverflow(ByteNode.record(page, slot), tree.id) }
+            return UInt64(count)
+        }
+        var entries: UInt64 = 0
+        for slot in 0..<count {
+            entries += walkBytes(
+                tree, ByteNode.child(page, slot), level - 1, slot == 0 ? low : keys[slot],
+                slot + 1 < count ? keys[slot + 1] : high)
+        }
+        return entries
+    }
+
+    private func key(_ page: UnsafeMutableRawPointer, _ slot: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: pageBytes) { buffer, count in
+            count = UnsafeMutableRawPointer(buffer.baseAddress).map { ByteNode.copyKey(page, slot, to: $0) } ?? 0
+        }
+    }
+
+    private mutating func visitOverflow(_ record: RecordView, _ tree: UInt32) {
+        guard record.isOverflow else { return }
+        guard let overflow = Overflow(record) else {
+            note("an entry of tree \(tree) describes an impossible overflow value")
+            return
+        }
+        for index in 0..<overflow.pageCount { _ = visit(overflow.reference(at: index), .overflow, 0, tree) }
+        do throws(StorageError) { _ = try overflow.read(from: store.frames) } catch { note("\(error)") }
+    }
+
+    // MARK: Space
+
+    /// The map of live pages must be the pages reached, and the fixed ones.
+    mutating func compare(with live: [[UInt64]]) {
+        var unreached = 0
+        for (region, words) in live.enumerated() {
+            let reserved = SpaceMap.bitmapCopies + (region == 0 ? SpaceMap.fixedPages : 0)
+            for bit in 0..<SpaceMap.pagesPerRegion where words[bit / 64] & 1 << UInt64(bit % 64) != 0 {
+                let page = UInt64(region * SpaceMap.pagesPerRegion + bit)
+                if bit < reserved { continue }
+                if reached.remove(page) == nil {
+                    unreached += 1
+                    if unreached <= 10 { note("page \(page) is marked as used, but nothing refers to it") }
+                }
+            }
+        }
+        for page in reached.sorted().prefix(10) { note("page \(page) is in use, but marked as free") }
+    }
+}

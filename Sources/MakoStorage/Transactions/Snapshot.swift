@@ -1,0 +1,335 @@
+import Synchronization
+
+/// A consistent view of the whole store at one commit.
+///
+/// Reading takes no lock and is never blocked by a writer, and nothing a writer does changes what a snapshot
+/// shows. A snapshot may be kept as long as needed and used from any thread; while it lives, the space of pages
+/// that only it can see is not used again (``StoreStats`` tells how much that is). It ends when it is released or
+/// closed.
+///
+/// ```swift
+/// let snapshot = try store.snapshot()
+/// if let users = snapshot.tree(named: "users") {
+///     let ada = try snapshot.get(42, in: users)
+/// }
+/// ```
+public final class Snapshot: @unchecked Sendable {
+    let frames: FrameStore
+    let state: UnsafeMutablePointer<ViewState>
+    private let registration: Registration
+    private let isClosed = Atomic<Bool>(false)
+
+    /// What a snapshot reads from: raw, so that a lookup counts no references.
+    struct ViewState {
+        var trees: UnsafeMutablePointer<TreeState>
+        var treeCount: Int
+        var commit: UInt64
+        /// Counts the changes of a write transaction's own view; a cursor looks whether it must seek again.
+        var changes: UInt64
+        var names: Unmanaged<TreeNames>
+    }
+
+    /// What keeps the pages of a view in place.
+    enum Registration {
+        case slot(UnsafeMutablePointer<SnapshotSlot>, Store)
+        /// A write transaction's own view: the writer owns the state.
+        case writer
+    }
+
+    /// Takes a registered version.
+    init(version: Version, slot: UnsafeMutablePointer<SnapshotSlot>, store: Store) {
+        frames = store.frames
+        registration = .slot(slot, store)
+        state = .allocate(capacity: 1)
+        state.initialize(
+            to: ViewState(
+                trees: version.trees, treeCount: version.treeCount, commit: version.commit, changes: 0,
+                names: Unmanaged.passUnretained(version.names)))
+    }
+
+    /// Wraps the state of a write transaction.
+    init(writerState: UnsafeMutablePointer<ViewState>, frames: FrameStore) {
+        self.frames = frames
+        state = writerState
+        registration = .writer
+    }
+
+    deinit {
+        if case .slot(let slot, let store) = registration {
+            if !isClosed.load(ordering: .acquiring) { store.snapshots.release(slot) }
+            state.deallocate()
+        }
+    }
+
+    /// Ends the snapshot before it is released. Reads after this throw ``StorageError/closed``.
+    ///
+    /// Operations that other threads are in the middle of are waited for. A call from inside `withValue` is
+    /// ignored; the snapshot then ends when it is released.
+    public func close() {
+        guard case .slot(let slot, let store) = registration, !Epochs.isInside else { return }
+        guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        let epoch = Epochs.retire()
+        while !Epochs.hasPassed(epoch) { yieldThread() }
+        store.snapshots.release(slot)
+    }
+
+    // MARK: Trees
+
+    /// The number of the commit this snapshot shows. A write transaction's view shows the one it builds on.
+    public var commitNumber: UInt64 { state.pointee.commit }
+
+    /// The tree of that name, or nil. Constant time.
+    public func tree(named name: String) -> Tree? {
+        guard let id = withNames({ $0.ids[name] }),
+            let index = treeIndex(state.pointee.trees, count: state.pointee.treeCount, id: id)
+        else { return nil }
+        return Tree(id: id, keys: state.pointee.trees[index].kind)
+    }
+
+    /// All trees, by name.
+    public var trees: [TreeInfo] {
+        withNames { names in
+            names.ids.compactMap { name, id in
+                treeIndex(state.pointee.trees, count: state.pointee.treeCount, id: id).map {
+                    let tree = state.pointee.trees[$0]
+                    return TreeInfo(
+                        name: name, tree: Tree(id: id, keys: tree.kind), count: tree.count, levels: tree.levels)
+                }
+            }.sorted { $0.name < $1.name }
+        }
+    }
+
+    private func withNames<R>(_ body: (TreeNames) -> R) -> R {
+        let outermost = Epochs.enter()
+        defer { Epochs.leave(outermost) }
+        if isClosed.load(ordering: .relaxed) { return body(TreeNames()) }
+        return state.pointee.names._withUnsafeGuaranteedRef { body($0) }
+    }
+
+    /// The number of entries in a tree. Constant time.
+    public func count(of tree: Tree) throws(StorageError) -> UInt64 {
+        let outermost = Epochs.enter()
+        defer { Epochs.leave(outermost) }
+        return try lookUp(tree).count
+    }
+
+    /// The state of a tree, checked. The caller is inside an operation epoch.
+    @inline(__always)
+    func lookUp(_ tree: Tree) throws(StorageError) -> TreeState {
+        if isClosed.load(ordering: .relaxed) { throw StorageError.closed }
+        let trees = state.pointee.trees
+        guard let index = treeIndex(trees, count: state.pointee.treeCount, id: tree.id) else {
+            throw StorageError.treeNotFound("number \(tree.id)")
+        }
+        return trees[index]
+    }
+
+    @inline(__always)
+    func lookUp(_ tree: Tree, _ kind: KeyKind) throws(StorageError) -> TreeState {
+        let found = try lookUp(tree)
+        guard found.kind == kind else {
+            throw StorageError.wrongKeyKind(tree: "number \(tree.id)", expected: found.kind)
+        }
+        return found
+    }
+
+    // MARK: Values
+
+    /// The value of `key`, or nil. Logarithmic time.
+    public func get(_ key: UInt64, in tree: Tree) throws(StorageError) -> [UInt8]? {
+        let outermost = Epochs.enter()
+        defer { Epochs.leave(outermost) }
+        guard let record = try frames.find(IntegerLayout.self, lookUp(tree, .integer), key) else { return nil }
+        return try bytes(record)
+    }
+
+    /// The value of `key`, or nil. Logarithmic time.
+    public func get(_ key: [UInt8], in tree: Tree) throws(StorageError) -> [UInt8]? {
+        let outermost = Epochs.enter()
+        defer { Epochs.leave(outermost) }
+        let state = try lookUp(tree, .bytes)
+        let found: Result<RecordView?, StorageError> = key.withUnsafeBytes { key in
+            result { () throws(StorageError) in try frames.find(ByteLayout.self, state, lendable(key)) }
+        }
+        guard let record = try found.get() else { return nil }
+        return try bytes(record)
+    }
+
+    func bytes(_ record: RecordView) throws(StorageError) -> [UInt8] {
+        if record.isOverflow { return try overflow(record).read(from: frames) }
+        return [UInt8](UnsafeRawBufferPointer(start: record.bytes, count: record.count))
+    }
+
+    func overflow(_ record: RecordView) throws(StorageError) -> Overflow {
+        guard let overflow = Overflow(record) else {
+            throw .corrupted(page: 0, reason: "a leaf entry describes an impossible overflow value")
+        }
+        return overflow
+    }
+
+    // MARK: Lent values
+
+    /// Calls `body` with the bytes of the value of `key`, without copying them, or answers nil when it is absent.
+    ///
+    /// The bytes are valid until `body` returns. Values on overflow pages are put together in memory first.
+    @inlinable
+    public func withValue<R>(of key: UInt64, in tree: Tree, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
+        let loan = try _lend(key, tree)
+        defer { _takeBack(loan) }
+        guard let start = loan.start else { return nil }
+        return try body(UnsafeRawBufferPointer(start: start, count: loan.count))
+    }
+
+    /// Calls `body` with the bytes of the value of `key`, without copying them, or answers nil when it is absent.
+    @inlinable
+    public func withValue<R>(of key: [UInt8], in tree: Tree, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R?
+    {
+        let loan = try _lend(key, tree)
+        defer { _takeBack(loan) }
+        guard let start = loan.start else { return nil }
+        return try body(UnsafeRawBufferPointer(start: start, count: loan.count))
+    }
+
+    /// Calls `body` once for each of `keys`, in order, with its position and the bytes of its value, or nil.
+    ///
+    /// The lookups go down the tree together in small groups: several times as fast as one after the other when
+    /// the tree is larger than the processor's caches.
+    @inlinable
+    public func withValues(
+        of keys: [UInt64], in tree: Tree, _ body: (Int, UnsafeRawBufferPointer?) throws -> Void
+    ) throws {
+        let groupSize = 16
+        try withUnsafeTemporaryAllocation(of: _Loan.self, capacity: groupSize) { loans in
+            var start = 0
+            while start < keys.count {
+                let end = min(start + groupSize, keys.count)
+                let outermost = try _lend(keys, start..<end, tree, loans)
+                defer { _takeBack(outermost) }
+                for index in start..<end {
+                    let loan = loans[index - start]
+                    if let bytes = loan.start {
+                        defer { _takeBack(loan) }
+                        try body(index, UnsafeRawBufferPointer(start: bytes, count: loan.count))
+                    } else {
+                        try body(index, nil)
+                    }
+                }
+                start = end
+            }
+        }
+    }
+}
+
+/// Bytes lent by a snapshot; only for the inlined functions above.
+public struct _Loan {
+    public let start: UnsafeRawPointer?
+    public let count: Int
+    @usableFromInline let outermost: Bool
+    @usableFromInline let owner: UnsafeMutableRawPointer?
+
+    @usableFromInline
+    init(start: UnsafeRawPointer?, count: Int, outermost: Bool, owner: UnsafeMutableRawPointer?) {
+        self.start = start
+        self.count = count
+        self.outermost = outermost
+        self.owner = owner
+    }
+}
+
+extension Snapshot {
+    public func _lend(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _Loan {
+        let outermost = Epochs.enter()
+        do throws(StorageError) {
+            return try loan(frames.find(IntegerLayout.self, lookUp(tree, .integer), key), outermost)
+        } catch {
+            Epochs.leave(outermost)
+            throw error
+        }
+    }
+
+    public func _lend(_ key: [UInt8], _ tree: Tree) throws(StorageError) -> _Loan {
+        let outermost = Epochs.enter()
+        do throws(StorageError) {
+            let state = try lookUp(tree, .bytes)
+            let found: Result<RecordView?, StorageError> = key.withUnsafeBytes { key in
+                result { () throws(StorageError) in try frames.find(ByteLayout.self, state, lendable(key)) }
+            }
+            return try loan(found.get(), outermost)
+        } catch {
+            Epochs.leave(outermost)
+            throw error
+        }
+    }
+
+    /// Fills `loans` with the values of a group of keys. The epoch stays entered; give it back with the answer.
+    public func _lend(
+        _ keys: [UInt64], _ range: Range<Int>, _ tree: Tree, _ loans: UnsafeMutableBufferPointer<_Loan>
+    ) throws(StorageError) -> Bool {
+        let outermost = Epochs.enter()
+        do throws(StorageError) {
+            let state = try lookUp(tree, .integer)
+            guard state.levels > 0 else {
+                for index in 0..<range.count {
+                    loans[index] = _Loan(start: nil, count: 0, outermost: false, owner: nil)
+                }
+                return outermost
+            }
+            let done: Result<Void, StorageError> = keys.withUnsafeBufferPointer { keys in
+                withUnsafeTemporaryAllocation(of: PageReference.self, capacity: range.count) { references in
+                    result { () throws(StorageError) in
+                        guard let leaves = references.baseAddress else { return }
+                        let group = UnsafeBufferPointer(rebasing: keys[range])
+                        try frames.descend(state, group, leaves)
+                        for index in 0..<group.count {
+                            let leaf = try frames.resolve(leaves[index], type: .integerLeaf, level: 0)
+                            let (slot, found) = IntegerLayout.find(leaf, group[index])
+                            loans[index] = try loan(found ? IntegerLayout.record(leaf, slot) : nil, false)
+                        }
+                    }
+                }
+            }
+            try done.get()
+            return outermost
+        } catch {
+            Epochs.leave(outermost)
+            throw error
+        }
+    }
+
+    @inline(__always)
+    private func loan(_ record: RecordView?, _ outermost: Bool) throws(StorageError) -> _Loan {
+        guard let record else { return _Loan(start: nil, count: 0, outermost: outermost, owner: nil) }
+        if !record.isOverflow {
+            return _Loan(start: record.bytes, count: record.count, outermost: outermost, owner: nil)
+        }
+        let value = try overflow(record).read(from: frames)
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: max(1, value.count), alignment: 8)
+        value.withUnsafeBytes {
+            memory.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(memory), byteCount: $0.count)
+        }
+        return _Loan(start: UnsafeRawPointer(memory), count: value.count, outermost: outermost, owner: memory)
+    }
+
+    @inlinable
+    public func _takeBack(_ loan: _Loan) {
+        loan.owner?.deallocate()
+        _takeBack(loan.outermost)
+    }
+
+    public func _takeBack(_ outermost: Bool) { Epochs.leave(outermost) }
+}
+
+/// A buffer with an address, also when it is empty: the key algorithms do pointer arithmetic on it.
+@inline(__always)
+func lendable(_ key: UnsafeRawBufferPointer) -> KeyBytes {
+    key.baseAddress == nil ? KeyBytes(start: emptyKeyAddress, count: 0) : key
+}
+
+private nonisolated(unsafe) let emptyKeyAddress = UnsafeRawPointer(
+    UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8))
+
+/// A throwing body as a result, to carry a typed error out of closures that rethrow untyped.
+@inline(__always)
+func result<R>(_ body: () throws(StorageError) -> R) -> Result<R, StorageError> {
+    do { return .success(try body()) } catch { return .failure(error) }
+}

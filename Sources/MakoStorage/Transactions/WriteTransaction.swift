@@ -1,0 +1,228 @@
+/// The one running write transaction of a store.
+///
+/// Its changes are private until ``commit(durability:)`` returns; dropping it without commit takes them back.
+/// It belongs to the thread that began it.
+///
+/// ```swift
+/// try store.write { transaction in
+///     let users = try transaction.createTree(named: "users", keys: .integer)
+///     try transaction.put(Array("Ada".utf8), for: 1, in: users)
+/// }
+/// ```
+public struct WriteTransaction: ~Copyable {
+    let writer: Writer
+    let store: Store
+
+    init(_ writer: Writer, _ store: Store) {
+        self.writer = writer
+        self.store = store
+    }
+
+    deinit { store.rollback(writer) }
+
+    /// The transaction's own state, changes included, for reading. Valid until the transaction ends.
+    public var view: Snapshot { writer.view }
+
+    // MARK: Trees
+
+    /// Creates an empty tree.
+    public func createTree(named name: String, keys: KeyKind) throws(StorageError) -> Tree {
+        try writer.check()
+        return try writer.createTree(named: name, keys: keys)
+    }
+
+    /// Removes a tree with everything in it. Time grows with its pages.
+    public func dropTree(_ tree: Tree) throws(StorageError) {
+        let index = try prepare(tree, nil)
+        try empty(tree, index)
+        writer.removeTree(at: index)
+    }
+
+    /// Removes every entry of a tree. Time grows with its pages.
+    public func deleteAll(in tree: Tree) throws(StorageError) {
+        let index = try prepare(tree, nil)
+        try empty(tree, index)
+        writer.operations.deleteAll(tree.id)
+        writer.noteChange()
+    }
+
+    private func empty(_ tree: Tree, _ index: Int) throws(StorageError) {
+        switch tree.keys {
+        case .integer: try writer.deleteAll(IntegerLayout.self, index)
+        case .bytes: try writer.deleteAll(ByteLayout.self, index)
+        }
+    }
+
+    // MARK: Values
+
+    /// Enters a value, in the place of any the key had. Logarithmic time; ascending keys are appended.
+    public func put(_ value: UnsafeRawBufferPointer, for key: UInt64, in tree: Tree) throws(StorageError) {
+        _ = try enter(value, key, tree, .replace)
+    }
+
+    /// Enters a value, in the place of any the key had.
+    public func put(_ value: [UInt8], for key: UInt64, in tree: Tree) throws(StorageError) {
+        _ = try value.withUnsafeBytes { bytes in
+            result { () throws(StorageError) in try enter(bytes, key, tree, .replace) }
+        }.get()
+    }
+
+    /// Enters a value for a key of at most 900 bytes, in the place of any the key had.
+    public func put(_ value: [UInt8], for key: [UInt8], in tree: Tree) throws(StorageError) {
+        _ = try enter(value, key, tree, .replace)
+    }
+
+    /// Enters a value for a key of at most 900 bytes, in the place of any the key had.
+    public func put(_ value: UnsafeRawBufferPointer, for key: UnsafeRawBufferPointer, in tree: Tree)
+        throws(StorageError)
+    {
+        _ = try enter(value, lendable(key), tree, .replace)
+    }
+
+    /// Enters a value unless the key has one.
+    ///
+    /// - Returns: false when the key exists; nothing is changed then.
+    public func insert(_ value: [UInt8], for key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
+        try value.withUnsafeBytes { bytes in
+            result { () throws(StorageError) in try enter(bytes, key, tree, .insertOnly) }
+        }.get()
+    }
+
+    /// Enters a value unless the key has one.
+    ///
+    /// - Returns: false when the key exists; nothing is changed then.
+    public func insert(_ value: UnsafeRawBufferPointer, for key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
+        try enter(value, key, tree, .insertOnly)
+    }
+
+    /// Enters a value unless the key has one.
+    ///
+    /// - Returns: false when the key exists; nothing is changed then.
+    public func insert(_ value: [UInt8], for key: [UInt8], in tree: Tree) throws(StorageError) -> Bool {
+        try enter(value, key, tree, .insertOnly)
+    }
+
+    /// Removes an entry. False when the key is absent.
+    public func delete(_ key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
+        let index = try prepare(tree, .integer)
+        guard try writer.delete(IntegerLayout.self, index, key) else { return false }
+        writer.operations.delete(key, tree: tree.id)
+        writer.noteChange()
+        return true
+    }
+
+    /// Removes an entry. False when the key is absent.
+    public func delete(_ key: [UInt8], in tree: Tree) throws(StorageError) -> Bool {
+        try key.withUnsafeBytes { bytes in
+            result { () throws(StorageError) in try delete(bytes, in: tree) }
+        }.get()
+    }
+
+    /// Removes an entry. False when the key is absent.
+    public func delete(_ key: UnsafeRawBufferPointer, in tree: Tree) throws(StorageError) -> Bool {
+        let index = try prepare(tree, .bytes)
+        guard key.count <= Limits.keyBytes, try writer.delete(ByteLayout.self, index, lendable(key)) else {
+            return false
+        }
+        writer.operations.delete(lendable(key), tree: tree.id)
+        writer.noteChange()
+        return true
+    }
+
+    /// Removes all entries whose keys lie in a range.
+    ///
+    /// - Returns: how many there were.
+    public func deleteRange(_ range: ClosedRange<UInt64>, in tree: Tree) throws(StorageError) -> UInt64 {
+        let index = try prepare(tree, .integer)
+        var cursor = try writer.view.cursor(in: tree)
+        var removed: UInt64 = 0
+        while try cursor.seek(range.lowerBound), cursor.integerKey <= range.upperBound {
+            _ = try writer.delete(IntegerLayout.self, index, cursor.integerKey)
+            writer.noteChange()
+            removed += 1
+        }
+        if removed > 0 { writer.operations.deleteRange(range, tree: tree.id) }
+        return removed
+    }
+
+    @inline(__always)
+    private func enter(
+        _ value: UnsafeRawBufferPointer, _ key: UInt64, _ tree: Tree, _ mode: Writer.PutMode
+    ) throws(StorageError) -> Bool {
+        let index = try prepare(tree, .integer)
+        guard value.count <= Limits.valueBytes else {
+            throw StorageError.valueTooLarge(bytes: value.count, limit: Limits.valueBytes)
+        }
+        guard try writer.put(IntegerLayout.self, index, key, value, mode) else { return false }
+        writer.operations.put(key, value, tree: tree.id)
+        writer.noteChange()
+        return true
+    }
+
+    private func enter(_ value: [UInt8], _ key: [UInt8], _ tree: Tree, _ mode: Writer.PutMode) throws(StorageError)
+        -> Bool
+    {
+        try key.withUnsafeBytes { key in
+            value.withUnsafeBytes { value in
+                result { () throws(StorageError) in try enter(value, lendable(key), tree, mode) }
+            }
+        }.get()
+    }
+
+    private func enter(
+        _ value: UnsafeRawBufferPointer, _ key: KeyBytes, _ tree: Tree, _ mode: Writer.PutMode
+    ) throws(StorageError) -> Bool {
+        let index = try prepare(tree, .bytes)
+        guard key.count <= Limits.keyBytes else { throw .keyTooLong(bytes: key.count, limit: Limits.keyBytes) }
+        guard value.count <= Limits.valueBytes else {
+            throw .valueTooLarge(bytes: value.count, limit: Limits.valueBytes)
+        }
+        guard try writer.put(ByteLayout.self, index, key, value, mode) else { return false }
+        writer.operations.put(key, value, tree: tree.id)
+        writer.noteChange()
+        return true
+    }
+
+    @inline(__always)
+    private func prepare(_ tree: Tree, _ kind: KeyKind?) throws(StorageError) -> Int {
+        try writer.check()
+        let index = try writer.index(of: tree)
+        guard writer.trees[index].kind == tree.keys, kind == nil || kind == tree.keys else {
+            throw StorageError.wrongKeyKind(tree: writer.names.names[tree.id] ?? "", expected: writer.trees[index].kind)
+        }
+        try writer.spillIfNeeded()
+        return index
+    }
+
+    // MARK: Savepoints and the end
+
+    /// A point inside the transaction to which it can be taken back.
+    public func savepoint() -> Savepoint { Savepoint(mark: writer.savepoint()) }
+
+    /// Takes back everything done since a savepoint of this transaction. The savepoint stays usable; later ones
+    /// do not.
+    public func rollback(to savepoint: Savepoint) throws(StorageError) {
+        if writer.isEnded { throw .transactionEnded }
+        guard savepoint.mark.owner == ObjectIdentifier(writer), writer.openMarks.contains(savepoint.mark.number) else {
+            throw .invalidArgument("this savepoint was rolled back past, or belongs to another transaction")
+        }
+        writer.rollback(to: savepoint.mark)
+    }
+
+    /// Makes the changes durable and visible; returns when both is the case.
+    ///
+    /// - Parameter durability: what to wait for, when it is to differ from the store's setting.
+    /// - Throws: an error that was met before the commit entered the log fails this transaction alone and leaves
+    ///   nothing of it. Later ones make the store read-only: whether the commit survives is known after reopening.
+    public consuming func commit(durability: Durability? = nil) throws(StorageError) {
+        try store.commit(writer, durability ?? store.options.durability)
+    }
+
+    /// Takes all changes back.
+    public consuming func rollback() { store.rollback(writer) }
+}
+
+/// A point inside a write transaction; see ``WriteTransaction/savepoint()``.
+public struct Savepoint {
+    let mark: Writer.Mark
+}

@@ -1,0 +1,211 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+import CPlatform
+
+/// Byte-key nodes, as the tree algorithms see them.
+enum ByteLayout: NodeLayout {
+    typealias Key = KeyBytes
+
+    static var leafType: PageType { .byteLeaf }
+    static var innerType: PageType { .byteInner }
+
+    private static let room = pageBytes - ByteNode.headsOffset
+
+    @inline(__always)
+    static func childSlot(_ page: UnsafeMutableRawPointer, _ key: KeyBytes) -> Int { ByteNode.childSlot(page, key) }
+    @inline(__always)
+    static func child(_ page: UnsafeMutableRawPointer, at slot: Int) -> PageReference { ByteNode.child(page, slot) }
+    @inline(__always)
+    static func find(_ page: UnsafeMutableRawPointer, _ key: KeyBytes) -> (slot: Int, found: Bool) {
+        ByteNode.find(page, key)
+    }
+    @inline(__always)
+    static func record(_ page: UnsafeMutableRawPointer, _ slot: Int) -> RecordView { ByteNode.record(page, slot) }
+    static func isLess(_ a: KeyBytes, _ b: KeyBytes) -> Bool { ByteNode.compare(a, b) < 0 }
+    @inline(__always)
+    static func keyBytes(_ key: KeyBytes) -> Int { key.count }
+    @inline(__always)
+    static func prefetchLeaf(_ page: UnsafeMutableRawPointer) {
+        mako_prefetch(page)
+        mako_prefetch(page + 64)
+        mako_prefetch(page + 128)
+        mako_prefetch(page + 192)
+    }
+
+    static var lowest: KeyBytes { lendable(KeyBytes(start: nil, count: 0)) }
+
+    @inline(__always)
+    static func hinted(_ hint: UnsafeMutablePointer<Writer.LeafHint>, _ key: KeyBytes) -> UnsafeMutableRawPointer? {
+        guard let page = hint.pointee.page, ByteNode.covers(page, key) else { return nil }
+        return page
+    }
+
+    static func setHint(
+        _ hint: UnsafeMutablePointer<Writer.LeafHint>, _ path: UnsafeMutablePointer<Writer.PathStep>, levels: Int,
+        slot: Int
+    ) {
+        hint.pointee = Writer.LeafHint(page: path[0].page, low: 0, high: 0, slot: slot)
+    }
+
+    @inline(__always)
+    static func fits(_ page: UnsafeMutableRawPointer, _ key: KeyBytes, valueBytes: Int) -> Bool {
+        ByteNode.fits(page, keyBytes: key.count, valueBytes: valueBytes)
+    }
+    @inline(__always)
+    static func insert(
+        _ page: UnsafeMutableRawPointer, at slot: Int, _ key: KeyBytes, _ value: RecordView,
+        scratch: UnsafeMutableRawPointer
+    ) {
+        ByteNode.insert(page, at: slot, key: key, value: value, scratch: scratch)
+    }
+    static func replace(
+        _ page: UnsafeMutableRawPointer, at slot: Int, _ value: RecordView, scratch: UnsafeMutableRawPointer
+    ) -> Bool {
+        ByteNode.replace(page, at: slot, value: value, scratch: scratch)
+    }
+    static func remove(_ page: UnsafeMutableRawPointer, at slot: Int) { ByteNode.remove(page, at: slot) }
+
+    static func childFits(_ page: UnsafeMutableRawPointer, _ key: KeyBytes) -> Bool {
+        ByteNode.fits(page, keyBytes: key.count, valueBytes: 8)
+    }
+    static func insertChild(
+        _ page: UnsafeMutableRawPointer, at slot: Int, _ key: KeyBytes, _ child: PageReference,
+        scratch: UnsafeMutableRawPointer
+    ) {
+        var raw = child.raw
+        withUnsafeBytes(of: &raw) { bytes in
+            let value = RecordView(bytes: bytes.baseAddress.unsafelyUnwrapped, count: 8, isOverflow: false)
+            ByteNode.insert(
+                page, at: slot, key: slot == 0 ? KeyBytes(start: nil, count: 0) : key, value: value, scratch: scratch)
+        }
+    }
+    static func setChild(_ page: UnsafeMutableRawPointer, at slot: Int, _ child: PageReference) {
+        ByteNode.setChild(page, slot, child)
+    }
+    static func removeChild(_ page: UnsafeMutableRawPointer, at slot: Int) { ByteNode.remove(page, at: slot) }
+
+    static func formatRoot(_ page: UnsafeMutableRawPointer) {
+        ByteNode.setFences(page, lower: KeyBytes(start: nil, count: 0), upper: nil)
+    }
+
+    // MARK: Cutting
+
+    static func cut(_ page: UnsafeMutableRawPointer, incoming slot: Int, _ key: KeyBytes, ascending: Bool) -> Int {
+        let view = Page(page)
+        let count = view.count
+        let lowest = 1
+        let highest = view.level > 0 ? count - 1 : (slot == count ? count : count - 1)
+        var wanted: Int
+        if ascending && slot > 0 {
+            wanted = view.level > 0 ? count - 1 : slot
+        } else {
+            let half = ByteNode.entryBytes(page, 0..<count, prefix: view.prefix) / 2
+            var bytes = 0
+            wanted = 0
+            while wanted < count && bytes < half {
+                bytes += ByteNode.entryBytes(page, wanted..<wanted + 1, prefix: view.prefix)
+                wanted += 1
+            }
+        }
+        wanted = max(lowest, min(max(lowest, highest), wanted))
+        // A long separator may leave one side without room: try the nearest cuts until both sides fit.
+        for distance in 0...count {
+            for cut in distance == 0 ? [wanted] : [wanted - distance, wanted + distance]
+            where cut >= lowest && cut <= highest && sidesFit(page, cut: cut, incoming: key) { return cut }
+        }
+        return wanted
+    }
+
+    private static func sidesFit(_ page: UnsafeMutableRawPointer, cut: Int, incoming key: KeyBytes) -> Bool {
+        let count = Page(page).count
+        return withSeparator(page, cut: cut, incoming: key) { separator in
+            let lower = ByteNode.lower(page)
+            let upper = ByteNode.upper(page)
+            let left =
+                lower.count + separator.count
+                + ByteNode.entryBytes(page, 0..<cut, prefix: common(lower, separator))
+            let right =
+                separator.count + (upper?.count ?? 0)
+                + ByteNode.entryBytes(page, cut..<count, prefix: upper.map { common(separator, $0) } ?? 0)
+            return left <= room && right <= room
+        }
+    }
+
+    private static func common(_ a: KeyBytes, _ b: KeyBytes) -> Int {
+        let limit = min(a.count, b.count)
+        var length = 0
+        while length < limit && a[length] == b[length] { length += 1 }
+        return length
+    }
+
+    /// The key that parts the entries before `cut` from those behind it, or from the incoming one.
+    private static func withSeparator<R>(
+        _ page: UnsafeMutableRawPointer, cut: Int, incoming key: KeyBytes, _ body: (KeyBytes) -> R
+    ) -> R {
+        withUnsafeTemporaryAllocation(byteCount: 2048, alignment: 8) { memory in
+            let base = memory.baseAddress.unsafelyUnwrapped
+            let view = Page(page)
+            if view.level > 0 {
+                return body(KeyBytes(start: base, count: ByteNode.copyKey(page, cut, to: base)))
+            }
+            let left = KeyBytes(start: base, count: ByteNode.copyKey(page, cut - 1, to: base))
+            let right =
+                cut == view.count
+                ? key : KeyBytes(start: base + 1024, count: ByteNode.copyKey(page, cut, to: base + 1024))
+            return body(KeyBytes(rebasing: right[..<separatorLength(left, right)]))
+        }
+    }
+
+    static func split(
+        _ page: UnsafeMutableRawPointer, at cut: Int, into right: UnsafeMutableRawPointer, incoming key: KeyBytes,
+        scratch: Scratch, separator memory: UnsafeMutableRawPointer
+    ) -> KeyBytes {
+        let separator = withSeparator(page, cut: cut, incoming: key) { separator in
+            memcpy(memory, separator.baseAddress.unsafelyUnwrapped, separator.count)
+            return KeyBytes(start: memory, count: separator.count)
+        }
+        let source = scratch.page
+        memcpy(source, page, pageBytes)
+        let count = Page(source).count
+        ByteNode.setFences(right, lower: separator, upper: ByteNode.upper(source))
+        ByteNode.copyEntries(right, from: source, cut..<count, key: scratch.key)
+        ByteNode.setFences(page, lower: ByteNode.lower(source), upper: separator)
+        ByteNode.copyEntries(page, from: source, 0..<cut, key: scratch.key)
+        return separator
+    }
+
+    // MARK: Merging
+
+    static func isSparse(_ page: UnsafeMutableRawPointer) -> Bool {
+        Page(page).count == 0 || ByteNode.usedBytes(page) < room / 4
+    }
+
+    static func canMerge(_ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer) -> Bool {
+        let lower = ByteNode.lower(left)
+        let upper = ByteNode.upper(right)
+        let prefix = upper.map { common(lower, $0) } ?? 0
+        var bytes = lower.count + (upper?.count ?? 0)
+        for node in [left, right] { bytes += ByteNode.entryBytes(node, 0..<Page(node).count, prefix: prefix) }
+        // The right node's first entry has no suffix when inner; merged, it needs the separator in full.
+        if Page(left).level > 0 { bytes += ByteNode.lower(right).count }
+        return Page(left).count == 0 || Page(right).count == 0 ? bytes <= room : bytes <= room * 85 / 100
+    }
+
+    static func merge(
+        _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, parent: UnsafeMutableRawPointer,
+        separator slot: Int, scratch: Scratch
+    ) {
+        let source = scratch.page
+        memcpy(source, left, pageBytes)
+        ByteNode.setFences(left, lower: ByteNode.lower(source), upper: ByteNode.upper(right))
+        ByteNode.copyEntries(left, from: source, 0..<Page(source).count, key: scratch.key)
+        let firstKey = Page(left).level > 0 ? ByteNode.lower(right) : nil
+        ByteNode.copyEntries(
+            left, from: right, 0..<Page(right).count, firstKey: firstKey, key: scratch.key)
+    }
+}

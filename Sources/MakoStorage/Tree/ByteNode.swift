@@ -1,0 +1,363 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+// Nodes of trees whose keys are bytes, leaf and inner alike: an inner node's values are page references.
+//
+//      40  lower fence   2 bytes offset, 2 bytes length: no key below it comes here
+//      44  upper fence   the same; length 0xffff when there is no upper bound. Keys here are less than it.
+//      48  heads         4 x count: the first bytes of the suffixes, big-endian, padded with zeros
+//       .  slots         2 x count, heap offsets
+//       .  free
+//    heap  records and the two fences
+//
+// All keys between the fences share the fences' common prefix, which is not repeated in the entries: a record is
+// 2 bytes (length of the suffix), 2 bytes (length of the value, top bit for an overflow descriptor), the suffix
+// and the value. Most searches end in the heads, which lie in a few cache lines. In an inner node the first
+// entry's suffix is not looked at. Separators are the shortest keys that separate (Bayer and Unterauer, "Prefix
+// B-trees", 1977); heads and fences follow Graefe, "Modern B-Tree Techniques", 2011.
+
+/// Bytes of a key, lent.
+typealias KeyBytes = UnsafeRawBufferPointer
+
+enum ByteNode {
+    static let lowerFence = Page.bodyOffset
+    static let upperFence = Page.bodyOffset + 4
+    static let headsOffset = Page.bodyOffset + 8
+    static let noUpperFence = 0xffff
+    /// Bytes of an entry beside its suffix and value: head, slot, lengths.
+    static let entryOverhead = 4 + 2 + 4
+    static let overflowFlag: UInt16 = 0x8000
+
+    @inline(__always)
+    static func heads(_ page: UnsafeMutableRawPointer) -> UnsafeMutablePointer<UInt32> {
+        (page + headsOffset).assumingMemoryBound(to: UInt32.self)
+    }
+    @inline(__always)
+    static func slots(_ page: UnsafeMutableRawPointer, count: Int) -> UnsafeMutablePointer<UInt16> {
+        (page + headsOffset + count &* 4).assumingMemoryBound(to: UInt16.self)
+    }
+    @inline(__always)
+    static func word(_ page: UnsafeMutableRawPointer, _ offset: Int) -> Int {
+        Int(page.loadUnaligned(fromByteOffset: offset, as: UInt16.self))
+    }
+
+    // MARK: Fences
+
+    static func lower(_ page: UnsafeMutableRawPointer) -> KeyBytes {
+        KeyBytes(start: page + word(page, lowerFence), count: word(page, lowerFence + 2))
+    }
+    /// The upper fence, or nil when the node is the last of its level.
+    static func upper(_ page: UnsafeMutableRawPointer) -> KeyBytes? {
+        let length = word(page, upperFence + 2)
+        return length == noUpperFence ? nil : KeyBytes(start: page + word(page, upperFence), count: length)
+    }
+
+    /// Whether `key` belongs between the node's fences.
+    static func covers(_ page: UnsafeMutableRawPointer, _ key: KeyBytes) -> Bool {
+        if compare(key, lower(page)) < 0 { return false }
+        if let upper = upper(page) { return compare(key, upper) < 0 }
+        return true
+    }
+
+    // MARK: Search
+
+    @inline(__always)
+    static func compare(_ a: KeyBytes, _ b: KeyBytes) -> Int {
+        let shorter = min(a.count, b.count)
+        if shorter > 0, let x = a.baseAddress, let y = b.baseAddress {
+            let order = memcmp(x, y, shorter)
+            if order != 0 { return Int(order) }
+        }
+        return a.count &- b.count
+    }
+
+    @inline(__always)
+    static func head(_ suffix: UnsafeRawPointer, count: Int) -> UInt32 {
+        if count >= 4 { return UInt32(bigEndian: suffix.loadUnaligned(as: UInt32.self)) }
+        var head: UInt32 = 0
+        for index in 0..<count {
+            head |= UInt32(suffix.load(fromByteOffset: index, as: UInt8.self)) &<< UInt32(24 &- 8 &* index)
+        }
+        return head
+    }
+
+    /// The suffix of the entry in `slot`.
+    @inline(__always)
+    static func suffix(_ page: UnsafeMutableRawPointer, _ slot: Int, count: Int) -> KeyBytes {
+        let offset = Int(slots(page, count: count)[slot])
+        return KeyBytes(start: page + offset + 4, count: word(page, offset))
+    }
+
+    /// The position of `key` among the entries, or where it would be inserted. The key must lie between the
+    /// fences: its first `prefix` bytes are taken as known.
+    @inline(__always)
+    static func find(_ page: UnsafeMutableRawPointer, _ key: KeyBytes, from first: Int = 0) -> (slot: Int, found: Bool)
+    {
+        let view = Page(page)
+        let count = view.count
+        let prefix = view.prefix
+        let start = key.baseAddress.unsafelyUnwrapped + prefix
+        let length = key.count &- prefix
+        let wanted = head(start, count: length)
+        let heads = heads(page)
+        // First position whose head is not less.
+        var low = first
+        var high = count
+        while low < high {
+            let middle = (low &+ high) &>> 1
+            if heads[middle] < wanted { low = middle &+ 1 } else { high = middle }
+        }
+        if low == count || heads[low] != wanted { return (low, false) }
+        // Equal heads: compare what follows them.
+        var end = low &+ 1
+        var step = 1
+        while end < count && heads[end] == wanted {
+            end = end &+ step
+            step = step &<< 1
+        }
+        if end > count { end = count }
+        while low < end {
+            let middle = (low &+ end) &>> 1
+            if heads[middle] != wanted {
+                end = middle
+                continue
+            }
+            let order = compare(suffix(page, middle, count: count), KeyBytes(start: start, count: length))
+            if order == 0 { return (middle, true) }
+            if order < 0 { low = middle &+ 1 } else { end = middle }
+        }
+        return (low, false)
+    }
+
+    /// Which child of an inner node holds `key`.
+    @inline(__always)
+    static func childSlot(_ page: UnsafeMutableRawPointer, _ key: KeyBytes) -> Int {
+        let (slot, found) = find(page, key, from: 1)
+        return found ? slot : slot &- 1
+    }
+
+    @inline(__always)
+    static func child(_ page: UnsafeMutableRawPointer, _ slot: Int) -> PageReference {
+        let offset = Int(slots(page, count: Page(page).count)[slot])
+        return PageReference(
+            raw: page.loadUnaligned(fromByteOffset: offset &+ 4 &+ word(page, offset), as: UInt64.self))
+    }
+
+    static func setChild(_ page: UnsafeMutableRawPointer, _ slot: Int, _ child: PageReference) {
+        let offset = Int(slots(page, count: Page(page).count)[slot])
+        page.storeBytes(of: child.raw, toByteOffset: offset &+ 4 &+ word(page, offset), as: UInt64.self)
+    }
+
+    @inline(__always)
+    static func record(_ page: UnsafeMutableRawPointer, _ slot: Int) -> RecordView {
+        let offset = Int(slots(page, count: Page(page).count)[slot])
+        let lengths = page.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
+        let suffix = Int(lengths & 0xffff)
+        let value = UInt16(truncatingIfNeeded: lengths &>> 16)
+        return RecordView(
+            bytes: UnsafeRawPointer(page + offset + 4 + suffix), count: Int(value & 0x7fff),
+            isOverflow: value & overflowFlag != 0)
+    }
+
+    /// Writes the whole key of the entry in `slot`, prefix and suffix, to `buffer`; returns its length.
+    static func copyKey(_ page: UnsafeMutableRawPointer, _ slot: Int, to buffer: UnsafeMutableRawPointer) -> Int {
+        let view = Page(page)
+        let suffix = suffix(page, slot, count: view.count)
+        let prefix = view.prefix
+        if prefix > 0 { memcpy(buffer, lower(page).baseAddress.unsafelyUnwrapped, prefix) }
+        if suffix.count > 0 { memcpy(buffer + prefix, suffix.baseAddress.unsafelyUnwrapped, suffix.count) }
+        return prefix + suffix.count
+    }
+
+    // MARK: Room
+
+    @inline(__always)
+    static func gap(_ page: UnsafeMutableRawPointer) -> Int {
+        Page(page).heap &- headsOffset &- Page(page).count &* 6
+    }
+
+    static func fits(_ page: UnsafeMutableRawPointer, keyBytes: Int, valueBytes: Int) -> Bool {
+        gap(page) + Page(page).garbage >= keyBytes - Page(page).prefix + valueBytes + entryOverhead
+    }
+
+    /// Bytes of entries and fences, without the header.
+    static func usedBytes(_ page: UnsafeMutableRawPointer) -> Int {
+        Page(page).count * 6 + pageBytes - Page(page).heap - Page(page).garbage
+    }
+
+    // MARK: Building and editing
+
+    /// Empties a formatted page and gives it its fences, and from them its prefix.
+    ///
+    /// The fences must not lie in the page itself.
+    static func setFences(_ page: UnsafeMutableRawPointer, lower: KeyBytes, upper: KeyBytes?) {
+        let view = Page(page)
+        view.count = 0
+        view.heap = pageBytes
+        view.garbage = 0
+        var prefix = 0
+        if let upper {
+            let limit = min(lower.count, upper.count)
+            while prefix < limit && lower[prefix] == upper[prefix] { prefix += 1 }
+        }
+        view.prefix = prefix
+        writeFence(page, lowerFence, lower)
+        writeFence(page, upperFence, upper)
+    }
+
+    private static func writeFence(_ page: UnsafeMutableRawPointer, _ place: Int, _ fence: KeyBytes?) {
+        let view = Page(page)
+        if let fence, fence.count > 0, let bytes = fence.baseAddress {
+            view.heap -= fence.count
+            memcpy(page + view.heap, bytes, fence.count)
+        }
+        page.storeBytes(of: UInt16(truncatingIfNeeded: view.heap), toByteOffset: place, as: UInt16.self)
+        page.storeBytes(of: UInt16(fence?.count ?? noUpperFence), toByteOffset: place + 2, as: UInt16.self)
+    }
+
+    /// Inserts an entry that fits; `key` is whole and lies between the fences.
+    static func insert(
+        _ page: UnsafeMutableRawPointer, at slot: Int, key: KeyBytes, value: RecordView,
+        scratch: UnsafeMutableRawPointer
+    ) {
+        let prefix = Page(page).prefix
+        insertSuffix(
+            page, at: slot, suffix: KeyBytes(rebasing: key[min(prefix, key.count)...]), value: value, scratch: scratch)
+    }
+
+    @inline(__always)
+    private static func insertSuffix(
+        _ page: UnsafeMutableRawPointer, at slot: Int, suffix: KeyBytes, value: RecordView,
+        scratch: UnsafeMutableRawPointer
+    ) {
+        let view = Page(page)
+        if gap(page) < suffix.count &+ value.count &+ entryOverhead { rewriteWithout(page, slot: -1, scratch: scratch) }
+        let count = view.count
+        let heads = heads(page)
+        let oldSlots = UnsafeMutableRawPointer(slots(page, count: count))
+        let after = count &- slot
+        if after > 0 { memmove(oldSlots + 4 + (slot &+ 1) &* 2, oldSlots + slot &* 2, after &* 2) }
+        if slot > 0 { memmove(oldSlots + 4, oldSlots, slot &* 2) }
+        if after > 0 { memmove(heads + slot + 1, heads + slot, after &* 4) }
+        heads[slot] = suffix.count == 0 ? 0 : head(suffix.baseAddress.unsafelyUnwrapped, count: suffix.count)
+        (oldSlots + 4).assumingMemoryBound(to: UInt16.self)[slot] = writeRecord(page, suffix, value)
+        view.count = count &+ 1
+    }
+
+    @inline(__always)
+    private static func writeRecord(_ page: UnsafeMutableRawPointer, _ suffix: KeyBytes, _ value: RecordView) -> UInt16
+    {
+        let offset = Page(page).heap &- suffix.count &- value.count &- 4
+        let lengths = UInt32(suffix.count) | UInt32(value.count) &<< 16 | (value.isOverflow ? 0x8000_0000 : 0)
+        page.storeBytes(of: lengths, toByteOffset: offset, as: UInt32.self)
+        if suffix.count > 0 { memcpy(page + offset + 4, suffix.baseAddress.unsafelyUnwrapped, suffix.count) }
+        memcpy(page + offset + 4 + suffix.count, value.bytes, value.count)
+        Page(page).heap = offset
+        return UInt16(truncatingIfNeeded: offset)
+    }
+
+    /// Replaces the value in `slot`. False when the page has no room: nothing was changed then.
+    static func replace(
+        _ page: UnsafeMutableRawPointer, at slot: Int, value: RecordView, scratch: UnsafeMutableRawPointer
+    ) -> Bool {
+        let view = Page(page)
+        let old = record(page, slot)
+        let offset = Int(slots(page, count: view.count)[slot])
+        let suffixCount = word(page, offset)
+        if value.count <= old.count {
+            page.storeBytes(
+                of: UInt32(suffixCount) | UInt32(value.count) &<< 16 | (value.isOverflow ? 0x8000_0000 : 0),
+                toByteOffset: offset, as: UInt32.self)
+            memcpy(page + offset + 4 + suffixCount, value.bytes, value.count)
+            view.garbage += old.count - value.count
+            return true
+        }
+        guard gap(page) + view.garbage + old.count >= value.count else { return false }
+        // The suffix moves with the value: keep it aside while the page is tidied up.
+        let suffix: KeyBytes
+        if gap(page) < suffixCount + value.count + 4 {
+            rewriteWithout(page, slot: slot, scratch: scratch)
+            suffix = KeyBytes(start: scratch + offset + 4, count: suffixCount)
+        } else {
+            view.garbage += suffixCount + old.count + 4
+            suffix = KeyBytes(start: page + offset + 4, count: suffixCount)
+        }
+        slots(page, count: view.count)[slot] = writeRecord(page, suffix, value)
+        return true
+    }
+
+    static func remove(_ page: UnsafeMutableRawPointer, at slot: Int) {
+        let view = Page(page)
+        let count = view.count
+        view.garbage += record(page, slot).count + suffix(page, slot, count: count).count + 4
+        let heads = heads(page)
+        let oldSlots = UnsafeMutableRawPointer(slots(page, count: count))
+        let after = count &- slot &- 1
+        if after > 0 { memmove(heads + slot, heads + slot + 1, after &* 4) }
+        if slot > 0 { memmove(oldSlots - 4, oldSlots, slot &* 2) }
+        if after > 0 { memmove(oldSlots - 4 + slot &* 2, oldSlots + (slot &+ 1) &* 2, after &* 2) }
+        view.count = count &- 1
+    }
+
+    /// Writes fences and records without gaps, leaving out the record of one slot (its slot is then undefined).
+    private static func rewriteWithout(
+        _ page: UnsafeMutableRawPointer, slot skipped: Int, scratch: UnsafeMutableRawPointer
+    ) {
+        memcpy(scratch, page, pageBytes)
+        let view = Page(page)
+        let count = view.count
+        view.heap = pageBytes
+        view.garbage = 0
+        writeFence(page, lowerFence, lower(scratch))
+        writeFence(page, upperFence, upper(scratch))
+        let slots = slots(page, count: count)
+        for slot in 0..<count where slot != skipped {
+            slots[slot] = writeRecord(page, suffix(scratch, slot, count: count), record(scratch, slot))
+        }
+    }
+
+    /// Appends the entries `range` of `source` to `page`, whose fences may imply another prefix.
+    ///
+    /// In an inner node the first entry of the page is stored with an empty suffix.
+    static func copyEntries(
+        _ page: UnsafeMutableRawPointer, from source: UnsafeMutableRawPointer, _ range: Range<Int>,
+        firstKey: KeyBytes? = nil, key: UnsafeMutableRawPointer
+    ) {
+        let isInner = Page(page).level > 0
+        for slot in range {
+            var whole = KeyBytes(start: key, count: copyKey(source, slot, to: key))
+            if slot == range.lowerBound, let firstKey { whole = firstKey }
+            let position = Page(page).count
+            let prefix = Page(page).prefix
+            let suffix =
+                isInner && position == 0
+                ? KeyBytes(start: key, count: 0) : KeyBytes(rebasing: whole[min(prefix, whole.count)...])
+            insertSuffix(page, at: position, suffix: suffix, value: record(source, slot), scratch: key)
+        }
+    }
+
+    /// The bytes that the entries `range` of `source` would take under a prefix of `prefix` bytes.
+    static func entryBytes(_ source: UnsafeMutableRawPointer, _ range: Range<Int>, prefix: Int) -> Int {
+        let count = Page(source).count
+        let saved = prefix - Page(source).prefix
+        var bytes = 0
+        for slot in range {
+            bytes +=
+                max(0, suffix(source, slot, count: count).count - saved) + record(source, slot).count + entryOverhead
+        }
+        return bytes
+    }
+}
+
+/// The shortest key that is greater than `left` and not greater than `right`, as a length of `right`'s prefix.
+func separatorLength(_ left: KeyBytes, _ right: KeyBytes) -> Int {
+    let limit = min(left.count, right.count)
+    var common = 0
+    while common < limit && left[common] == right[common] { common += 1 }
+    return min(common + 1, right.count)
+}

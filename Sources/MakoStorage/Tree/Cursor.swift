@@ -1,0 +1,325 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A position in a tree that moves in key order, both ways.
+///
+/// The cursor works on a copy of the leaf it stands on: between steps it holds nothing that others could wait
+/// for, and stepping inside a leaf touches no shared memory. A cursor over a write transaction's own view notices
+/// when the transaction has changed the tree and finds its place again by key.
+///
+/// ```swift
+/// var cursor = try snapshot.cursor(in: events)
+/// var more = try cursor.seek(1_000)              // the first entry with a key >= 1,000
+/// while more, cursor.integerKey < 2_000 {
+///     try cursor.withValue { bytes in … }
+///     more = try cursor.next()
+/// }
+/// ```
+public struct Cursor: ~Copyable {
+    private let snapshot: Snapshot
+    private let tree: Tree
+    /// The leaf's copy, and behind it room for the current key of a byte tree.
+    private let leaf: UnsafeMutableRawPointer
+    private let path: UnsafeMutablePointer<Step>
+    private var levels = 0
+    private var slot = 0
+    private var count = 0
+    private var place = Place.outside
+    private var changes: UInt64 = 0
+
+    private struct Step {
+        var reference: PageReference
+        var slot: Int
+    }
+
+    private enum Place {
+        /// Not on an entry: before the first positioning call, or past either end.
+        case outside
+        case entry
+    }
+
+    init(_ snapshot: Snapshot, _ tree: Tree) {
+        self.snapshot = snapshot
+        self.tree = tree
+        leaf = .allocate(byteCount: pageBytes + 1024, alignment: 64)
+        path = .allocate(capacity: Limits.levels + 1)
+    }
+
+    deinit {
+        leaf.deallocate()
+        path.deallocate()
+    }
+
+    // MARK: Positioning
+
+    /// Goes to the first entry. False when the tree is empty.
+    public mutating func first() throws(StorageError) -> Bool {
+        switch tree.keys {
+        case .integer: try goToEdge(IntegerLayout.self, last: false)
+        case .bytes: try goToEdge(ByteLayout.self, last: false)
+        }
+    }
+
+    /// Goes to the last entry. False when the tree is empty.
+    public mutating func last() throws(StorageError) -> Bool {
+        switch tree.keys {
+        case .integer: try goToEdge(IntegerLayout.self, last: true)
+        case .bytes: try goToEdge(ByteLayout.self, last: true)
+        }
+    }
+
+    /// Goes to the first entry whose key is not less than `key`. False when there is none.
+    public mutating func seek(_ key: UInt64) throws(StorageError) -> Bool {
+        guard tree.keys == .integer else { throw .wrongKeyKind(tree: "number \(tree.id)", expected: .bytes) }
+        _ = try seek(IntegerLayout.self, key)
+        return try settleForward()
+    }
+
+    /// Goes to the first entry whose key is not less than `key`. False when there is none.
+    public mutating func seek(_ key: [UInt8]) throws(StorageError) -> Bool {
+        guard tree.keys == .bytes else { throw .wrongKeyKind(tree: "number \(tree.id)", expected: .integer) }
+        _ = try seekBytes(key)
+        return try settleForward()
+    }
+
+    /// Steps to the next entry. False at the end; the cursor then stands on no entry.
+    public mutating func next() throws(StorageError) -> Bool {
+        guard case .entry = place else { return false }
+        if changes != snapshot.state.pointee.changes {
+            // The entry itself may be gone: then the first one behind it is the next.
+            if try seekAgain() { slot += 1 }
+            return try settleForward()
+        }
+        slot &+= 1
+        if slot < count { return true }
+        return try settleForward()
+    }
+
+    /// Steps to the entry before. False at the start; the cursor then stands on no entry.
+    public mutating func previous() throws(StorageError) -> Bool {
+        guard case .entry = place else { return false }
+        if changes != snapshot.state.pointee.changes { _ = try seekAgain() }
+        slot &-= 1
+        if slot >= 0 { return true }
+        return try settleBackward()
+    }
+
+    // MARK: The current entry
+
+    /// The key of the current entry of an integer tree. 0 when the cursor stands on no entry.
+    public var integerKey: UInt64 {
+        guard case .entry = place, tree.keys == .integer else { return 0 }
+        return IntegerNode.keys(leaf)[slot]
+    }
+
+    /// The key of the current entry of a byte tree. Empty when the cursor stands on no entry.
+    public var key: [UInt8] {
+        guard case .entry = place, tree.keys == .bytes else { return [] }
+        let length = ByteNode.copyKey(leaf, slot, to: leaf + pageBytes)
+        return [UInt8](UnsafeRawBufferPointer(start: leaf + pageBytes, count: length))
+    }
+
+    /// A copy of the value of the current entry. Empty when the cursor stands on no entry.
+    public func value() throws(StorageError) -> [UInt8] {
+        guard case .entry = place else { return [] }
+        let outermost = Epochs.enter()
+        defer { Epochs.leave(outermost) }
+        return try snapshot.bytes(record())
+    }
+
+    /// Calls `body` with the bytes of the current key of a byte tree. They are valid until it returns.
+    @inlinable
+    public func withKey<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+        try body(_currentKey())
+    }
+
+    /// Calls `body` with the bytes of the current value. They are valid until it returns.
+    @inlinable
+    public func withValue<R>(_ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
+        let loan = try _currentValue()
+        defer { _deallocate(loan) }
+        return try body(UnsafeRawBufferPointer(start: loan.start, count: loan.count))
+    }
+
+    public func _currentKey() -> UnsafeRawBufferPointer {
+        guard case .entry = place, tree.keys == .bytes else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        let length = ByteNode.copyKey(leaf, slot, to: leaf + pageBytes)
+        return UnsafeRawBufferPointer(start: leaf + pageBytes, count: length)
+    }
+
+    public func _currentValue() throws(StorageError) -> _Loan {
+        guard case .entry = place else { return _Loan(start: nil, count: 0, outermost: false, owner: nil) }
+        let record = record()
+        if !record.isOverflow {
+            return _Loan(start: record.bytes, count: record.count, outermost: false, owner: nil)
+        }
+        let value = try value()
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: max(1, value.count), alignment: 8)
+        value.withUnsafeBytes {
+            memory.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(memory), byteCount: $0.count)
+        }
+        return _Loan(start: UnsafeRawPointer(memory), count: value.count, outermost: false, owner: memory)
+    }
+
+    @inlinable
+    public func _deallocate(_ loan: _Loan) { loan.owner?.deallocate() }
+
+    private func record() -> RecordView {
+        tree.keys == .integer ? IntegerNode.record(leaf, slot) : ByteNode.record(leaf, slot)
+    }
+
+    // MARK: Moving between leaves
+
+    /// Makes the position an entry, going on to the next leaf as long as this one has none left.
+    private mutating func settleForward() throws(StorageError) -> Bool {
+        while slot >= count {
+            let moved =
+                switch tree.keys {
+                case .integer: try step(IntegerLayout.self, forward: true)
+                case .bytes: try step(ByteLayout.self, forward: true)
+                }
+            guard moved else {
+                place = .outside
+                return false
+            }
+        }
+        place = .entry
+        return true
+    }
+
+    private mutating func settleBackward() throws(StorageError) -> Bool {
+        while slot < 0 {
+            let moved =
+                switch tree.keys {
+                case .integer: try step(IntegerLayout.self, forward: false)
+                case .bytes: try step(ByteLayout.self, forward: false)
+                }
+            guard moved else {
+                place = .outside
+                return false
+            }
+        }
+        place = .entry
+        return true
+    }
+
+    /// Seeks the key the cursor stood on. True when it is still there.
+    private mutating func seekAgain() throws(StorageError) -> Bool {
+        switch tree.keys {
+        case .integer: try seek(IntegerLayout.self, integerKey)
+        case .bytes: try seekBytes(key)
+        }
+    }
+
+    private mutating func seekBytes(_ key: [UInt8]) throws(StorageError) -> Bool {
+        let memory = leaf + pageBytes
+        // A longer key than any stored one sorts directly behind its prefix of the limit's length.
+        let length = min(key.count, Limits.keyBytes + 1)
+        key.withUnsafeBytes { if let start = $0.baseAddress { memcpy(memory, start, length) } }
+        return try seek(ByteLayout.self, KeyBytes(start: memory, count: length))
+    }
+
+    private mutating func seek<Layout: NodeLayout>(_ layout: Layout.Type, _ key: Layout.Key) throws(StorageError)
+        -> Bool
+    {
+        let outermost = Epochs.enter()
+        defer { Epochs.leave(outermost) }
+        guard try start() else { return false }
+        var reference = path[levels].reference
+        var level = levels - 1
+        while level > 0 {
+            let page = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
+            let slot = Layout.childSlot(page, key)
+            path[level] = Step(reference: reference, slot: slot)
+            reference = Layout.child(page, at: slot)
+            level -= 1
+        }
+        try take(layout, reference)
+        let (slot, found) = Layout.find(leaf, key)
+        self.slot = slot
+        return found
+    }
+
+    private mutating func goToEdge<Layout: NodeLayout>(_ layout: Layout.Type, last: Bool) throws(StorageError) -> Bool {
+        let outermost = Epochs.enter()
+        defer { Epochs.leave(outermost) }
+        guard try start() else {
+            place = .outside
+            return false
+        }
+        try descend(layout, from: levels - 1, path[levels].reference, last: last)
+        return last ? try settleBackward() : try settleForward()
+    }
+
+    /// Reads the root. False when the tree is empty. `path[levels]` holds the root's reference.
+    private mutating func start() throws(StorageError) -> Bool {
+        let state = try snapshot.lookUp(tree, tree.keys)
+        changes = snapshot.state.pointee.changes
+        levels = state.levels
+        slot = 0
+        count = 0
+        path[levels] = Step(reference: state.root, slot: 0)
+        return levels > 0
+    }
+
+    /// Goes down from a node to the first or last leaf below it.
+    private mutating func descend<Layout: NodeLayout>(
+        _ layout: Layout.Type, from start: Int, _ root: PageReference, last: Bool
+    ) throws(StorageError) {
+        var reference = root
+        var level = start
+        while level > 0 {
+            let page = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
+            let slot = last ? Page(page).count - 1 : 0
+            path[level] = Step(reference: reference, slot: slot)
+            reference = Layout.child(page, at: slot)
+            level -= 1
+        }
+        try take(layout, reference)
+        slot = last ? count - 1 : 0
+    }
+
+    private mutating func take<Layout: NodeLayout>(_ layout: Layout.Type, _ reference: PageReference)
+        throws(StorageError)
+    {
+        let page = try snapshot.frames.resolve(reference, type: Layout.leafType, level: 0)
+        memcpy(leaf, page, pageBytes)
+        count = Page(leaf).count
+    }
+
+    /// Goes to the neighbouring leaf. False when there is none.
+    private mutating func step<Layout: NodeLayout>(_ layout: Layout.Type, forward: Bool) throws(StorageError) -> Bool {
+        let outermost = Epochs.enter()
+        defer { Epochs.leave(outermost) }
+        var level = 1
+        while level < levels {
+            let page = try snapshot.frames.resolve(path[level].reference, type: Layout.innerType, level: level)
+            let next = path[level].slot + (forward ? 1 : -1)
+            if next >= 0 && next < Page(page).count {
+                path[level].slot = next
+                try descend(layout, from: level - 1, Layout.child(page, at: next), last: !forward)
+                if forward && level == 1 && next + 1 < Page(page).count {
+                    snapshot.frames.prefetchPage(Layout.child(page, at: next + 1))
+                }
+                return true
+            }
+            level += 1
+        }
+        return false
+    }
+}
+
+extension Snapshot {
+    /// A cursor over a tree, on no entry yet.
+    public func cursor(in tree: Tree) throws(StorageError) -> Cursor {
+        let outermost = Epochs.enter()
+        defer { Epochs.leave(outermost) }
+        _ = try lookUp(tree, tree.keys)
+        return Cursor(self, tree)
+    }
+}

@@ -1,0 +1,143 @@
+import CPlatform
+
+/// Integer-key nodes, as the tree algorithms see them.
+enum IntegerLayout: NodeLayout {
+    typealias Key = UInt64
+
+    static var leafType: PageType { .integerLeaf }
+    static var innerType: PageType { .integerInner }
+
+    @inline(__always)
+    static func childSlot(_ page: UnsafeMutableRawPointer, _ key: UInt64) -> Int { IntegerNode.childSlot(page, key) }
+    @inline(__always)
+    static func child(_ page: UnsafeMutableRawPointer, at slot: Int) -> PageReference {
+        PageReference(raw: IntegerNode.children(page)[slot])
+    }
+    @inline(__always)
+    static func find(_ page: UnsafeMutableRawPointer, _ key: UInt64) -> (slot: Int, found: Bool) {
+        IntegerNode.find(page, key)
+    }
+    @inline(__always)
+    static func record(_ page: UnsafeMutableRawPointer, _ slot: Int) -> RecordView { IntegerNode.record(page, slot) }
+    @inline(__always)
+    static func isLess(_ a: UInt64, _ b: UInt64) -> Bool { a < b }
+    @inline(__always)
+    static func keyBytes(_ key: UInt64) -> Int { 2 }
+    @inline(__always)
+    static func prefetchLeaf(_ page: UnsafeMutableRawPointer) {
+        mako_prefetch(page)
+        mako_prefetch(page + 64)
+        mako_prefetch(page + 128)
+        mako_prefetch(page + 192)
+        mako_prefetch(page + 256)
+        mako_prefetch(page + 320)
+    }
+
+    static var lowest: UInt64 { 0 }
+
+    @inline(__always)
+    static func hinted(_ hint: UnsafeMutablePointer<Writer.LeafHint>, _ key: UInt64) -> UnsafeMutableRawPointer? {
+        key >= hint.pointee.low && key <= hint.pointee.high ? hint.pointee.page : nil
+    }
+
+    static func setHint(
+        _ hint: UnsafeMutablePointer<Writer.LeafHint>, _ path: UnsafeMutablePointer<Writer.PathStep>, levels: Int,
+        slot: Int
+    ) {
+        var low: UInt64 = 0
+        var high = UInt64.max
+        for level in 1..<max(1, levels) {
+            let (page, child) = (path[level].page, path[level].slot)
+            if child > 0 { low = max(low, IntegerNode.keys(page)[child]) }
+            if child + 1 < Page(page).count { high = min(high, IntegerNode.keys(page)[child + 1] &- 1) }
+        }
+        hint.pointee = Writer.LeafHint(page: path[0].page, low: low, high: high, slot: slot)
+    }
+
+    @inline(__always)
+    static func fits(_ page: UnsafeMutableRawPointer, _ key: UInt64, valueBytes: Int) -> Bool {
+        IntegerNode.fits(page, valueBytes: valueBytes)
+    }
+    @inline(__always)
+    static func insert(
+        _ page: UnsafeMutableRawPointer, at slot: Int, _ key: UInt64, _ value: RecordView,
+        scratch: UnsafeMutableRawPointer
+    ) {
+        IntegerNode.insert(page, at: slot, key: key, value: value, scratch: scratch)
+    }
+    static func replace(
+        _ page: UnsafeMutableRawPointer, at slot: Int, _ value: RecordView, scratch: UnsafeMutableRawPointer
+    ) -> Bool {
+        IntegerNode.replace(page, at: slot, value: value, scratch: scratch)
+    }
+    static func remove(_ page: UnsafeMutableRawPointer, at slot: Int) { IntegerNode.remove(page, at: slot) }
+
+    static func childFits(_ page: UnsafeMutableRawPointer, _ key: UInt64) -> Bool {
+        Page(page).count < IntegerNode.innerCapacity
+    }
+    static func insertChild(
+        _ page: UnsafeMutableRawPointer, at slot: Int, _ key: UInt64, _ child: PageReference,
+        scratch: UnsafeMutableRawPointer
+    ) {
+        IntegerNode.insertChild(page, at: slot, key: key, child: child)
+    }
+    @inline(__always)
+    static func setChild(_ page: UnsafeMutableRawPointer, at slot: Int, _ child: PageReference) {
+        IntegerNode.children(page)[slot] = child.raw
+    }
+    static func removeChild(_ page: UnsafeMutableRawPointer, at slot: Int) { IntegerNode.removeChild(page, at: slot) }
+
+    static func formatRoot(_ page: UnsafeMutableRawPointer) {}
+
+    static func cut(_ page: UnsafeMutableRawPointer, incoming slot: Int, _ key: UInt64, ascending: Bool) -> Int {
+        let view = Page(page)
+        if view.level > 0 { return ascending ? view.count - 1 : view.count / 2 }
+        if ascending && slot > 0 { return slot }
+        return view.count == 1 ? (slot == 0 ? 1 : view.count) : IntegerNode.splitSlot(page)
+    }
+
+    static func split(
+        _ page: UnsafeMutableRawPointer, at cut: Int, into right: UnsafeMutableRawPointer, incoming key: UInt64,
+        scratch: Scratch, separator: UnsafeMutableRawPointer
+    ) -> UInt64 {
+        if Page(page).level > 0 {
+            IntegerNode.moveChildren(page, from: cut, to: right)
+            return IntegerNode.keys(right)[0]
+        }
+        if cut == Page(page).count {
+            // One lone entry may have to make way to the right of a smaller key.
+            let last = IntegerNode.keys(page)[cut - 1]
+            if last < key { return key }
+            IntegerNode.moveTail(page, from: 0, to: right, scratch: scratch.page)
+            return last
+        }
+        IntegerNode.moveTail(page, from: cut, to: right, scratch: scratch.page)
+        return IntegerNode.keys(right)[0]
+    }
+
+    static func isSparse(_ page: UnsafeMutableRawPointer) -> Bool {
+        Page(page).level > 0
+            ? Page(page).count < IntegerNode.innerCapacity / 4
+            : IntegerNode.usedBytes(page) < (pageBytes - Page.bodyOffset) / 4
+    }
+
+    static func canMerge(_ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer) -> Bool {
+        if Page(left).level > 0 {
+            return Page(left).count + Page(right).count <= IntegerNode.innerCapacity * 85 / 100
+        }
+        let bytes = IntegerNode.usedBytes(left) + IntegerNode.usedBytes(right)
+        let room = pageBytes - Page.bodyOffset
+        return Page(left).count == 0 || Page(right).count == 0 ? bytes <= room : bytes <= room * 85 / 100
+    }
+
+    static func merge(
+        _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, parent: UnsafeMutableRawPointer,
+        separator slot: Int, scratch: Scratch
+    ) {
+        if Page(left).level > 0 {
+            IntegerNode.appendChildren(left, from: right, separator: IntegerNode.keys(parent)[slot])
+        } else {
+            IntegerNode.append(left, from: right, scratch: scratch.page)
+        }
+    }
+}

@@ -1,0 +1,318 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+// Nodes of trees whose keys are 64-bit integers.
+//
+// Leaf: the page header, then                      Inner: the page header, then
+//
+//      40  keys      8 x count, ascending               40  keys      8 x 253, the first `count` in use
+//       .  slots     2 x count, heap offsets          2064  children  8 x 253, page references
+//       .  free
+//    heap  records   length and flag, bytes          Child i holds keys >= key i and < key i + 1. Key 0 is not
+//                                                    looked at: child 0 holds everything below key 1.
+// A record is 2 bytes (length in the low 15 bits, the top bit for an overflow descriptor) and the value's bytes.
+
+enum IntegerNode {
+    static let keysOffset = Page.bodyOffset
+    static let innerCapacity = (pageBytes - Page.bodyOffset) / 16
+    static let childrenOffset = keysOffset + innerCapacity * 8
+    /// Bytes of a record beside its value, with its key and slot.
+    static let entryOverhead = 8 + 2 + 2
+    static let overflowFlag: UInt16 = 0x8000
+
+    @inline(__always)
+    static func keys(_ page: UnsafeMutableRawPointer) -> UnsafeMutablePointer<UInt64> {
+        (page + keysOffset).assumingMemoryBound(to: UInt64.self)
+    }
+    @inline(__always)
+    static func children(_ page: UnsafeMutableRawPointer) -> UnsafeMutablePointer<UInt64> {
+        (page + childrenOffset).assumingMemoryBound(to: UInt64.self)
+    }
+    @inline(__always)
+    static func slots(_ page: UnsafeMutableRawPointer, count: Int) -> UnsafeMutablePointer<UInt16> {
+        (page + keysOffset + count &* 8).assumingMemoryBound(to: UInt16.self)
+    }
+
+    // MARK: Search
+
+    /// The number of keys that are less than or equal to `key`.
+    ///
+    /// Row ids are dense or nearly so: the position is guessed by interpolation and mended by steps that double,
+    /// so that the worst case stays logarithmic. A run without gaps is addressed directly.
+    @inline(__always)
+    static func upperBound(_ keys: UnsafeMutablePointer<UInt64>, count: Int, key: UInt64) -> Int {
+        if count == 0 || key < keys[0] { return 0 }
+        let last = keys[count &- 1]
+        if key >= last { return count }
+        let first = keys[0]
+        let span = last &- first
+        let distance = key &- first
+        if span == UInt64(truncatingIfNeeded: count &- 1) { return Int(truncatingIfNeeded: distance) &+ 1 }
+        var guess = Int(Double(distance) / Double(span) * Double(count &- 1))
+        if guess > count &- 2 { guess = count &- 2 }
+        var low: Int
+        var high: Int
+        if keys[guess] <= key {
+            low = guess
+            var step = 1
+            high = guess &+ 1
+            while high < count && keys[high] <= key {
+                low = high
+                high = high &+ step
+                step = step &<< 1
+            }
+            if high > count &- 1 { high = count &- 1 }
+        } else {
+            high = guess
+            var step = 1
+            low = guess &- 1
+            while keys[low] > key {
+                high = low
+                low = low &- step
+                if low < 0 { low = 0 }
+                step = step &<< 1
+            }
+        }
+        // keys[low] <= key < keys[high]
+        while high &- low > 1 {
+            let middle = (low &+ high) &>> 1
+            if keys[middle] <= key { low = middle } else { high = middle }
+        }
+        return low &+ 1
+    }
+
+    /// The position of `key` among the leaf's keys, or where it would be inserted.
+    @inline(__always)
+    static func find(_ page: UnsafeMutableRawPointer, _ key: UInt64) -> (slot: Int, found: Bool) {
+        let keys = keys(page)
+        let bound = upperBound(keys, count: Page(page).count, key: key)
+        if bound > 0 && keys[bound &- 1] == key { return (bound &- 1, true) }
+        return (bound, false)
+    }
+
+    /// Which child of an inner node holds `key`.
+    @inline(__always)
+    static func childSlot(_ page: UnsafeMutableRawPointer, _ key: UInt64) -> Int {
+        let bound = upperBound(keys(page), count: Page(page).count, key: key)
+        return bound == 0 ? 0 : bound &- 1
+    }
+
+    // MARK: Leaf records
+
+    /// The record in `slot`: where its bytes are, how many, and whether they describe an overflow value.
+    @inline(__always)
+    static func record(_ page: UnsafeMutableRawPointer, _ slot: Int) -> RecordView {
+        let offset = Int(slots(page, count: Page(page).count)[slot])
+        let word = page.loadUnaligned(fromByteOffset: offset, as: UInt16.self)
+        return RecordView(
+            bytes: UnsafeRawPointer(page + offset + 2), count: Int(word & 0x7fff), isOverflow: word & overflowFlag != 0)
+    }
+
+    /// Bytes between the slots and the heap.
+    @inline(__always)
+    static func gap(_ page: UnsafeMutableRawPointer) -> Int {
+        Page(page).heap &- keysOffset &- Page(page).count &* 10
+    }
+
+    /// Bytes of entries, without the header.
+    static func usedBytes(_ page: UnsafeMutableRawPointer) -> Int {
+        Page(page).count * 10 + pageBytes - Page(page).heap - Page(page).garbage
+    }
+
+    static func fits(_ page: UnsafeMutableRawPointer, valueBytes: Int) -> Bool {
+        gap(page) + Page(page).garbage >= valueBytes + entryOverhead
+    }
+
+    /// Inserts an entry that fits. `scratch` is a page of memory for tidying up.
+    static func insert(
+        _ page: UnsafeMutableRawPointer, at slot: Int, key: UInt64, value: RecordView, scratch: UnsafeMutableRawPointer
+    ) {
+        let view = Page(page)
+        if gap(page) < value.count &+ entryOverhead { compact(page, scratch: scratch) }
+        let count = view.count
+        let keys = keys(page)
+        let oldSlots = UnsafeMutableRawPointer(slots(page, count: count))
+        // The slots move up by one key; those behind the new entry by one slot more.
+        let after = count &- slot
+        if after > 0 { memmove(oldSlots + 8 + (slot &+ 1) &* 2, oldSlots + slot &* 2, after &* 2) }
+        if slot > 0 { memmove(oldSlots + 8, oldSlots, slot &* 2) }
+        if after > 0 { memmove(keys + slot + 1, keys + slot, after &* 8) }
+        keys[slot] = key
+        let offset = writeRecord(page, value)
+        (oldSlots + 8).assumingMemoryBound(to: UInt16.self)[slot] = offset
+        view.count = count &+ 1
+    }
+
+    @inline(__always)
+    private static func writeRecord(_ page: UnsafeMutableRawPointer, _ value: RecordView) -> UInt16 {
+        let offset = Page(page).heap &- value.count &- 2
+        page.storeBytes(
+            of: UInt16(truncatingIfNeeded: value.count) | (value.isOverflow ? overflowFlag : 0), toByteOffset: offset,
+            as: UInt16.self)
+        memcpy(page + offset + 2, value.bytes, value.count)
+        Page(page).heap = offset
+        return UInt16(truncatingIfNeeded: offset)
+    }
+
+    /// Replaces the record in `slot`. False when the page has no room: nothing was changed then.
+    static func replace(
+        _ page: UnsafeMutableRawPointer, at slot: Int, value: RecordView, scratch: UnsafeMutableRawPointer
+    ) -> Bool {
+        let view = Page(page)
+        let old = record(page, slot)
+        let offset = Int(slots(page, count: view.count)[slot])
+        if value.count <= old.count {
+            page.storeBytes(
+                of: UInt16(truncatingIfNeeded: value.count) | (value.isOverflow ? overflowFlag : 0),
+                toByteOffset: offset, as: UInt16.self)
+            memcpy(page + offset + 2, value.bytes, value.count)
+            view.garbage += old.count - value.count
+            return true
+        }
+        guard gap(page) + view.garbage + old.count >= value.count else { return false }
+        if gap(page) < value.count + 2 {
+            rewriteWithout(page, slot: slot, scratch: scratch)
+        } else {
+            view.garbage += old.count + 2
+        }
+        slots(page, count: view.count)[slot] = writeRecord(page, value)
+        return true
+    }
+
+    static func remove(_ page: UnsafeMutableRawPointer, at slot: Int) {
+        let view = Page(page)
+        let count = view.count
+        view.garbage += record(page, slot).count + 2
+        let keys = keys(page)
+        let oldSlots = UnsafeMutableRawPointer(slots(page, count: count))
+        let after = count &- slot &- 1
+        if after > 0 { memmove(keys + slot, keys + slot + 1, after &* 8) }
+        if slot > 0 { memmove(oldSlots - 8, oldSlots, slot &* 2) }
+        if after > 0 { memmove(oldSlots - 8 + slot &* 2, oldSlots + (slot &+ 1) &* 2, after &* 2) }
+        view.count = count &- 1
+    }
+
+    /// Writes the records without gaps.
+    static func compact(_ page: UnsafeMutableRawPointer, scratch: UnsafeMutableRawPointer) {
+        rewriteWithout(page, slot: -1, scratch: scratch)
+    }
+
+    private static func rewriteWithout(
+        _ page: UnsafeMutableRawPointer, slot skipped: Int, scratch: UnsafeMutableRawPointer
+    ) {
+        memcpy(scratch, page, pageBytes)
+        let view = Page(page)
+        view.heap = pageBytes
+        view.garbage = 0
+        let slots = slots(page, count: view.count)
+        for slot in 0..<view.count where slot != skipped {
+            slots[slot] = writeRecord(page, record(scratch, slot))
+        }
+    }
+
+    /// Moves the entries from `slot` on into an empty leaf.
+    static func moveTail(
+        _ page: UnsafeMutableRawPointer, from slot: Int, to right: UnsafeMutableRawPointer,
+        scratch: UnsafeMutableRawPointer
+    ) {
+        memcpy(scratch, page, pageBytes)
+        let count = Page(scratch).count
+        for (target, range) in [(page, 0..<slot), (right, slot..<count)] {
+            let view = Page(target)
+            view.heap = pageBytes
+            view.garbage = 0
+            view.count = range.count
+            memcpy(keys(target), keys(scratch) + range.lowerBound, range.count * 8)
+            let slots = slots(target, count: range.count)
+            for (position, source) in range.enumerated() {
+                slots[position] = writeRecord(target, record(scratch, source))
+            }
+        }
+    }
+
+    /// Appends all entries of `right`, which fit, to `page`.
+    static func append(
+        _ page: UnsafeMutableRawPointer, from right: UnsafeMutableRawPointer, scratch: UnsafeMutableRawPointer
+    ) {
+        for slot in 0..<Page(right).count {
+            insert(
+                page, at: Page(page).count, key: keys(right)[slot], value: record(right, slot), scratch: scratch)
+        }
+    }
+
+    /// The slot that parts the entries into halves of about the same bytes.
+    static func splitSlot(_ page: UnsafeMutableRawPointer) -> Int {
+        let count = Page(page).count
+        let half = usedBytes(page) / 2
+        var bytes = 0
+        for slot in 0..<count {
+            bytes += record(page, slot).count + entryOverhead
+            if bytes >= half { return max(1, min(count - 1, slot + 1)) }
+        }
+        return count - 1
+    }
+
+    // MARK: Inner entries
+
+    static func insertChild(_ page: UnsafeMutableRawPointer, at slot: Int, key: UInt64, child: PageReference) {
+        let count = Page(page).count
+        let after = count &- slot
+        if after > 0 {
+            memmove(keys(page) + slot + 1, keys(page) + slot, after &* 8)
+            memmove(children(page) + slot + 1, children(page) + slot, after &* 8)
+        }
+        keys(page)[slot] = key
+        children(page)[slot] = child.raw
+        Page(page).count = count &+ 1
+    }
+
+    static func removeChild(_ page: UnsafeMutableRawPointer, at slot: Int) {
+        let count = Page(page).count
+        let after = count &- slot &- 1
+        if after > 0 {
+            memmove(keys(page) + slot, keys(page) + slot + 1, after &* 8)
+            memmove(children(page) + slot, children(page) + slot + 1, after &* 8)
+        }
+        Page(page).count = count &- 1
+    }
+
+    /// Moves the children from `slot` on into an empty inner node.
+    static func moveChildren(_ page: UnsafeMutableRawPointer, from slot: Int, to right: UnsafeMutableRawPointer) {
+        let moved = Page(page).count - slot
+        memcpy(keys(right), keys(page) + slot, moved * 8)
+        memcpy(children(right), children(page) + slot, moved * 8)
+        Page(right).count = moved
+        Page(page).count = slot
+    }
+
+    /// Appends the children of `right`, whose lower bound is `separator`, to `page`.
+    static func appendChildren(
+        _ page: UnsafeMutableRawPointer, from right: UnsafeMutableRawPointer, separator: UInt64
+    ) {
+        let count = Page(page).count
+        let added = Page(right).count
+        memcpy(keys(page) + count, keys(right), added * 8)
+        memcpy(children(page) + count, children(right), added * 8)
+        keys(page)[count] = separator
+        Page(page).count = count + added
+    }
+}
+
+/// A value as a leaf holds it: its bytes, or the description of the pages that hold them.
+struct RecordView {
+    var bytes: UnsafeRawPointer
+    var count: Int
+    var isOverflow: Bool
+
+    @inline(__always)
+    init(bytes: UnsafeRawPointer, count: Int, isOverflow: Bool) {
+        self.bytes = bytes
+        self.count = count
+        self.isOverflow = isOverflow
+    }
+}

@@ -1,0 +1,95 @@
+/// What the tree algorithms need to know of a kind of node.
+///
+/// The algorithms are written once, generic over the layout; everything here is static and specialised inside the
+/// module, so that nothing is left of the generality at run time.
+protocol NodeLayout {
+    associatedtype Key
+
+    static var leafType: PageType { get }
+    static var innerType: PageType { get }
+
+    // Looking.
+    static func childSlot(_ page: UnsafeMutableRawPointer, _ key: Key) -> Int
+    static func child(_ page: UnsafeMutableRawPointer, at slot: Int) -> PageReference
+    static func find(_ page: UnsafeMutableRawPointer, _ key: Key) -> (slot: Int, found: Bool)
+    static func record(_ page: UnsafeMutableRawPointer, _ slot: Int) -> RecordView
+    static func isLess(_ a: Key, _ b: Key) -> Bool
+    static func keyBytes(_ key: Key) -> Int
+    /// Asks for the lines of a leaf that a search will touch first.
+    static func prefetchLeaf(_ page: UnsafeMutableRawPointer)
+
+    /// A key that no other is below.
+    static var lowest: Key { get }
+
+    // The hint that spares a run of changes to one leaf the descent.
+    /// The hinted leaf, when `key` belongs there.
+    static func hinted(_ hint: UnsafeMutablePointer<Writer.LeafHint>, _ key: Key) -> UnsafeMutableRawPointer?
+    /// Makes the leaf at the end of a path the hint.
+    static func setHint(
+        _ hint: UnsafeMutablePointer<Writer.LeafHint>, _ path: UnsafeMutablePointer<Writer.PathStep>, levels: Int,
+        slot: Int)
+
+    // Leaf entries.
+    static func fits(_ page: UnsafeMutableRawPointer, _ key: Key, valueBytes: Int) -> Bool
+    static func insert(
+        _ page: UnsafeMutableRawPointer, at slot: Int, _ key: Key, _ value: RecordView, scratch: UnsafeMutableRawPointer
+    )
+    static func replace(
+        _ page: UnsafeMutableRawPointer, at slot: Int, _ value: RecordView, scratch: UnsafeMutableRawPointer
+    ) -> Bool
+    static func remove(_ page: UnsafeMutableRawPointer, at slot: Int)
+
+    // Inner entries.
+    static func childFits(_ page: UnsafeMutableRawPointer, _ key: Key) -> Bool
+    static func insertChild(
+        _ page: UnsafeMutableRawPointer, at slot: Int, _ key: Key, _ child: PageReference,
+        scratch: UnsafeMutableRawPointer)
+    static func setChild(_ page: UnsafeMutableRawPointer, at slot: Int, _ child: PageReference)
+    static func removeChild(_ page: UnsafeMutableRawPointer, at slot: Int)
+
+    // Whole nodes.
+    /// Readies a formatted page to be the only node of its level.
+    static func formatRoot(_ page: UnsafeMutableRawPointer)
+    /// The entry at which a full node is best cut for an entry that comes in at `slot`.
+    ///
+    /// - Parameter ascending: keys are arriving in order: what stands before the new entry stays together.
+    /// - Returns: 1...count; `count` leaves the node as it is and the new entry alone to the right (leaves only).
+    static func cut(_ page: UnsafeMutableRawPointer, incoming slot: Int, _ key: Key, ascending: Bool) -> Int
+    /// Moves the entries from `cut` on into the formatted page `right`; returns the key that parts the two.
+    ///
+    /// - Parameter separator: memory for that key, `Limits.keyBytes` long.
+    static func split(
+        _ page: UnsafeMutableRawPointer, at cut: Int, into right: UnsafeMutableRawPointer, incoming key: Key,
+        scratch: Scratch, separator: UnsafeMutableRawPointer
+    ) -> Key
+    static func isSparse(_ page: UnsafeMutableRawPointer) -> Bool
+    /// Whether two neighbours fit one page with room to spare (or at all, when one of them is empty).
+    static func canMerge(_ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer) -> Bool
+    /// Moves everything from `right` into `left`. `separator` is the key slot of `right` in `parent`.
+    static func merge(
+        _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, parent: UnsafeMutableRawPointer,
+        separator slot: Int, scratch: Scratch)
+}
+
+/// Memory for the tree algorithms of one transaction: allocated once, never shared.
+struct Scratch {
+    let page: UnsafeMutableRawPointer
+    let key: UnsafeMutableRawPointer
+    private let separators: UnsafeMutableRawPointer
+
+    static func allocate() -> Scratch {
+        Scratch(
+            page: .allocate(byteCount: pageBytes, alignment: 16),
+            key: .allocate(byteCount: pageBytes, alignment: 16),
+            separators: .allocate(byteCount: (Limits.levels + 1) * 1024, alignment: 16))
+    }
+
+    /// The memory for the separator of a split at `level`.
+    func separator(_ level: Int) -> UnsafeMutableRawPointer { separators + level * 1024 }
+
+    func deallocate() {
+        page.deallocate()
+        key.deallocate()
+        separators.deallocate()
+    }
+}

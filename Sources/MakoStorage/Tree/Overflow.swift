@@ -1,0 +1,123 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+import CLZ4
+
+// A value too large for its leaf lies in a run of pages with consecutive numbers and consecutive serials. Each is
+// a page like any other, with header and checksum; the bodies, put together, are the value, or its LZ4 block when
+// that saves at least a page. The leaf holds a descriptor:
+//
+//        0  8  page     number of the first page
+//        8  8  serial   of the first page
+//       16  4  length   of the value
+//       20  4  stored   bytes in the run; the top bit says that they are an LZ4 block
+
+struct Overflow: Hashable {
+    static let descriptorBytes = 24
+    static let payloadBytes = pageBytes - Page.bodyOffset
+    private static let compressedBit: UInt32 = 1 << 31
+
+    var firstPage: UInt64
+    var firstSerial: UInt64
+    var length: Int
+    var stored: Int
+    var isCompressed: Bool
+
+    var pageCount: Int { (stored + Overflow.payloadBytes - 1) / Overflow.payloadBytes }
+
+    init(firstPage: UInt64, firstSerial: UInt64, length: Int, stored: Int, isCompressed: Bool) {
+        self.firstPage = firstPage
+        self.firstSerial = firstSerial
+        self.length = length
+        self.stored = stored
+        self.isCompressed = isCompressed
+    }
+
+    /// Reads a descriptor. Nil when its fields contradict each other.
+    init?(_ record: RecordView) {
+        guard record.isOverflow, record.count == Overflow.descriptorBytes else { return nil }
+        firstPage = record.bytes.loadUnaligned(as: UInt64.self)
+        firstSerial = record.bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+        length = Int(record.bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self))
+        let word = record.bytes.loadUnaligned(fromByteOffset: 20, as: UInt32.self)
+        stored = Int(word & ~Overflow.compressedBit)
+        isCompressed = word & Overflow.compressedBit != 0
+        guard length <= Limits.valueBytes, stored <= length, firstPage < pageNumberLimit,
+            isCompressed || stored == length, length == 0 || stored > 0
+        else { return nil }
+    }
+
+    func write(to bytes: UnsafeMutableRawPointer) {
+        bytes.storeBytes(of: firstPage, as: UInt64.self)
+        bytes.storeBytes(of: firstSerial, toByteOffset: 8, as: UInt64.self)
+        bytes.storeBytes(of: UInt32(length), toByteOffset: 16, as: UInt32.self)
+        bytes.storeBytes(
+            of: UInt32(stored) | (isCompressed ? Overflow.compressedBit : 0), toByteOffset: 20, as: UInt32.self)
+    }
+
+    func reference(at index: Int) -> PageReference {
+        PageReference(page: firstPage + UInt64(index), serial: firstSerial &+ UInt64(index))
+    }
+
+    /// Puts the value together.
+    func read(from frames: FrameStore) throws(StorageError) -> [UInt8] {
+        var failure: StorageError?
+        let block = [UInt8](unsafeUninitializedCapacity: stored) { buffer, count in
+            do throws(StorageError) {
+                try copyPages(from: frames, to: UnsafeMutableRawBufferPointer(buffer))
+                count = stored
+            } catch { failure = error }
+        }
+        if let failure { throw failure }
+        guard isCompressed else { return block }
+        guard let value = LZ4.decompress(block, length: length) else {
+            throw .corrupted(page: firstPage, reason: "its LZ4 block does not unpack to \(length) bytes")
+        }
+        return value
+    }
+
+    private func copyPages(from frames: FrameStore, to buffer: UnsafeMutableRawBufferPointer) throws(StorageError) {
+        guard let start = buffer.baseAddress else { return }
+        for index in 0..<pageCount {
+            let page = try frames.resolve(reference(at: index), type: .overflow, level: 0)
+            let offset = index * Overflow.payloadBytes
+            memcpy(start + offset, page + Page.bodyOffset, min(Overflow.payloadBytes, stored - offset))
+        }
+    }
+}
+
+/// Block compression by liblz4.
+enum LZ4 {
+    /// The LZ4 block of `bytes`, or nil when it would not be smaller than `limit` bytes.
+    static func compress(_ bytes: UnsafeRawBufferPointer, limit: Int) -> [UInt8]? {
+        guard limit > 0, bytes.count > 0, bytes.count <= Limits.valueBytes else { return nil }
+        let block = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            let written = LZ4_compress_default(
+                bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
+                UnsafeMutableRawPointer(buffer.baseAddress)?.assumingMemoryBound(to: CChar.self), Int32(bytes.count),
+                Int32(limit))
+            count = max(0, Int(written))
+        }
+        return block.isEmpty ? nil : block
+    }
+
+    /// Unpacks a block. Nil when it is malformed or does not give exactly `length` bytes.
+    static func decompress(_ block: [UInt8], length: Int) -> [UInt8]? {
+        block.withUnsafeBytes { decompress($0, length: length) }
+    }
+
+    static func decompress(_ block: UnsafeRawBufferPointer, length: Int) -> [UInt8]? {
+        let bytes = [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
+            let written = LZ4_decompress_safe(
+                block.baseAddress?.assumingMemoryBound(to: CChar.self),
+                UnsafeMutableRawPointer(buffer.baseAddress)?.assumingMemoryBound(to: CChar.self), Int32(block.count),
+                Int32(length))
+            count = max(0, Int(written))
+        }
+        return bytes.count == length ? bytes : nil
+    }
+}

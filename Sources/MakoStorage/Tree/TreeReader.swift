@@ -1,0 +1,45 @@
+import CPlatform
+
+/// Descents from a root. The caller is inside an operation epoch; what comes back is valid until it leaves it.
+extension FrameStore {
+    /// The record of `key`, or nil.
+    @inline(__always)
+    func find<Layout: NodeLayout>(_ layout: Layout.Type, _ tree: TreeState, _ key: Layout.Key) throws(StorageError)
+        -> RecordView?
+    {
+        if tree.levels == 0 { return nil }
+        var level = tree.levels &- 1
+        var reference = tree.root
+        while level > 0 {
+            let page = try resolve(reference, type: Layout.innerType, level: level)
+            reference = Layout.child(page, at: Layout.childSlot(page, key))
+            level &-= 1
+        }
+        let leaf = try resolve(reference, type: Layout.leafType, level: 0)
+        Layout.prefetchLeaf(leaf)
+        let (slot, found) = Layout.find(leaf, key)
+        return found ? Layout.record(leaf, slot) : nil
+    }
+
+    /// Moves a batch of lookups down together, level by level, so that their cache misses overlap.
+    ///
+    /// - Parameters:
+    ///   - keys: the keys, in any order.
+    ///   - references: as many, scratch; holds the leaves afterwards.
+    @inline(__always)
+    func descend(
+        _ tree: TreeState, _ keys: UnsafeBufferPointer<UInt64>, _ references: UnsafeMutablePointer<PageReference>
+    ) throws(StorageError) {
+        for index in 0..<keys.count { references[index] = tree.root }
+        var level = tree.levels &- 1
+        while level > 0 {
+            for index in 0..<keys.count {
+                let page = try resolve(references[index], type: .integerInner, level: level)
+                let child = IntegerLayout.child(page, at: IntegerLayout.childSlot(page, keys[index]))
+                references[index] = child
+                prefetchLeaf(child)
+            }
+            level &-= 1
+        }
+    }
+}

@@ -1,0 +1,349 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Changes to trees, generic over the kind of node.
+extension Writer {
+    enum PutMode {
+        case replace
+        /// Leave an entry that exists as it is.
+        case insertOnly
+    }
+
+    // MARK: Put
+
+    /// Enters a value. False when the key exists and was to be left alone.
+    func put<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: UnsafeRawBufferPointer, _ mode: PutMode
+    ) throws(StorageError) -> Bool {
+        let outermost = Epochs.enter()
+        defer { Epochs.leave(outermost) }
+        if value.count + Layout.keyBytes(key) + 10 <= Limits.inlineRecordBytes {
+            let bytes = value.baseAddress ?? UnsafeRawPointer(scratch.key)
+            return try put(
+                layout, index, key, RecordView(bytes: bytes, count: value.count, isOverflow: false), mode)
+        }
+        if mode == .insertOnly, try frames.find(layout, trees[index], key) != nil { return false }
+        let overflow: Overflow
+        do throws(StorageError) { overflow = try writeOverflow(value, tree: trees[index].id) } catch {
+            throw fail(error)
+        }
+        return try withUnsafeTemporaryAllocation(byteCount: Overflow.descriptorBytes, alignment: 8) { memory in
+            result { () throws(StorageError) in
+                guard let descriptor = memory.baseAddress else { return false }
+                overflow.write(to: descriptor)
+                return try put(
+                    layout, index, key,
+                    RecordView(bytes: descriptor, count: Overflow.descriptorBytes, isOverflow: true), mode)
+            }
+        }.get()
+    }
+
+    @inline(__always)
+    private func put<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: RecordView, _ mode: PutMode
+    ) throws(StorageError) -> Bool {
+        if let leaf = Layout.hinted(hints + index, key) {
+            let (slot, found) = Layout.find(leaf, key)
+            if found {
+                if mode == .insertOnly { return false }
+                if try replace(layout, leaf, slot, value) { return true }
+            } else if Layout.fits(leaf, key, valueBytes: value.count) {
+                Layout.insert(leaf, at: slot, key, value, scratch: scratch.page)
+                hints[index].slot = slot
+                trees[index].count &+= 1
+                return true
+            }
+        }
+        return try putSlow(layout, index, key, value, mode)
+    }
+
+    @inline(never)
+    private func putSlow<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: RecordView, _ mode: PutMode
+    ) throws(StorageError) -> Bool {
+        let previous = hints[index]
+        if mode == .insertOnly, try frames.find(layout, trees[index], key) != nil { return false }
+        do throws(StorageError) {
+            try descend(layout, index, key)
+            var (slot, found) = Layout.find(path[0].page, key)
+            if found {
+                if try replace(layout, path[0].page, slot, value) { return true }
+                // It has outgrown its page: leave, and come in again.
+                Layout.remove(path[0].page, at: slot)
+                trees[index].count -= 1
+            }
+            let isAscending = previous.page == path[0].page && previous.slot == slot - 1 || isRightmost(index)
+            while !Layout.fits(path[0].page, key, valueBytes: value.count) {
+                let ascending = isAscending && slot == Page(path[0].page).count
+                try split(layout, index, level: 0, incoming: key, slot: slot, ascending: ascending)
+                slot = Layout.find(path[0].page, key).slot
+            }
+            Layout.insert(path[0].page, at: slot, key, value, scratch: scratch.page)
+            trees[index].count += 1
+            Layout.setHint(hints + index, path, levels: trees[index].levels, slot: slot)
+            return true
+        } catch { throw fail(error) }
+    }
+
+    /// Replaces the record in a slot. False when the page has no room; the old value's pages are free then too.
+    @inline(__always)
+    private func replace<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ leaf: UnsafeMutableRawPointer, _ slot: Int, _ value: RecordView
+    ) throws(StorageError) -> Bool {
+        let old = Layout.record(leaf, slot)
+        if old.isOverflow { free(try view.overflow(old)) }
+        if Layout.replace(leaf, at: slot, value, scratch: scratch.page) { return true }
+        if old.isOverflow {
+            // The slow path looks at the entry again: it must not find the freed pages there.
+            _ = Layout.replace(
+                leaf, at: slot, RecordView(bytes: UnsafeRawPointer(scratch.key), count: 0, isOverflow: false),
+                scratch: scratch.page)
+        }
+        return false
+    }
+
+    private func isRightmost(_ index: Int) -> Bool {
+        for level in 1..<max(1, trees[index].levels) where path[level].slot != Page(path[level].page).count - 1 {
+            return false
+        }
+        return true
+    }
+
+    // MARK: Descent
+
+    /// Goes down to the leaf for `key`, making every page on the way this transaction's own.
+    func descend<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key) throws(StorageError) {
+        if trees[index].levels == 0 {
+            let leaf = try allocate(Layout.leafType, level: 0, tree: trees[index].id)
+            Layout.formatRoot(leaf)
+            trees[index].root = Page(leaf).reference
+            trees[index].levels = 1
+        }
+        var level = trees[index].levels - 1
+        var reference = trees[index].root
+        while true {
+            let type = level > 0 ? Layout.innerType : Layout.leafType
+            let page = try own(layout, index, level, frames.resolve(reference, type: type, level: level))
+            guard level > 0 else {
+                path[0] = PathStep(page: page, slot: 0)
+                return
+            }
+            let slot = Layout.childSlot(page, key)
+            path[level] = PathStep(page: page, slot: slot)
+            reference = Layout.child(page, at: slot)
+            level -= 1
+        }
+    }
+
+    /// The page itself when it may be changed in place, else a copy that the parent on the path refers to.
+    @inline(__always)
+    private func own<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ level: Int, _ page: UnsafeMutableRawPointer
+    ) throws(StorageError) -> UnsafeMutableRawPointer {
+        if isEditable(page) { return page }
+        let copy = try copy(page)
+        if level == trees[index].levels - 1 {
+            trees[index].root = Page(copy).reference
+        } else {
+            Layout.setChild(path[level + 1].page, at: path[level + 1].slot, Page(copy).reference)
+        }
+        return copy
+    }
+
+    // MARK: Split
+
+    /// Splits the node at `level` of the path.
+    ///
+    /// Afterwards the path leads, at a leaf, to the half that `key` belongs to; at an inner node, to the half that
+    /// holds the child it led to before.
+    private func split<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, level: Int, incoming key: Layout.Key, slot: Int, ascending: Bool
+    ) throws(StorageError) {
+        let page = path[level].page
+        let right = try allocate(level > 0 ? Layout.innerType : Layout.leafType, level: level, tree: trees[index].id)
+        if level == trees[index].levels - 1 { try growRoot(layout, index) }
+        let cut = Layout.cut(page, incoming: slot, key, ascending: ascending)
+        let separator = Layout.split(
+            page, at: cut, into: right, incoming: key, scratch: scratch, separator: scratch.separator(level))
+        if !Layout.childFits(path[level + 1].page, separator) {
+            let parentSlot = path[level + 1].slot + 1
+            try split(
+                layout, index, level: level + 1, incoming: separator, slot: parentSlot,
+                ascending: ascending && parentSlot == Page(path[level + 1].page).count)
+        }
+        Layout.insertChild(
+            path[level + 1].page, at: path[level + 1].slot + 1, separator, Page(right).reference,
+            scratch: scratch.page)
+        let goesRight = level == 0 ? !Layout.isLess(key, separator) : path[level].slot >= cut
+        if goesRight {
+            path[level].page = right
+            if level > 0 { path[level].slot -= cut }
+            path[level + 1].slot += 1
+        }
+        hints[index] = .none
+    }
+
+    private func growRoot<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
+        let levels = trees[index].levels
+        guard levels < Limits.levels else {
+            throw .corrupted(page: trees[index].root.page, reason: "the tree is deeper than any tree can be")
+        }
+        let root = try allocate(Layout.innerType, level: levels, tree: trees[index].id)
+        Layout.formatRoot(root)
+        Layout.insertChild(root, at: 0, Layout.lowest, trees[index].root, scratch: scratch.page)
+        trees[index].root = Page(root).reference
+        trees[index].levels = levels + 1
+        path[levels] = PathStep(page: root, slot: 0)
+    }
+
+    // MARK: Delete
+
+    /// Removes an entry. False when the key is absent.
+    func delete<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key) throws(StorageError) -> Bool
+    {
+        let outermost = Epochs.enter()
+        defer { Epochs.leave(outermost) }
+        guard try frames.find(layout, trees[index], key) != nil else { return false }
+        do throws(StorageError) {
+            try descend(layout, index, key)
+            let leaf = path[0].page
+            let slot = Layout.find(leaf, key).slot
+            let record = Layout.record(leaf, slot)
+            if record.isOverflow { free(try view.overflow(record)) }
+            Layout.remove(leaf, at: slot)
+            trees[index].count -= 1
+            hints[index] = .none
+            try rebalance(layout, index)
+            return true
+        } catch { throw fail(error) }
+    }
+
+    /// Merges sparse nodes with a neighbour, from the leaf upwards, and takes empty ones away.
+    private func rebalance<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
+        var level = 0
+        while level < trees[index].levels - 1 {
+            let page = path[level].page
+            guard Layout.isSparse(page) || Page(page).count == 0 else { return }
+            let parent = path[level + 1].page
+            let slot = path[level + 1].slot
+            let siblings = Page(parent).count
+            if siblings == 1 {
+                guard Page(page).count == 0 else { return }
+                free(page)
+                Layout.removeChild(parent, at: 0)
+            } else if try !merge(layout, index, level, left: slot + 1 < siblings ? slot : slot - 1) {
+                if slot == 0 || slot + 1 == siblings { return }
+                guard try merge(layout, index, level, left: slot - 1) else { return }
+            }
+            level += 1
+        }
+        try shrinkRoot(layout, index)
+    }
+
+    /// Merges the children `left` and `left + 1` of the parent, when they fit one page.
+    private func merge<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ level: Int, left slot: Int)
+        throws(StorageError)
+        -> Bool
+    {
+        let parent = path[level + 1].page
+        let type = level > 0 ? Layout.innerType : Layout.leafType
+        var left = try frames.resolve(Layout.child(parent, at: slot), type: type, level: level)
+        let right = try frames.resolve(Layout.child(parent, at: slot + 1), type: type, level: level)
+        guard Layout.canMerge(left, right) else { return false }
+        path[level + 1].slot = slot
+        left = try own(layout, index, level, left)
+        Layout.merge(left, right, parent: parent, separator: slot + 1, scratch: scratch)
+        free(right)
+        Layout.removeChild(parent, at: slot + 1)
+        path[level].page = left
+        return true
+    }
+
+    private func shrinkRoot<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
+        while trees[index].levels > 0 {
+            let level = trees[index].levels - 1
+            let type = level > 0 ? Layout.innerType : Layout.leafType
+            let root = try frames.resolve(trees[index].root, type: type, level: level)
+            if Page(root).count == 0 {
+                free(root)
+                trees[index].root = .none
+                trees[index].levels = 0
+            } else if level > 0 && Page(root).count == 1 {
+                let child = Layout.child(root, at: 0)
+                free(root)
+                trees[index].root = child
+                trees[index].levels = level
+            } else {
+                return
+            }
+        }
+    }
+
+    // MARK: Overflow
+
+    private func writeOverflow(_ value: UnsafeRawBufferPointer, tree: UInt32) throws(StorageError) -> Overflow {
+        let plain = (value.count + Overflow.payloadBytes - 1) / Overflow.payloadBytes
+        let block = LZ4.compress(value, limit: (plain - 1) * Overflow.payloadBytes)
+        let stored = block?.count ?? value.count
+        let count = max(1, (stored + Overflow.payloadBytes - 1) / Overflow.payloadBytes)
+        let run = try allocateRun(count)
+        let overflow = Overflow(
+            firstPage: run.page, firstSerial: run.serial, length: value.count, stored: stored,
+            isCompressed: block != nil)
+        func write(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
+            for index in 0..<count {
+                let number = run.page + UInt64(index)
+                let page = try frames.makeDirty(page: number)
+                Page(page).format(
+                    page: number, type: .overflow, level: 0, serial: run.serial + UInt64(index), tree: tree)
+                let offset = index * Overflow.payloadBytes
+                let length = min(Overflow.payloadBytes, stored - offset)
+                if let source = bytes.baseAddress { memcpy(page + Page.bodyOffset, source + offset, length) }
+                memset(page + Page.bodyOffset + length, 0, Overflow.payloadBytes - length)
+            }
+        }
+        if let block {
+            try block.withUnsafeBytes { bytes in result { () throws(StorageError) in try write(bytes) } }.get()
+        } else {
+            try write(value)
+        }
+        return overflow
+    }
+
+    // MARK: Whole trees
+
+    /// Frees every page of a tree and leaves it empty.
+    func deleteAll<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
+        let outermost = Epochs.enter()
+        defer { Epochs.leave(outermost) }
+        do throws(StorageError) {
+            let tree = trees[index]
+            if tree.levels > 0 { try freeSubtree(layout, tree.root, level: tree.levels - 1) }
+            trees[index].levels = 0
+            trees[index].root = .none
+            trees[index].count = 0
+            hints[index] = .none
+        } catch { throw fail(error) }
+    }
+
+    private func freeSubtree<Layout: NodeLayout>(_ layout: Layout.Type, _ reference: PageReference, level: Int)
+        throws(StorageError)
+    {
+        let type = level > 0 ? Layout.innerType : Layout.leafType
+        let page = try frames.resolve(reference, type: type, level: level)
+        for slot in 0..<Page(page).count {
+            if level > 0 {
+                try freeSubtree(layout, Layout.child(page, at: slot), level: level - 1)
+            } else {
+                let record = Layout.record(page, slot)
+                if record.isOverflow { free(try view.overflow(record)) }
+            }
+        }
+        free(page)
+    }
+}

@@ -1,0 +1,203 @@
+import Foundation
+import Testing
+
+@testable import MakoStorage
+
+/// The tables of `docs/format.md` against the bytes the code writes.
+struct FormatTests {
+    private struct Field {
+        var offset: Int
+        var bytes: Int
+        var name: String
+    }
+
+    private static func lines(of section: String) throws -> [[String]] {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let text = try String(contentsOf: root.appendingPathComponent("docs/format.md"), encoding: .utf8)
+        let parts = text.components(separatedBy: "\n## ")
+        let part = try #require(parts.first { $0.hasPrefix(section + "\n") })
+        return part.split(separator: "\n").filter { $0.hasPrefix("| ") && !$0.hasPrefix("| offset") }.map { line in
+            line.split(separator: "|", omittingEmptySubsequences: false).dropFirst().dropLast().map {
+                $0.trimmingCharacters(in: .whitespaces)
+            }
+        }
+    }
+
+    private static func fields(_ section: String, rows: Range<Int>? = nil) throws -> [Field] {
+        let lines = try lines(of: section).compactMap { cells -> Field? in
+            guard cells.count == 4, let offset = Int(cells[0]), let bytes = Int(cells[1]) else { return nil }
+            return Field(offset: offset, bytes: bytes, name: cells[2])
+        }
+        return rows.map { Array(lines[$0]) } ?? lines
+    }
+
+    private static func value(_ bytes: UnsafeRawBufferPointer, _ field: Field) -> UInt64 {
+        (0..<field.bytes).reduce(0) { $0 | UInt64(bytes[field.offset + $1]) << UInt64(8 * $1) }
+    }
+
+    private static func check(_ fields: [Field], _ bytes: UnsafeRawBufferPointer, _ expected: [String: UInt64]) {
+        #expect(Set(fields.map(\.name)) == Set(expected.keys))
+        for field in fields { #expect(value(bytes, field) == expected[field.name], "\(field.name) at \(field.offset)") }
+    }
+
+    private static func withPage(_ body: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: pageBytes, alignment: 16)
+        memory.initializeMemory(as: UInt8.self, repeating: 0)
+        defer { memory.deallocate() }
+        try body(memory)
+    }
+
+    @Test func pageHeader() throws {
+        let fields = try FormatTests.fields("Page header")
+        try FormatTests.withPage { memory in
+            let base = try #require(memory.baseAddress)
+            let page = Page(base)
+            page.format(page: 0x12_3456_789a, type: .byteInner, level: 7, serial: 0x1122_3344_5566_7788, tree: 99)
+            page.count = 321
+            page.prefix = 45
+            page.heap = 3000
+            page.garbage = 17
+            Page.seal(base, page: 0x12_3456_789a, seed: 5)
+            let sum = Page.checksum(base, page: 0x12_3456_789a, seed: 5)
+            FormatTests.check(
+                fields, UnsafeRawBufferPointer(memory),
+                [
+                    "checksum": sum, "page": 0x12_3456_789a, "type": 4, "level": 7, "flags": 0,
+                    "serial": 0x1122_3344_5566_7788, "tree": 99, "count": 321, "prefix": 45, "heap": 3000,
+                    "garbage": 17,
+                ])
+        }
+        #expect(fields.last.map { $0.offset + $0.bytes } == Page.bodyOffset)
+        let reference = PageReference(page: 0xab, serial: 0x1234_5678)
+        #expect(reference.raw == 0xab << 24 | 0x34_5678)
+    }
+
+    @Test func pageTypes() throws {
+        let types = try FormatTests.lines(of: "Page types").filter { Int($0[0]) != nil }
+        #expect(types.count == 9)
+        for cells in types {
+            let type = try #require(UInt8(cells[0]).flatMap(PageType.init))
+            #expect("\(type)" == cells[1])
+        }
+    }
+
+    @Test func fixedPages() throws {
+        let rows = try FormatTests.lines(of: "Fixed pages").filter { Int($0[0]) != nil }
+        #expect(rows.count == SpaceMap.fixedPages + SpaceMap.bitmapCopies)
+        for copy in 0..<2 {
+            #expect(rows[Int(Meta.page(number: 0, copy: copy))][1].hasPrefix("meta slot A"))
+            #expect(rows[Int(Meta.page(number: 1, copy: copy))][1].hasPrefix("meta slot B"))
+        }
+        for copy in 0..<3 {
+            #expect(rows[Int(SpaceMap.bitmapPage(region: 0, copy: copy))][1].hasPrefix("bitmap of region 0"))
+        }
+        #expect(SpaceMap.pagesPerRegion == 32_448)
+        #expect(SpaceMap.bitmapPage(region: 2, copy: 1) == 2 * 32_448 + 1)
+    }
+
+    @Test func headerBlock() throws {
+        let header = FileHeader(
+            id: DatabaseID(high: 11, low: 22), mustRead: 33, mustWrite: 44, ceiling: 55, segmentBytes: 66,
+            newestSegment: 77, generation: 88)
+        try FormatTests.withPage { memory in
+            header.write(to: try #require(memory.baseAddress), copy: 1)
+            FormatTests.check(
+                try FormatTests.fields("Header block"), UnsafeRawBufferPointer(memory),
+                [
+                    "magic": FormatTests.ascii("MakoDB00"), "version": 0, "page bytes": 4096, "id high": 11,
+                    "id low": 22, "must read": 33, "must write": 44, "ceiling": 55, "segment bytes": 66,
+                    "newest segment": 77, "generation": 88,
+                ])
+        }
+    }
+
+    @Test func meta() throws {
+        let meta = Meta(
+            number: 1, commit: 2, point: 3, log: LogPosition(lsn: 4, chain: 5), nextTreeID: 6,
+            directory: Overflow(firstPage: 7, firstSerial: 8, length: 9, stored: 9, isCompressed: false), regions: 10)
+        try FormatTests.withPage { memory in
+            let base = try #require(memory.baseAddress)
+            meta.write(to: base, copy: 0, seed: 123)
+            FormatTests.check(
+                try FormatTests.fields("Meta"), UnsafeRawBufferPointer(memory),
+                [
+                    "number": 1, "commit": 2, "point": 3, "lsn": 4, "chain": 5, "next tree": 6, "directory page": 7,
+                    "directory serial": 8, "directory length": 9, "regions": 10,
+                ])
+            #expect(Meta(base, place: Meta.page(number: 1, copy: 0), seed: 123) == meta)
+            #expect(Meta(base, place: Meta.page(number: 1, copy: 0), seed: 124) == nil)
+        }
+    }
+
+    @Test func byteNodeFences() throws {
+        let low = Array("apple".utf8)
+        let high = Array("apricot".utf8)
+        try FormatTests.withPage { memory in
+            let base = try #require(memory.baseAddress)
+            Page(base).format(page: 1, type: .byteLeaf, level: 0, serial: 1, tree: 1)
+            low.withUnsafeBytes { low in high.withUnsafeBytes { ByteNode.setFences(base, lower: low, upper: $0) } }
+            FormatTests.check(
+                try FormatTests.fields("Byte nodes"), UnsafeRawBufferPointer(memory),
+                ["lower fence": 4091, "lower length": 5, "upper fence": 4084, "upper length": 7])
+            #expect(Page(base).prefix == 2)
+        }
+    }
+
+    @Test func integerNodes() {
+        #expect(IntegerNode.keysOffset == 40)
+        #expect(IntegerNode.innerCapacity == 253)
+        #expect(IntegerNode.childrenOffset == 2064)
+    }
+
+    @Test func overflowDescriptor() throws {
+        let overflow = Overflow(firstPage: 5, firstSerial: 6, length: 7000, stored: 4000, isCompressed: true)
+        try FormatTests.withPage { memory in
+            overflow.write(to: try #require(memory.baseAddress))
+            FormatTests.check(
+                try FormatTests.fields("Overflow values"), UnsafeRawBufferPointer(memory),
+                ["page": 5, "serial": 6, "length": 7000, "stored": 4000 | 1 << 31])
+        }
+    }
+
+    @Test func logSegment() throws {
+        let header = SegmentHeader(
+            database: DatabaseID(high: 1, low: 2), number: 3, salt: 4, previousEnd: 5, chain: 6, segmentBytes: 65536)
+        let fields = try FormatTests.fields("Log segment")
+        try FormatTests.withPage { memory in
+            let base = try #require(memory.baseAddress)
+            header.write(to: base)
+            FormatTests.check(
+                Array(fields[..<9]), UnsafeRawBufferPointer(memory),
+                [
+                    "checksum": Checksum.hash(base + 8, count: 64, seed: 0), "magic": FormatTests.ascii("MakoLog0"),
+                    "database high": 1, "database low": 2, "number": 3, "salt": 4, "previous end": 5, "chain": 6,
+                    "segment bytes": 65536,
+                ])
+            let frame = LogFrame(
+                stored: 16, raw: 100, isCompressed: true, lsn: 7, commit: 8, durable: 9, kind: .barrier)
+            let chain = frame.write(to: base, salt: 10, chain: 11)
+            FormatTests.check(
+                Array(fields[9...]), UnsafeRawBufferPointer(memory),
+                [
+                    "stored": 16, "raw": 100 | 1 << 31, "lsn": 7, "commit": 8, "durable": 9, "kind": 2,
+                    "check": Checksum.hash(base, count: 40, seed: 10), "chain": chain,
+                ])
+        }
+        #expect(SegmentHeader.blockBytes == 4096)
+        #expect(LogFrame.alignment == 8)
+    }
+
+    @Test func operations() throws {
+        let rows = try FormatTests.lines(of: "Operations").filter { Int($0[0]) != nil }
+        #expect(rows.count == 8)
+        for cells in rows {
+            let operation = try #require(UInt8(cells[0]).flatMap(Operation.init))
+            #expect("\(operation)" == cells[1])
+        }
+    }
+
+    private static func ascii(_ text: String) -> UInt64 {
+        text.utf8.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}
