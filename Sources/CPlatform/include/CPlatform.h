@@ -1,5 +1,6 @@
-// The three things Swift cannot say: prefetch a cache line, keep a pointer per thread, and ask the kernel
-// for a process-wide memory barrier. Everything is inline so that a call costs nothing on the read path.
+// What Swift cannot say, or says in more instructions than a lookup can spare: prefetch a cache line, keep a
+// pointer per thread, ask the kernel for a process-wide memory barrier, interpolate without overflow checks.
+// Everything on the read path is inline.
 #pragma once
 #include <stdint.h>
 
@@ -10,6 +11,15 @@ extern _Thread_local void *mako_thread_cell;
 static inline void *mako_get_thread_cell(void) { return mako_thread_cell; }
 static inline void mako_set_thread_cell(void *cell) { mako_thread_cell = cell; }
 
-/// Makes every running thread of the process pass a full memory barrier.
-/// Returns 0 when it did, -1 when the platform cannot: readers must then fence for themselves.
+/// Whether `mako_process_barrier` works here. Set before main begins; where it is 0 readers fence for themselves.
+extern int mako_has_process_barrier;
+static inline int mako_process_barrier_works(void) { return mako_has_process_barrier; }
+
+/// Makes every running thread of the process pass a full memory barrier. Returns 0 when it did.
 int mako_process_barrier(void);
+
+/// `distance / span * last`, roughly: where in 0...last a key lies that is `distance` behind the first of a run
+/// that spans `span`. The error is for the caller to mend.
+static inline int64_t mako_interpolate(uint64_t distance, uint64_t span, int64_t last) {
+    return (int64_t)((double)(int64_t)(distance >> 1) / (double)(int64_t)((span >> 1) | 1) * (double)last);
+}

@@ -18,13 +18,14 @@ package final class JoinableThread: @unchecked Sendable {
         if let handle { pthread_detach(handle) }
     }
 
-    /// Waits for the thread's end. Only the first call waits.
+    /// Waits for the thread's end. Only the first call waits, and none from the thread itself.
     package func join() {
         let taken = lock.withLock {
             defer { handle = nil }
             return handle
         }
-        if let taken { pthread_join(taken, nil) }
+        guard let taken else { return }
+        if pthread_equal(taken, pthread_self()) != 0 { pthread_detach(taken) } else { pthread_join(taken, nil) }
     }
 }
 

@@ -46,6 +46,8 @@ final class Log {
     private(set) var durable: UInt64
     private var buffer: [UInt8] = []
     private var bufferStart: UInt64 = 0
+    /// Where the next group may begin: behind the last block that a sync has made, or is making, durable.
+    private var nextStart: UInt64 = 0
     /// Frame bytes appended since opening.
     private(set) var appendedBytes: UInt64 = 0
 
@@ -81,7 +83,7 @@ final class Log {
     /// Where a frame would go in the segment in use, or nil when it does not fit there.
     private func place(_ payload: Int) -> UInt64? {
         guard !isSealed, let segment = segments.last else { return nil }
-        let start = buffer.isEmpty ? roundedUp(position.lsn) : position.lsn
+        let start = buffer.isEmpty ? max(nextStart, position.lsn) : position.lsn
         let base = segment.number * UInt64(segmentBytes)
         let place = max(start, base + UInt64(SegmentHeader.blockBytes))
         return place + UInt64(LogFrame.bytes(payload: payload)) <= base + UInt64(segmentBytes) ? place : nil
@@ -125,6 +127,26 @@ final class Log {
         segments.append(segment)
         isSealed = false
     }
+
+    // MARK: The next segment, made ready ahead of time
+
+    static func sparePath(_ path: String) -> String { "\(path)-wal-spare" }
+
+    /// Whether the segment in use is half full and none is ready to follow it.
+    var wantsSpare: Bool {
+        guard !isSealed, spare.isEmpty, let segment = segments.last else { return false }
+        return position.lsn > segment.number * UInt64(segmentBytes) + UInt64(segmentBytes / 2)
+    }
+
+    /// Makes a file that a segment can be put into. Touches nothing that committers use.
+    func makeSpare() throws(FileError) {
+        let file = try fileSystem.open(Log.sparePath(path), .create)
+        defer { file.close() }
+        try fillWithZeros(file)
+        try file.sync()
+    }
+
+    func noteSpare() { spare.append(Log.sparePath(path)) }
 
     private func fillWithZeros(_ file: any File) throws(FileError) {
         guard try file.size() < UInt64(segmentBytes) else { return }
@@ -182,14 +204,17 @@ final class Log {
     // MARK: Flushing
 
     /// Closes the group being collected and hands it out for writing. Nil when there is nothing to write.
-    func takeGroup() -> Group? {
+    ///
+    /// A durable block is never written again, so the next group begins in a new one when this is to be synced.
+    func takeGroup(synced: Bool) -> Group? {
+        if synced { nextStart = roundedUp(position.lsn) }
         guard !buffer.isEmpty, let segment = segments.last else { return nil }
-        let block = SegmentHeader.blockBytes
+        let base = segment.number * UInt64(segmentBytes)
+        let end = synced ? roundedUp(position.lsn) : position.lsn
         var bytes = buffer
-        bytes.append(contentsOf: repeatElement(0, count: (block - bytes.count % block) % block))
-        let offset = bufferStart - segment.number * UInt64(segmentBytes)
+        bytes.append(contentsOf: repeatElement(0, count: Int(end - bufferStart) - bytes.count))
         buffer.removeAll(keepingCapacity: true)
-        return Group(bytes: bytes, file: segment.file, offset: offset, end: position.lsn)
+        return Group(bytes: bytes, file: segment.file, offset: bufferStart - base, end: position.lsn)
     }
 
     /// Writes a group, and makes it durable when asked to.

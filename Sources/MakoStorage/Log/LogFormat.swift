@@ -13,8 +13,8 @@
 //       56  8  chain        the chain value there
 //       64  8  bytes        size of the segment
 //
-// Then flush groups, each beginning at a block boundary and padded with zeros to the next, so that no block is
-// written twice. A group is one or more frames, each at a multiple of 8 bytes; a frame is one commit:
+// Then flush groups. A group that is synced is padded with zeros to the next block boundary, so that no durable
+// block is written again. A group is one or more frames, each at a multiple of 8 bytes; a frame is one commit:
 //
 //        0  4  length       of the payload as stored
 //        4  4  raw          of the payload unpacked; the top bit says that it is stored as an LZ4 block

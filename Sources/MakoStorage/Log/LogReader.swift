@@ -4,6 +4,8 @@ struct LogReader {
     let path: String
     let database: DatabaseID
     let readOnly: Bool
+    /// The newest segment that is known to have been in use, or 0. It must be there.
+    let required: UInt64
 
     /// What stands in the log behind a position.
     struct Tail {
@@ -41,19 +43,20 @@ struct LogReader {
     /// - Parameters:
     ///   - start: the position the checkpoint ends at.
     ///   - commit: the checkpoint's commit number.
-    ///   - required: the newest segment that is known to have been in use, or 0. It must be there.
     ///   - apply: called for each commit's operations.
     func read(
-        from start: LogPosition, commit: UInt64, required: UInt64,
+        from start: LogPosition, commit: UInt64,
         apply: (_ operations: UnsafeRawBufferPointer, _ commit: UInt64) throws(StorageError) -> Void
     ) throws(StorageError) -> Tail {
         let numbers = try storage { () throws(FileError) in try segmentNumbers() }
         var tail = Tail(end: start, lastCommit: commit, highestNumber: numbers.last ?? 0)
-        guard required > 0 else {
+        let first = try firstSegment(start, numbers)
+        if first == nil && required == 0 {
+            try refuseNewer(than: start, numbers)
             tail.spare = try unusedFiles(numbers, tail)
             return tail
         }
-        guard var segment = try firstSegment(start, numbers) else {
+        guard var segment = first else {
             throw .logDamaged(
                 path: path,
                 reason: "the segment that continues the checkpoint is missing; segment \(required) was in use")
@@ -64,13 +67,25 @@ struct LogReader {
             guard let next = try follower(of: segment.header.number, tail.end, numbers) else { break }
             segment = next
         }
-        guard let last = tail.segments.last, last.number >= required else {
+        if let last = tail.segments.last, last.number < required {
             throw .logDamaged(
                 path: path,
-                reason: "it ends in segment \(tail.segments.last?.number ?? 0), but segment \(required) was in use")
+                reason: "it ends in segment \(last.number), but segment \(required) was in use")
         }
         tail.spare = try unusedFiles(numbers, tail)
         return tail
+    }
+
+    /// The data file says that it needs no log. A log that goes further than it does belongs to a later state.
+    private func refuseNewer(than start: LogPosition, _ numbers: [UInt64]) throws(StorageError) {
+        for number in numbers {
+            guard let header = try header(number), header.database == database, header.previousEnd > start.lsn else {
+                continue
+            }
+            throw .logDamaged(
+                path: path,
+                reason: "\(Log.segmentPath(path, number)) is newer than the data file, which is an older copy")
+        }
     }
 
     /// Segment files that hold nothing of use. One that belongs to something else is not to be written over.
@@ -83,6 +98,8 @@ struct LogReader {
             }
             unused.append(path)
         }
+        let spare = Log.sparePath(path)
+        if fileSystem.exists(spare) { unused.append(spare) }
         return unused
     }
 
@@ -108,6 +125,11 @@ struct LogReader {
             return nil
         }
         let bytes = whole ? try read(file, count: Int(header.segmentBytes)) : []
+        if whole && number <= required && bytes.count < Int(header.segmentBytes) {
+            // A segment has its full size before the data file names it.
+            throw .logDamaged(
+                path: path, reason: "\(segmentPath) is cut short: \(bytes.count) of \(header.segmentBytes) bytes")
+        }
         return Segment(header: header, path: segmentPath, file: file, bytes: bytes)
     }
 

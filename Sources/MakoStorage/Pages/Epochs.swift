@@ -12,23 +12,25 @@ enum Epochs {
     private static let current = Atomic<UInt64>(1)
     private static let registry = CellRegistry()
     /// Whether the kernel offers the process barrier. Without it each reader pays for its own fence.
-    private static let hasProcessBarrier = mako_process_barrier() == 0
-
-    /// Begins an operation on this thread. Nested operations are counted as one: only the outermost gets `true`.
     @inline(__always)
-    static func enter() -> Bool {
+    private static var hasProcessBarrier: Bool { mako_process_barrier_works() != 0 }
+
+    /// What ends an operation: the thread's cell, or nil for one that is nested in another.
+    typealias Entry = UnsafeMutablePointer<EpochCell>?
+
+    /// Begins an operation on this thread. Nested operations are counted as one.
+    @inline(__always)
+    static func enter() -> Entry {
         let cell = Epochs.cell()
-        if cell.pointee.epoch.load(ordering: .relaxed) != 0 { return false }
+        if cell.pointee.epoch.load(ordering: .relaxed) != 0 { return nil }
         cell.pointee.epoch.store(current.load(ordering: .relaxed), ordering: .releasing)
         if !hasProcessBarrier { atomicMemoryFence(ordering: .sequentiallyConsistent) }
-        return true
+        return cell
     }
 
-    /// Ends the operation that `enter()` answered `true` for.
+    /// Ends the operation that `enter()` gave this entry for.
     @inline(__always)
-    static func leave(_ outermost: Bool) {
-        if outermost { cell().pointee.epoch.store(0, ordering: .releasing) }
-    }
+    static func leave(_ entry: Entry) { entry?.pointee.epoch.store(0, ordering: .releasing) }
 
     /// Whether the calling thread is inside an operation.
     static var isInside: Bool { cell().pointee.epoch.load(ordering: .relaxed) != 0 }
@@ -54,7 +56,7 @@ enum Epochs {
     }
 }
 
-/// One thread's announcement, alone on its cache lines.
+/// One thread's announcement, alone on its cache lines. The epoch comes first: `_Loan` ends it by its address.
 struct EpochCell: ~Copyable {
     let epoch = Atomic<UInt64>(0)
     let isClaimed = Atomic<Bool>(false)

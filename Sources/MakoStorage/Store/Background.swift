@@ -1,8 +1,8 @@
 // Flusher, checkpointer and evictor as one state machine. With `.threads` the store's own thread drives it; with
 // `.manual` the caller does, step by step, and nothing happens in between.
 extension Store {
-    /// Does one piece of background work: a flush of what `async` commits left, a step of the checkpoint, a round
-    /// of the evictor.
+    /// Does one piece of background work: a flush of what `async` commits left, a step of the checkpoint, the next
+    /// log segment, a round of the evictor.
     ///
     /// - Returns: whether there was anything to do.
     /// - Throws: what the piece of work met. Nothing is lost by it; see ``Durability`` for failed syncs.
@@ -13,11 +13,20 @@ extension Store {
             return true
         }
         if try stepCheckpoint() { return true }
+        if try prepareSegment() { return true }
         return frames.evictionStep()
     }
 
     private var hasUnflushed: Bool {
         commitLock.withLock { latch == nil && !isFlushing && (!pending.isEmpty || !log.isEmpty) }
+    }
+
+    /// Makes the next log segment ready, so that no committer has to wait for its zeros.
+    private func prepareSegment() throws(StorageError) -> Bool {
+        guard commitLock.withLock({ latch == nil && log.wantsSpare }) else { return false }
+        do throws(FileError) { try log.makeSpare() } catch { throw StorageError(error) }
+        commitLock.withLock { log.noteSpare() }
+        return true
     }
 
     private func stepCheckpoint() throws(StorageError) -> Bool {

@@ -59,6 +59,8 @@ final class Checkpointer: @unchecked Sendable {
     private struct Run {
         var request: CheckpointRequest
         var phase = Phase.pages
+        /// What was dirty when it began, to go back to: pages that a failed commit would have freed included.
+        var dirty: [UInt64]
         var pages: [UInt64]
         var nextPage = 0
         var bitmaps: [(region: Int, words: [UInt64])]
@@ -77,6 +79,22 @@ final class Checkpointer: @unchecked Sendable {
     }
 
     var isRunning: Bool { run != nil }
+
+    /// Makes the copies of both metas whole after a crash in the middle of writing them.
+    ///
+    /// A slot without any usable meta gets the latest checkpoint too.
+    func repairMetas(_ store: Store) throws(StorageError) {
+        try store.dataFile.repair(last.meta)
+        if let previous, previous.meta.number + 1 == last.meta.number {
+            try store.dataFile.repair(previous.meta)
+        } else if previous == nil {
+            var again = last
+            again.meta.number += 1
+            try storage { () throws(FileError) in try store.dataFile.write(again.meta) }
+            previous = last
+            last = again
+        }
+    }
 
     // MARK: Driving
 
@@ -149,10 +167,11 @@ final class Checkpointer: @unchecked Sendable {
         while regions.count < space.regionCount { regions.append(.init(copy: 0, serial: 0)) }
         for (region, _) in bitmaps { regions[region] = .init(copy: freeCopy(region), serial: serial) }
 
-        let pages = (store.dirtyPages + request.allocated).filter { space.isLive($0) }
+        let dirty = store.dirtyPages
+        let pages = (dirty + request.allocated).filter { space.isLive($0) }
         store.dirtyPages = []
         run = Run(
-            request: request, pages: pages.sorted(), bitmaps: bitmaps, regions: regions,
+            request: request, dirty: dirty, pages: pages.sorted(), bitmaps: bitmaps, regions: regions,
             directory: Directory(
                 regions: regions, trees: Array(UnsafeBufferPointer(start: version.trees, count: version.treeCount)),
                 names: version.names
@@ -299,7 +318,7 @@ final class Checkpointer: @unchecked Sendable {
         store.space.withdraw(
             allocated: run.request.allocated, freed: run.request.freed, bornSince: run.request.basePoint)
         store.space.restoreChanges(run.bitmaps.map(\.region))
-        store.dirtyPages.append(contentsOf: run.pages)
+        store.dirtyPages.append(contentsOf: run.dirty)
         store.space.recycle(run.directoryPages)
         runningPoint = nil
         points = mergePoints([last.meta.point], previous.map { [$0.meta.point] } ?? [])

@@ -70,19 +70,25 @@ final class DataFile {
     // MARK: Opening
 
     /// Reads the header block from the better of its copies.
-    static func open(_ file: any File) throws(StorageError) -> DataFile {
+    ///
+    /// - Parameter repairing: write the better copy over one that is damaged or behind.
+    static func open(_ file: any File, repairing: Bool = false) throws(StorageError) -> DataFile {
         let bytes = try readPages(file, from: 0, count: FileHeader.copies)
         var best: FileHeader?
         var findings: [String] = []
         var version: UInt32?
         var foreign = 0
+        var generations: [UInt64] = []
         for copy in 0..<FileHeader.copies {
             let reading = bytes.withUnsafeBytes { buffer -> FileHeader.Reading in
-                guard let base = buffer.baseAddress, buffer.count >= (copy + 1) * pageBytes else { return .damaged }
+                guard let base = buffer.baseAddress, buffer.count >= (copy + 1) * pageBytes else {
+                    return DataFile.beginsLikeOne(buffer) ? .damaged : .foreign
+                }
                 return FileHeader.read(base + copy * pageBytes, copy: copy)
             }
             switch reading {
             case .good(let header):
+                generations.append(header.generation)
                 if header.generation > best?.generation ?? 0 { best = header }
             case .version(let found): version = found
             case .damaged: findings.append("copy \(copy) of the header block is damaged")
@@ -96,7 +102,11 @@ final class DataFile {
                 throw .notADatabase(
                     path: file.path, reason: "it uses features (\(header.mustRead)) that this version does not know")
             }
-            return DataFile(file: file, header: header, findings: findings)
+            let dataFile = DataFile(file: file, header: header, findings: findings)
+            if repairing && generations != [header.generation, header.generation] {
+                try storage { () throws(FileError) in try dataFile.update { _ in } }
+            }
+            return dataFile
         }
         if let version {
             throw .unsupportedVersion(path: file.path, found: version, supported: FileHeader.version)
@@ -105,6 +115,11 @@ final class DataFile {
             throw .notADatabase(path: file.path, reason: "it does not begin like one")
         }
         throw .corrupted(page: 0, reason: "both copies of the header block are damaged or missing")
+    }
+
+    /// Whether a file too short for a header begins like one.
+    private static func beginsLikeOne(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        bytes.count >= 48 && bytes.loadUnaligned(fromByteOffset: 40, as: UInt64.self) == FileHeader.magic
     }
 
     static func readPages(_ file: any File, from first: UInt64, count: Int) throws(StorageError) -> [UInt8] {
@@ -153,6 +168,21 @@ final class DataFile {
             try file.sync()
         }
         header = next
+    }
+
+    /// Rewrites those copies of a meta that are not what they should be.
+    func repair(_ meta: Meta) throws(StorageError) {
+        for copy in 0..<Meta.copies {
+            let place = Meta.page(number: meta.number, copy: copy)
+            let bytes = try DataFile.readPages(file, from: place, count: 1)
+            let found = bytes.withUnsafeBytes { buffer in
+                buffer.count == pageBytes ? buffer.baseAddress.flatMap { Meta($0, place: place, seed: seed) } : nil
+            }
+            if found != meta {
+                try storage { () throws(FileError) in try write(meta) }
+                return
+            }
+        }
     }
 
     /// Writes both copies of a meta and makes them durable.

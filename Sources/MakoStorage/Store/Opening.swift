@@ -17,7 +17,7 @@ struct Opening {
         self.options = options
         let file = try Opening.openFile(path, options)
         do throws(StorageError) {
-            let dataFile = try DataFile.open(file)
+            let dataFile = try DataFile.open(file, repairing: !options.readOnly)
             let frames = try FrameStore(file: file, seed: dataFile.seed, budgetBytes: options.cacheBytes)
             let metas = try dataFile.readMetas()
             let chosen = try Opening.chooseCheckpoint(dataFile, metas)
@@ -38,7 +38,7 @@ struct Opening {
             }
             tail = LogReader(
                 fileSystem: options.fileSystem, path: path, database: dataFile.header.id,
-                readOnly: options.readOnly)
+                readOnly: options.readOnly, required: dataFile.header.newestSegment)
             let numbers = try storage { [tail] () throws(FileError) in try tail.segmentNumbers() }
             log = Log(
                 fileSystem: options.fileSystem, path: path, database: dataFile.header.id,
@@ -90,7 +90,8 @@ struct Opening {
         let temporary = path + "-new"
         // A log without its data file is somebody's data: a new database must not take it over.
         let orphans = LogReader(
-            fileSystem: fileSystem, path: path, database: DatabaseID(high: 0, low: 0), readOnly: true)
+            fileSystem: fileSystem, path: path, database: DatabaseID(high: 0, low: 0), readOnly: true,
+            required: 0)
         if let number = try storage({ () throws(FileError) in try orphans.segmentNumbers() }).first {
             throw .logDamaged(
                 path: path,

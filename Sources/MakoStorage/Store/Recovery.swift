@@ -19,7 +19,7 @@ extension Store {
         let tail: LogReader.Tail
         do throws(StorageError) {
             tail = try opening.tail.read(
-                from: newest.log, commit: newest.commit, required: dataFile.header.newestSegment
+                from: newest.log, commit: newest.commit
             ) { (operations, commit) throws(StorageError) in
                 try writer.replay(operations, commit: commit, path: path)
             }
@@ -30,6 +30,7 @@ extension Store {
         guard tail.frames > 0 else {
             writer.abandon()
             try adopt(tail)
+            if !options.readOnly { try checkpointer.repairMetas(self) }
             return
         }
         do throws(StorageError) {
@@ -45,6 +46,7 @@ extension Store {
             publish([PendingCommit(version: version, allocated: allocated, freed: dead, durability: .full)])
             guard !options.readOnly else { return }
             try checkpointer.lock.withLock { () throws(StorageError) in
+                try checkpointer.repairMetas(self)
                 try checkpointer.checkpoint(self, CheckpointRequest(version: version))
             }
         } catch {

@@ -153,7 +153,7 @@ extension Store {
         let batch = pending
         pending = []
         let synced = forced || batch.contains { $0.durability == .full }
-        let group = log.takeGroup()
+        let group = log.takeGroup(synced: synced)
         let end = log.position.lsn
         let file = log.currentFile
         commitLock.unlock()

@@ -123,8 +123,8 @@ public final class Store: @unchecked Sendable {
     public func snapshot() throws(StorageError) -> Snapshot {
         guard !isClosed.load(ordering: .acquiring) else { throw .closed }
         guard let slot = snapshots.claim() else { throw .invalidArgument("too many snapshots are open") }
-        let outermost = Epochs.enter()
-        defer { Epochs.leave(outermost) }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
         while true {
             let address = published.load(ordering: .sequentiallyConsistent)
             guard let pointer = UnsafeRawPointer(bitPattern: address) else { throw .closed }

@@ -51,7 +51,6 @@ private struct Verifier {
         _ = try file.readMetas()
         for finding in file.findings { note(finding) }
         if file.header != store.dataFile.header { note("the header block is not the one that was written last") }
-        for finding in store.recovery.findings where !report.findings.contains(finding) { note(finding) }
     }
 
     // MARK: Trees
@@ -104,8 +103,8 @@ private struct Verifier {
     private mutating func walkIntegers(
         _ tree: TreeState, _ reference: PageReference, _ level: Int, _ low: UInt64, _ high: UInt64
     ) -> UInt64 {
-        let outermost = Epochs.enter()
-        defer { Epochs.leave(outermost) }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
         guard let page = visit(reference, level > 0 ? .integerInner : .integerLeaf, level, tree.id) else { return 0 }
         let count = Page(page).count
         let keys = (0..<count).map { IntegerNode.keys(page)[$0] }
@@ -135,8 +134,8 @@ private struct Verifier {
     private mutating func walkBytes(
         _ tree: TreeState, _ reference: PageReference, _ level: Int, _ low: [UInt8], _ high: [UInt8]?
     ) -> UInt64 {
-        let outermost = Epochs.enter()
-        defer { Epochs.leave(outermost) }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
         guard let page = visit(reference, level > 0 ? .byteInner : .byteLeaf, level, tree.id) else { return 0 }
         if [UInt8](ByteNode.lower(page)) != low { note("page \(reference.page): its lower fence is not its separator") }
         if ByteNode.upper(page).map({ [UInt8]($0) }) != high {

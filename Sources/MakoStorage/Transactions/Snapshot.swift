@@ -100,16 +100,16 @@ public final class Snapshot: @unchecked Sendable {
     }
 
     private func withNames<R>(_ body: (TreeNames) -> R) -> R {
-        let outermost = Epochs.enter()
-        defer { Epochs.leave(outermost) }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
         if isClosed.load(ordering: .relaxed) { return body(TreeNames()) }
         return state.pointee.names._withUnsafeGuaranteedRef { body($0) }
     }
 
     /// The number of entries in a tree. Constant time.
     public func count(of tree: Tree) throws(StorageError) -> UInt64 {
-        let outermost = Epochs.enter()
-        defer { Epochs.leave(outermost) }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
         return try lookUp(tree).count
     }
 
@@ -137,16 +137,16 @@ public final class Snapshot: @unchecked Sendable {
 
     /// The value of `key`, or nil. Logarithmic time.
     public func get(_ key: UInt64, in tree: Tree) throws(StorageError) -> [UInt8]? {
-        let outermost = Epochs.enter()
-        defer { Epochs.leave(outermost) }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
         guard let record = try frames.find(IntegerLayout.self, lookUp(tree, .integer), key) else { return nil }
         return try bytes(record)
     }
 
     /// The value of `key`, or nil. Logarithmic time.
     public func get(_ key: [UInt8], in tree: Tree) throws(StorageError) -> [UInt8]? {
-        let outermost = Epochs.enter()
-        defer { Epochs.leave(outermost) }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
         let state = try lookUp(tree, .bytes)
         let found: Result<RecordView?, StorageError> = key.withUnsafeBytes { key in
             result { () throws(StorageError) in try frames.find(ByteLayout.self, state, lendable(key)) }
@@ -203,8 +203,8 @@ public final class Snapshot: @unchecked Sendable {
             var start = 0
             while start < keys.count {
                 let end = min(start + groupSize, keys.count)
-                let outermost = try _lend(keys, start..<end, tree, loans)
-                defer { _takeBack(outermost) }
+                let entry = try _lend(keys, start..<end, tree, loans)
+                defer { _takeBack(entry) }
                 for index in start..<end {
                     let loan = loans[index - start]
                     if let bytes = loan.start {
@@ -224,39 +224,41 @@ public final class Snapshot: @unchecked Sendable {
 public struct _Loan {
     public let start: UnsafeRawPointer?
     public let count: Int
-    @usableFromInline let outermost: Bool
+    /// The epoch cell to be cleared when the loan is given back.
+    @usableFromInline let entry: UnsafeMutableRawPointer?
+    /// Memory of the loan's own.
     @usableFromInline let owner: UnsafeMutableRawPointer?
 
     @usableFromInline
-    init(start: UnsafeRawPointer?, count: Int, outermost: Bool, owner: UnsafeMutableRawPointer?) {
+    init(start: UnsafeRawPointer?, count: Int, entry: UnsafeMutableRawPointer?, owner: UnsafeMutableRawPointer?) {
         self.start = start
         self.count = count
-        self.outermost = outermost
+        self.entry = entry
         self.owner = owner
     }
 }
 
 extension Snapshot {
     public func _lend(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _Loan {
-        let outermost = Epochs.enter()
+        let entry = Epochs.enter()
         do throws(StorageError) {
-            return try loan(frames.find(IntegerLayout.self, lookUp(tree, .integer), key), outermost)
+            return try loan(frames.find(IntegerLayout.self, lookUp(tree, .integer), key), entry)
         } catch {
-            Epochs.leave(outermost)
+            Epochs.leave(entry)
             throw error
         }
     }
 
     public func _lend(_ key: [UInt8], _ tree: Tree) throws(StorageError) -> _Loan {
-        let outermost = Epochs.enter()
+        let entry = Epochs.enter()
         do throws(StorageError) {
             let state = try lookUp(tree, .bytes)
             let found: Result<RecordView?, StorageError> = key.withUnsafeBytes { key in
                 result { () throws(StorageError) in try frames.find(ByteLayout.self, state, lendable(key)) }
             }
-            return try loan(found.get(), outermost)
+            return try loan(found.get(), entry)
         } catch {
-            Epochs.leave(outermost)
+            Epochs.leave(entry)
             throw error
         }
     }
@@ -264,15 +266,15 @@ extension Snapshot {
     /// Fills `loans` with the values of a group of keys. The epoch stays entered; give it back with the answer.
     public func _lend(
         _ keys: [UInt64], _ range: Range<Int>, _ tree: Tree, _ loans: UnsafeMutableBufferPointer<_Loan>
-    ) throws(StorageError) -> Bool {
-        let outermost = Epochs.enter()
+    ) throws(StorageError) -> UnsafeMutableRawPointer? {
+        let entry = Epochs.enter()
         do throws(StorageError) {
             let state = try lookUp(tree, .integer)
             guard state.levels > 0 else {
                 for index in 0..<range.count {
-                    loans[index] = _Loan(start: nil, count: 0, outermost: false, owner: nil)
+                    loans[index] = _Loan(start: nil, count: 0, entry: nil, owner: nil)
                 }
-                return outermost
+                return UnsafeMutableRawPointer(entry)
             }
             let done: Result<Void, StorageError> = keys.withUnsafeBufferPointer { keys in
                 withUnsafeTemporaryAllocation(of: PageReference.self, capacity: range.count) { references in
@@ -283,40 +285,44 @@ extension Snapshot {
                         for index in 0..<group.count {
                             let leaf = try frames.resolve(leaves[index], type: .integerLeaf, level: 0)
                             let (slot, found) = IntegerLayout.find(leaf, group[index])
-                            loans[index] = try loan(found ? IntegerLayout.record(leaf, slot) : nil, false)
+                            loans[index] = try loan(found ? IntegerLayout.record(leaf, slot) : nil, nil)
                         }
                     }
                 }
             }
             try done.get()
-            return outermost
+            return UnsafeMutableRawPointer(entry)
         } catch {
-            Epochs.leave(outermost)
+            Epochs.leave(entry)
             throw error
         }
     }
 
     @inline(__always)
-    private func loan(_ record: RecordView?, _ outermost: Bool) throws(StorageError) -> _Loan {
-        guard let record else { return _Loan(start: nil, count: 0, outermost: outermost, owner: nil) }
+    private func loan(_ record: RecordView?, _ cell: Epochs.Entry) throws(StorageError) -> _Loan {
+        let entry = UnsafeMutableRawPointer(cell)
+        guard let record else { return _Loan(start: nil, count: 0, entry: entry, owner: nil) }
         if !record.isOverflow {
-            return _Loan(start: record.bytes, count: record.count, outermost: outermost, owner: nil)
+            return _Loan(start: record.bytes, count: record.count, entry: entry, owner: nil)
         }
         let value = try overflow(record).read(from: frames)
         let memory = UnsafeMutableRawPointer.allocate(byteCount: max(1, value.count), alignment: 8)
         value.withUnsafeBytes {
             memory.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(memory), byteCount: $0.count)
         }
-        return _Loan(start: UnsafeRawPointer(memory), count: value.count, outermost: outermost, owner: memory)
+        return _Loan(start: UnsafeRawPointer(memory), count: value.count, entry: entry, owner: memory)
     }
 
     @inlinable
     public func _takeBack(_ loan: _Loan) {
         loan.owner?.deallocate()
-        _takeBack(loan.outermost)
+        _takeBack(loan.entry)
     }
 
-    public func _takeBack(_ outermost: Bool) { Epochs.leave(outermost) }
+    @inlinable
+    public func _takeBack(_ entry: UnsafeMutableRawPointer?) {
+        entry?.assumingMemoryBound(to: Atomic<UInt64>.self).pointee.store(0, ordering: .releasing)
+    }
 }
 
 /// A buffer with an address, also when it is empty: the key algorithms do pointer arithmetic on it.

@@ -154,7 +154,7 @@ public struct WriteTransaction: ~Copyable {
             throw StorageError.valueTooLarge(bytes: value.count, limit: Limits.valueBytes)
         }
         guard try writer.put(IntegerLayout.self, index, key, value, mode) else { return false }
-        writer.operations.put(key, value, tree: tree.id)
+        if writer.isRecording { writer.operations.put(key, value, tree: tree.id) }
         writer.noteChange()
         return true
     }
@@ -178,7 +178,7 @@ public struct WriteTransaction: ~Copyable {
             throw .valueTooLarge(bytes: value.count, limit: Limits.valueBytes)
         }
         guard try writer.put(ByteLayout.self, index, key, value, mode) else { return false }
-        writer.operations.put(key, value, tree: tree.id)
+        if writer.isRecording { writer.operations.put(key, value, tree: tree.id) }
         writer.noteChange()
         return true
     }

@@ -9,7 +9,8 @@
 /// The state of one write transaction: private roots, the pages it brought and removed, its operations.
 ///
 /// A page may be changed in place only if this transaction allocated it since its latest savepoint and it was
-/// never handed to the device; any other page is copied first. Used by one thread at a time.
+/// never handed to the device; any other page is copied first. Used by one thread at a time: the hot properties go
+/// without dynamic exclusivity checks, a tenth of an ordered insertion's time.
 final class Writer {
     let store: Store
     let frames: FrameStore
@@ -19,24 +20,24 @@ final class Writer {
     let state: UnsafeMutablePointer<Snapshot.ViewState>
 
     /// Private roots, in order of tree number; `hints` runs beside it.
-    private(set) var trees: UnsafeMutablePointer<TreeState>
-    private(set) var hints: UnsafeMutablePointer<LeafHint>
-    private(set) var treeCount: Int
-    private var treeCapacity: Int
+    @exclusivity(unchecked) private(set) var trees: UnsafeMutablePointer<TreeState>
+    @exclusivity(unchecked) private(set) var hints: UnsafeMutablePointer<LeafHint>
+    @exclusivity(unchecked) private(set) var treeCount: Int
+    @exclusivity(unchecked) private var treeCapacity: Int
     var names: TreeNames
     var nextTreeID: UInt32
 
-    var operations: OperationBuffer
+    @exclusivity(unchecked) var operations: OperationBuffer
     /// Pages handed to this transaction, in order.
-    private(set) var allocated: [UInt64] = []
+    @exclusivity(unchecked) private(set) var allocated: [UInt64] = []
     /// Pages it removed: number and serial.
-    private(set) var freed: [(page: UInt64, birth: UInt64)] = []
+    @exclusivity(unchecked) private(set) var freed: [(page: UInt64, birth: UInt64)] = []
     /// Page numbers fetched ahead from the space map.
-    private var stock: [UInt64] = []
+    @exclusivity(unchecked) private var stock: [UInt64] = []
     /// Pages with this serial or a later one are this transaction's, and unsealed.
-    private(set) var floor: UInt64
+    @exclusivity(unchecked) private(set) var floor: UInt64
     /// `allocated` up to here was handed to the device.
-    private var spilled = 0
+    @exclusivity(unchecked) private var spilled = 0
     private var savepointCount: UInt64 = 0
     /// The savepoints that can still be gone back to, oldest first.
     private(set) var openMarks: [UInt64] = []
@@ -95,6 +96,10 @@ final class Writer {
         hints.deallocate()
         state.deallocate()
     }
+
+    /// Looked at before each change is recorded: a plain read, where the buffer itself needs exclusive access.
+    @inline(__always)
+    var isRecording: Bool { operations.isRecording }
 
     var hasChanges: Bool { !allocated.isEmpty || !freed.isEmpty || !operations.isEmpty || names !== base.names }
 
@@ -172,6 +177,8 @@ final class Writer {
     func allocate(_ type: PageType, level: Int, tree: UInt32) throws(StorageError) -> UnsafeMutableRawPointer {
         let number = takeNumber()
         let frame = try frames.makeDirty(page: number)
+        // What the frame held before must not reach the file.
+        memset(frame, 0, pageBytes)
         Page(frame).format(page: number, type: type, level: level, serial: try store.takeSerial(), tree: tree)
         return frame
     }
@@ -200,7 +207,9 @@ final class Writer {
     }
 
     @inline(__always)
-    func isEditable(_ page: UnsafeMutableRawPointer) -> Bool { Page(page).serial >= floor && frames.isDirty(page) }
+    func isEditable(_ page: UnsafeMutableRawPointer) -> Bool {
+        Page(page).serial >= floor && (spilled == 0 || frames.isDirty(page))
+    }
 
     /// A copy of a page under a new number and serial; the old one is dead.
     func copy(_ page: UnsafeMutableRawPointer) throws(StorageError) -> UnsafeMutableRawPointer {

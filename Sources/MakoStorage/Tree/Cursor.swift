@@ -127,8 +127,8 @@ public struct Cursor: ~Copyable {
     /// A copy of the value of the current entry. Empty when the cursor stands on no entry.
     public func value() throws(StorageError) -> [UInt8] {
         guard case .entry = place else { return [] }
-        let outermost = Epochs.enter()
-        defer { Epochs.leave(outermost) }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
         return try snapshot.bytes(record())
     }
 
@@ -153,17 +153,17 @@ public struct Cursor: ~Copyable {
     }
 
     public func _currentValue() throws(StorageError) -> _Loan {
-        guard case .entry = place else { return _Loan(start: nil, count: 0, outermost: false, owner: nil) }
+        guard case .entry = place else { return _Loan(start: nil, count: 0, entry: nil, owner: nil) }
         let record = record()
         if !record.isOverflow {
-            return _Loan(start: record.bytes, count: record.count, outermost: false, owner: nil)
+            return _Loan(start: record.bytes, count: record.count, entry: nil, owner: nil)
         }
         let value = try value()
         let memory = UnsafeMutableRawPointer.allocate(byteCount: max(1, value.count), alignment: 8)
         value.withUnsafeBytes {
             memory.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(memory), byteCount: $0.count)
         }
-        return _Loan(start: UnsafeRawPointer(memory), count: value.count, outermost: false, owner: memory)
+        return _Loan(start: UnsafeRawPointer(memory), count: value.count, entry: nil, owner: memory)
     }
 
     @inlinable
@@ -227,8 +227,8 @@ public struct Cursor: ~Copyable {
     private mutating func seek<Layout: NodeLayout>(_ layout: Layout.Type, _ key: Layout.Key) throws(StorageError)
         -> Bool
     {
-        let outermost = Epochs.enter()
-        defer { Epochs.leave(outermost) }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
         guard try start() else { return false }
         var reference = path[levels].reference
         var level = levels - 1
@@ -246,8 +246,8 @@ public struct Cursor: ~Copyable {
     }
 
     private mutating func goToEdge<Layout: NodeLayout>(_ layout: Layout.Type, last: Bool) throws(StorageError) -> Bool {
-        let outermost = Epochs.enter()
-        defer { Epochs.leave(outermost) }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
         guard try start() else {
             place = .outside
             return false
@@ -294,8 +294,8 @@ public struct Cursor: ~Copyable {
 
     /// Goes to the neighbouring leaf. False when there is none.
     private mutating func step<Layout: NodeLayout>(_ layout: Layout.Type, forward: Bool) throws(StorageError) -> Bool {
-        let outermost = Epochs.enter()
-        defer { Epochs.leave(outermost) }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
         var level = 1
         while level < levels {
             let page = try snapshot.frames.resolve(path[level].reference, type: Layout.innerType, level: level)
@@ -317,8 +317,8 @@ public struct Cursor: ~Copyable {
 extension Snapshot {
     /// A cursor over a tree, on no entry yet.
     public func cursor(in tree: Tree) throws(StorageError) -> Cursor {
-        let outermost = Epochs.enter()
-        defer { Epochs.leave(outermost) }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
         _ = try lookUp(tree, tree.keys)
         return Cursor(self, tree)
     }

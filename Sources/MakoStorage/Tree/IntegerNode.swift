@@ -6,6 +6,8 @@
     import Musl
 #endif
 
+import CPlatform
+
 // Nodes of trees whose keys are 64-bit integers.
 //
 // Leaf: the page header, then                      Inner: the page header, then
@@ -53,8 +55,9 @@ enum IntegerNode {
         let span = last &- first
         let distance = key &- first
         if span == UInt64(truncatingIfNeeded: count &- 1) { return Int(truncatingIfNeeded: distance) &+ 1 }
-        var guess = Int(Double(distance) / Double(span) * Double(count &- 1))
+        var guess = Int(mako_interpolate(distance, span, Int64(truncatingIfNeeded: count &- 1)))
         if guess > count &- 2 { guess = count &- 2 }
+        if keys[guess] <= key && key < keys[guess &+ 1] { return guess &+ 1 }
         var low: Int
         var high: Int
         if keys[guess] <= key {

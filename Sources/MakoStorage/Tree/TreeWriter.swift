@@ -20,8 +20,8 @@ extension Writer {
     func put<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: UnsafeRawBufferPointer, _ mode: PutMode
     ) throws(StorageError) -> Bool {
-        let outermost = Epochs.enter()
-        defer { Epochs.leave(outermost) }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
         if value.count + Layout.keyBytes(key) + 10 <= Limits.inlineRecordBytes {
             let bytes = value.baseAddress ?? UnsafeRawPointer(scratch.key)
             return try put(
@@ -136,6 +136,8 @@ extension Writer {
             let slot = Layout.childSlot(page, key)
             path[level] = PathStep(page: page, slot: slot)
             reference = Layout.child(page, at: slot)
+            // A random insertion misses on the leaf's header, its keys and its heap: ask for all of them at once.
+            if level == 1 { frames.prefetchLeaf(reference) }
             level -= 1
         }
     }
@@ -170,7 +172,8 @@ extension Writer {
         let cut = Layout.cut(page, incoming: slot, key, ascending: ascending)
         let separator = Layout.split(
             page, at: cut, into: right, incoming: key, scratch: scratch, separator: scratch.separator(level))
-        if !Layout.childFits(path[level + 1].page, separator) {
+        // Separators differ in length: a half of the parent may still be too full.
+        while !Layout.childFits(path[level + 1].page, separator) {
             let parentSlot = path[level + 1].slot + 1
             try split(
                 layout, index, level: level + 1, incoming: separator, slot: parentSlot,
@@ -206,8 +209,8 @@ extension Writer {
     /// Removes an entry. False when the key is absent.
     func delete<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key) throws(StorageError) -> Bool
     {
-        let outermost = Epochs.enter()
-        defer { Epochs.leave(outermost) }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
         guard try frames.find(layout, trees[index], key) != nil else { return false }
         do throws(StorageError) {
             try descend(layout, index, key)
@@ -319,8 +322,8 @@ extension Writer {
 
     /// Frees every page of a tree and leaves it empty.
     func deleteAll<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
-        let outermost = Epochs.enter()
-        defer { Epochs.leave(outermost) }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
         do throws(StorageError) {
             let tree = trees[index]
             if tree.levels > 0 { try freeSubtree(layout, tree.root, level: tree.levels - 1) }

@@ -1,0 +1,228 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The leaves of a tree, one after the other, for the inlined loops below: each is lent in place, under an
+/// operation epoch that lasts until the next one is asked for.
+public final class _LeafWalk {
+    private let snapshot: Snapshot
+    private let tree: Tree
+    private let levels: Int
+    private let path: UnsafeMutablePointer<Step>
+    private var entry: Epochs.Entry = nil
+    private var next: PageReference?
+    private var first: Int
+    /// The current leaf, lent.
+    private var leaf: UnsafeMutableRawPointer?
+    private let key: UnsafeMutableRawPointer
+
+    private struct Step {
+        var reference: PageReference
+        var slot: Int
+    }
+
+    /// A leaf's entries from `first` up to below `count`.
+    @frozen
+    public struct Leaf {
+        public let page: UnsafeRawPointer
+        public let keys: UnsafePointer<UInt64>
+        public let slots: UnsafePointer<UInt16>
+        public let first: Int
+        public let count: Int
+        /// Byte trees: memory that holds the shared prefix, with room for a suffix, and the prefix's length.
+        public let key: UnsafeMutableRawPointer
+        public let prefix: Int
+    }
+
+    init(_ snapshot: Snapshot, _ tree: Tree, integer: UInt64, bytes: [UInt8]) throws(StorageError) {
+        self.snapshot = snapshot
+        self.tree = tree
+        path = .allocate(capacity: Limits.levels + 1)
+        key = .allocate(byteCount: 1024, alignment: 16)
+        first = 0
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        let state = try snapshot.lookUp(tree, tree.keys)
+        levels = state.levels
+        guard levels > 0 else { return }
+        switch tree.keys {
+        case .integer: try descend(IntegerLayout.self, state.root, integer)
+        case .bytes:
+            try bytes.withUnsafeBytes { bytes in
+                result { () throws(StorageError) in try descend(ByteLayout.self, state.root, lendable(bytes)) }
+            }.get()
+        }
+    }
+
+    deinit {
+        path.deallocate()
+        key.deallocate()
+    }
+
+    private func descend<Layout: NodeLayout>(_ layout: Layout.Type, _ root: PageReference, _ key: Layout.Key)
+        throws(StorageError)
+    {
+        var reference = root
+        var level = levels - 1
+        while level > 0 {
+            let page = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
+            let slot = Layout.childSlot(page, key)
+            path[level] = Step(reference: reference, slot: slot)
+            reference = Layout.child(page, at: slot)
+            level -= 1
+        }
+        let page = try snapshot.frames.resolve(reference, type: Layout.leafType, level: 0)
+        first = Layout.find(page, key).slot
+        next = reference
+    }
+
+    /// Gives the current leaf back and lends the next one, or answers nil at the end.
+    public func _advance() throws(StorageError) -> Leaf? {
+        _end()
+        guard let reference = next else { return nil }
+        entry = Epochs.enter()
+        do throws(StorageError) {
+            switch tree.keys {
+            case .integer: return try lend(IntegerLayout.self, reference)
+            case .bytes: return try lend(ByteLayout.self, reference)
+            }
+        } catch {
+            _end()
+            throw error
+        }
+    }
+
+    /// Gives the current leaf back.
+    public func _end() {
+        Epochs.leave(entry)
+        entry = nil
+        leaf = nil
+    }
+
+    private func lend<Layout: NodeLayout>(_ layout: Layout.Type, _ reference: PageReference) throws(StorageError)
+        -> Leaf
+    {
+        let page = try snapshot.frames.resolve(reference, type: Layout.leafType, level: 0)
+        leaf = page
+        next = try follower(layout)
+        let count = Page(page).count
+        defer { first = 0 }
+        if tree.keys == .integer {
+            return Leaf(
+                page: UnsafeRawPointer(page), keys: UnsafePointer(IntegerNode.keys(page)),
+                slots: UnsafePointer(IntegerNode.slots(page, count: count)), first: first, count: count, key: key,
+                prefix: 0)
+        }
+        let prefix = Page(page).prefix
+        if prefix > 0, let fence = ByteNode.lower(page).baseAddress { memcpy(key, fence, prefix) }
+        return Leaf(
+            page: UnsafeRawPointer(page), keys: UnsafePointer(IntegerNode.keys(page)),
+            slots: UnsafePointer(ByteNode.slots(page, count: count)), first: first, count: count, key: key,
+            prefix: prefix)
+    }
+
+    /// The leaf behind the current one; asks the processor for it ahead of time.
+    private func follower<Layout: NodeLayout>(_ layout: Layout.Type) throws(StorageError) -> PageReference? {
+        var level = 1
+        while level < levels {
+            let page = try snapshot.frames.resolve(path[level].reference, type: Layout.innerType, level: level)
+            path[level].slot += 1
+            guard path[level].slot < Page(page).count else {
+                level += 1
+                continue
+            }
+            var reference = Layout.child(page, at: path[level].slot)
+            while level > 1 {
+                level -= 1
+                path[level] = Step(reference: reference, slot: 0)
+                let inner = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
+                reference = Layout.child(inner, at: 0)
+            }
+            snapshot.frames.prefetchPage(reference)
+            return reference
+        }
+        return nil
+    }
+
+    /// The value of an entry that lies on overflow pages, put together.
+    public func _overflow(_ slot: Int) throws(StorageError) -> [UInt8] {
+        guard let leaf else { return [] }
+        return try snapshot.bytes(
+            tree.keys == .integer ? IntegerNode.record(leaf, slot) : ByteNode.record(leaf, slot))
+    }
+}
+
+extension Snapshot {
+    /// Calls `body` with the key and the value's bytes of every entry from `start` on, in order, until it
+    /// answers false.
+    ///
+    /// The fastest way through a tree: nothing is copied. The bytes are valid until `body` returns. In a write
+    /// transaction's own view the tree must not be changed meanwhile; use a ``Cursor`` for that.
+    ///
+    /// ```swift
+    /// var bytes = 0
+    /// try snapshot.forEach(in: events, from: 1_000) { key, value in
+    ///     bytes += value.count
+    ///     return key < 2_000
+    /// }
+    /// ```
+    @inlinable
+    public func forEach(
+        in tree: Tree, from start: UInt64 = 0, _ body: (UInt64, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        let walk = try _walk(tree, .integer, integer: start, bytes: [])
+        defer { walk._end() }
+        while let leaf = try walk._advance() {
+            var slot = leaf.first
+            while slot < leaf.count {
+                let record = leaf.page + Int(leaf.slots[slot])
+                let length = Int(record.loadUnaligned(as: UInt16.self))
+                let goesOn =
+                    length & 0x8000 == 0
+                    ? try body(leaf.keys[slot], UnsafeRawBufferPointer(start: record + 2, count: length))
+                    : try walk._overflow(slot).withUnsafeBytes { try body(leaf.keys[slot], $0) }
+                if !goesOn { return }
+                slot &+= 1
+            }
+        }
+    }
+
+    /// Calls `body` with the bytes of key and value of every entry from `start` on, in order, until it answers
+    /// false. Both are valid until `body` returns; see ``forEach(in:from:_:)-(_,UInt64,_)``.
+    @inlinable
+    public func forEach(
+        in tree: Tree, from start: [UInt8],
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        let walk = try _walk(tree, .bytes, integer: 0, bytes: start)
+        defer { walk._end() }
+        while let leaf = try walk._advance() {
+            let suffix = leaf.key + leaf.prefix
+            var slot = leaf.first
+            while slot < leaf.count {
+                let record = leaf.page + Int(leaf.slots[slot])
+                let lengths = record.loadUnaligned(as: UInt32.self)
+                let suffixBytes = Int(lengths & 0xffff)
+                suffix.copyMemory(from: record + 4, byteCount: suffixBytes)
+                let key = UnsafeRawBufferPointer(start: leaf.key, count: leaf.prefix + suffixBytes)
+                let goesOn =
+                    lengths & 0x8000_0000 == 0
+                    ? try body(
+                        key, UnsafeRawBufferPointer(start: record + 4 + suffixBytes, count: Int(lengths &>> 16)))
+                    : try walk._overflow(slot).withUnsafeBytes { try body(key, $0) }
+                if !goesOn { return }
+                slot &+= 1
+            }
+        }
+    }
+
+    public func _walk(_ tree: Tree, _ kind: KeyKind, integer: UInt64, bytes: [UInt8]) throws(StorageError) -> _LeafWalk
+    {
+        guard tree.keys == kind else { throw .wrongKeyKind(tree: "number \(tree.id)", expected: tree.keys) }
+        return try _LeafWalk(self, tree, integer: integer, bytes: bytes)
+    }
+}
