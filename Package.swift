@@ -1,20 +1,78 @@
 // swift-tools-version: 6.2
+import CompilerPluginSupport
 import PackageDescription
+
+// SYNTAX_HOST=<toolchain>/usr/lib/swift/host builds the macros against the toolchain's own copy of
+// swift-syntax: seconds instead of minutes. The Makefile sets it; users of the library get the plain path.
+let syntaxHost = Context.environment["SYNTAX_HOST"].flatMap { $0.isEmpty ? nil : $0 }
+
+let syntaxPackages: [Package.Dependency] =
+    syntaxHost == nil ? [.package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1")] : []
+let macroDependencies: [Target.Dependency] =
+    syntaxHost == nil
+    ? [
+        .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
+        .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
+    ] : []
+let macroTestDependencies: [Target.Dependency] =
+    syntaxHost == nil
+    ? [
+        .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax"),
+        .product(name: "SwiftParser", package: "swift-syntax"),
+    ] : []
 
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .treatAllWarnings(as: .error),
 ]
+let macroSettings: [SwiftSetting] =
+    settings + (syntaxHost.map { [.unsafeFlags(["-I", $0]), .define("TOOLCHAIN_SYNTAX")] } ?? [])
+let macroLinking: [LinkerSetting] =
+    syntaxHost.map { [.unsafeFlags(["-L", $0, "-Xlinker", "-rpath", "-Xlinker", $0])] } ?? []
+
 let package = Package(
     name: "mako",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
-        .library(name: "MakoStorage", targets: ["MakoStorage"])
+        .library(name: "Mako", targets: ["Mako"]),
+        .library(name: "MakoCore", targets: ["MakoCore"]),
+        .library(name: "MakoStorage", targets: ["MakoStorage"]),
+        .executable(name: "mako", targets: ["MakoMain"]),
     ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+    ] + syntaxPackages,
     targets: [
         .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"]), .brew(["lz4"])]),
         .target(name: "CPlatform"),
         .target(name: "MakoStorage", dependencies: ["CLZ4", "CPlatform"], swiftSettings: settings),
-        .testTarget(name: "StorageTests", dependencies: ["MakoStorage"], swiftSettings: settings),
+        .target(name: "MakoRecords", dependencies: ["MakoStorage"], swiftSettings: settings),
+        .target(name: "MakoCore", dependencies: ["MakoRecords"], swiftSettings: settings),
+        .macro(
+            name: "MakoMacros", dependencies: macroDependencies, swiftSettings: macroSettings,
+            linkerSettings: macroLinking),
+        .target(name: "Mako", dependencies: ["MakoCore", "MakoMacros"], swiftSettings: settings),
+        .target(
+            name: "MakoCommand",
+            dependencies: ["MakoCore", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            swiftSettings: settings),
+        .executableTarget(name: "MakoMain", dependencies: ["MakoCommand"], swiftSettings: settings),
+        .executableTarget(
+            name: "MakoDemo", dependencies: ["Mako"], path: "Demo", exclude: ["Data"], swiftSettings: settings),
+
+        .target(
+            name: "MakoTestSupport", dependencies: ["MakoStorage"], path: "Tests/TestSupport",
+            swiftSettings: settings),
+        .testTarget(
+            name: "StorageTests", dependencies: ["MakoStorage", "MakoTestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "RecordsTests", dependencies: ["MakoRecords", "MakoTestSupport"], swiftSettings: settings),
+        .testTarget(name: "CoreTests", dependencies: ["MakoCore", "MakoTestSupport"], swiftSettings: settings),
+        .testTarget(name: "MakoTests", dependencies: ["Mako", "MakoTestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "MacroTests", dependencies: ["MakoMacros"] + macroTestDependencies,
+            swiftSettings: macroSettings, linkerSettings: macroLinking),
+        .testTarget(name: "CommandTests", dependencies: ["MakoCommand"], swiftSettings: settings),
+        .testTarget(name: "RepositoryTests", swiftSettings: settings),
     ]
 )

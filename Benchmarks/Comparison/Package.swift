@@ -1,0 +1,27 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Not part of the library: SwiftPM never looks in here when somebody depends on Mako, so the peers cost users nothing.
+let package = Package(
+    name: "Comparison",
+    platforms: [.macOS(.v15)],
+    products: [.executable(name: "mako-bench", targets: ["MakoBench"])],
+    dependencies: [
+        .package(name: "mako", path: "../.."),
+        .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+    ],
+    targets: [
+        .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]),
+        .systemLibrary(
+            name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+        .executableTarget(
+            name: "MakoBench",
+            dependencies: [
+                "CLMDB", "CSQLite",
+                .product(name: "MakoStorage", package: "mako"),
+                .product(name: "MakoCore", package: "mako"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
+    ]
+)

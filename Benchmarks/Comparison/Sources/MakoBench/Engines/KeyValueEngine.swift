@@ -1,0 +1,46 @@
+/// How an engine is opened for a case.
+struct Setup: Sendable {
+    enum Keys: Sendable { case integers, strings }
+
+    var directory: String
+    var keys: Keys
+    var durability: SyncMode
+    /// The records it will hold, so that caches and maps are large enough.
+    var records: Int
+}
+
+/// An ordered store of 100-byte values under one kind of key.
+///
+/// Every method is one whole loop of a case, so that what lies between the harness and the engine is called once and not
+/// once per record.
+protocol KeyValueEngine: AnyObject {
+    static var name: String { get }
+
+    /// Makes a new database in an empty directory.
+    init(_ setup: Setup) throws
+
+    // Writing: one transaction, committed.
+    func insert(_ keys: [UInt64], ascending: Bool) throws
+    func insert(_ keys: StringKeys, ascending: Bool) throws
+    /// Readies a freshly loaded database for reading, as its experts would.
+    func settle() throws
+
+    // Reading, inside one read transaction unless said. All return the checksum of what they read.
+    func gets(_ keys: [UInt64]) throws -> UInt64
+    func getsInOwnTransactions(_ keys: [UInt64]) throws -> UInt64
+    func serialGets(_ count: Int, records: Int) throws -> UInt64
+    func multiGets(_ keys: [UInt64], batch: Int) throws -> UInt64
+    func gets(_ keys: StringKeys) throws -> UInt64
+    func scan() throws -> UInt64
+
+    /// Inserts each of the keys in a transaction of its own.
+    func commitEach(_ keys: Range<UInt64>) throws
+    /// The same by several threads at once.
+    func commitEach(_ keys: Range<UInt64>, threads: Int) throws
+
+    func close() throws
+}
+
+func missing(_ key: UInt64) -> BenchmarkError {
+    BenchmarkError("key \(key) is missing")
+}

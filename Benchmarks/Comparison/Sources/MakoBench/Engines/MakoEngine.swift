@@ -1,0 +1,173 @@
+import MakoStorage
+
+/// Mako's storage engine through its public interface, as `import MakoStorage` offers it to anybody.
+final class MakoEngine: KeyValueEngine, @unchecked Sendable {
+    static let name = "Mako"
+
+    private let store: Store
+    private let tree: Tree
+    private let maker = ValueMaker()
+
+    init(_ setup: Setup) throws {
+        var options = StoreOptions()
+        // `ordered` hands every commit to the system before it returns, which is what the peers' relaxed modes do.
+        options.durability = setup.durability == .full ? .full : .ordered
+        options.cacheBytes = 1 << 30
+        store = try Store(at: setup.directory + "/data.mako", options: options)
+        tree = try store.write { transaction in
+            try transaction.createTree(named: "data", keys: setup.keys == .integers ? .integer : .bytes)
+        }
+    }
+
+    private var value: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: maker.bytes, count: ValueMaker.size)
+    }
+
+    func insert(_ keys: [UInt64], ascending: Bool) throws {
+        let (tree, value) = (tree, value)
+        try store.write { transaction in
+            for key in keys {
+                maker.make(key)
+                try transaction.put(value, for: key, in: tree)
+            }
+        }
+    }
+
+    func insert(_ keys: StringKeys, ascending: Bool) throws {
+        let (tree, value) = (tree, value)
+        try store.write { transaction in
+            try keys.bytes.withUnsafeBytes { bytes in
+                for index in 0..<keys.count {
+                    maker.make(keys.numbers[index])
+                    let start = index * StringKeys.width
+                    let key = UnsafeRawBufferPointer(rebasing: bytes[start..<start + StringKeys.width])
+                    try transaction.put(value, for: key, in: tree)
+                }
+            }
+        }
+    }
+
+    func settle() throws {
+        try store.checkpoint()
+    }
+
+    func gets(_ keys: [UInt64]) throws -> UInt64 {
+        let tree = tree
+        return try store.read { snapshot in
+            var sum: UInt64 = 0
+            for key in keys {
+                guard let read = try snapshot.withValue(of: key, in: tree, { touch($0) }) else { throw missing(key) }
+                sum &+= read
+            }
+            return sum
+        }
+    }
+
+    func getsInOwnTransactions(_ keys: [UInt64]) throws -> UInt64 {
+        let tree = tree
+        var sum: UInt64 = 0
+        for key in keys {
+            let read = try store.read { snapshot in try snapshot.withValue(of: key, in: tree) { touch($0) } }
+            guard let read else { throw missing(key) }
+            sum &+= read
+        }
+        return sum
+    }
+
+    func serialGets(_ count: Int, records: Int) throws -> UInt64 {
+        let tree = tree
+        return try store.read { snapshot in
+            var sum: UInt64 = 0
+            var key: UInt64 = 1
+            for step in 0..<count {
+                guard let read = try snapshot.withValue(of: key, in: tree, { touch($0) }) else { throw missing(key) }
+                sum &+= read
+                key = successor(of: read, step: step, records: UInt64(records))
+            }
+            return sum
+        }
+    }
+
+    func multiGets(_ keys: [UInt64], batch: Int) throws -> UInt64 {
+        let tree = tree
+        return try store.read { snapshot in
+            var sum: UInt64 = 0
+            var start = 0
+            while start < keys.count {
+                let group = Array(keys[start..<min(start + batch, keys.count)])
+                try snapshot.withValues(of: group, in: tree) { index, value in
+                    guard let value else { throw missing(group[index]) }
+                    sum &+= touch(value)
+                }
+                start += batch
+            }
+            return sum
+        }
+    }
+
+    func gets(_ keys: StringKeys) throws -> UInt64 {
+        let tree = tree
+        return try store.read { snapshot in
+            var sum: UInt64 = 0
+            var key = [UInt8](repeating: 0, count: StringKeys.width)
+            for index in 0..<keys.count {
+                keys.copyKey(index, to: &key)
+                guard let read = try snapshot.withValue(of: key, in: tree, { touch($0) }) else {
+                    throw missing(keys.numbers[index])
+                }
+                sum &+= read
+            }
+            return sum
+        }
+    }
+
+    func scan() throws -> UInt64 {
+        let tree = tree
+        return try store.read { snapshot in
+            var sum: UInt64 = 0
+            switch tree.keys {
+            case .integer:
+                try snapshot.forEach(in: tree) { key, value in
+                    sum &+= key &+ touch(value)
+                    return true
+                }
+            case .bytes:
+                try snapshot.forEach(in: tree, from: []) { key, value in
+                    sum &+= key.loadUnaligned(as: UInt64.self) &+ touch(value)
+                    return true
+                }
+            }
+            return sum
+        }
+    }
+
+    private func commitOne(_ key: UInt64, _ maker: ValueMaker) throws {
+        maker.make(key)
+        let value = UnsafeRawBufferPointer(start: maker.bytes, count: ValueMaker.size)
+        let tree = tree
+        try store.write { transaction in try transaction.put(value, for: key, in: tree) }
+    }
+
+    func commitEach(_ keys: Range<UInt64>) throws {
+        for key in keys { try commitOne(key, maker) }
+    }
+
+    func commitEach(_ keys: Range<UInt64>, threads: Int) throws {
+        let share = UInt64(keys.count / threads)
+        try onThreads(threads) { thread in
+            let maker = ValueMaker()
+            let start = keys.lowerBound + UInt64(thread) * share
+            for key in start..<start + share { try self.commitOne(key, maker) }
+        }
+    }
+
+    func close() throws {
+        try store.close()
+    }
+}
+
+@inline(__always)
+private func touch(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+    guard let start = bytes.baseAddress else { return 0 }
+    return touch(start, bytes.count)
+}

@@ -1,0 +1,54 @@
+import CSQLite
+
+/// A connection to SQLite, set up alike for all cases: WAL, the whole data set in cache or map, no mutex of its own, memory
+/// statistics off.
+final class SQLiteConnection {
+    let handle: OpaquePointer
+
+    init(directory: String, durability: SyncMode) throws {
+        var handle: OpaquePointer?
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+        guard sqlite3_open_v2(directory + "/data.sqlite", &handle, flags, nil) == SQLITE_OK, let handle else {
+            throw BenchmarkError("SQLite: the database does not open")
+        }
+        self.handle = handle
+        for setting in SQLiteConnection.settings(durability) { try run("PRAGMA \(setting)") }
+    }
+
+    /// The settings of SQLite in every case, through its C interface and through GRDB.
+    static func settings(_ durability: SyncMode) -> [String] {
+        [
+            "page_size = 4096", "locking_mode = EXCLUSIVE", "journal_mode = WAL",
+            "synchronous = \(durability == .full ? "FULL" : "NORMAL")",
+            "cache_size = -1048576", "mmap_size = 2147418112", "temp_store = MEMORY",
+        ]
+    }
+
+    func run(_ text: String) throws {
+        guard sqlite3_exec(handle, text, nil, nil, nil) == SQLITE_OK else { throw failure() }
+    }
+
+    func statement(_ text: String) throws -> OpaquePointer {
+        var statement: OpaquePointer?
+        let flags = UInt32(SQLITE_PREPARE_PERSISTENT)
+        guard sqlite3_prepare_v3(handle, text, -1, flags, &statement, nil) == SQLITE_OK, let statement else {
+            throw failure()
+        }
+        return statement
+    }
+
+    /// Moves the log into the file, where the memory map serves it.
+    func checkpoint() throws {
+        guard sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK else {
+            throw failure()
+        }
+    }
+
+    func failure() -> BenchmarkError {
+        BenchmarkError("SQLite: \(String(cString: sqlite3_errmsg(handle)))")
+    }
+
+    func close() throws {
+        guard sqlite3_close(handle) == SQLITE_OK else { throw failure() }
+    }
+}

@@ -1,0 +1,89 @@
+import GRDB
+
+/// What a GRDB record of people must be. Structs, as its documentation advises.
+protocol GRDBPerson: PersonLike, FetchableRecord, MutablePersistableRecord {
+    static var engineName: String { get }
+    init(_ data: PersonData)
+}
+
+/// GRDB 7 with the same table, the same SQLite settings, and cached statements for repeated requests.
+final class GRDBObjects<Person: GRDBPerson>: ObjectEngine {
+    static var name: String { Person.engineName }
+
+    private let pool: DatabasePool
+    private var prepared: [Person] = []
+    private var held: [Person] = []
+
+    init(directory: String) throws {
+        var configuration = Configuration()
+        configuration.prepareDatabase { database in
+            // The page size and journal are the pool's own affair; it sets WAL.
+            for setting in ["cache_size = -1048576", "mmap_size = 2147418112", "temp_store = MEMORY"] {
+                try database.execute(sql: "PRAGMA \(setting)")
+            }
+        }
+        pool = try DatabasePool(path: directory + "/data.sqlite", configuration: configuration)
+        try pool.writeWithoutTransaction { database in
+            // After opening, since the pool itself chooses NORMAL.
+            try database.execute(sql: "PRAGMA synchronous = FULL")
+            guard try Int.fetchOne(database, sql: "PRAGMA synchronous") == 2 else {
+                throw BenchmarkError("GRDB does not flush each commit")
+            }
+            for statement in SQLiteObjects.schema { try database.execute(sql: statement) }
+        }
+    }
+
+    func prepare(_ count: Int) throws {
+        prepared = (1...count).map { Person(PersonData(id: $0, count: count)) }
+    }
+
+    func insertPrepared() throws {
+        try pool.write { database in
+            for index in prepared.indices { try prepared[index].insert(database) }
+        }
+    }
+
+    func settle() throws {
+        prepared = []
+        try pool.writeWithoutTransaction { database in _ = try database.checkpoint(.truncate) }
+    }
+
+    func fetch(_ ids: [Int]) throws -> UInt64 {
+        try pool.read { database in
+            let statement = try database.cachedStatement(sql: "SELECT * FROM person WHERE id = ?")
+            var sum: UInt64 = 0
+            for id in ids {
+                guard let person = try Person.fetchOne(statement, arguments: [id]) else { throw missing(UInt64(id)) }
+                sum &+= UInt64(truncatingIfNeeded: person.points)
+            }
+            return sum
+        }
+    }
+
+    func fetchAll() throws -> UInt64 {
+        try pool.read { database in try Person.fetchAll(database).points }
+    }
+
+    func query(_ lowest: [Int]) throws -> UInt64 {
+        try pool.read { database in
+            let statement = try database.cachedStatement(sql: "SELECT * FROM person WHERE points BETWEEN ? AND ?")
+            var sum: UInt64 = 0
+            for number in lowest {
+                sum &+= try Person.fetchAll(statement, arguments: [number, number + 99]).points
+            }
+            return sum
+        }
+    }
+
+    func hold() throws {
+        held = try pool.read { database in try Person.fetchAll(database) }
+    }
+
+    func readHeld() -> UInt64 {
+        held.allProperties
+    }
+
+    func close() throws {
+        try pool.close()
+    }
+}

@@ -1,0 +1,46 @@
+/// A store of people with an index on `name` and one on `points`.
+protocol ObjectEngine: AnyObject {
+    static var name: String { get }
+
+    /// Makes a new database in an empty directory, with table and indexes.
+    init(directory: String) throws
+
+    /// Builds the objects, outside the measured time.
+    func prepare(_ count: Int) throws
+    /// Stores the prepared objects in one durable transaction.
+    func insertPrepared() throws
+    /// Readies a freshly loaded database for reading.
+    func settle() throws
+
+    // Reading. The checksum of these three takes `points` of every object: that it exists and is the right one.
+
+    /// One object for each id, inside one read transaction.
+    func fetch(_ ids: [Int]) throws -> UInt64
+    /// All objects at once in an array.
+    func fetchAll() throws -> UInt64
+    /// For each number the objects with that many points up to 99 more, by the index, as an array.
+    func query(_ lowest: [Int]) throws -> UInt64
+
+    /// Fetches all objects and keeps them.
+    func hold() throws
+    /// Reads all eight properties of the objects that are held.
+    func readHeld() -> UInt64
+
+    func close() throws
+}
+
+extension Sequence where Element: PersonLike {
+    @inline(__always)
+    var points: UInt64 {
+        var sum: UInt64 = 0
+        for person in self { sum &+= UInt64(truncatingIfNeeded: person.points) }
+        return sum
+    }
+
+    @inline(__always)
+    var allProperties: UInt64 {
+        var sum: UInt64 = 0
+        for person in self { sum &+= person.checksum }
+        return sum
+    }
+}

@@ -1,0 +1,84 @@
+# make help says what there is. Each target first makes sure of what it needs, and installs it where it may.
+
+# A file of one's own for `make demo`: CSV, TSV, JSON or JSON lines.
+DATA ?=
+# The build that `make demo` runs: debug is ready sooner, release is many times faster.
+CONFIGURATION ?= debug
+# A folder in which `make demo` leaves its database files.
+KEEP ?=
+# Where `make bench` puts its rows of figures.
+JSON ?=
+# How long `make fuzz` looks for trouble, per target.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= WhereFuzz FileFuzz
+
+# The macros are built against the toolchain's own swift-syntax where there is one: seconds instead of minutes.
+SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
+SOURCES := $(wildcard Package.swift Sources Tests Demo Fuzz Benchmarks)
+
+.PHONY: help demo test test-threads bench fuzz format lint docs clean
+
+help:
+	@echo 'make demo                a tour on real data; nothing is needed but Swift'
+	@echo 'make demo DATA=file.csv  the same with a file of your own (CSV, TSV, JSON, JSON lines)'
+	@echo 'make demo KEEP=folder    leaves the database files there, to be looked into'
+	@echo 'make test                all tests, then those of concurrency under the thread sanitizer'
+	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
+	@echo 'make fuzz                damaged files and random where texts, FUZZ_SECONDS=60 each'
+	@echo 'make format              formats all sources; make lint only checks'
+	@echo 'make docs                the documentation, into .build/docs'
+	@echo 'make clean               removes what was built'
+
+demo:
+	@scripts/need swift lz4 macros
+ifneq ($(DATA),)
+	$(SYNTAX) swift build -c $(CONFIGURATION) --product mako
+endif
+	$(SYNTAX) swift build -c $(CONFIGURATION) --product MakoDemo
+	@$(SYNTAX) swift run -q --skip-build -c $(CONFIGURATION) MakoDemo $(if $(DATA),--data '$(DATA)') $(if $(KEEP),--keep '$(KEEP)')
+
+test:
+	@scripts/need swift lz4 macros
+	$(SYNTAX) swift build --build-tests
+	$(SYNTAX) swift test --skip-build --disable-xctest
+	@$(MAKE) --no-print-directory test-threads
+
+# Suites whose names end in ConcurrencyTests, in a build of their own.
+test-threads:
+	@scripts/need swift lz4 macros
+	$(SYNTAX) swift test --sanitize=thread --scratch-path .build-tsan --disable-xctest --filter 'ConcurrencyTests/'
+
+bench:
+	@scripts/need swift lz4 lmdb sqlite
+	cd Benchmarks/Comparison && SYNTAX_HOST="$$(../../scripts/syntax-host)" swift run -c release mako-bench $(if $(JSON),--json '$(abspath $(JSON))')
+
+# Swift's own crash report is off, so that libFuzzer can write the input that crashed to a file.
+fuzz:
+	@scripts/need swift lz4 macros
+	@for target in $(FUZZ_TARGETS); do \
+		echo "$$target, $(FUZZ_SECONDS) seconds"; \
+		(cd Fuzz && SYNTAX_HOST="$$(../scripts/syntax-host)" swift build --sanitize=fuzzer --product $$target) || exit 1; \
+		mkdir -p Fuzz/.build/corpus/$$target Fuzz/Corpus/$$target; \
+		(cd Fuzz && SWIFT_BACKTRACE=enable=no .build/debug/$$target .build/corpus/$$target Corpus/$$target \
+			-max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
+			-artifact_prefix=Corpus/$$target/) || exit 1; \
+	done
+
+format:
+	@scripts/need swift
+	swift format -i -r --parallel $(SOURCES)
+
+lint:
+	@scripts/need swift
+	swift format lint --strict -r --parallel $(SOURCES)
+
+# Symbol graphs come from the compiler and pages from the toolchain's docc, so that no package has to be added.
+docs:
+	@scripts/need swift lz4 macros
+	@rm -rf .build/symbol-graphs && mkdir -p .build/symbol-graphs
+	$(SYNTAX) swift build --target Mako --scratch-path .build/docs-build \
+		-Xswiftc -emit-symbol-graph -Xswiftc -emit-symbol-graph-dir -Xswiftc "$(CURDIR)/.build/symbol-graphs"
+	scripts/documentation .build/symbol-graphs .build/docs
+
+clean:
+	rm -rf .build .build-tsan Benchmarks/Comparison/.build Fuzz/.build

@@ -1,0 +1,72 @@
+@_exported import MakoCore
+
+/// Makes a class or a struct an entity: objects of it can be stored, found, changed and watched.
+///
+/// ```swift
+/// @Entity final class Person {
+///     var name: String = ""
+///     var age: Int = 36
+///     var department: Department?
+/// }
+/// let ada = Person(name: "Ada")
+/// try ada.commit()
+/// ```
+///
+/// Properties of a class need a default value or an optional type. The macro writes `init()`, an initialiser with all
+/// properties, one that takes a dictionary, `id`, and the code that reads and writes rows.
+///
+/// - Parameter table: the table's name, when it is to differ from the type's.
+@attached(
+    member, conformances: ObjectEntity, ValueEntity, Entity,
+    names: named(init), named(id), named(_$state), named(entityModel), named(encode), named(adoptValues),
+    named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(rowNumber))
+@attached(memberAttribute)
+// The implied protocols are listed too: a look-up of one of them must find the extension as well.
+@attached(
+    extension,
+    conformances: ObjectEntity, ValueEntity, Entity, Identifiable, ConditionValue, CustomStringConvertible, Sendable)
+public macro Entity(_ table: String? = nil) = #externalMacro(module: "MakoMacros", type: "EntityMacro")
+
+/// Options of a stored property, such as `@Attribute(.unique)` or `@Attribute(.column("pay"), .originalName("wage"))`.
+@attached(peer)
+public macro Attribute(_ options: AttributeOption...) = #externalMacro(module: "MakoMacros", type: "MarkerMacro")
+
+/// The other side of a to-many relationship and what happens to it when the object goes.
+///
+/// ```swift
+/// @Relationship(inverse: \Person.department, deleteRule: .nullify) var people: ToMany<Person>
+/// ```
+@attached(peer)
+public macro Relationship(
+    _ options: RelationshipOption..., inverse: AnyKeyPath? = nil, deleteRule: DeleteRule = .nullify
+) = #externalMacro(module: "MakoMacros", type: "MarkerMacro")
+
+/// Marks a property that is not stored.
+@attached(peer)
+public macro Transient() = #externalMacro(module: "MakoMacros", type: "MarkerMacro")
+
+/// Indexes of an entity, one for each array: `#Index<Person>([\.name], [\.age, \.name])`.
+@freestanding(declaration)
+public macro Index<T: Entity>(_ keys: [PartialKeyPath<T>]...) =
+    #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
+
+/// Indexes with an order or without regard to case: `#Index<Person>([.descending(\.age), .ignoringCase(\.name)])`.
+@freestanding(declaration)
+public macro Index<T: Entity>(_ keys: [IndexKey<T>]...) =
+    #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
+
+/// Combinations of properties that no two objects share: `#Unique<Person>([\.firstName, \.lastName])`.
+@freestanding(declaration)
+public macro Unique<T: Entity>(_ keys: [PartialKeyPath<T>]...) =
+    #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
+
+/// Unique combinations with an order or without regard to case.
+@freestanding(declaration)
+public macro Unique<T: Entity>(_ keys: [IndexKey<T>]...) =
+    #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
+
+/// Written by `@Entity` on the stored properties of a class; not meant to be written by hand.
+@attached(accessor)
+@attached(peer, names: prefixed(_))
+public macro _Stored(_ column: Int, _ kind: StoredPropertyKind, keepsDefault: Bool = false) =
+    #externalMacro(module: "MakoMacros", type: "StoredPropertyMacro")

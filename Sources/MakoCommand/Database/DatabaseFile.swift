@@ -1,0 +1,94 @@
+import Foundation
+import MakoRecords
+import MakoStorage
+
+/// An open database file, seen without the Swift types it was written with.
+struct DatabaseFile {
+    let path: String
+    let store: Store
+
+    init(path: String, store: Store) {
+        self.path = path
+        self.store = store
+    }
+
+    /// Opens a file that exists, for reading.
+    init(reading path: String) throws {
+        guard FileManager.default.fileExists(atPath: path) else {
+            throw Failure("there is no file \(path); 'mako import' makes a database out of a table", .noInput)
+        }
+        var options = StoreOptions()
+        options.readOnly = true
+        self.path = path
+        store = try Store(at: path, options: options)
+    }
+
+    /// Opens a file for reading and writing; makes it when it is not there.
+    init(writing path: String) throws {
+        self.path = path
+        store = try Store(at: path)
+    }
+
+    /// Runs the body on the newest commit and the tables it holds.
+    func read<R>(_ body: (Snapshot, Catalogue) throws -> R) throws -> R {
+        try store.read { view in try body(view, try Catalogue.load(view: view)) }
+    }
+
+    /// The file and its log files, with their sizes in bytes.
+    static func files(of path: String) -> [(path: String, bytes: Int)] {
+        let url = URL(fileURLWithPath: path)
+        let directory = url.deletingLastPathComponent().path
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        return names.filter { $0 == url.lastPathComponent || $0.hasPrefix(url.lastPathComponent + "-") }.sorted()
+            .compactMap { name in
+                let full = directory + "/" + name
+                return OpenFile.size(of: full).map { (full, $0) }
+            }
+    }
+}
+
+extension EntitySchema {
+    /// The columns as users see them, a row id first.
+    var shownColumns: [String] {
+        switch key {
+        case .rowID(let column): [column] + liveColumns.map(\.name)
+        case .columns: liveColumns.map(\.name)
+        }
+    }
+
+    /// The columns that make up the key.
+    var keyColumns: [String] {
+        switch key {
+        case .rowID(let column): [column]
+        case .columns(let columns): columns
+        }
+    }
+}
+
+extension TableHandle {
+    /// All values of a row in the order of `EntitySchema.shownColumns`.
+    func values(of key: RowKey, _ row: RowReader) -> [Value] {
+        var values: [Value] = []
+        values.reserveCapacity(layout.count + 1)
+        if case .rowID = schema.key { values.append(.integer(key.rowID ?? 0)) }
+        for position in 0..<layout.count { values.append(row.value(position)) }
+        return values
+    }
+}
+
+extension ColumnType {
+    /// The type as people write it.
+    var shown: String {
+        switch self {
+        case .bool: "bool"
+        case .integer: "integer"
+        case .unsigned: "unsigned"
+        case .double: "double"
+        case .text: "text"
+        case .blob: "blob"
+        case .date: "date"
+        case .uuid: "uuid"
+        case .reference: "reference"
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import MakoRecords
+
+/// Schemas and rows as SQL, the way `dump` and `.schema` show them.
+enum SchemaText {
+    /// `CREATE TABLE` and the indexes behind it, each statement on its own line.
+    static func statements(_ schema: EntitySchema) -> String {
+        var columns: [String] = []
+        switch schema.key {
+        case .rowID(let column): columns.append("\(name(column)) INTEGER PRIMARY KEY")
+        case .columns: break
+        }
+        columns += schema.liveColumns.map(column)
+        if case .columns(let keys) = schema.key {
+            columns.append("PRIMARY KEY (\(keys.map(name).joined(separator: ", ")))")
+        }
+        var text = "CREATE TABLE \(name(schema.name)) (\n    \(columns.joined(separator: ",\n    "))\n);\n"
+        for index in schema.indexes { text += statement(index, table: schema.name) }
+        return text
+    }
+
+    /// An `INSERT` of one row.
+    static func insert(_ values: [Value], into table: String) -> String {
+        "INSERT INTO \(name(table)) VALUES (\(values.map(literal).joined(separator: ", ")));\n"
+    }
+
+    static func literal(_ value: Value) -> String {
+        switch value {
+        case .null: "NULL"
+        case .bool(let value): value ? "TRUE" : "FALSE"
+        case .integer(let value): String(value)
+        case .unsigned(let value): String(value)
+        case .double(let value):
+            // SQL has no word for infinity; a number beyond all doubles reads as it.
+            value.isFinite ? "\(value)" : value.isNaN ? "NULL" : value < 0 ? "-9e999" : "9e999"
+        case .blob(let bytes): "x'" + PlainText.hexadecimal(bytes) + "'"
+        default: quoted(PlainText.of(value), with: "'")
+        }
+    }
+
+    /// A name, in quotes when it needs them.
+    static func name(_ name: String) -> String {
+        isPlain(name) ? name : quoted(name, with: "\"")
+    }
+
+    static func isPlain(_ name: String) -> Bool {
+        guard let first = name.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
+            return false
+        }
+        return name.utf8.allSatisfy(isWord) && !reserved.contains(name.uppercased())
+    }
+
+    private static func isWord(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: false
+        }
+    }
+
+    private static let reserved: Set<String> = [
+        "ALL", "AND", "AS", "ASC", "BETWEEN", "BY", "CASE", "CREATE", "DEFAULT", "DELETE", "DESC", "DISTINCT", "DROP",
+        "ELSE", "EXISTS", "FALSE", "FROM", "GROUP", "HAVING", "IN", "INDEX", "INSERT", "INTO", "IS", "JOIN", "LIKE",
+        "LIMIT", "NOT", "NULL", "OFFSET", "ON", "OR", "ORDER", "PRIMARY", "REFERENCES", "SELECT", "SET", "TABLE",
+        "THEN",
+        "TO", "TRUE", "UNION", "UNIQUE", "UPDATE", "USING", "VALUES", "WHEN", "WHERE",
+    ]
+
+    private static func column(_ column: ColumnSchema) -> String {
+        var text = "\(name(column.name)) \(sqlType(column.type))"
+        if !column.isOptional { text += " NOT NULL" }
+        if !column.defaultValue.isNull { text += " DEFAULT \(literal(column.defaultValue))" }
+        if let target = column.target { text += " REFERENCES \(name(target))" }
+        return text
+    }
+
+    private static func sqlType(_ type: ColumnType) -> String {
+        switch type {
+        case .bool: "BOOLEAN"
+        case .integer, .reference: "INTEGER"
+        case .unsigned: "UNSIGNED"
+        case .double: "REAL"
+        case .text: "TEXT"
+        case .blob: "BLOB"
+        case .date: "DATE"
+        case .uuid: "UUID"
+        }
+    }
+
+    private static func statement(_ index: IndexSchema, table: String) -> String {
+        let columns = index.columns.map { column in
+            name(column.name) + (column.noCase ? " COLLATE NOCASE" : "") + (column.descending ? " DESC" : "")
+        }
+        let kind = index.isUnique ? "UNIQUE INDEX" : "INDEX"
+        return "CREATE \(kind) \(name(index.name)) ON \(name(table)) (\(columns.joined(separator: ", ")));\n"
+    }
+
+    private static func quoted(_ text: String, with quote: Character) -> String {
+        var result = String(quote)
+        for character in text {
+            // Compared by scalars, so that a quote with a combining mark behind it is doubled too.
+            for scalar in character.unicodeScalars {
+                if Character(scalar) == quote { result.unicodeScalars.append(scalar) }
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + String(quote)
+    }
+}

@@ -1,0 +1,146 @@
+import MakoRecords
+import MakoStorage
+
+/// Puts the rows of an input file into a table, all of them or none.
+///
+/// The input is read twice: once to find the type of each column, and to see that every line can be read; then, in
+/// one transaction, to store the rows.
+struct TableImport {
+    /// What to import and how.
+    struct Options {
+        var format: InputFormat
+        var delimiter: UInt8?
+        var hasHeader = true
+        /// The columns that make up the key; `nil` takes an integer column named `id` when there is one.
+        var key: [String]?
+        /// Columns to be indexed.
+        var indexes: [String] = []
+        /// Drop a table of that name first.
+        var replaces = false
+    }
+
+    /// What an import did.
+    struct Report {
+        var table: String
+        var rows: Int
+        var isNew: Bool
+        var columns: [InferredColumn]
+        /// Columns whose names had to be changed, as pairs of old and new.
+        var renamed: [(from: String, to: String)]
+    }
+
+    /// The file's path.
+    let path: String
+    /// What messages call the file.
+    let source: String
+    let table: String
+    let options: Options
+    /// Told about progress: bytes read and rows done.
+    let progress: (_ pass: Pass, _ bytes: Int, _ rows: Int) -> Void
+
+    enum Pass { case reading, storing }
+
+    init(
+        path: String, source: String? = nil, table: String, options: Options,
+        progress: @escaping (_ pass: Pass, _ bytes: Int, _ rows: Int) -> Void = { _, _, _ in }
+    ) {
+        self.path = path
+        self.source = source ?? path
+        self.table = table
+        self.options = options
+        self.progress = progress
+    }
+
+    /// The first pass: the columns and their types, and the number of rows.
+    func inspect() throws(InputError) -> (columns: [InferredColumn], rows: Int) {
+        var reader = try reader()
+        var inference = TypeInference()
+        while let row = try reader.next() {
+            inference.add(row)
+            progress(.reading, reader.consumed, inference.rows)
+        }
+        return (inference.result(names: reader.columns), inference.rows)
+    }
+
+    /// The second pass, in one transaction.
+    func run(columns: [InferredColumn], in store: Store) throws -> Report {
+        try store.write { tx in
+            var catalogue = try Catalogue.load(view: tx.view)
+            if options.replaces { _ = try Catalogue.dropTable(table, in: tx) }
+            let isNew = options.replaces || catalogue.table(named: table) == nil
+            let plan =
+                isNew
+                ? try ImportPlan(creating: table, columns: columns, options: options, source: source)
+                : try ImportPlan(into: try catalogue.requireTable(table).schema, columns: columns, source: source)
+            if isNew {
+                _ = try Catalogue.migrate(to: plan.schema(withIndexes: false), in: tx)
+                catalogue = try Catalogue.load(view: tx.view, previous: catalogue)
+            }
+            let rows = try storeRows(in: catalogue.requireTable(table), plan, tx)
+            if isNew, !plan.indexes.isEmpty { _ = try Catalogue.migrate(to: plan.schema(withIndexes: true), in: tx) }
+            return Report(table: table, rows: rows, isNew: isNew, columns: columns, renamed: plan.renamed)
+        }
+    }
+
+    private func reader() throws(InputError) -> any InputReader {
+        try options.format.reader(
+            try ByteInput(path: path, name: source), delimiter: options.delimiter, header: options.hasHeader)
+    }
+
+    private func storeRows(in table: TableHandle, _ plan: ImportPlan, _ tx: borrowing WriteTransaction) throws -> Int {
+        let layout = try table.layout(for: plan.stored.map(\.name))
+        var reader = try reader()
+        var writer = RowWriter()
+        var changes = ChangeSet()
+        var rows = 0
+        while let row = try reader.next() {
+            writer.begin(layout)
+            for (position, column) in plan.stored.enumerated() {
+                writer.set(position, try value(row, column))
+            }
+            do {
+                _ = try table.insert(&writer, key: try key(row, plan), in: tx, changes: &changes)
+            } catch let error as RecordError {
+                throw lineError(row, error)
+            }
+            rows += 1
+            // Nobody asks what an import changed, and a list of millions of keys would only take room.
+            if changes.count >= 10_000 { changes.removeAll() }
+            progress(.storing, reader.consumed, rows)
+        }
+        return rows
+    }
+
+    private func key(_ row: InputRow, _ plan: ImportPlan) throws -> RowKey? {
+        guard let column = plan.rowID else { return nil }
+        guard case .integer(let id) = try value(row, column) else {
+            throw InputError(source: source, line: row.line, message: "the key \(column.name) is missing")
+        }
+        return .rowID(id)
+    }
+
+    private func value(_ row: InputRow, _ column: ImportPlan.Column) throws(InputError) -> Value {
+        let field = row[column.position]
+        guard let value = FieldConversion.value(field, as: column.type) else {
+            throw InputError(
+                source: source, line: row.line,
+                message: "\(field.shown) does not fit column \(column.name), which holds \(column.type.shown) values")
+        }
+        if value.isNull, !column.isOptional {
+            throw InputError(source: source, line: row.line, message: "column \(column.name) must not be empty")
+        }
+        return value
+    }
+
+    /// The engine's objection to a row, with the line that it is about. Failures of the disk stay what they are.
+    private func lineError(_ row: InputRow, _ error: RecordError) -> any Error {
+        switch error {
+        case .storage: error
+        case .duplicateKey:
+            InputError(
+                source: source, line: row.line,
+                message: "\(error.description); choose another key with --key, or none with --key ''")
+        default: InputError(source: source, line: row.line, message: error.description)
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import MakoRecords
+import MakoStorage
+
+/// What the program says when something went wrong, and the status it ends with.
+struct Failure: Error {
+    /// After the BSD list of exit statuses.
+    enum Status: Int32 {
+        case damaged = 1
+        case usage = 64
+        case badInput = 65
+        case noInput = 66
+        case other = 70
+        case inputOutput = 74
+        case inUse = 75
+    }
+
+    var message: String
+    var status: Status
+
+    init(_ message: String, _ status: Status) {
+        self.message = message
+        self.status = status
+    }
+
+    init(_ error: any Error) {
+        switch error {
+        case let failure as Failure: self = failure
+        case let error as InputError: self.init(error.description, .badInput)
+        case let error as RecordError: self.init(error.description, Self.status(of: error))
+        case let error as StorageError: self.init(error.description, Self.status(of: error))
+        default: self.init("\(error)", .other)
+        }
+    }
+
+    private static func status(of error: RecordError) -> Status {
+        switch error {
+        case .storage(let error): status(of: error)
+        case .rowDamaged, .indexDamaged, .catalogueDamaged: .damaged
+        default: .badInput
+        }
+    }
+
+    private static func status(of error: StorageError) -> Status {
+        switch error {
+        case .notFound: .noInput
+        case .notADatabase, .unsupportedVersion: .badInput
+        case .corrupted, .logDamaged: .damaged
+        case .alreadyOpen, .writerTimeout: .inUse
+        case .io, .diskFull: .inputOutput
+        default: .other
+        }
+    }
+}

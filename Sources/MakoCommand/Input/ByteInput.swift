@@ -1,0 +1,149 @@
+import Foundation
+
+/// A file, standard input or bytes in memory, read once from front to back in pieces.
+///
+/// The parsers ask for one byte at a time; the pieces keep memory small whatever the size of the file.
+struct ByteInput {
+    /// The name that error messages carry: the path, or "standard input".
+    let name: String
+    /// Bytes handed out so far.
+    private(set) var consumed = 0
+
+    private let file: OpenFile?
+    private var piece: [UInt8]
+    private var position = 0
+
+    static let pieceSize = 256 << 10
+
+    /// Opens a file for reading.
+    ///
+    /// - Parameter name: what error messages call it; its path when left out.
+    init(path: String, name: String? = nil) throws(InputError) {
+        self.name = name ?? path
+        file = try OpenFile(path: path)
+        piece = []
+    }
+
+    /// Reads from bytes in memory.
+    init(bytes: [UInt8], name: String = "input") {
+        self.name = name
+        file = nil
+        piece = bytes
+    }
+
+    /// Reads from text in memory.
+    init(_ text: String, name: String = "input") {
+        self.init(bytes: Array(text.utf8), name: name)
+    }
+
+    /// The next byte, which is consumed; `nil` at the end.
+    mutating func next() throws(InputError) -> UInt8? {
+        guard position < piece.count else {
+            guard try refill() else { return nil }
+            return try next()
+        }
+        defer {
+            position += 1
+            consumed += 1
+        }
+        return piece[position]
+    }
+
+    /// The next byte, left where it is; `nil` at the end.
+    mutating func peek() throws(InputError) -> UInt8? {
+        guard position < piece.count else {
+            guard try refill() else { return nil }
+            return try peek()
+        }
+        return piece[position]
+    }
+
+    /// Appends bytes to `field` up to the next one that is set in `stops`, which is left unread.
+    mutating func append(to field: inout [UInt8], until stops: ByteSet) throws(InputError) {
+        while true {
+            var end = position
+            while end < piece.count, !stops.contains(piece[end]) { end += 1 }
+            field.append(contentsOf: piece[position..<end])
+            consumed += end - position
+            position = end
+            if end < piece.count { return }
+            guard try refill() else { return }
+        }
+    }
+
+    /// Passes over a byte order mark of UTF-8, which spreadsheet programs write in front.
+    mutating func skipByteOrderMark() throws(InputError) {
+        guard try peek() == 0xEF else { return }
+        guard position + 2 < piece.count, piece[position + 1] == 0xBB, piece[position + 2] == 0xBF else { return }
+        position += 3
+        consumed += 3
+    }
+
+    private mutating func refill() throws(InputError) -> Bool {
+        guard let file else { return false }
+        piece = try file.read(upTo: Self.pieceSize)
+        position = 0
+        return !piece.isEmpty
+    }
+}
+
+/// A set of byte values that is cheap to ask.
+struct ByteSet {
+    private var low: (UInt64, UInt64) = (0, 0)
+
+    /// Holds the given bytes, all of them below 128.
+    init(_ bytes: UInt8...) {
+        for byte in bytes { insert(byte) }
+    }
+
+    mutating func insert(_ byte: UInt8) {
+        if byte < 64 { low.0 |= 1 << UInt64(byte) } else { low.1 |= 1 << UInt64(byte & 63) }
+    }
+
+    func contains(_ byte: UInt8) -> Bool {
+        if byte < 64 { return low.0 >> UInt64(byte) & 1 == 1 }
+        return byte < 128 && low.1 >> UInt64(byte & 63) & 1 == 1
+    }
+}
+
+/// An open descriptor that closes itself.
+final class OpenFile {
+    private let descriptor: Int32
+    private let path: String
+
+    init(path: String) throws(InputError) {
+        self.path = path
+        descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw InputError(source: path, line: nil, message: "cannot be opened: \(systemMessage())")
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// The size in bytes, where the file has one.
+    static func size(of path: String) -> Int? {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        guard attributes?[.type] as? FileAttributeType == .typeRegular else { return nil }
+        return (attributes?[.size] as? NSNumber)?.intValue
+    }
+
+    /// Up to `count` bytes; empty at the end of the file.
+    func read(upTo count: Int) throws(InputError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        while true {
+            let got = Foundation.read(descriptor, &bytes, count)
+            if got < 0, errno == EINTR { continue }
+            guard got >= 0 else {
+                throw InputError(source: path, line: nil, message: "cannot be read: \(systemMessage())")
+            }
+            bytes.removeLast(count - got)
+            return bytes
+        }
+    }
+}
+
+/// What the system says about the last call that failed.
+func systemMessage() -> String {
+    String(cString: strerror(errno))
+}

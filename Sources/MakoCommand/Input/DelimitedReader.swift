@@ -1,0 +1,195 @@
+/// Rows of a file with a delimiter between fields: CSV after RFC 4180, or tab-separated values.
+///
+/// CSV fields may stand in quotes and then hold delimiters, line breaks and doubled quotes. Tab-separated
+/// fields have no quotes: `\t`, `\n`, `\r` and `\\` stand for the characters that cannot be written, `\N` for a
+/// missing value. Lines end with LF, CR LF or CR. Empty lines are passed over.
+struct DelimitedReader: InputReader {
+    /// How fields are told apart.
+    enum Dialect: Equatable {
+        case quoted(delimiter: UInt8)
+        case tabs
+
+        static let csv = Dialect.quoted(delimiter: UInt8(ascii: ","))
+    }
+
+    private(set) var columns: [String] = []
+    var consumed: Int { input.consumed }
+
+    private var input: ByteInput
+    private let dialect: Dialect
+    private let delimiter: UInt8
+    private let fieldEnd: ByteSet
+    private var line = 1
+    private var bytes: [UInt8] = []
+
+    /// Reads the header at once, so that `columns` is complete.
+    ///
+    /// - Parameter header: whether the first row names the columns; else they are called `column1`, `column2`…
+    init(_ input: ByteInput, dialect: Dialect = .csv, header: Bool = true) throws(InputError) {
+        self.input = input
+        self.dialect = dialect
+        switch dialect {
+        case .quoted(let delimiter):
+            self.delimiter = delimiter
+            fieldEnd = ByteSet(delimiter, .lineFeed, .carriageReturn, .quote)
+        case .tabs:
+            delimiter = UInt8(ascii: "\t")
+            fieldEnd = ByteSet(delimiter, .lineFeed, .carriageReturn)
+        }
+        try self.input.skipByteOrderMark()
+        if header { try readHeader() } else { try countColumns() }
+    }
+
+    /// A first row kept back when the file has no header.
+    private var kept: InputRow?
+
+    mutating func next() throws(InputError) -> InputRow? {
+        if let row = kept {
+            kept = nil
+            return row
+        }
+        guard let row = try readRow() else { return nil }
+        guard row.fields.count == columns.count else {
+            throw error(
+                "expected \(DisplayText.count(columns.count, "field")), as in the first line, and found \(row.fields.count)",
+                at: row.line)
+        }
+        return row
+    }
+
+    private mutating func readHeader() throws(InputError) {
+        guard let row = try readRow() else {
+            throw error("is empty: a header with the column names is needed", at: nil)
+        }
+        for (index, field) in row.fields.enumerated() {
+            guard case .raw(let name) = field, name.contains(where: { !$0.isWhitespace }) else {
+                throw error("column \(index + 1) of the header has no name", at: row.line)
+            }
+            guard !columns.contains(name) else {
+                throw error("the header names column '\(name)' twice", at: row.line)
+            }
+            columns.append(name)
+        }
+    }
+
+    private mutating func countColumns() throws(InputError) {
+        guard let row = try readRow() else { return }
+        columns = row.fields.indices.map { "column\($0 + 1)" }
+        kept = row
+    }
+
+    /// One row of any number of fields, after empty lines.
+    private mutating func readRow() throws(InputError) -> InputRow? {
+        while try input.peek() != nil {
+            let start = line
+            var fields: [InputField] = []
+            fields.reserveCapacity(columns.count)
+            var rowEnds = false
+            while !rowEnds {
+                fields.append(try readField())
+                rowEnds = try endField()
+            }
+            if fields.count == 1, fields[0] == .missing { continue }
+            return InputRow(line: start, fields: fields)
+        }
+        return nil
+    }
+
+    private mutating func readField() throws(InputError) -> InputField {
+        bytes.removeAll(keepingCapacity: true)
+        if case .tabs = dialect { return try readTabbedField() }
+        if try input.peek() == .quote { return .raw(try readQuotedField()) }
+        try input.append(to: &bytes, until: fieldEnd)
+        if try input.peek() == .quote {
+            throw error(
+                "a quote inside a field that does not begin with one; put the field into quotes and double those inside",
+                at: line)
+        }
+        return bytes.isEmpty ? .missing : .raw(try text(bytes, at: line))
+    }
+
+    private mutating func readQuotedField() throws(InputError) -> String {
+        let start = line
+        let quoteOrBreak = ByteSet(.quote, .lineFeed, .carriageReturn)
+        _ = try input.next()
+        while true {
+            try input.append(to: &bytes, until: quoteOrBreak)
+            switch try input.next() {
+            case .quote:
+                guard try input.peek() == .quote else { return try text(bytes, at: start) }
+                _ = try input.next()
+                bytes.append(.quote)
+            case .lineFeed:
+                line += 1
+                bytes.append(.lineFeed)
+            case .carriageReturn:
+                // A line break inside quotes is kept as it is written; CR LF counts as one line.
+                bytes.append(.carriageReturn)
+                if try input.peek() != .lineFeed { line += 1 }
+            default:
+                throw error("the quote that opens a field on this line is never closed", at: start)
+            }
+        }
+    }
+
+    private mutating func readTabbedField() throws(InputError) -> InputField {
+        try input.append(to: &bytes, until: fieldEnd)
+        if bytes.isEmpty { return .missing }
+        guard bytes.contains(.backslash) else { return .raw(try text(bytes, at: line)) }
+        if bytes == [.backslash, UInt8(ascii: "N")] { return .missing }
+        var plain: [UInt8] = []
+        var index = 0
+        while index < bytes.count {
+            let byte = bytes[index]
+            index += 1
+            guard byte == .backslash, index < bytes.count else {
+                plain.append(byte)
+                continue
+            }
+            switch bytes[index] {
+            case UInt8(ascii: "t"): plain.append(UInt8(ascii: "\t"))
+            case UInt8(ascii: "n"): plain.append(.lineFeed)
+            case UInt8(ascii: "r"): plain.append(.carriageReturn)
+            case .backslash: plain.append(.backslash)
+            default: plain += [.backslash, bytes[index]]
+            }
+            index += 1
+        }
+        return .raw(try text(plain, at: line))
+    }
+
+    /// Consumes what stands after a field; true when the row ends here.
+    private mutating func endField() throws(InputError) -> Bool {
+        switch try input.next() {
+        case nil: return true
+        case delimiter: return false
+        case .lineFeed:
+            line += 1
+            return true
+        case .carriageReturn:
+            if try input.peek() == .lineFeed { _ = try input.next() }
+            line += 1
+            return true
+        default:
+            throw error("text after the quote that closes a field; a delimiter or the end of the line is due", at: line)
+        }
+    }
+
+    private func text(_ bytes: [UInt8], at line: Int) throws(InputError) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw error("a field is not UTF-8 text; convert the file to UTF-8 first", at: line)
+        }
+        return text
+    }
+
+    private func error(_ message: String, at line: Int?) -> InputError {
+        InputError(source: input.name, line: line, message: message)
+    }
+}
+
+extension UInt8 {
+    static let lineFeed = UInt8(ascii: "\n")
+    static let carriageReturn = UInt8(ascii: "\r")
+    static let quote = UInt8(ascii: "\"")
+    static let backslash = UInt8(ascii: "\\")
+}

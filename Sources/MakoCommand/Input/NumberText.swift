@@ -1,0 +1,65 @@
+/// A number as JSON writes it: what text must look like to become a number, and which number it is.
+///
+/// Leading zeros and a leading plus are not numbers: postal codes and telephone numbers keep them and stay text.
+enum NumberText: Equatable {
+    case integer(Int64)
+    /// Above `Int64.max`.
+    case unsigned(UInt64)
+    case double(Double)
+
+    init?(_ text: String) {
+        var shape = Shape()
+        for byte in text.utf8 where !shape.take(byte) { return nil }
+        guard shape.isComplete else { return nil }
+        if shape.isInteger {
+            if let value = Int64(text) {
+                self = .integer(value)
+            } else if let value = UInt64(text) {
+                self = .unsigned(value)
+            } else {
+                return nil
+            }
+        } else {
+            guard let value = Double(text), value.isFinite else { return nil }
+            self = .double(value)
+        }
+    }
+
+    /// Follows the grammar of a number byte by byte.
+    private struct Shape {
+        private enum State { case start, sign, zero, whole, point, fraction, exponent, exponentSign, exponentDigits }
+        private var state = State.start
+
+        var isComplete: Bool {
+            switch state {
+            case .zero, .whole, .fraction, .exponentDigits: true
+            default: false
+            }
+        }
+
+        var isInteger: Bool { state == .zero || state == .whole }
+
+        mutating func take(_ byte: UInt8) -> Bool {
+            switch (state, byte) {
+            case (.start, UInt8(ascii: "-")): state = .sign
+            case (.start, UInt8(ascii: "0")), (.sign, UInt8(ascii: "0")): state = .zero
+            case (.start, UInt8(ascii: "1")...UInt8(ascii: "9")), (.sign, UInt8(ascii: "1")...UInt8(ascii: "9")):
+                state = .whole
+            case (.whole, UInt8(ascii: "0")...UInt8(ascii: "9")): break
+            case (.zero, UInt8(ascii: ".")), (.whole, UInt8(ascii: ".")): state = .point
+            case (.point, UInt8(ascii: "0")...UInt8(ascii: "9")), (.fraction, UInt8(ascii: "0")...UInt8(ascii: "9")):
+                state = .fraction
+            case (.zero, UInt8(ascii: "e")), (.whole, UInt8(ascii: "e")), (.fraction, UInt8(ascii: "e")),
+                (.zero, UInt8(ascii: "E")), (.whole, UInt8(ascii: "E")), (.fraction, UInt8(ascii: "E")):
+                state = .exponent
+            case (.exponent, UInt8(ascii: "+")), (.exponent, UInt8(ascii: "-")): state = .exponentSign
+            case (.exponent, UInt8(ascii: "0")...UInt8(ascii: "9")),
+                (.exponentSign, UInt8(ascii: "0")...UInt8(ascii: "9")),
+                (.exponentDigits, UInt8(ascii: "0")...UInt8(ascii: "9")):
+                state = .exponentDigits
+            default: return false
+            }
+            return true
+        }
+    }
+}

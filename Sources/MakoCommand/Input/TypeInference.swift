@@ -1,0 +1,117 @@
+import MakoRecords
+
+/// What a column of the input turned out to be.
+struct InferredColumn: Equatable {
+    /// As the input names it.
+    var name: String
+    var type: ColumnType
+    /// Whether some row has nothing in it.
+    var isOptional: Bool
+}
+
+/// Finds the type of each column from all of its fields.
+///
+/// A type is taken only when every field fits it, so nothing is lost: numbers with leading zeros stay text, and
+/// so do integers that a double could not hold exactly beside fractions.
+struct TypeInference {
+    private(set) var rows = 0
+    private var columns: [Column] = []
+
+    /// Takes the fields of one row into account.
+    mutating func add(_ row: InputRow) {
+        while columns.count < row.fields.count {
+            columns.append(Column(isMissedBefore: rows > 0))
+        }
+        for index in columns.indices { columns[index].add(row[index]) }
+        rows += 1
+    }
+
+    /// The columns under the names that the reader knows at the end.
+    func result(names: [String]) -> [InferredColumn] {
+        names.indices.map { index in
+            let column = index < columns.count ? columns[index] : Column(isMissedBefore: true)
+            return InferredColumn(name: names[index], type: column.type, isOptional: column.isOptional)
+        }
+    }
+
+    private struct Column {
+        private var hasMissing: Bool
+        private var hasEmpty = false
+        private var hasValues = false
+        private var fits: Fits = .everything
+        private var hasNegative = false
+        private var hasLarge = false
+
+        init(isMissedBefore: Bool) { hasMissing = isMissedBefore }
+
+        var isOptional: Bool { hasMissing || (hasEmpty && type != .text) }
+
+        var type: ColumnType {
+            guard hasValues else { return .text }
+            if fits.contains(.integer) { return .integer }
+            if fits.contains(.unsigned), !hasNegative { return .unsigned }
+            if fits.contains(.double), !hasLarge { return .double }
+            if fits.contains(.bool) { return .bool }
+            if fits.contains(.date) { return .date }
+            return .text
+        }
+
+        mutating func add(_ field: InputField) {
+            switch field {
+            case .missing: hasMissing = true
+            case .raw(let text):
+                if text.isEmpty { hasEmpty = true } else { take(raw: text) }
+            case .string(let text):
+                hasValues = true
+                fits.formIntersection(fits.contains(.date) && DateText.parse(text) != nil ? .date : [])
+            case .bool: take(.bool)
+            case .integer(let value): take(number: .integer(value))
+            case .unsigned(let value): take(number: .unsigned(value))
+            case .double(let value): take(number: .double(value))
+            case .json: take([])
+            }
+        }
+
+        private mutating func take(_ types: Fits) {
+            hasValues = true
+            fits.formIntersection(types)
+        }
+
+        private mutating func take(raw text: String) {
+            hasValues = true
+            if fits.isEmpty { return }
+            if !fits.isDisjoint(with: [.integer, .unsigned, .double]), let number = NumberText(text) {
+                take(number: number)
+            } else if fits.contains(.bool), FieldConversion.bool(text) != nil {
+                take(.bool)
+            } else if fits.contains(.date), DateText.parse(text) != nil {
+                take(.date)
+            } else {
+                fits = []
+            }
+        }
+
+        private mutating func take(number: NumberText) {
+            switch number {
+            case .integer(let value):
+                hasNegative = hasNegative || value < 0
+                hasLarge = hasLarge || value.magnitude > 1 << 53
+                take([.integer, .unsigned, .double])
+            case .unsigned:
+                hasLarge = true
+                take([.unsigned, .double])
+            case .double: take(.double)
+            }
+        }
+    }
+
+    private struct Fits: OptionSet {
+        let rawValue: UInt8
+        static let integer = Fits(rawValue: 1)
+        static let unsigned = Fits(rawValue: 2)
+        static let double = Fits(rawValue: 4)
+        static let bool = Fits(rawValue: 8)
+        static let date = Fits(rawValue: 16)
+        static let everything: Fits = [.integer, .unsigned, .double, .bool, .date]
+    }
+}

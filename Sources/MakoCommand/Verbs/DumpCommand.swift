@@ -1,0 +1,43 @@
+import ArgumentParser
+import MakoRecords
+import MakoStorage
+
+struct DumpCommand: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "dump", abstract: "Writes tables and rows as SQL text, which people and other databases can read.")
+
+    @Argument(help: "The database file.", completion: .file())
+    var file: String
+
+    @Argument(help: "The tables; all when none is named.")
+    var tables: [String] = []
+
+    @Flag(help: "Only CREATE TABLE and CREATE INDEX, no rows.")
+    var schemaOnly = false
+
+    func perform() throws {
+        let database = try DatabaseFile(reading: file)
+        try database.read { view, catalogue in
+            let handles =
+                try tables.isEmpty ? catalogue.handles : tables.map { name in try catalogue.requireTable(name) }
+            Terminal.write("-- \(file), commit \(view.commitNumber)\n")
+            for handle in handles {
+                Terminal.write("\n" + SchemaText.statements(handle.schema))
+                if !schemaOnly { try dumpRows(of: handle, view) }
+            }
+        }
+    }
+
+    private func dumpRows(of handle: TableHandle, _ view: Snapshot) throws {
+        var text = ""
+        try handle.scan(in: view) { key, row in
+            text += SchemaText.insert(handle.values(of: key, row), into: handle.schema.name)
+            if text.utf8.count > 64 << 10 {
+                Terminal.write(text)
+                text = ""
+            }
+            return true
+        }
+        Terminal.write(text)
+    }
+}

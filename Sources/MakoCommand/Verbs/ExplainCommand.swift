@@ -1,0 +1,26 @@
+import ArgumentParser
+import MakoRecords
+import MakoStorage
+
+struct ExplainCommand: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "explain", abstract: "Shows how a SELECT would find its rows, without running it.")
+
+    @Argument(help: "The database file.", completion: .file())
+    var file: String
+
+    @Argument(help: "The statement.")
+    var statement: String
+
+    @Option(name: [.short, .customLong("param")], help: "A value for the next ? of the statement; may be repeated.")
+    var parameters: [String] = []
+
+    func perform() throws {
+        let database = try DatabaseFile(reading: file)
+        let select = try SelectStatement.parse(statement)
+        let plan = try database.read { _, catalogue in
+            try select.plan(catalogue, parameters: parameters.map(ParameterText.value)).description
+        }
+        Terminal.write(plan + "\n")
+    }
+}

@@ -1,0 +1,74 @@
+import ArgumentParser
+import MakoRecords
+import MakoStorage
+
+struct ExportCommand: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Writes a table, or some of its rows, as CSV, TSV, JSON or JSON lines.",
+        discussion: """
+            'mako import' reads the result back. NULL is an empty field in CSV, \\N in TSV, null in JSON.
+
+              mako export people.mako Person --output adults.csv --where "age >= 18" --order "name, age DESC"
+            """)
+
+    @Argument(help: "The database file.", completion: .file())
+    var file: String
+
+    @Argument(help: "The table.")
+    var table: String
+
+    @Option(name: .shortAndLong, help: "The file to write; its ending tells the format. Standard output when left out.")
+    var output: String?
+
+    @Option(name: .shortAndLong, help: "csv, tsv, json or jsonl.")
+    var format: InputFormat?
+
+    @Option(help: "Which rows, as a condition.")
+    var `where`: String?
+
+    @Option(help: "The order of the rows.")
+    var order: String?
+
+    @Flag(help: "Show progress even when standard error is no terminal.")
+    var progress = false
+
+    func perform() throws {
+        let database = try DatabaseFile(reading: file)
+        let format = format ?? output.flatMap { InputFormat(path: $0) } ?? .csv
+        let target = try output.map { try OutputFile(path: $0) }
+        let rows = try database.read { view, catalogue in
+            try write(format, from: catalogue, view) { text in
+                if let target { try target.write(text) } else { Terminal.write(text) }
+            }
+        }
+        if let output { Terminal.write("\(DisplayText.count(rows, "row")) written to \(output)\n", to: .error) }
+    }
+
+    private func write(
+        _ format: InputFormat, from catalogue: Catalogue, _ view: Snapshot, to output: (String) throws -> Void
+    ) throws -> Int {
+        let handle = try catalogue.requireTable(table)
+        let plan = try Selection(
+            table: handle.schema.name, condition: `where`.map { text throws(RecordError) in try Condition.parse(text) },
+            orderBy: order.map { text throws(RecordError) in try Order.parse(text) } ?? []
+        ).plan(catalogue)
+        var text = ""
+        let rowFormat = RowFormat(rawValue: format.rawValue) ?? .csv
+        let total = `where` == nil ? try handle.count(in: view) : nil
+        var reporter = ProgressReporter("exporting \(table)", total: total, isForced: progress)
+        var printer = RowPrinter(columns: handle.schema.shownColumns, format: rowFormat) { text += $0 }
+        try plan.forEachRow(layout: handle.layout, in: view) { key, row in
+            printer.row(handle.values(of: key, row))
+            if !text.isEmpty {
+                try output(text)
+                text = ""
+            }
+            reporter.update(printer.rows, note: DisplayText.count(printer.rows, "row"))
+            return true
+        }
+        printer.finish()
+        try output(text)
+        reporter.finish()
+        return printer.rows
+    }
+}

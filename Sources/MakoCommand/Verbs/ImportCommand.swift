@@ -1,0 +1,168 @@
+import ArgumentParser
+import Foundation
+import MakoRecords
+import MakoStorage
+
+struct ImportCommand: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "import", abstract: "Puts a CSV, TSV, JSON or JSON lines file into a table.",
+        discussion: """
+            The types of the columns are found from all rows: integer, unsigned, double, bool, date (ISO 8601) or text;
+            a column with empty fields is optional. A table that exists is added to, column by name. All rows are
+            stored in one transaction: when a line is wrong, it is named, and nothing at all is imported.
+
+              mako import people.csv people.mako --index name
+              mako import events.jsonl people.mako --table Event
+            """)
+
+    @Argument(help: "The file to read; - for standard input.", completion: .file())
+    var source: String
+
+    @Argument(help: "The database file; made when it is not there.", completion: .file())
+    var file: String
+
+    @Option(name: .shortAndLong, help: "The table; named after the file when left out.")
+    var table: String?
+
+    @Option(name: .shortAndLong, help: "csv, tsv, json or jsonl; told by the file's ending when left out.")
+    var format: InputFormat?
+
+    @Option(name: .shortAndLong, help: "What stands between the fields of CSV: one character, or 'tab'.")
+    var delimiter: String?
+
+    @Flag(help: "The first line is data and does not name the columns.")
+    var noHeader = false
+
+    @Option(
+        help: "The key: a column, or several with commas. An integer column 'id' is taken by itself; '' takes none.")
+    var key: String?
+
+    @Option(name: .shortAndLong, help: "A column to be indexed; may be repeated.")
+    var index: [String] = []
+
+    @Flag(help: "Drop a table of that name first.")
+    var replace = false
+
+    @Flag(help: "Show progress even when standard error is no terminal.")
+    var progress = false
+
+    func perform() throws {
+        let input = try ImportInput(source)
+        defer { input.removeCopy() }
+        let name = try tableName()
+        let options = TableImport.Options(
+            format: try inputFormat(), delimiter: try delimiterByte(), hasHeader: !noHeader,
+            key: key.map { $0.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) } }, indexes: index,
+            replaces: replace)
+        let start = ContinuousClock.now
+        let size = OpenFile.size(of: input.path)
+        var reading = ProgressReporter("reading", total: size, isForced: progress)
+        var storing = ProgressReporter("storing", total: size, isForced: progress)
+        let work = TableImport(path: input.path, source: input.name, table: name, options: options) {
+            pass, bytes, rows in
+            switch pass {
+            case .reading: reading.update(bytes, note: DisplayText.count(rows, "row"))
+            case .storing: storing.update(bytes, note: DisplayText.count(rows, "row"))
+            }
+        }
+        let report = try run(work)
+        reading.finish()
+        storing.finish()
+        tell(report, .now - start)
+    }
+
+    /// Looks at the whole input before the database is touched; a database that was made for it goes again when it fails.
+    private func run(_ work: TableImport) throws -> TableImport.Report {
+        let (columns, _) = try work.inspect()
+        guard !columns.isEmpty else {
+            throw InputError(source: source, line: nil, message: "there are no rows, so the columns are not known")
+        }
+        let isNew = !FileManager.default.fileExists(atPath: file)
+        do {
+            let database = try DatabaseFile(writing: file)
+            let report = try work.run(columns: columns, in: database.store)
+            try database.store.close()
+            return report
+        } catch {
+            if isNew {
+                for made in DatabaseFile.files(of: file) { try? FileManager.default.removeItem(atPath: made.path) }
+            }
+            throw error
+        }
+    }
+
+    private func inputFormat() throws -> InputFormat {
+        if let format { return format }
+        if delimiter != nil { return .csv }
+        if let format = InputFormat(path: source) { return format }
+        throw Failure(
+            "the format of \(source) is not clear from its name; say --format csv, tsv, json or jsonl", .usage)
+    }
+
+    private func tableName() throws -> String {
+        if let table {
+            guard !table.isEmpty else { throw Failure("the table needs a name", .usage) }
+            return table
+        }
+        guard source != "-" else { throw Failure("name the table with --table when reading standard input", .usage) }
+        let stem = URL(fileURLWithPath: source).deletingPathExtension().lastPathComponent
+        return ColumnNames.plain(stem, otherwise: "data")
+    }
+
+    private func delimiterByte() throws -> UInt8? {
+        guard let delimiter else { return nil }
+        if ["tab", "\\t", "\t"].contains(delimiter) { return UInt8(ascii: "\t") }
+        let bytes = Array(delimiter.utf8)
+        guard bytes.count == 1, bytes[0] < 128, ![.quote, .lineFeed, .carriageReturn].contains(bytes[0]) else {
+            throw Failure("the delimiter must be one ASCII character, or 'tab'", .usage)
+        }
+        return bytes[0]
+    }
+
+    private func tell(_ report: TableImport.Report, _ duration: Duration) {
+        let verb = report.isNew ? "imported into the new table" : "added to table"
+        Terminal.write(
+            "\(DisplayText.count(report.rows, "row")) \(verb) \(report.table) of \(file) in "
+                + "\(DisplayText.duration(duration)).\n")
+        if report.isNew {
+            let columns = report.columns.map { column in
+                let name = report.renamed.first { $0.from == column.name }?.to ?? column.name
+                return "\(name) \(column.type.shown)\(column.isOptional ? "?" : "")"
+            }
+            Terminal.write("Columns: \(columns.joined(separator: ", "))\n")
+        }
+        for (from, to) in report.renamed {
+            Terminal.write("Column '\(DisplayText.onOneLine(from))' is called \(to).\n")
+        }
+    }
+}
+
+/// A file that can be read twice: the one that was named, or a copy of standard input.
+struct ImportInput {
+    let path: String
+    /// What messages call it.
+    let name: String
+    private let isCopy: Bool
+
+    init(_ source: String) throws {
+        guard source == "-" else {
+            path = source
+            name = source
+            isCopy = false
+            return
+        }
+        path = NSTemporaryDirectory() + "mako-import-\(UUID().uuidString)"
+        name = "standard input"
+        isCopy = true
+        guard FileManager.default.createFile(atPath: path, contents: nil), let copy = FileHandle(forWritingAtPath: path)
+        else { throw Failure("standard input cannot be kept in \(path)", .inputOutput) }
+        while let piece = try FileHandle.standardInput.read(upToCount: 1 << 20), !piece.isEmpty {
+            try copy.write(contentsOf: piece)
+        }
+        try copy.close()
+    }
+
+    func removeCopy() {
+        if isCopy { try? FileManager.default.removeItem(atPath: path) }
+    }
+}

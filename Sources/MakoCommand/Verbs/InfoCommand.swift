@@ -1,0 +1,91 @@
+import ArgumentParser
+import MakoRecords
+import MakoStorage
+
+struct InfoCommand: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "info", abstract: "Shows what a database holds: sizes, tables, columns.")
+
+    @Argument(help: "The database file.", completion: .file())
+    var file: String
+
+    @Argument(help: "A table, whose columns and indexes are shown.")
+    var table: String?
+
+    @Option(name: .shortAndLong, help: "The form of the list: table, line, csv, tsv, json or jsonl.")
+    var format: RowFormat = .table
+
+    func perform() throws {
+        let database = try DatabaseFile(reading: file)
+        try database.read { view, catalogue in
+            if let table {
+                try showColumns(of: catalogue.requireTable(table), view)
+            } else {
+                if format == .table { Terminal.write(summary(view)) }
+                try showTables(catalogue, view)
+            }
+        }
+    }
+
+    private func summary(_ view: Snapshot) -> String {
+        let files = DatabaseFile.files(of: file)
+        let data = files.first?.bytes ?? 0
+        let logs = files.dropFirst().reduce(0) { $0 + $1.bytes }
+        let log = logs > 0 ? ", and \(DisplayText.bytes(logs)) of log" : ""
+        return """
+            \(file)
+              size    \(DisplayText.bytes(data))\(log)
+              commit  \(DisplayText.grouped(Int(view.commitNumber)))
+
+
+            """
+    }
+
+    private func showTables(_ catalogue: Catalogue, _ view: Snapshot) throws {
+        var printer = printer(["table", "rows", "key", "columns", "indexes"])
+        for handle in catalogue.handles {
+            let schema = handle.schema
+            printer.row([
+                .text(schema.name), .integer(Int64(try handle.count(in: view))),
+                .text(schema.keyColumns.joined(separator: ", ")), .integer(Int64(schema.liveColumns.count)),
+                .integer(Int64(schema.indexes.count)),
+            ])
+        }
+        printer.finish()
+        if catalogue.handles.isEmpty, format == .table {
+            Terminal.write("\nThere are no tables yet; 'mako import' brings some in.\n")
+        }
+    }
+
+    private func showColumns(of handle: TableHandle, _ view: Snapshot) throws {
+        let schema = handle.schema
+        if format == .table {
+            Terminal.write("\(schema.name), \(DisplayText.count(try handle.count(in: view), "row"))\n\n")
+        }
+        // NULL would read like a default that somebody chose.
+        let none: Value = format == .table ? .text("") : .null
+        var printer = printer(["column", "type", "optional", "default", "refers to", "indexes"])
+        if case .rowID(let column) = schema.key {
+            printer.row([.text(column), .text("integer"), .bool(false), none, none, .text("key")])
+        }
+        for column in schema.liveColumns {
+            printer.row([
+                .text(column.name), .text(column.type.shown), .bool(column.isOptional),
+                column.defaultValue.isNull ? none : .text(SchemaText.literal(column.defaultValue)),
+                column.target.map(Value.text) ?? none, .text(uses(of: column.name, in: schema)),
+            ])
+        }
+        printer.finish()
+    }
+
+    private func uses(of column: String, in schema: EntitySchema) -> String {
+        var uses = schema.keyColumns.contains(column) ? ["key"] : []
+        uses += schema.indexes.filter { $0.columns.contains { $0.name == column } }
+            .map { $0.isUnique ? "\($0.name) (unique)" : $0.name }
+        return uses.joined(separator: ", ")
+    }
+
+    private func printer(_ columns: [String]) -> RowPrinter {
+        RowPrinter(columns: columns, format: format, width: Terminal.width) { Terminal.write($0) }
+    }
+}

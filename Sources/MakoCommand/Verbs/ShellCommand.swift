@@ -1,0 +1,35 @@
+import ArgumentParser
+
+struct ShellCommand: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "shell", abstract: "Asks a database line by line.",
+        discussion: """
+            Type a SELECT, or .help for the commands. Lines can be edited, the history is kept in ~/.mako_history
+            ($MAKO_HISTORY names another file), and statements can also come through a pipe.
+            """)
+
+    @Argument(help: "The database file.", completion: .file())
+    var file: String
+
+    @Option(name: .shortAndLong, help: "The form of the rows: table, line, csv, tsv, json or jsonl.")
+    var format: RowFormat = .table
+
+    func perform() throws {
+        let database = try DatabaseFile(reading: file)
+        let isInteractive = Terminal.isTerminal(.input) && Terminal.isTerminal(.output)
+        let names = try database.read { _, catalogue in
+            catalogue.tables.flatMap { [$0.name] + $0.shownColumns }
+        }
+        let words = Array(Set(names + ShellSession.words)).sorted()
+        let reader = LineReader(history: History(path: History.defaultPath), isInteractive: isInteractive) { word in
+            word.isEmpty ? [] : words.filter { $0.lowercased().hasPrefix(word.lowercased()) }
+        }
+        let session = ShellSession(
+            database: database, format: format, width: { Terminal.width }, showsTime: isInteractive,
+            output: { Terminal.write($0) }, complaint: { Terminal.write($0, to: .error) })
+        if isInteractive { Terminal.write("Mako, \(file). Type .help for help, .quit or Ctrl-D to leave.\n") }
+        while let line = reader.read(prompt: session.prompt), session.take(line) {}
+        session.end()
+        if session.failures > 0, !isInteractive { throw ExitCode(Failure.Status.badInput.rawValue) }
+    }
+}

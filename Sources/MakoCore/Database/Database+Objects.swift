@@ -1,0 +1,169 @@
+import MakoRecords
+import MakoStorage
+
+// The database acts: `db.save(ada)`.
+extension Database {
+    /// Stores an object, new or changed, with the objects it refers to. False: the object was removed before.
+    ///
+    /// - Throws: `MakoError.duplicate` when a unique property is taken; nothing has changed then.
+    @discardableResult
+    public func save<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
+        try writing { (transaction) throws(MakoError) in try transaction.save(object) }
+    }
+
+    /// Stores objects in one transaction.
+    public func save<T: ObjectEntity>(_ objects: [T]) throws(MakoError) {
+        try allOrNothing { (transaction) throws(MakoError) in
+            for object in objects { try transaction.save(object) }
+        }
+    }
+
+    /// Stores a struct and notes its key in it.
+    public func save<T: ValueEntity>(_ value: inout T) throws(MakoError) {
+        var copy = value
+        copy = try writing { (transaction) throws(MakoError) in
+            try transaction.save(&copy)
+            return copy
+        }
+        value = copy
+    }
+
+    /// Stores structs in one transaction and answers them with their keys.
+    @discardableResult
+    public func save<T: ValueEntity>(_ values: [T]) throws(MakoError) -> [T] {
+        try allOrNothing { (transaction) throws(MakoError) in
+            var saved = values
+            for index in saved.indices { try transaction.save(&saved[index]) }
+            return saved
+        }
+    }
+
+    /// Stores a new object.
+    ///
+    /// - Throws: `MakoError.duplicate` when its key exists already.
+    @discardableResult
+    public func insert<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
+        try writing { (transaction) throws(MakoError) in try transaction.save(object, .insert) }
+    }
+
+    /// Stores a new struct and notes its key in it.
+    public func insert<T: ValueEntity>(_ value: inout T) throws(MakoError) {
+        var copy = value
+        copy = try writing { (transaction) throws(MakoError) in
+            try transaction.save(&copy, .insert)
+            return copy
+        }
+        value = copy
+    }
+
+    /// Removes an object. False: it was not stored.
+    @discardableResult
+    public func delete<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
+        try writing { (transaction) throws(MakoError) in try transaction.remove(object) }
+    }
+
+    /// Removes objects in one transaction and answers how many were stored.
+    @discardableResult
+    public func delete<T: ObjectEntity>(_ objects: [T]) throws(MakoError) -> Int {
+        try allOrNothing { (transaction) throws(MakoError) in
+            var count = 0
+            for object in objects where try transaction.remove(object) { count += 1 }
+            return count
+        }
+    }
+
+    /// Removes a struct's row. False: it was not stored.
+    @discardableResult
+    public func delete<T: ValueEntity>(_ value: T) throws(MakoError) -> Bool {
+        guard let key = value.storedKey else { return false }
+        return try writing { (transaction) throws(MakoError) in
+            try transaction.remove(key, try transaction.binding(T.entityModel))
+        }
+    }
+
+    /// Reads an object's properties anew; what was not committed is lost.
+    ///
+    /// - Throws: `MakoError.notFound` when its row is gone.
+    public func refresh<T: ObjectEntity>(_ object: T) throws(MakoError) {
+        let model = type(of: object).entityModel
+        guard let key = object.storedKey else { throw .notFound(entity: model.name, key: "none") }
+        guard let fresh = try self.object(T.self, key: key) else {
+            throw .notFound(entity: model.name, key: "\(key)")
+        }
+        ObjectLock(object).locked {
+            object.adoptValues(of: fresh)
+            object._$state.dirty = 0
+            object._$state.flags.insert(.exists)
+        }
+    }
+
+    /// Whether an object's row exists at this moment.
+    public func exists<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
+        guard let key = object.storedKey else { return false }
+        return try viewing(type(of: object).entityModel) { (view, binding, _) throws(MakoError) in
+            try records { () throws(RecordError) in try binding.table.contains(key, in: view) }
+        }
+    }
+
+    /// Several objects succeed together: inside a running transaction they are a savepoint.
+    func allOrNothing<R>(_ body: (Transaction) throws(MakoError) -> R) throws(MakoError) -> R {
+        guard let running = ThreadScope.current(of: self)?.transaction else { return try writing(body) }
+        try running.throwIfDoomed()
+        return try translated { try running.nested { try body(running) } }
+    }
+}
+
+extension ValueEntity {
+    /// The key under which the value is stored or will be.
+    var storedKey: RowKey? {
+        if Self.entityModel.hasColumnKey { return RowKey(values: keyValues()) }
+        return rowNumber == 0 ? nil : .rowID(rowNumber)
+    }
+}
+
+// The object acts: `ada.commit()`.
+extension ObjectEntity {
+    /// The database the object belongs to, else the current one.
+    private func database() throws(MakoError) -> Database {
+        try Database.resolve(number: lockedState { $0.database }, for: Self.entityModel)
+    }
+
+    /// Stores the object with the objects it refers to, in one transaction. False: it was removed before.
+    ///
+    /// ```swift
+    /// let ada = Person(name: "Ada", age: 36)
+    /// try ada.commit()
+    /// ```
+    ///
+    /// - Throws: `MakoError.noDatabase`, `.duplicate`, `.foreignObject`, `.storage`.
+    @discardableResult
+    public func commit() throws(MakoError) -> Bool { try database().save(self) }
+
+    /// Removes the object; it is sterile afterwards: a later commit answers false.
+    @discardableResult
+    public func remove() throws(MakoError) -> Bool { try database().delete(self) }
+
+    /// Whether the object has changes that are not committed.
+    public var isDirty: Bool { lockedState { $0.dirty != 0 } }
+
+    /// Whether two objects stand for the same row.
+    public func isSame(as other: some ObjectEntity) -> Bool {
+        guard type(of: self).entityModel === type(of: other).entityModel, let key = storedKey else {
+            return self === other
+        }
+        return key == other.storedKey
+    }
+}
+
+extension ValueEntity {
+    /// Stores the value and notes its key in it.
+    public mutating func commit() throws(MakoError) {
+        try Database.resolve(number: _$state.database, for: Self.entityModel).save(&self)
+    }
+
+    /// Removes the value's row.
+    @discardableResult
+    public func remove() throws(MakoError) -> Bool {
+        try Database.resolve(number: _$state.database, for: Self.entityModel).delete(self)
+    }
+}

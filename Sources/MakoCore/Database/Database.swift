@@ -1,0 +1,183 @@
+import Dispatch
+import Foundation
+import MakoRecords
+import MakoStorage
+
+/// A database: a file, or memory, with the objects in it.
+///
+/// ```swift
+/// let db = try Database(at: "people.mako", entities: [Person.self, Department.self])
+/// Database.default = db
+/// try Person(name: "Ada", age: 36).commit()
+/// let people = try Person.query().where("age > \(30)").orderBy("name").fetch()
+/// ```
+///
+/// It may be used from any thread. Readers never wait; writers wait for the writer before them.
+public final class Database: Sendable {
+    /// The file's path, or `:memory:`.
+    public let path: String
+    /// The store below: statistics, checkpoints, verification.
+    public let store: Store
+    public let options: DatabaseOptions
+
+    /// The number by which objects name their database.
+    @usableFromInline let number: UInt32
+    let hub = EventHub()
+    let metricsCounters = MetricsCounters()
+    let writerQueue = DispatchQueue(label: "mako.writer")
+    let readerQueue = DispatchQueue(label: "mako.readers", attributes: .concurrent)
+
+    private struct State {
+        /// What readers use: the tables of the newest published commit.
+        var schema: SchemaState
+        /// What the next writer starts with: it may be ahead of the readers' while a commit is on its way to the disk.
+        var writerSchema: SchemaState
+        var isClosed = false
+        var migrations: [MigrationStep] = []
+    }
+    private let state: Protected<State>
+
+    /// Opens a database file, or creates it, and brings the stored tables in line with the given types.
+    ///
+    /// - Parameters:
+    ///   - path: the file, relative to the working directory.
+    ///   - entities: the types to migrate now; those they refer to come along. Other types are migrated at first use.
+    /// - Throws: `MakoError.storage` when the file cannot be opened, `.migration` when a table cannot be brought in line.
+    public convenience init(
+        at path: String, entities: [any Entity.Type] = [], options: DatabaseOptions = DatabaseOptions()
+    ) throws(MakoError) {
+        let store = try storage { () throws(StorageError) in try Store(at: path, options: options.storeOptions) }
+        try self.init(path: path, store: store, entities: entities, options: options)
+    }
+
+    /// A database in memory, gone when nobody holds it any more.
+    public static func inMemory(
+        entities: [any Entity.Type] = [], options: DatabaseOptions = DatabaseOptions()
+    ) throws(MakoError) -> Database {
+        let store = try storage { () throws(StorageError) in try Store.inMemory(options: options.storeOptions) }
+        return try Database(path: ":memory:", store: store, entities: entities, options: options)
+    }
+
+    private init(
+        path: String, store: Store, entities: [any Entity.Type], options: DatabaseOptions
+    ) throws(MakoError) {
+        self.path = path
+        self.store = store
+        self.options = options
+        let view = try storage { () throws(StorageError) in try store.snapshot() }
+        let catalogue = try records { () throws(RecordError) in try Catalogue.load(view: view) }
+        view.close()
+        let schema = try SchemaState(catalogue: catalogue, models: [])
+        state = Protected(State(schema: schema, writerSchema: schema))
+        number = DatabaseRegistry.nextNumber()
+        DatabaseRegistry.register(self)
+        do throws(MakoError) { try prepare(entities.map { $0.entityModel }) } catch {
+            // The file must be free again; why it could not be prepared is the error that counts.
+            do throws(MakoError) { try close() } catch {}
+            throw error
+        }
+    }
+
+    private func prepare(_ models: [EntityModel]) throws(MakoError) {
+        if models.isEmpty { return }
+        if options.readOnly {
+            for model in models { _ = try bound(model) }
+        } else {
+            try writing { (transaction) throws(MakoError) in
+                try transaction.bind(transaction.schema.missing(from: models))
+            }
+        }
+    }
+
+    deinit {
+        DatabaseRegistry.remove(number)
+        // Nobody is left to tell an error to; what was acknowledged is durable already.
+        do throws(StorageError) { try store.close() } catch {}
+    }
+
+    /// Closes the database: transactions end, everything is on disk. Later calls throw `MakoError.closed`.
+    public func close() throws(MakoError) {
+        let wasClosed = state.with { state in
+            defer { state.isClosed = true }
+            return state.isClosed
+        }
+        if wasClosed { return }
+        hub.finish()
+        try storage { () throws(StorageError) in try store.close() }
+    }
+
+    /// The async form of ``close()-(())``.
+    public func close() async throws(MakoError) {
+        try await onOwnThread(writes: true) { () throws(MakoError) in try self.close() }
+    }
+
+    /// What opening and first uses changed in the stored tables.
+    public var migrations: [MigrationStep] { state.with { $0.migrations } }
+
+    public var metrics: DatabaseMetrics {
+        DatabaseMetrics(lazyLoads: metricsCounters.lazyLoads.with { $0 }, commits: metricsCounters.commits.with { $0 })
+    }
+
+    /// The stored schema of every table, types or not.
+    public var tables: [EntitySchema] { schema.catalogue.tables }
+
+    // MARK: - For the room itself
+
+    var schema: SchemaState { state.with { $0.schema } }
+
+    func requireOpen() throws(MakoError) {
+        if state.with({ $0.isClosed }) { throw .closed(path: path) }
+    }
+
+    var writerSchema: SchemaState {
+        get { state.with { $0.writerSchema } }
+        set { state.with { $0.writerSchema = newValue } }
+    }
+
+    func publish(_ schema: SchemaState, _ steps: [MigrationStep]) {
+        state.with { state in
+            if schema.version > state.schema.version { state.schema = schema }
+            state.migrations += steps
+        }
+    }
+
+    /// The tables as readers see them, with a type among them. Its first use migrates its table and those of the types it refers to.
+    func bound(_ model: EntityModel) throws(MakoError) -> SchemaState {
+        let known = schema
+        if known.binding(model) != nil { return known }
+        try requireOpen()
+        if options.readOnly {
+            let bound = try SchemaState(
+                catalogue: known.catalogue, models: known.models + [model], version: known.version + 1)
+            publish(bound, [])
+            return bound
+        }
+        _ = try writing { (transaction) throws(MakoError) in try transaction.binding(model) }
+        // Another thread may have migrated first, its commit being on its way to the disk: readers wait for that.
+        while schema.binding(model) == nil, writerSchema.binding(model) != nil { Thread.sleep(forTimeInterval: 0.0005) }
+        let bound = schema
+        if bound.binding(model) != nil { return bound }
+        throw .migration(entity: model.name, reason: "its table could not be made; try again")
+    }
+}
+
+/// The databases of this process by number. Weak: a database lives as long as somebody holds it.
+enum DatabaseRegistry {
+    private struct Entry { weak var database: Database? }
+    private static let entries = Protected<[UInt32: Entry]>([:])
+    private static let last = Protected<UInt32>(0)
+
+    static func nextNumber() -> UInt32 {
+        last.with { number in
+            number += 1
+            return number
+        }
+    }
+    static func register(_ database: Database) {
+        entries.with { $0[database.number] = Entry(database: database) }
+    }
+    static func remove(_ number: UInt32) {
+        entries.with { entries in _ = entries.removeValue(forKey: number) }
+    }
+    static func database(_ number: UInt32) -> Database? { entries.with { $0[number]?.database } }
+}

@@ -1,0 +1,44 @@
+/// Which database a call means that names none.
+extension Database {
+    @TaskLocal private static var taskDefault: Database?
+    private static let processDefault = Protected<Database?>(nil)
+
+    /// What `person.commit()` and `Person.query()` fall back to.
+    public static var `default`: Database? {
+        get { processDefault.with { $0 } }
+        set { processDefault.with { $0 = newValue } }
+    }
+
+    /// Runs a closure with another default, for this task and its children.
+    public static func withDefault<R>(_ database: Database, _ body: () throws -> R) rethrows -> R {
+        try $taskDefault.withValue(database, operation: body)
+    }
+
+    /// Runs a closure with another default, for this task and its children.
+    public static func withDefault<R>(
+        _ database: Database, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> R
+    ) async rethrows -> R {
+        try await $taskDefault.withValue(database, operation: body)
+    }
+
+    /// The running transaction's or read's database, else the task's default, else the process's.
+    static func current(for model: EntityModel) throws(MakoError) -> Database {
+        if let scope = ThreadScope.current { return scope.database }
+        if let database = taskDefault ?? Database.default { return database }
+        throw .noDatabase(entity: model.name)
+    }
+
+    /// The database with a number, which an object carries; 0: the current one.
+    static func resolve(number: UInt32, for model: EntityModel) throws(MakoError) -> Database {
+        if number == 0 { return try current(for: model) }
+        if let scope = ThreadScope.current, scope.database.number == number { return scope.database }
+        if let database = DatabaseRegistry.database(number) { return database }
+        throw .closed(path: "of this \(model.name)")
+    }
+
+    /// The database an object belongs to; nil when it was never saved.
+    static func of(_ object: any ObjectEntity) -> Database? {
+        let number = object.lockedState { $0.database }
+        return number == 0 ? nil : DatabaseRegistry.database(number)
+    }
+}

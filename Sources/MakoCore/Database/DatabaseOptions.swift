@@ -1,0 +1,57 @@
+import MakoStorage
+
+/// How a database is opened.
+public struct DatabaseOptions: Sendable {
+    /// How sure a commit is when it returns, unless the transaction says otherwise.
+    public var durability: Durability
+    /// How much memory pages may take, in bytes.
+    public var cacheBytes: Int
+    /// Nothing can be written; nothing is migrated.
+    public var readOnly: Bool
+    /// Properties that left their type are removed with their values at open, instead of kept out of sight.
+    public var dropsRetired: Bool
+    /// How long to wait for the writer before this one; nil: for ever.
+    public var writerTimeout: Duration?
+    /// Everything else of the engine.
+    public var storage: StoreOptions
+
+    public init(
+        durability: Durability = .full, cacheBytes: Int = 256 << 20, readOnly: Bool = false, dropsRetired: Bool = false,
+        writerTimeout: Duration? = nil, storage: StoreOptions = StoreOptions()
+    ) {
+        self.durability = durability
+        self.cacheBytes = cacheBytes
+        self.readOnly = readOnly
+        self.dropsRetired = dropsRetired
+        self.writerTimeout = writerTimeout
+        self.storage = storage
+    }
+
+    var storeOptions: StoreOptions {
+        var options = storage
+        options.durability = durability
+        options.cacheBytes = cacheBytes
+        options.readOnly = readOnly
+        options.writerTimeout = writerTimeout
+        return options
+    }
+}
+
+/// What opening a database, or the first use of a type, changed in the stored tables.
+public struct MigrationStep: Sendable, Hashable, CustomStringConvertible {
+    public let entity: String
+    public let description: String
+}
+
+/// Counts of one database since it was opened.
+public struct DatabaseMetrics: Sendable, Hashable {
+    /// Relationships that were loaded one by one; many of them in a loop call for a query or a prefetch.
+    public var lazyLoads: Int
+    /// Transactions that were committed.
+    public var commits: Int
+}
+
+struct MetricsCounters: Sendable {
+    let lazyLoads = Protected(0)
+    let commits = Protected(0)
+}

@@ -1,0 +1,79 @@
+import MakoRecords
+import MakoStorage
+
+/// A type and the table it is stored in, tied together once.
+final class Binding: Sendable {
+    let model: EntityModel
+    let table: TableHandle
+    /// The fields in the order of the model's columns.
+    let layout: RowLayout
+    let hasReferences: Bool
+    /// Columns of this and other tables that refer to this one.
+    let referrers: [Referrer]
+
+    struct Referrer: Sendable {
+        let table: TableHandle
+        let layout: RowLayout
+        let column: String
+    }
+
+    init(model: EntityModel, catalogue: Catalogue) throws(MakoError) {
+        self.model = model
+        let table = try records { () throws(RecordError) in try catalogue.requireTable(model.table) }
+        self.table = table
+        layout = try records { () throws(RecordError) in try table.layout(for: model.columns.map(\.column)) }
+        hasReferences = model.columns.contains { if case .column(_, _, _, .some) = $0.kind { true } else { false } }
+        var referrers: [Referrer] = []
+        for other in catalogue.handles {
+            for column in other.schema.liveColumns where column.target == model.table {
+                let layout = try records { () throws(RecordError) in try other.layout(for: [column.name]) }
+                referrers.append(Referrer(table: other, layout: layout, column: column.name))
+            }
+        }
+        self.referrers = referrers
+    }
+}
+
+/// The catalogue of one moment and the types bound to it. Replaced as a whole.
+final class SchemaState: Sendable {
+    let catalogue: Catalogue
+    /// Later states have higher numbers.
+    let version: Int
+    private let bindings: [Binding?]
+    private let byTable: [String: Binding]
+
+    init(catalogue: Catalogue, models: [EntityModel], version: Int = 0) throws(MakoError) {
+        self.version = version
+        self.catalogue = catalogue
+        var bindings: [Binding?] = []
+        var byTable: [String: Binding] = [:]
+        for model in models {
+            let binding = try Binding(model: model, catalogue: catalogue)
+            while bindings.count <= model.number { bindings.append(nil) }
+            bindings[model.number] = binding
+            byTable[model.table] = binding
+        }
+        self.bindings = bindings
+        self.byTable = byTable
+    }
+
+    func binding(_ model: EntityModel) -> Binding? {
+        model.number < bindings.count ? bindings[model.number] : nil
+    }
+
+    func binding(ofTable name: String) -> Binding? { byTable[name] }
+
+    var models: [EntityModel] { bindings.compactMap { $0?.model } }
+
+    /// The models themselves and everything they refer to that is not bound yet, each once.
+    func missing(from models: [EntityModel]) -> [EntityModel] {
+        var found: [EntityModel] = []
+        var waiting = models
+        while let model = waiting.popLast() {
+            if binding(model) != nil || found.contains(where: { $0 === model }) { continue }
+            found.append(model)
+            waiting += model.related
+        }
+        return found.sorted { $0.table < $1.table }
+    }
+}

@@ -1,0 +1,252 @@
+import MakoRecords
+import MakoStorage
+
+/// A running transaction: reads inside see its own writes, others see nothing until it is committed.
+///
+/// It belongs to the thread that runs its closure; `person.commit()` and `Person.query()` on that thread join it.
+public final class Transaction: @unchecked Sendable {
+    // Unchecked: used on its own thread only; `rollback()` checks that.
+
+    public let database: Database
+    let turn: WriteTurn
+    let view: Snapshot
+    var schema: SchemaState
+    private let base: SchemaState
+    private var steps: [MigrationStep] = []
+    var writer = RowWriter()
+    var changes = ChangeSet()
+    let undo = UndoLog()
+    /// The objects behind the changes, where somebody watches their type.
+    var touched: [EventHub.Identity: any ObjectEntity] = [:]
+    private var isDoomed = false
+    private var hasEnded = false
+
+    init(_ database: Database) throws(MakoError) {
+        try database.requireOpen()
+        self.database = database
+        turn = try WriteTurn(database.store)
+        view = turn.view
+        schema = database.writerSchema
+        base = schema
+        RunningTransactions.begin()
+    }
+
+    /// Ends the transaction: file and objects are as they were before it, and `transaction` throws `MakoError.rolledBack`.
+    public func rollback() throws(MakoError) -> Never {
+        guard !hasEnded, ThreadScope.transaction === self else { throw .transactionEnded }
+        isDoomed = true
+        throw .rolledBack
+    }
+
+    /// A query inside this transaction.
+    public func query<T: Entity>(_ type: T.Type) -> Query<T> { Query(database: database) }
+
+    // MARK: - For the room itself
+
+    func throwIfDoomed() throws(MakoError) {
+        if isDoomed { throw .rolledBack }
+    }
+
+    func commit(durability: Durability?) throws(MakoError) {
+        defer { end() }
+        let ticket = database.hub.takeTicket()
+        let isMigrated = schema !== base
+        if isMigrated { database.writerSchema = schema }
+        do throws(MakoError) {
+            try turn.commit(durability)
+        } catch {
+            if isMigrated { database.writerSchema = base }
+            database.hub.cancel(ticket)
+            undo.rollback(to: 0)
+            throw error
+        }
+        if isMigrated { database.publish(schema, steps) }
+        database.metricsCounters.commits.with { $0 += 1 }
+        hasEnded = true
+        database.hub.publish(ticket, changes, schema, touched, database)
+    }
+
+    func abandon() {
+        turn.rollback()
+        undo.rollback(to: 0)
+        end()
+    }
+
+    private func end() {
+        if !hasEnded { hasEnded = true }
+        RunningTransactions.end()
+    }
+
+    /// Runs a closure as a savepoint: when it throws, file and objects are as they were before it.
+    func nested<R>(_ body: () throws -> R) throws -> R {
+        let savepoint = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
+        let outerChanges = changes
+        let outerTouched = touched
+        let outerSchema = schema
+        let outerSteps = steps
+        let mark = undo.savepoint()
+        changes = ChangeSet()
+        do {
+            let result = try body()
+            try throwIfDoomed()
+            let inner = changes
+            changes = outerChanges
+            changes.append(inner)
+            return result
+        } catch {
+            isDoomed = false
+            changes = outerChanges
+            touched = outerTouched
+            schema = outerSchema
+            steps = outerSteps
+            undo.rollback(to: mark)
+            try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+                try storage { () throws(StorageError) in try tx.rollback(to: savepoint) }
+            }
+            throw error
+        }
+    }
+
+    /// Runs an operation whose failure must leave the objects' notes as they were.
+    func restoringObjects<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
+        let mark = undo.mark
+        do throws(MakoError) { return try body() } catch {
+            undo.rollback(to: mark)
+            throw error
+        }
+    }
+
+    /// Migrates the tables of types and ties the types to them.
+    func bind(_ models: [EntityModel]) throws(MakoError) {
+        if models.isEmpty { return }
+        var wanted: [EntitySchema] = []
+        for model in models { wanted.append(try model.schema()) }
+        for (model, schema) in zip(models, wanted) {
+            let dropsRetired = database.options.dropsRetired
+            let report = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+                try records { () throws(RecordError) in
+                    try Catalogue.migrate(to: schema, dropsRetired: dropsRetired, in: tx)
+                }
+            }
+            steps += report.steps.map { MigrationStep(entity: model.table, description: "\($0)") }
+        }
+        let old = schema
+        let catalogue = try records { () throws(RecordError) in
+            try Catalogue.load(view: view, previous: old.catalogue)
+        }
+        schema = try SchemaState(catalogue: catalogue, models: old.models + models, version: old.version + 1)
+    }
+
+    func binding(_ model: EntityModel) throws(MakoError) -> Binding {
+        if let binding = schema.binding(model) { return binding }
+        try bind(schema.missing(from: [model]))
+        if let binding = schema.binding(model) { return binding }
+        throw .migration(entity: model.name, reason: "its table could not be bound")
+    }
+}
+
+extension Database {
+    /// Runs a closure as one transaction: all of it happens, or nothing, in the file and in the objects in memory.
+    ///
+    /// ```swift
+    /// try db.transaction { tx in
+    ///     try ada.commit()
+    ///     if bad { try tx.rollback() }
+    /// }
+    /// ```
+    ///
+    /// Inside another transaction of the same thread it is a savepoint. When the closure throws, everything is rolled back and
+    /// the error comes out.
+    ///
+    /// - Parameter durability: how sure the commit is to be; the database's own when nil.
+    @discardableResult
+    public func transaction<R>(durability: Durability? = nil, _ body: (Transaction) throws -> R) throws -> R {
+        if let running = ThreadScope.current(of: self)?.transaction {
+            return try running.nested { try body(running) }
+        }
+        let transaction = try Transaction(self)
+        let scope = ThreadScope(
+            database: self, transaction: transaction, view: transaction.view, schema: transaction.schema,
+            outer: ThreadScope.current)
+        let result: R
+        do {
+            result = try ThreadScope.with(scope) { try body(transaction) }
+            try transaction.throwIfDoomed()
+        } catch {
+            transaction.abandon()
+            throw error
+        }
+        try transaction.commit(durability: durability)
+        return result
+    }
+
+    /// The async form: the closure runs, whole, on the database's own writer thread.
+    @discardableResult
+    public func transaction<R: Sendable>(
+        durability: Durability? = nil, _ body: @escaping @Sendable (Transaction) throws -> R
+    ) async throws -> R {
+        try await onOwnThreadAny(writes: true) { try self.transaction(durability: durability, body) }
+    }
+
+    /// Runs reads on one snapshot: what others commit meanwhile is not seen.
+    ///
+    /// ```swift
+    /// let (people, count) = try db.read { (try Person.find(ids), try Person.query().count()) }
+    /// ```
+    public func read<R>(_ body: () throws -> R) throws -> R {
+        if ThreadScope.current(of: self) != nil { return try body() }
+        try requireOpen()
+        let view = try storage { () throws(StorageError) in try store.snapshot() }
+        let scope = ThreadScope(
+            database: self, transaction: nil, view: view, schema: schema, outer: ThreadScope.current)
+        return try ThreadScope.with(scope) { try body() }
+    }
+
+    /// The async form: the closure runs, whole, on a thread of the database's own.
+    public func read<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+        try await onOwnThreadAny(writes: false) { try self.read(body) }
+    }
+
+    /// Runs the room's own writes: inside the running transaction, else in one of their own.
+    func writing<R>(_ body: (Transaction) throws(MakoError) -> R) throws(MakoError) -> R {
+        if let running = ThreadScope.current(of: self)?.transaction {
+            try running.throwIfDoomed()
+            return try running.restoringObjects { () throws(MakoError) in try body(running) }
+        }
+        if options.readOnly { throw .readOnly(reason: "\(path) was opened for reading only") }
+        let transaction = try Transaction(self)
+        let scope = ThreadScope(
+            database: self, transaction: transaction, view: transaction.view, schema: transaction.schema,
+            outer: ThreadScope.current)
+        let result: R
+        do throws(MakoError) {
+            result = try ThreadScope.with(scope) { () throws(MakoError) -> R in try body(transaction) }
+        } catch {
+            transaction.abandon()
+            throw error
+        }
+        try transaction.commit(durability: nil)
+        return result
+    }
+
+    /// Runs the room's own reads of an entity on the running scope's view, else on a snapshot of the moment.
+    func viewing<R>(
+        _ model: EntityModel, _ body: (Snapshot, Binding, SchemaState) throws(MakoError) -> R
+    ) throws(MakoError) -> R {
+        if let scope = ThreadScope.current(of: self) {
+            if let binding = scope.schema.binding(model) {
+                scope.hasRead = true
+                return try body(scope.view, binding, scope.schema)
+            }
+            let binding = try scope.bind(model)
+            return try body(scope.view, binding, scope.schema)
+        }
+        try requireOpen()
+        let schema = try bound(model)
+        guard let binding = schema.binding(model) else {
+            throw .migration(entity: model.name, reason: "its table could not be bound")
+        }
+        let view = try storage { () throws(StorageError) in try store.snapshot() }
+        return try body(view, binding, schema)
+    }
+}

@@ -1,0 +1,34 @@
+import MakoStorage
+
+/// Holds the engine's transaction, which cannot be copied, where an object can reach it.
+final class WriteTurn {
+    private var transaction: WriteTransaction?
+    let view: Snapshot
+
+    init(_ store: Store) throws(MakoError) {
+        let transaction = try storage { () throws(StorageError) in try store.beginWrite() }
+        view = transaction.view
+        self.transaction = consume transaction
+    }
+
+    @inline(__always)
+    func with<R>(_ body: (borrowing WriteTransaction) throws(MakoError) -> R) throws(MakoError) -> R {
+        switch transaction {
+        case .some(let transaction): return try body(transaction)
+        case .none: throw .transactionEnded
+        }
+    }
+
+    func commit(_ durability: Durability?) throws(MakoError) {
+        guard let transaction = transaction.take() else { throw .transactionEnded }
+        do throws(StorageError) {
+            try transaction.commit(durability: durability)
+        } catch {
+            throw MakoError(error)
+        }
+    }
+
+    func rollback() {
+        if let transaction = transaction.take() { transaction.rollback() }
+    }
+}

@@ -1,0 +1,35 @@
+import MakoRecords
+
+extension Entity {
+    /// The entity, the key and the properties with their values. Relationships show the key when loaded; none is loaded for this.
+    public var description: String {
+        let model = entityModelOfInstance
+        var held: [Int: StoredValue] = [:]
+        visitReferences { held[$0] = $1.conditionValue }
+        let fields = model.columns.enumerated().map { index, property in
+            guard case .column(_, _, _, let target) = property.kind, target != nil else {
+                return "\(property.name): \(property.value(of: self))"
+            }
+            return "\(property.name): \(held[index].map { "loaded \($0)" } ?? "not loaded")"
+        }
+        let key = keyOfInstance
+        let head = model.hasColumnKey ? model.name : "\(model.name) \(key.map { "\($0)" } ?? "unsaved")"
+        return "\(head) {\(fields.joined(separator: ", "))}"
+    }
+
+    /// The stored properties by name, as a row holds them; relationships by their key.
+    public var asDictionary: [String: StoredValue] {
+        let model = entityModelOfInstance
+        var result: [String: StoredValue] = [:]
+        for property in model.columns { result[property.name] = property.value(of: self) }
+        if !model.hasColumnKey { result[model.rowNumberName] = ReferenceKeys.value(of: keyOfInstance, model) }
+        return result
+    }
+
+    private var entityModelOfInstance: EntityModel { type(of: self).entityModel }
+
+    private var keyOfInstance: RowKey? {
+        if let object = self as? any ObjectEntity { return object.storedKey }
+        return (self as? any ValueEntity)?.storedKey
+    }
+}

@@ -1,0 +1,106 @@
+import MakoRecords
+
+/// A type whose values are stored in a table of their own. `@Entity` writes the conformance; it can be written by hand as well.
+///
+/// `import MakoCore` alone needs no macro. This is what the macro writes for a class with one property, in short:
+///
+/// ```swift
+/// final class City: ObjectEntity, @unchecked Sendable {
+///     var _$state = ObjectState()
+///     static let entityModel = EntityModel(
+///         City.self, table: "City", id: \City.id,
+///         properties: [.column("name", \City.name, EntityCoding.codec(String.self), default: "")])
+///     private var _name: String
+///     var name: String {
+///         get { ObjectLock(self).locked { _name } }
+///         set {
+///             let lock = ObjectLock(self)
+///             lock.lock()
+///             let old = _name
+///             let mark = EntityCoding.noteWrite(&_$state, of: self, property: 0)
+///             _name = newValue
+///             lock.unlock()
+///             if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0._name = old } }
+///         }
+///     }
+///     var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
+///     init(name: String = "") { _name = name }
+///     init(row: EntityRow) throws(MakoError) {
+///         _$state = row.state
+///         _name = try EntityCoding.codec(String.self).read(row, 0)
+///     }
+///     func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {
+///         if properties & 1 != 0 { try EntityCoding.codec(String.self).write(_name, &writer, 0) }
+///     }
+///     func adoptValues(of object: AnyObject) { if let other = object as? City { _name = other._name } }
+/// }
+/// ```
+public protocol Entity: ConditionValue, Sendable, Identifiable, CustomStringConvertible where ID: Sendable {
+    /// The table, columns and indexes of the type.
+    static var entityModel: EntityModel { get }
+    /// Makes a value from a stored row. Fields stand at the positions of the model's columns.
+    init(row: EntityRow) throws(MakoError)
+    /// Writes the properties whose bits are set, bit 0 being the first column. Objects are locked meanwhile.
+    func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError)
+    /// The values of the key, for entities whose key is made of properties; else empty.
+    func keyValues() -> [StoredValue]
+    /// Visits the objects that references hold in memory.
+    func visitReferences(_ visit: (Int, any ObjectEntity) -> Void)
+}
+
+extension Entity {
+    public func keyValues() -> [StoredValue] { [] }
+    public func visitReferences(_ visit: (Int, any ObjectEntity) -> Void) {}
+}
+
+/// An entity that is a class: it has an identity, loads its relations lazily and takes part in the rollback of memory.
+public protocol ObjectEntity: Entity, AnyObject {
+    /// The library's notes about this object. Reached under the object's lock only.
+    var _$state: ObjectState { get set }
+    /// Takes the stored properties of another object of the same class. Both are locked or unshared.
+    func adoptValues(of object: AnyObject)
+    /// Gives an empty text or UUID key a value.
+    func assignMissingKey()
+    /// Notes the key a referenced object was saved under.
+    func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey)
+}
+
+extension ObjectEntity {
+    public func assignMissingKey() {}
+    public func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {}
+}
+
+/// An entity that is a struct: a value with a key.
+public protocol ValueEntity: Entity {
+    var _$state: ValueState { get set }
+    /// The row's number, for entities without a key of their own or with an integer one; 0 before the first save.
+    var rowNumber: Int64 { get set }
+    mutating func assignMissingKey()
+    mutating func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey)
+}
+
+extension ValueEntity {
+    public var rowNumber: Int64 {
+        get { _$state.rowID }
+        set { _$state.rowID = newValue }
+    }
+    public mutating func assignMissingKey() {}
+    public mutating func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {}
+}
+
+/// One stored row on its way to a value.
+@frozen
+public struct EntityRow {
+    public let reader: RowReader
+    /// What the object made from the row starts with.
+    public let state: ObjectState
+
+    @inlinable
+    public init(reader: RowReader, state: ObjectState) {
+        self.reader = reader
+        self.state = state
+    }
+
+    public var valueState: ValueState { ValueState(rowID: state.rowID, database: state.database) }
+    var entity: String { state.database == 0 ? "row" : "stored row" }
+}

@@ -1,0 +1,292 @@
+import MakoRecords
+
+/// What happens to the objects of a to-many relationship when their owner is removed.
+public enum DeleteRule: Sendable, Hashable {
+    /// Their reference becomes nil.
+    case nullify
+    /// They are removed as well.
+    case cascade
+    /// The removal is refused while there are any.
+    case deny
+}
+
+/// Options of `@Attribute`.
+public struct AttributeOption: Sendable, Hashable {
+    enum Kind: Sendable, Hashable {
+        case primaryKey, unique, indexed, column(String), originalName(String), planned(String)
+    }
+    let kind: Kind
+
+    /// The property is the key, or a part of it.
+    public static let primaryKey = AttributeOption(kind: .primaryKey)
+    /// No two objects share a value; nil never conflicts.
+    public static let unique = AttributeOption(kind: .unique)
+    /// The same as `.unique`.
+    public static let identity = AttributeOption(kind: .unique)
+    /// An index finds objects by the property.
+    public static let indexed = AttributeOption(kind: .indexed)
+    /// The column's name, when it is to differ from the property's.
+    public static func column(_ name: String) -> AttributeOption { AttributeOption(kind: .column(name)) }
+    /// The property's former name: its values are taken over.
+    public static func originalName(_ name: String) -> AttributeOption { AttributeOption(kind: .originalName(name)) }
+
+    // `@Entity` refuses these by name; they are declared so that it is the one to speak.
+    public static let writeOnce = AttributeOption(kind: .planned("writeOnce"))
+    public static let keepWhenNil = AttributeOption(kind: .planned("keepWhenNil"))
+    public static let serialized = AttributeOption(kind: .planned("serialized"))
+    public static let encrypted = AttributeOption(kind: .planned("encrypted"))
+    public static let fullText = AttributeOption(kind: .planned("fullText"))
+    public static let loadOnRefresh = AttributeOption(kind: .planned("loadOnRefresh"))
+}
+
+/// Options of `@Relationship`; `@Entity` refuses both until they are supported.
+public enum RelationshipOption: Sendable, Hashable { case owned, weak }
+
+/// How generated code keeps a property; an argument of `@_Stored`.
+public enum StoredPropertyKind: Sendable { case value, slot, rowNumber, many }
+
+/// One property of an index, with its order or without regard to case.
+public struct IndexKey<Root: Entity> {
+    let keyPath: PartialKeyPath<Root>
+    let descending: Bool
+    let noCase: Bool
+
+    public static func ascending(_ keyPath: PartialKeyPath<Root>) -> IndexKey {
+        IndexKey(keyPath: keyPath, descending: false, noCase: false)
+    }
+    public static func descending(_ keyPath: PartialKeyPath<Root>) -> IndexKey {
+        IndexKey(keyPath: keyPath, descending: true, noCase: false)
+    }
+    public static func ignoringCase(_ keyPath: PartialKeyPath<Root>) -> IndexKey {
+        IndexKey(keyPath: keyPath, descending: false, noCase: true)
+    }
+}
+
+/// One property of an entity: its name, its column, its key path.
+public struct PropertyModel: @unchecked Sendable {
+    // Unchecked: key paths are immutable, but `AnyKeyPath` does not say so.
+
+    public enum Kind: Sendable {
+        case column(type: ColumnType, isOptional: Bool, defaultValue: StoredValue, target: (any Entity.Type)?)
+        /// The row's own number.
+        case rowNumber
+        case many(target: any Entity.Type, deleteRule: DeleteRule)
+    }
+
+    public let name: String
+    public let column: String
+    public let kind: Kind
+    public let keyPath: AnyKeyPath
+    let inverse: AnyKeyPath?
+    let options: [AttributeOption]
+    private let read: (@Sendable (any Entity) -> StoredValue)?
+
+    /// The property's value as a row holds it.
+    func value(of entity: any Entity) -> StoredValue { read?(entity) ?? .null }
+
+    /// A property with a column.
+    public static func column<Root: Entity, C: PropertyCodec>(
+        _ name: String, _ keyPath: KeyPath<Root, C.Property>, _ codec: C.Type, column: String? = nil,
+        default value: @autoclosure () -> C.Property? = nil, options: [AttributeOption] = []
+    ) -> PropertyModel {
+        nonisolated(unsafe) let path = keyPath
+        return PropertyModel(
+            name: name, column: column ?? name,
+            kind: .column(
+                type: C.columnType, isOptional: C.isOptional, defaultValue: value().map(C.stored) ?? .null,
+                target: C.target),
+            keyPath: keyPath, inverse: nil, options: options,
+            read: { entity in (entity as? Root).map { C.stored($0[keyPath: path]) } ?? .null })
+    }
+
+    /// An integer property that is the key: it is the row's number and takes no column.
+    public static func rowNumber<Root: Entity>(
+        _ name: String, _ keyPath: PartialKeyPath<Root>, column: String? = nil
+    ) -> PropertyModel {
+        PropertyModel(
+            name: name, column: column ?? name, kind: .rowNumber, keyPath: keyPath, inverse: nil, options: [], read: nil
+        )
+    }
+
+    /// A to-many relationship: a query for the objects whose `inverse` refers to the owner.
+    public static func many<Root: Entity, Target: ObjectEntity>(
+        _ name: String, _ keyPath: PartialKeyPath<Root>, _ target: Target.Type, inverse: PartialKeyPath<Target>,
+        deleteRule: DeleteRule = .nullify
+    ) -> PropertyModel {
+        PropertyModel(
+            name: name, column: name, kind: .many(target: target, deleteRule: deleteRule), keyPath: keyPath,
+            inverse: inverse, options: [], read: nil)
+    }
+}
+
+/// An index of an entity.
+public struct IndexModel: @unchecked Sendable {
+    // Unchecked: key paths are immutable, but `AnyKeyPath` does not say so.
+    struct Part {
+        let keyPath: AnyKeyPath
+        let descending: Bool
+        let noCase: Bool
+    }
+    let parts: [Part]
+    let isUnique: Bool
+}
+
+/// The shape of an entity as its type declares it.
+public final class EntityModel: @unchecked Sendable {
+    // Unchecked: everything is immutable; key paths do not say that they are.
+
+    /// The type.
+    public let type: any Entity.Type
+    /// The table's name.
+    public let table: String
+    /// All properties in the order of their declaration.
+    public let properties: [PropertyModel]
+    /// The properties with a column; their order is the order of fields in a row.
+    public let columns: [PropertyModel]
+    let indexes: [IndexModel]
+    let keyNames: [String]
+    /// What the row's number is called in conditions.
+    let rowNumberName: String
+    let keyPaths: [AnyKeyPath: String]
+    /// Position in the tables of bindings.
+    let number: Int
+
+    private static let count = Protected(0)
+
+    /// - Parameters:
+    ///   - id: the key path of `id`, so that conditions may name it.
+    ///   - keys: the names of the properties that are the key; none when the row's number is.
+    public init<T: Entity>(
+        _ type: T.Type, table: String, id: PartialKeyPath<T>? = nil, properties: [PropertyModel], keys: [String] = [],
+        indexes: [IndexModel] = []
+    ) {
+        self.type = type
+        self.table = table
+        self.properties = properties
+        self.indexes = indexes
+        columns = properties.filter { if case .column = $0.kind { true } else { false } }
+        keyNames = keys
+        var rowNumberName = "id"
+        var keyPaths: [AnyKeyPath: String] = [:]
+        if let id, keys.isEmpty { keyPaths[id] = "id" }
+        for property in properties {
+            if case .many = property.kind { continue }
+            keyPaths[property.keyPath] = property.column
+            guard case .rowNumber = property.kind else { continue }
+            rowNumberName = property.column
+            if let id { keyPaths[id] = property.column }
+        }
+        if let id, let key = keys.first, keys.count == 1, let property = properties.first(where: { $0.name == key }) {
+            keyPaths[id] = property.column
+        }
+        self.rowNumberName = rowNumberName
+        self.keyPaths = keyPaths
+        number = EntityModel.count.with { count in
+            count += 1
+            return count - 1
+        }
+    }
+
+    public static func index<T: Entity>(_ type: T.Type, _ keys: [PartialKeyPath<T>], isUnique: Bool) -> IndexModel {
+        IndexModel(parts: keys.map { .init(keyPath: $0, descending: false, noCase: false) }, isUnique: isUnique)
+    }
+    public static func index<T: Entity>(_ type: T.Type, _ keys: [IndexKey<T>], isUnique: Bool) -> IndexModel {
+        IndexModel(
+            parts: keys.map { .init(keyPath: $0.keyPath, descending: $0.descending, noCase: $0.noCase) },
+            isUnique: isUnique)
+    }
+
+    /// The name of the type for messages.
+    var name: String { "\(type)" }
+    var hasColumnKey: Bool { !keyNames.isEmpty }
+}
+
+extension EntityModel {
+    /// The entities this one refers to, in both directions.
+    var related: [EntityModel] {
+        properties.compactMap { property in
+            switch property.kind {
+            case .column(_, _, _, let target): target?.entityModel
+            case .many(let target, _): target.entityModel
+            case .rowNumber: nil
+            }
+        }
+    }
+
+    func columnName(of keyPath: AnyKeyPath) throws(MakoError) -> String {
+        if let name = keyPaths[keyPath] { return name }
+        throw .unknownProperty(entity: name, name: "\(keyPath)", nearest: nil)
+    }
+
+    /// The stored form of the declaration.
+    func schema() throws(MakoError) -> EntitySchema {
+        var columns: [ColumnSchema] = []
+        var indexes: [IndexSchema] = []
+        func add(_ parts: [IndexColumn], isUnique: Bool) {
+            let name = parts.map { $0.name + ($0.descending ? "-" : "") + ($0.noCase ? "~" : "") }.joined(
+                separator: ",")
+            if indexes.contains(where: { $0.name == name && ($0.isUnique || !isUnique) }) { return }
+            indexes.removeAll { $0.name == name }
+            indexes.append(IndexSchema(name, parts, isUnique: isUnique))
+        }
+        for index in self.indexes {
+            var parts: [IndexColumn] = []
+            for part in index.parts {
+                parts.append(
+                    IndexColumn(try columnName(of: part.keyPath), descending: part.descending, noCase: part.noCase))
+            }
+            add(parts, isUnique: index.isUnique)
+        }
+        for property in self.columns {
+            guard case .column(var type, let isOptional, let defaultValue, let target) = property.kind else { continue }
+            var original: String?
+            for option in property.options {
+                switch option.kind {
+                case .unique: add([IndexColumn(property.column)], isUnique: true)
+                case .indexed: add([IndexColumn(property.column)], isUnique: false)
+                case .originalName(let name): original = name
+                default: break
+                }
+            }
+            if let target { type = try target.entityModel.referenceType() }
+            columns.append(
+                ColumnSchema(
+                    property.column, type, isOptional: isOptional && !keyNames.contains(property.name),
+                    default: defaultValue, target: target?.entityModel.table, originalName: original))
+        }
+        for column in columns
+        where column.target != nil && !indexes.contains(where: { $0.columns.first?.name == column.name }) {
+            add([IndexColumn(column.name)], isUnique: false)
+        }
+        let keyColumns = keyNames.compactMap { key in self.columns.first { $0.name == key }?.column }
+        return EntitySchema(
+            name: table, columns: columns,
+            key: keyColumns.isEmpty ? .rowID(column: rowNumberName) : .columns(keyColumns),
+            indexes: indexes)
+    }
+
+    /// The type of a column that refers to this entity.
+    func referenceType() throws(MakoError) -> ColumnType {
+        guard let key = keyNames.first else { return .reference }
+        guard keyNames.count == 1, let property = columns.first(where: { $0.name == key }),
+            case .column(let type, _, _, _) = property.kind
+        else { throw .unsupported("a reference to \(name), whose key has several properties,") }
+        return type
+    }
+
+    /// The rule for the objects that refer to this entity through a column of theirs.
+    func deleteRule(from table: String, column: String) -> DeleteRule {
+        for property in properties {
+            guard case .many(let target, let rule) = property.kind, let inverse = property.inverse else { continue }
+            let model = target.entityModel
+            if model.table == table, model.keyPaths[inverse] == column { return rule }
+        }
+        return .nullify
+    }
+}
+
+/// The key of an entity whose key has several properties.
+public struct CompositeKey: Sendable, Hashable {
+    public let values: [StoredValue]
+    public init(_ values: [StoredValue]) { self.values = values }
+}

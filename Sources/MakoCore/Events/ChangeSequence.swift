@@ -1,0 +1,139 @@
+import MakoRecords
+
+/// The changes of one entity as they happen: `for await change in Person.changes(.insert) { … }`.
+///
+/// Nothing is lost between making the sequence and iterating it. At most ``bufferLimit`` changes wait; then one `.missed` stands for the rest.
+public struct ChangeSequence<T: Entity>: AsyncSequence, Sendable {
+    public typealias Element = ObjectChange<T>
+    public typealias Failure = Never
+
+    /// How many changes wait for a slow reader.
+    public static var bufferLimit: Int { 4096 }
+
+    private let buffer: ChangeBuffer<T>
+
+    init(_ database: Database, _ kinds: [ChangeKind]) { buffer = ChangeBuffer(database, kinds) }
+
+    public func makeAsyncIterator() -> Iterator { Iterator(buffer: buffer) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        let buffer: ChangeBuffer<T>
+        public mutating func next() async -> ObjectChange<T>? { await buffer.next() }
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> ObjectChange<T>? {
+            await buffer.next()
+        }
+    }
+}
+
+/// The bounded queue between commits and one reader.
+final class ChangeBuffer<T: Entity>: Sendable {
+    private struct State {
+        var waiting: [ObjectChange<T>] = []
+        var head = 0
+        var hasMissed = false
+        var reader: CheckedContinuation<ObjectChange<T>?, Never>?
+        var isFinished = false
+    }
+    private let state = Protected(State())
+    private let subscription: EventSubscription
+
+    init(_ database: Database, _ kinds: [ChangeKind]) {
+        let wanted = Set(kinds.isEmpty ? [.insert, .update, .delete] : kinds)
+        let state = state
+        subscription = EventSubscription(
+            database.hub,
+            .init(
+                table: T.entityModel.table,
+                deliver: { events, database in
+                    for event in events where wanted.contains(event.kind) {
+                        Self.put(event.change(database), into: state)
+                    }
+                },
+                finish: { Self.finish(state) }))
+    }
+
+    func next() async -> ObjectChange<T>? {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let answer: ObjectChange<T>?? = state.with { state in
+                    if let change = Self.take(&state) { return .some(change) }
+                    if state.isFinished || Task.isCancelled || state.reader != nil { return .some(nil) }
+                    state.reader = continuation
+                    return .none
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            let reader = state.with { state in
+                defer { state.reader = nil }
+                return state.reader
+            }
+            reader?.resume(returning: nil)
+        }
+    }
+
+    private static func take(_ state: inout State) -> ObjectChange<T>? {
+        if state.head < state.waiting.count {
+            let change = state.waiting[state.head]
+            state.head += 1
+            if state.head > 256, state.head * 2 > state.waiting.count {
+                state.waiting.removeFirst(state.head)
+                state.head = 0
+            }
+            return change
+        }
+        guard state.hasMissed else { return nil }
+        state.hasMissed = false
+        return ObjectChange(kind: .missed, key: nil, changedProperties: [], object: nil)
+    }
+
+    private static func put(_ change: ObjectChange<T>, into state: Protected<State>) {
+        let reader: CheckedContinuation<ObjectChange<T>?, Never>? = state.with { state in
+            if let reader = state.reader {
+                state.reader = nil
+                return reader
+            }
+            if state.hasMissed || state.waiting.count - state.head >= ChangeSequence<T>.bufferLimit {
+                state.hasMissed = true
+            } else {
+                state.waiting.append(change)
+            }
+            return nil
+        }
+        reader?.resume(returning: change)
+    }
+
+    private static func finish(_ state: Protected<State>) {
+        let reader = state.with { state in
+            state.isFinished = true
+            defer { state.reader = nil }
+            return state.reader
+        }
+        reader?.resume(returning: nil)
+    }
+}
+
+extension EventHub.Event {
+    /// The event as a change of an entity. An object that no commit brought along is read from the database.
+    func change<T: Entity>(_ database: Database) -> ObjectChange<T> {
+        var found = object as? T
+        if found == nil, kind != .delete {
+            // Nothing to tell when the row is gone again or cannot be read: the change itself is what happened.
+            do throws(MakoError) { found = try database.object(T.self, key: key) } catch { found = nil }
+        }
+        return ObjectChange(kind: kind, key: key, changedProperties: changedProperties, object: found)
+    }
+}
+
+/// A registration that ends when it is released.
+final class EventSubscription: Sendable {
+    private let hub: EventHub
+    private let id: Int
+
+    init(_ hub: EventHub, _ watcher: EventHub.Watcher) {
+        self.hub = hub
+        id = hub.add(watcher)
+    }
+
+    deinit { hub.remove(id) }
+}

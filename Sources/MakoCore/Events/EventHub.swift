@@ -1,0 +1,134 @@
+import MakoRecords
+
+/// Tells watchers what transactions did: after the commit, outside every lock, in the order of the commits.
+final class EventHub: Sendable {
+    struct Identity: Hashable, Sendable {
+        let table: String
+        let key: RowKey
+    }
+
+    /// One change as it goes to watchers.
+    struct Event: Sendable {
+        let table: String
+        let key: RowKey
+        let kind: ChangeKind
+        let changedProperties: [String]
+        let object: (any ObjectEntity)?
+    }
+
+    /// A watcher: which table (nil: all) and what to do with the events of one commit.
+    struct Watcher: Sendable {
+        let table: String?
+        let deliver: @Sendable ([Event], Database) -> Void
+        let finish: @Sendable () -> Void
+    }
+
+    private struct Batch {
+        let events: [Event]
+        let database: Database
+    }
+
+    private struct State {
+        var watchers: [Int: Watcher] = [:]
+        var nextID = 0
+        var nextTicket = 0
+        /// The ticket whose turn it is to be told.
+        var turn = 0
+        var waiting: [Int: Batch?] = [:]
+        var isTelling = false
+        var isFinished = false
+    }
+    private let state = Protected(State())
+
+    // MARK: - Watching
+
+    func add(_ watcher: Watcher) -> Int {
+        state.with { state in
+            state.nextID += 1
+            state.watchers[state.nextID] = watcher
+            return state.nextID
+        }
+    }
+
+    func remove(_ id: Int) {
+        // The watcher may own what its release frees: that happens outside the lock.
+        let removed = state.with { $0.watchers.removeValue(forKey: id) }
+        withExtendedLifetime(removed) {}
+    }
+
+    func isWatched(_ model: EntityModel) -> Bool {
+        state.with { state in
+            !state.watchers.isEmpty && state.watchers.values.contains { $0.table == nil || $0.table == model.table }
+        }
+    }
+
+    /// The database closes: streams end.
+    func finish() {
+        let watchers = state.with { state in
+            defer {
+                state.watchers = [:]
+                state.isFinished = true
+            }
+            return Array(state.watchers.values)
+        }
+        for watcher in watchers { watcher.finish() }
+    }
+
+    // MARK: - Telling
+
+    /// Taken while the writer's turn is held, so that tickets are in the order of commits.
+    func takeTicket() -> Int {
+        state.with { state in
+            state.nextTicket += 1
+            return state.nextTicket - 1
+        }
+    }
+
+    func cancel(_ ticket: Int) { enqueue(ticket, nil) }
+
+    func publish(
+        _ ticket: Int, _ changes: ChangeSet, _ schema: SchemaState, _ objects: [Identity: any ObjectEntity],
+        _ database: Database
+    ) {
+        let isWatched = state.with { !$0.watchers.isEmpty }
+        guard isWatched, !changes.isEmpty else { return enqueue(ticket, nil) }
+        let events = changes.changes.map { change in
+            let kind: ChangeKind =
+                switch change.kind {
+                case .insert: .insert
+                case .update: .update
+                case .delete: .delete
+                }
+            let columns =
+                schema.catalogue.table(named: change.table).map { change.changedColumns.names(in: $0.schema) } ?? []
+            let names = schema.binding(ofTable: change.table).map { binding in
+                columns.compactMap { column in binding.model.columns.first { $0.column == column }?.name }
+            }
+            return Event(
+                table: change.table, key: change.key, kind: kind, changedProperties: names ?? columns,
+                object: objects[Identity(table: change.table, key: change.key)])
+        }
+        enqueue(ticket, Batch(events: events, database: database))
+    }
+
+    private func enqueue(_ ticket: Int, _ batch: Batch?) {
+        state.with { $0.waiting[ticket] = .some(batch) }
+        while true {
+            let next: (batch: Batch?, watchers: [Watcher])? = state.with { state in
+                // One thread at a time tells; it goes on with what others put behind it.
+                guard !state.isTelling, let batch = state.waiting.removeValue(forKey: state.turn) else { return nil }
+                state.turn += 1
+                state.isTelling = true
+                return (batch, batch == nil ? [] : state.watchers.sorted { $0.key < $1.key }.map(\.value))
+            }
+            guard let next else { return }
+            if let batch = next.batch {
+                for watcher in next.watchers {
+                    let events = batch.events.filter { watcher.table == nil || watcher.table == $0.table }
+                    if !events.isEmpty { watcher.deliver(events, batch.database) }
+                }
+            }
+            state.with { $0.isTelling = false }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+import MakoRecords
+
+/// What happened to an object.
+public enum ChangeKind: Sendable, Hashable {
+    case insert, update, delete
+    /// Changes were left out here, because nobody took them while the buffer was full: read anew.
+    case missed
+}
+
+/// One change of one object, told after the transaction that made it, with the object's final state.
+public struct ObjectChange<T: Entity>: Sendable {
+    public let kind: ChangeKind
+    /// The row's key; nil for `.missed`.
+    public let key: RowKey?
+    /// The names of the properties that differ; all of them for an insert or a delete.
+    public let changedProperties: [String]
+    /// The object that was committed, else the stored one; for a delete the removed object, when it was removed as an object.
+    public let object: T?
+}
+
+/// The type of a change with the row's number, for watchers of a whole database.
+public struct DatabaseChange: Sendable {
+    public let entity: String
+    public let kind: ChangeKind
+    public let key: RowKey?
+    public let changedProperties: [String]
+}

@@ -1,0 +1,107 @@
+import Dispatch
+import MakoRecords
+
+/// Keeps a handler of changes alive: it stops when the token goes, or is cancelled.
+public final class ChangeToken: Sendable {
+    private let subscription: Protected<EventSubscription?>
+
+    init(_ subscription: EventSubscription) { self.subscription = Protected(subscription) }
+
+    /// Stops the handler.
+    public func cancel() {
+        let ended = subscription.with { held in
+            defer { held = nil }
+            return held
+        }
+        withExtendedLifetime(ended) {}
+    }
+}
+
+extension Entity {
+    /// The changes of this entity's objects as they are committed; every kind when none is named.
+    ///
+    /// ```swift
+    /// for await change in try Person.changes(.insert, .update) { print(change.kind, change.changedProperties) }
+    /// ```
+    ///
+    /// - Throws: `MakoError.noDatabase` when none is given and none is current.
+    public static func changes(_ kinds: ChangeKind..., in database: Database? = nil) throws(MakoError)
+        -> ChangeSequence<Self>
+    {
+        let database = try watched(database)
+        return ChangeSequence(database, kinds)
+    }
+
+    /// Calls a handler after each commit that changed objects of this entity, once per object.
+    ///
+    /// - Parameter queue: where to call it; on the committing thread, after the transaction, when nil.
+    public static func onChange(
+        _ kinds: ChangeKind..., in database: Database? = nil, on queue: DispatchQueue? = nil,
+        _ handler: @escaping @Sendable (ObjectChange<Self>) -> Void
+    ) throws(MakoError) -> ChangeToken {
+        let wanted = Set(kinds.isEmpty ? [.insert, .update, .delete] : kinds)
+        return token(try watched(database), on: queue, { wanted.contains($0.kind) }, handler)
+    }
+
+    private static func watched(_ database: Database?) throws(MakoError) -> Database {
+        let database = if let database { database } else { try Database.current(for: entityModel) }
+        try database.requireOpen()
+        return database
+    }
+
+    fileprivate static func token(
+        _ database: Database, on queue: DispatchQueue?, _ isWanted: @escaping @Sendable (EventHub.Event) -> Bool,
+        _ handler: @escaping @Sendable (ObjectChange<Self>) -> Void
+    ) -> ChangeToken {
+        let watcher = EventHub.Watcher(
+            table: entityModel.table,
+            deliver: { events, database in
+                for event in events where isWanted(event) {
+                    let change: ObjectChange<Self> = event.change(database)
+                    if let queue { queue.async { handler(change) } } else { handler(change) }
+                }
+            }, finish: {})
+        return ChangeToken(EventSubscription(database.hub, watcher))
+    }
+}
+
+extension ObjectEntity {
+    /// Calls a handler when any instance with this object's key is committed or removed.
+    public func onChange(
+        on queue: DispatchQueue? = nil, _ handler: @escaping @Sendable (ObjectChange<Self>) -> Void
+    ) throws(MakoError) -> ChangeToken {
+        guard let database = Database.of(self), let key = storedKey else {
+            throw .notFound(entity: Self.entityModel.name, key: "none; commit the object before watching it")
+        }
+        return Self.token(database, on: queue, { $0.key == key }, handler)
+    }
+}
+
+extension Database {
+    private func onEvent(_ kind: ChangeKind, _ handler: @escaping @Sendable (DatabaseChange) -> Void) -> ChangeToken {
+        let watcher = EventHub.Watcher(
+            table: nil,
+            deliver: { events, _ in
+                for event in events where event.kind == kind {
+                    handler(
+                        DatabaseChange(
+                            entity: event.table, kind: event.kind, key: event.key,
+                            changedProperties: event.changedProperties))
+                }
+            }, finish: {})
+        return ChangeToken(EventSubscription(hub, watcher))
+    }
+
+    /// Calls a handler for each object of any entity that a transaction inserted, after its commit.
+    public func onInsert(_ handler: @escaping @Sendable (DatabaseChange) -> Void) -> ChangeToken {
+        onEvent(.insert, handler)
+    }
+    /// Calls a handler for each object of any entity that a transaction changed, after its commit.
+    public func onUpdate(_ handler: @escaping @Sendable (DatabaseChange) -> Void) -> ChangeToken {
+        onEvent(.update, handler)
+    }
+    /// Calls a handler for each object of any entity that a transaction removed, after its commit.
+    public func onDelete(_ handler: @escaping @Sendable (DatabaseChange) -> Void) -> ChangeToken {
+        onEvent(.delete, handler)
+    }
+}

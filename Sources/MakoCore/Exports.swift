@@ -1,0 +1,17 @@
+import MakoRecords
+import MakoStorage
+
+// What users and generated code name of the rooms below. Everything else of them stays out of users' namespaces.
+
+/// A value of any column type, when its type is known only at run time.
+public typealias StoredValue = MakoRecords.Value
+/// The kind of value a column holds.
+public typealias ColumnType = MakoRecords.ColumnType
+/// The key of a stored row.
+public typealias RowKey = MakoRecords.RowKey
+/// Builds the bytes of a row; generated code writes properties into it.
+public typealias RowWriter = MakoRecords.RowWriter
+/// Reads the fields of a row; generated code reads properties from it.
+public typealias RowReader = MakoRecords.RowReader
+/// How sure a commit is when it returns.
+public typealias Durability = MakoStorage.Durability

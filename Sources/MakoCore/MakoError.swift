@@ -1,0 +1,147 @@
+import Foundation
+import MakoRecords
+import MakoStorage
+
+/// Everything a call of the object layer can throw. `description` says what was wrong, where, and what to do.
+///
+/// ```swift
+/// do { try ada.commit() } catch .duplicate(let entity, let names, let values) { … }
+/// ```
+public enum MakoError: Error, Sendable, Hashable {
+    /// No database was named: none given, none running, no default.
+    case noDatabase(entity: String)
+    /// The database was closed.
+    case closed(path: String)
+    /// The same file is open in this process with other options.
+    case alreadyOpen(path: String)
+    /// `tx.rollback()` ended the transaction.
+    case rolledBack
+    /// A transaction was used after its end or on another thread.
+    case transactionEnded
+    /// An object of one database was used with another.
+    case foreignObject(entity: String)
+    /// The row that was asked for does not exist.
+    case notFound(entity: String, key: String)
+    /// A unique index or a key has the values already.
+    case duplicate(entity: String, properties: [String], values: [StoredValue])
+    /// Other objects refer to this one and the relationship's delete rule is `.deny`.
+    case deniedByReference(entity: String, from: String, property: String)
+    /// A value does not fit its property.
+    case typeMismatch(entity: String, property: String, expected: String, found: String)
+    /// A property that must have a value has none.
+    case missingValue(entity: String, property: String)
+    /// A property's name is not known.
+    case unknownProperty(entity: String, name: String, nearest: String?)
+    /// A where string, order or expression does not hold together; shows the text with a caret under the fault.
+    case query(message: String)
+    /// The type and the stored table cannot be brought together.
+    case migration(entity: String, reason: String)
+    /// Stored bytes are damaged.
+    case damaged(reason: String)
+    /// The database was opened for reading only.
+    case readOnly(reason: String)
+    /// Waited for the writer before this one longer than the options allow.
+    case writerTimeout(seconds: Double)
+    /// The engine or the operating system refused.
+    case storage(StorageError)
+    /// Something the library does not do yet.
+    case unsupported(String)
+}
+
+extension MakoError: CustomStringConvertible, LocalizedError {
+    public var description: String {
+        switch self {
+        case .noDatabase(let entity):
+            "no database for \(entity): set Database.default, use Database.withDefault, or call db.save and db.query"
+        case .closed(let path): "the database \(path) is closed; open it again"
+        case .alreadyOpen(let path):
+            "\(path) is open already with other options; use the open database or close it first"
+        case .rolledBack: "the transaction was rolled back on request; nothing was changed"
+        case .transactionEnded:
+            "the transaction has ended or belongs to another thread; use it only inside its closure, on the thread that runs it"
+        case .foreignObject(let entity):
+            "this \(entity) belongs to another database; relate and save objects of one database only"
+        case .notFound(let entity, let key): "there is no \(entity) with key \(key)"
+        case .duplicate(let entity, let properties, let values):
+            "a \(entity) with \(properties.joined(separator: ", ")) = "
+                + "\(values.map(\.description).joined(separator: ", ")) exists already; change the value or update that object"
+        case .deniedByReference(let entity, let from, let property):
+            "this \(entity) cannot be removed: \(from).\(property) refers to it and its delete rule is .deny"
+        case .typeMismatch(let entity, let property, let expected, let found):
+            "\(entity).\(property) takes \(expected), not \(found)"
+        case .missingValue(let entity, let property): "\(entity).\(property) must have a value"
+        case .unknownProperty(let entity, let name, let nearest):
+            "\(entity) has no property \(name)" + (nearest.map { "; did you mean \($0)?" } ?? "")
+        case .query(let message): message
+        case .migration(let entity, let reason): "the stored \(entity) cannot be migrated: \(reason)"
+        case .damaged(let reason): "\(reason); run `mako check` and restore a backup or salvage the file"
+        case .readOnly(let reason): "the database cannot be written: \(reason)"
+        case .writerTimeout(let seconds): "another writer held the database for \(seconds) seconds"
+        case .storage(let error): "\(error)"
+        case .unsupported(let what): "\(what) is not supported yet"
+        }
+    }
+    public var errorDescription: String? { description }
+}
+
+extension MakoError {
+    /// The error of a lower room, in the object layer's words.
+    init(_ error: RecordError) {
+        switch error {
+        case .storage(let storage): self.init(storage)
+        case .tableNotFound(let name, let nearest):
+            self = .query(message: "there is no table \(name)" + (nearest.map { "; did you mean \($0)?" } ?? ""))
+        case .columnNotFound(let table, let name, let nearest):
+            self = .unknownProperty(entity: table, name: name, nearest: nearest)
+        case .typeMismatch(let table, let column, let expected, let found):
+            self = .typeMismatch(entity: table, property: column, expected: "\(expected)", found: found)
+        case .nullViolation(let table, let column): self = .missingValue(entity: table, property: column)
+        case .uniqueViolation(let table, let index, let values, _):
+            self = .duplicate(entity: table, properties: [index], values: values)
+        case .duplicateKey(let table, let key):
+            let values: [StoredValue] = if case .rowID(let id) = key { [.integer(id)] } else { [.text("\(key)")] }
+            self = .duplicate(entity: table, properties: ["key"], values: values)
+        case .syntax(let fault): self = .query(message: "\(fault)")
+        case .incompatibleSchema(let table, _), .conversionFailed(let table, _, _, _), .idsExhausted(let table),
+            .rowTooLarge(let table), .invalidKey(let table, _):
+            self = .migration(entity: table, reason: "\(error)")
+        case .rowDamaged, .indexDamaged, .catalogueDamaged: self = .damaged(reason: "\(error)")
+        }
+    }
+
+    init(_ error: StorageError) {
+        switch error {
+        case .closed: self = .closed(path: "")
+        case .corrupted: self = .damaged(reason: "\(error)")
+        default: self = .storage(error)
+        }
+    }
+
+    /// Any error that came out of a closure of this module.
+    init(any error: any Error) {
+        switch error {
+        case let error as MakoError: self = error
+        case let error as RecordError: self.init(error)
+        case let error as StorageError: self.init(error)
+        default: self = .query(message: "\(error)")
+        }
+    }
+}
+
+/// Runs calls of the record room and gives their failures in this room's words.
+@inline(__always)
+func records<R: ~Copyable>(_ body: () throws(RecordError) -> R) throws(MakoError) -> R {
+    do { return try body() } catch { throw MakoError(error) }
+}
+
+/// Runs calls of the storage room and gives their failures in this room's words.
+@inline(__always)
+func storage<R: ~Copyable>(_ body: () throws(StorageError) -> R) throws(MakoError) -> R {
+    do { return try body() } catch { throw MakoError(error) }
+}
+
+/// Runs calls that pass on a closure's error, where the closure is this module's own.
+@inline(__always)
+func translated<R>(_ body: () throws -> R) throws(MakoError) -> R {
+    do { return try body() } catch { throw MakoError(any: error) }
+}

@@ -1,0 +1,120 @@
+import MakoRecords
+
+/// A condition on the objects of one entity: `\.age > 35 && \.department.name == "Engines"`.
+public struct Condition<Root: Entity>: Sendable {
+    let source: ConditionSource
+
+    init(_ condition: MakoRecords.Condition) { source = .parsed(condition) }
+    init(source: ConditionSource) { self.source = source }
+}
+
+/// A condition, or why it is none: faults are told by the call that runs the query.
+enum ConditionSource: Sendable {
+    case parsed(MakoRecords.Condition)
+    case failed(MakoError)
+
+    static func joined(
+        _ left: ConditionSource, _ right: ConditionSource, _ join: ([MakoRecords.Condition]) -> MakoRecords.Condition
+    )
+        -> ConditionSource
+    {
+        switch (left, right) {
+        case (.failed, _): left
+        case (_, .failed): right
+        case (.parsed(let first), .parsed(let second)): .parsed(join([first, second]))
+        }
+    }
+}
+
+/// What can stand for a value in a condition: storable values, and entities, which stand for their key.
+public protocol ConditionValue {
+    var conditionValue: StoredValue { get }
+}
+
+extension ConditionValue where Self: StorableValue {
+    public var conditionValue: StoredValue { stored }
+}
+
+extension Optional: ConditionValue where Wrapped: ConditionValue {
+    public var conditionValue: StoredValue { map(\.conditionValue) ?? .null }
+}
+
+extension ObjectEntity {
+    /// The object's key; NULL when it was never saved or is removed.
+    public var conditionValue: StoredValue { ReferenceKeys.value(of: storedKey, type(of: self).entityModel) }
+}
+
+extension ValueEntity {
+    /// The value's key; NULL when it was never saved.
+    public var conditionValue: StoredValue { ReferenceKeys.value(of: storedKey, Self.entityModel) }
+}
+
+// MARK: - Parameters become literals
+
+extension MakoRecords.Condition {
+    /// The condition with its parameters replaced by values, so that conditions can be joined without renumbering.
+    func filled(_ values: ParameterValues) throws(MakoError) -> MakoRecords.Condition {
+        switch self {
+        case .comparison(let op, let left, let right):
+            return .comparison(op, try left.filled(values), try right.filled(values))
+        case .and(let parts): return .and(try Self.filled(parts, values))
+        case .or(let parts): return .or(try Self.filled(parts, values))
+        case .not(let inner): return .not(try inner.filled(values))
+        case .isIn(let expr, let list): return .isIn(try expr.filled(values), try Expr.filled(list, values))
+        case .between(let expr, let low, let high):
+            return .between(try expr.filled(values), try low.filled(values), try high.filled(values))
+        case .like(let expr, let pattern, let escape):
+            return .like(try expr.filled(values), try pattern.filled(values), escape: try escape?.filled(values))
+        case .glob(let expr, let pattern): return .glob(try expr.filled(values), try pattern.filled(values))
+        case .isNull(let expr): return .isNull(try expr.filled(values))
+        case .truth(let expr): return .truth(try expr.filled(values))
+        case .constant: return self
+        }
+    }
+
+    private static func filled(_ parts: [Self], _ values: ParameterValues) throws(MakoError) -> [Self] {
+        var result: [Self] = []
+        for part in parts { result.append(try part.filled(values)) }
+        return result
+    }
+}
+
+extension Expr {
+    func filled(_ values: ParameterValues) throws(MakoError) -> Expr {
+        switch self {
+        case .column, .literal: return self
+        case .parameter(let parameter, let at): return .literal(try values.value(of: parameter), at: at)
+        case .arithmetic(let op, let left, let right, let at):
+            return .arithmetic(op, try left.filled(values), try right.filled(values), at: at)
+        case .negate(let inner): return .negate(try inner.filled(values))
+        case .function(let name, let arguments, let at):
+            return .function(name, try Expr.filled(arguments, values), at: at)
+        case .noCase(let inner): return .noCase(try inner.filled(values))
+        }
+    }
+
+    static func filled(_ list: [Expr], _ values: ParameterValues) throws(MakoError) -> [Expr] {
+        var result: [Expr] = []
+        for each in list { result.append(try each.filled(values)) }
+        return result
+    }
+}
+
+/// The values of a where text: those given beside it and those interpolated into it.
+struct ParameterValues: Sendable {
+    var positions: [StoredValue]
+    var names: [String: StoredValue]
+    var text: String
+
+    func value(of parameter: Parameter) throws(MakoError) -> StoredValue {
+        switch parameter {
+        case .position(let index):
+            if positions.indices.contains(index) { return positions[index] }
+            throw .query(
+                message: "\(text)\n  has a parameter number \(index + 1), but \(positions.count) values were given")
+        case .name(let name):
+            if let value = names[name] { return value }
+            throw .query(message: "\(text)\n  has a parameter :\(name) without a value")
+        }
+    }
+}

@@ -1,0 +1,209 @@
+import MakoRecords
+
+// Typed conditions. Each operator makes a condition of a property and a value; nothing is compared here.
+
+/// Builds conditions from paths; faults wait for the call that runs the query.
+enum ConditionBuilder {
+    static func make<R: Entity>(
+        _ path: [PathStep], _ build: (Expr) throws(MakoError) -> MakoRecords.Condition
+    ) -> Condition<R> {
+        do throws(MakoError) { return Condition(source: .parsed(try build(try path.expr()))) } catch {
+            return Condition(source: .failed(error))
+        }
+    }
+
+    static func compare<R: Entity>(_ path: [PathStep], _ op: ComparisonOperator, _ value: StoredValue) -> Condition<R> {
+        make(path) { (expr) throws(MakoError) in
+            switch (op, value.isNull) {
+            case (.equal, true): .isNull(expr)
+            case (.notEqual, true): .not(.isNull(expr))
+            // As Swift compares optionals: nil is unlike any value.
+            case (.notEqual, false): .or([.comparison(op, expr, .literal(value, at: .none)), .isNull(expr)])
+            default: .comparison(op, expr, .literal(value, at: .none))
+            }
+        }
+    }
+
+    static func compare<R: Entity>(_ left: [PathStep], _ op: ComparisonOperator, _ right: [PathStep]) -> Condition<R> {
+        make(left) { (expr) throws(MakoError) in .comparison(op, expr, try right.expr()) }
+    }
+
+    static func between<R: Entity>(_ path: [PathStep], _ low: StoredValue, _ high: StoredValue) -> Condition<R> {
+        make(path) { (expr) throws(MakoError) in
+            .between(expr, .literal(low, at: .none), .literal(high, at: .none))
+        }
+    }
+
+    static func isIn<R: Entity>(_ path: [PathStep], _ values: [StoredValue]) -> Condition<R> {
+        make(path) { (expr) throws(MakoError) in
+            values.isEmpty ? .constant(false) : .isIn(expr, values.map { .literal($0, at: .none) })
+        }
+    }
+}
+
+// MARK: - Equal and not equal
+
+public func == <R: Entity, V: StorableValue>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .equal, right.stored)
+}
+public func != <R: Entity, V: StorableValue>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .notEqual, right.stored)
+}
+public func == <R: Entity, V: RawRepresentable>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Condition<R>
+where V.RawValue: StorableValue {
+    ConditionBuilder.compare(left.path(), .equal, right.rawValue.stored)
+}
+public func != <R: Entity, V: RawRepresentable>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Condition<R>
+where V.RawValue: StorableValue {
+    ConditionBuilder.compare(left.path(), .notEqual, right.rawValue.stored)
+}
+public func == <R: Entity, V: RawRepresentable>(left: KeyPath<Row<R>, Column<V?>>, right: V?) -> Condition<R>
+where V.RawValue: StorableValue {
+    ConditionBuilder.compare(left.path(), .equal, right?.rawValue.stored ?? .null)
+}
+public func != <R: Entity, V: RawRepresentable>(left: KeyPath<Row<R>, Column<V?>>, right: V?) -> Condition<R>
+where V.RawValue: StorableValue {
+    ConditionBuilder.compare(left.path(), .notEqual, right?.rawValue.stored ?? .null)
+}
+public func == <R: Entity, V: StorableValue & RawRepresentable>(
+    left: KeyPath<Row<R>, Column<V>>, right: V
+) -> Condition<R> where V.RawValue: StorableValue {
+    ConditionBuilder.compare(left.path(), .equal, right.stored)
+}
+public func != <R: Entity, V: StorableValue & RawRepresentable>(
+    left: KeyPath<Row<R>, Column<V>>, right: V
+) -> Condition<R> where V.RawValue: StorableValue {
+    ConditionBuilder.compare(left.path(), .notEqual, right.stored)
+}
+public func == <R: Entity, V>(left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .equal, right.path())
+}
+public func != <R: Entity, V>(left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .notEqual, right.path())
+}
+
+/// The relationship leads to this object; nil: to nobody.
+public func == <R: Entity, T: ObjectEntity>(left: KeyPath<Row<R>, Related<T>>, right: T?) -> Condition<R> {
+    if let right, right.storedKey == nil { return Condition(.constant(false)) }
+    return ConditionBuilder.compare(left.path(), .equal, right?.conditionValue ?? .null)
+}
+public func != <R: Entity, T: ObjectEntity>(left: KeyPath<Row<R>, Related<T>>, right: T?) -> Condition<R> {
+    if let right, right.storedKey == nil { return Condition(.constant(true)) }
+    return ConditionBuilder.compare(left.path(), .notEqual, right?.conditionValue ?? .null)
+}
+
+// MARK: - Order
+
+public func < <R: Entity, V: StorableValue & Comparable>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .less, right.stored)
+}
+public func <= <R: Entity, V: StorableValue & Comparable>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .lessOrEqual, right.stored)
+}
+public func > <R: Entity, V: StorableValue & Comparable>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .greater, right.stored)
+}
+public func >= <R: Entity, V: StorableValue & Comparable>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .greaterOrEqual, right.stored)
+}
+public func < <R: Entity, V: StorableValue & Comparable>(left: KeyPath<Row<R>, Column<V?>>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .less, right.stored)
+}
+public func <= <R: Entity, V: StorableValue & Comparable>(left: KeyPath<Row<R>, Column<V?>>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .lessOrEqual, right.stored)
+}
+public func > <R: Entity, V: StorableValue & Comparable>(left: KeyPath<Row<R>, Column<V?>>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .greater, right.stored)
+}
+public func >= <R: Entity, V: StorableValue & Comparable>(left: KeyPath<Row<R>, Column<V?>>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .greaterOrEqual, right.stored)
+}
+public func < <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .less, right.path())
+}
+public func > <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .greater, right.path())
+}
+
+// MARK: - Text
+
+infix operator !~ : ComparisonPrecedence
+infix operator !<< : BitwiseShiftPrecedence
+
+/// LIKE: `%` stands for any text, `_` for any character; case does not count.
+public func ~= <R: Entity>(left: KeyPath<Row<R>, Column<String>>, right: String) -> Condition<R> {
+    ConditionBuilder.make(left.path()) { (expr) throws(MakoError) in
+        .like(expr, .literal(.text(right), at: .none), escape: nil)
+    }
+}
+public func ~= <R: Entity>(left: KeyPath<Row<R>, Column<String?>>, right: String) -> Condition<R> {
+    ConditionBuilder.make(left.path()) { (expr) throws(MakoError) in
+        .like(expr, .literal(.text(right), at: .none), escape: nil)
+    }
+}
+/// NOT LIKE.
+public func !~ <R: Entity>(left: KeyPath<Row<R>, Column<String>>, right: String) -> Condition<R> { !(left ~= right) }
+public func !~ <R: Entity>(left: KeyPath<Row<R>, Column<String?>>, right: String) -> Condition<R> { !(left ~= right) }
+
+// MARK: - Lists and ranges
+
+/// The property's value is one of these: `\.age << [35, 36]`.
+public func << <R: Entity, V: StorableValue>(left: KeyPath<Row<R>, Column<V>>, right: [V]) -> Condition<R> {
+    ConditionBuilder.isIn(left.path(), right.map(\.stored))
+}
+public func << <R: Entity, V: StorableValue>(left: KeyPath<Row<R>, Column<V?>>, right: [V]) -> Condition<R> {
+    ConditionBuilder.isIn(left.path(), right.map(\.stored))
+}
+public func !<< <R: Entity, V: StorableValue>(left: KeyPath<Row<R>, Column<V>>, right: [V]) -> Condition<R> {
+    !(left << right)
+}
+public func !<< <R: Entity, V: StorableValue>(left: KeyPath<Row<R>, Column<V?>>, right: [V]) -> Condition<R> {
+    !(left << right)
+}
+/// The property's value lies in the range: `\.age << (35...40)`.
+public func << <R: Entity, V: StorableValue & Comparable>(
+    left: KeyPath<Row<R>, Column<V>>, right: ClosedRange<V>
+) -> Condition<R> {
+    ConditionBuilder.between(left.path(), right.lowerBound.stored, right.upperBound.stored)
+}
+public func << <R: Entity, V: StorableValue & Comparable>(
+    left: KeyPath<Row<R>, Column<V?>>, right: ClosedRange<V>
+) -> Condition<R> {
+    ConditionBuilder.between(left.path(), right.lowerBound.stored, right.upperBound.stored)
+}
+public func << <R: Entity, V: StorableValue & Comparable>(
+    left: KeyPath<Row<R>, Column<V>>, right: Range<V>
+) -> Condition<R> {
+    left >= right.lowerBound && left < right.upperBound
+}
+public func << <R: Entity, V: StorableValue & Comparable>(
+    left: KeyPath<Row<R>, Column<V?>>, right: Range<V>
+) -> Condition<R> {
+    left >= right.lowerBound && left < right.upperBound
+}
+
+// MARK: - And, or, not
+
+public func && <R: Entity>(left: Condition<R>, right: Condition<R>) -> Condition<R> {
+    Condition(source: .joined(left.source, right.source) { .and($0) })
+}
+public func || <R: Entity>(left: Condition<R>, right: Condition<R>) -> Condition<R> {
+    Condition(source: .joined(left.source, right.source) { .or($0) })
+}
+prefix public func ! <R: Entity>(condition: Condition<R>) -> Condition<R> {
+    switch condition.source {
+    case .parsed(let parsed): Condition(.not(parsed))
+    case .failed: condition
+    }
+}
+/// A boolean property by itself: `where(\.isActive && \.age > 35)`.
+public func && <R: Entity>(left: KeyPath<Row<R>, Column<Bool>>, right: Condition<R>) -> Condition<R> {
+    (left == true) && right
+}
+public func && <R: Entity>(left: Condition<R>, right: KeyPath<Row<R>, Column<Bool>>) -> Condition<R> {
+    left && (right == true)
+}

@@ -1,0 +1,176 @@
+import MakoRecords
+import MakoStorage
+
+extension Query {
+    /// The objects. Everything is read before it returns.
+    ///
+    /// - Throws: `MakoError.query` for a condition that does not hold together, before any row is read.
+    public func fetch() throws(MakoError) -> Results<T> {
+        try planned { (plan, binding, view, database) throws(MakoError) in
+            let context = binding.hasReferences ? FetchContext() : nil
+            return Results(try collect(plan, binding, view, database, context))
+        }
+    }
+
+    /// The first object, or nil.
+    public func first() throws(MakoError) -> T? { try limit(1).fetch().first }
+
+    /// The only object, or nil.
+    ///
+    /// - Throws: `MakoError.query` when there are several.
+    public func one() throws(MakoError) -> T? {
+        let found = try limit(2).fetch()
+        if found.count > 1 {
+            throw .query(message: "one() found more than one \(T.entityModel.name); narrow the condition")
+        }
+        return found.first
+    }
+
+    /// How many objects there are.
+    public func count() throws(MakoError) -> Int {
+        try planned { (plan, _, view, _) throws(MakoError) in
+            try records { () throws(RecordError) in try plan.count(in: view) }
+        }
+    }
+
+    /// Whether there is any.
+    public func exists() throws(MakoError) -> Bool {
+        try planned { (plan, _, view, _) throws(MakoError) in
+            try records { () throws(RecordError) in try plan.exists(in: view) }
+        }
+    }
+
+    /// The row numbers, in the query's order. Entities with another key have ``keys()``.
+    public func ids() throws(MakoError) -> [Int] {
+        try planned { (plan, _, view, _) throws(MakoError) in
+            try records { () throws(RecordError) in try plan.ids(in: view) }.map { Int($0) }
+        }
+    }
+
+    /// The keys, in the query's order.
+    public func keys() throws(MakoError) -> [RowKey] {
+        try planned { (plan, _, view, _) throws(MakoError) in
+            try records { () throws(RecordError) in try plan.keys(in: view) }
+        }
+    }
+
+    /// How the query is run: which index, what is filtered and sorted.
+    public func explain() throws(MakoError) -> String {
+        try planned { (plan, _, _, _) throws(MakoError) in plan.description }
+    }
+
+    /// Removes the objects, by the relationships' delete rules, and answers how many there were.
+    @discardableResult
+    public func delete() throws(MakoError) -> Int {
+        let database = try target()
+        return try database.allOrNothing { (transaction) throws(MakoError) in
+            let binding = try transaction.binding(T.entityModel)
+            let keys = try keys()
+            var count = 0
+            for key in keys where try transaction.remove(key, binding) { count += 1 }
+            return count
+        }
+    }
+
+    /// The objects by the value of a property.
+    public func groupBy<V: Hashable>(_ keyPath: KeyPath<T, V>) throws(MakoError) -> [V: [T]] {
+        Dictionary(grouping: try fetch(), by: { $0[keyPath: keyPath] })
+    }
+
+    /// How many objects have each value of a property, ordered by value.
+    public func groupCount<V>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> [(
+        value: StoredValue, count: Int
+    )] {
+        try groupCount(try keyPath.path().expr())
+    }
+
+    /// How many objects have each value of an expression such as `"department.name"`, ordered by value.
+    public func groupCount(_ expression: String) throws(MakoError) -> [(value: StoredValue, count: Int)] {
+        try groupCount(try records { () throws(RecordError) in try Expr.parse(expression) })
+    }
+
+    private func groupCount(_ expr: Expr) throws(MakoError) -> [(value: StoredValue, count: Int)] {
+        try planned { (plan, _, view, _) throws(MakoError) in
+            try records { () throws(RecordError) in try plan.groupCount(by: expr, in: view) }
+        }
+    }
+
+    private func collect(
+        _ plan: Plan, _ binding: Binding, _ view: Snapshot, _ database: Database, _ context: FetchContext?
+    ) throws(MakoError) -> [T] {
+        try translated {
+            var objects: [T] = []
+            try plan.forEachRow(layout: binding.layout, in: view) { key, reader in
+                objects.append(try T(row: EntityRow(reader: reader, state: database.state(key, context))))
+                return true
+            }
+            return objects
+        }
+    }
+}
+
+// MARK: - Aggregates
+
+extension Query {
+    private func aggregate(_ function: AggregateFunction, _ expr: Expr) throws(MakoError) -> StoredValue {
+        try planned { (plan, _, view, _) throws(MakoError) in
+            try records { () throws(RecordError) in try plan.aggregate(function, of: expr, in: view) }
+        }
+    }
+
+    private func number(_ value: StoredValue) -> Double? { Double(stored: value) }
+
+    /// The sum of a property; 0 of nothing.
+    ///
+    /// - Throws: `MakoError.typeMismatch` when the sum does not fit the property's type.
+    public func sum<V: StorableValue & Numeric>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> V {
+        try sum(try keyPath.path().expr())
+    }
+    public func sum<V: StorableValue & Numeric>(_ keyPath: KeyPath<Row<T>, Column<V?>>) throws(MakoError) -> V {
+        try sum(try keyPath.path().expr())
+    }
+    private func sum<V: StorableValue & Numeric>(_ expr: Expr) throws(MakoError) -> V {
+        let value = try aggregate(.sum, expr)
+        if value.isNull { return .zero }
+        if let sum = V(stored: value) { return sum }
+        throw .typeMismatch(
+            entity: T.entityModel.name, property: "sum", expected: "\(V.self)", found: value.description)
+    }
+
+    /// The sum of an expression such as `"price * amount"`; 0 of nothing.
+    public func sum(_ expression: String) throws(MakoError) -> Double {
+        number(try aggregate(.total, try parsed(expression))) ?? 0
+    }
+
+    /// The mean of a property; nil of nothing.
+    public func avg<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> Double? {
+        number(try aggregate(.average, try keyPath.path().expr()))
+    }
+    /// The mean of an expression; nil of nothing.
+    public func avg(_ expression: String) throws(MakoError) -> Double? {
+        number(try aggregate(.average, try parsed(expression)))
+    }
+
+    /// The smallest value of a property; nil of nothing.
+    public func min<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> V? {
+        try extreme(.minimum, try keyPath.path().expr())
+    }
+    public func min<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V?>>) throws(MakoError) -> V? {
+        try extreme(.minimum, try keyPath.path().expr())
+    }
+    /// The largest value of a property; nil of nothing.
+    public func max<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> V? {
+        try extreme(.maximum, try keyPath.path().expr())
+    }
+    public func max<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V?>>) throws(MakoError) -> V? {
+        try extreme(.maximum, try keyPath.path().expr())
+    }
+    private func extreme<V: StorableValue>(_ function: AggregateFunction, _ expr: Expr) throws(MakoError) -> V? {
+        let value = try aggregate(function, expr)
+        return value.isNull ? nil : V(stored: value)
+    }
+
+    private func parsed(_ expression: String) throws(MakoError) -> Expr {
+        try records { () throws(RecordError) in try Expr.parse(expression) }
+    }
+}

@@ -1,0 +1,134 @@
+import MakoRecords
+import MakoStorage
+
+/// The order of results.
+public enum SortDirection: Sendable, Hashable { case ascending, descending }
+
+/// A question about the objects of one entity. A value: each method answers a changed copy, nothing is read before a terminal.
+///
+/// ```swift
+/// let people = try Person.query()
+///     .where("age >= \(35) AND department.location.name = \(city)")
+///     .orderBy("name").orderBy(\.age, .descending)
+///     .limit(99).offset(10)
+///     .fetch()
+/// ```
+public struct Query<T: Entity>: Sendable {
+    private(set) var database: Database?
+    private var conditions: [ConditionSource] = []
+    private var orders: [Order] = []
+    private var orderFault: MakoError?
+    private var limit: Int?
+    private var offset: Int?
+
+    init(database: Database?) { self.database = database }
+
+    // MARK: - Building
+
+    /// Objects that fulfil a condition given as text; values for its `?` follow it. Several conditions must all hold.
+    public func `where`(_ text: WhereText, _ parameters: (any ConditionValue)?...) -> Query {
+        adding(text.condition(parameters.map { $0?.conditionValue ?? .null }))
+    }
+
+    /// Objects that fulfil a condition whose text is known only at run time.
+    public func `where`(text: String, _ parameters: (any ConditionValue)?...) -> Query {
+        adding(WhereText(text: text).condition(parameters.map { $0?.conditionValue ?? .null }))
+    }
+
+    /// Objects that fulfil a typed condition: `where(\.age > 35 && \.department.name == "Engines")`.
+    public func `where`(_ condition: Condition<T>) -> Query { adding(condition.source) }
+
+    /// Objects whose boolean property is true.
+    public func `where`(_ flag: KeyPath<Row<T>, Column<Bool>>) -> Query { adding((flag == true).source) }
+
+    /// Sorts by text such as `"name"`, `"department.name DESC"` or `"name, age DESC"`; later orders count among equals.
+    public func orderBy(_ text: String, _ direction: SortDirection? = nil) -> Query {
+        var copy = self
+        do throws(MakoError) {
+            var parsed = try records { () throws(RecordError) in try Order.parse(text) }
+            if let direction { for index in parsed.indices { parsed[index].descending = direction == .descending } }
+            copy.orders += parsed
+        } catch {
+            copy.orderFault = error
+        }
+        return copy
+    }
+
+    /// Sorts by a property, its own or a related object's.
+    public func orderBy<V>(_ keyPath: KeyPath<Row<T>, Column<V>>, _ direction: SortDirection = .ascending) -> Query {
+        var copy = self
+        do throws(MakoError) {
+            copy.orders.append(Order(try keyPath.path().expr(), descending: direction == .descending))
+        } catch {
+            copy.orderFault = error
+        }
+        return copy
+    }
+
+    /// At most so many objects.
+    public func limit(_ count: Int) -> Query {
+        var copy = self
+        copy.limit = Swift.max(0, count)
+        return copy
+    }
+
+    /// Leaves out so many objects at the beginning.
+    public func offset(_ count: Int) -> Query {
+        var copy = self
+        copy.offset = Swift.max(0, count)
+        return copy
+    }
+
+    func on(_ database: Database) -> Query {
+        var copy = self
+        copy.database = database
+        return copy
+    }
+
+    func adding(_ condition: ConditionSource) -> Query {
+        var copy = self
+        copy.conditions.append(condition)
+        return copy
+    }
+
+    // MARK: - For the terminals
+
+    func selection() throws(MakoError) -> Selection {
+        if let orderFault { throw orderFault }
+        var parts: [MakoRecords.Condition] = []
+        for condition in conditions {
+            switch condition {
+            case .parsed(let parsed): parts.append(parsed)
+            case .failed(let error): throw error
+            }
+        }
+        let condition: MakoRecords.Condition? = parts.count > 1 ? .and(parts) : parts.first
+        return Selection(
+            table: T.entityModel.table, condition: condition, orderBy: orders, limit: limit, offset: offset)
+    }
+
+    func target() throws(MakoError) -> Database {
+        if let database { return database }
+        return try Database.current(for: T.entityModel)
+    }
+
+    /// Plans the query and runs a closure with the plan on the current view.
+    func planned<R>(_ body: (Plan, Binding, Snapshot, Database) throws(MakoError) -> R) throws(MakoError) -> R {
+        let selection = try selection()
+        let database = try target()
+        return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
+            let plan = try records { () throws(RecordError) in try selection.plan(schema.catalogue) }
+            return try body(plan, binding, view, database)
+        }
+    }
+}
+
+extension Entity {
+    /// A query for the objects of this entity in the current database.
+    public static func query() -> Query<Self> { Query(database: nil) }
+}
+
+extension Database {
+    /// A query for the objects of an entity in this database.
+    public func query<T: Entity>(_ type: T.Type) -> Query<T> { Query(database: self) }
+}

@@ -1,0 +1,71 @@
+import MakoRecords
+
+/// The objects of one fetch and of what was loaded lazily from them: within it there is one object per row.
+@usableFromInline
+final class FetchContext: Sendable {
+    private struct Identity: Hashable {
+        let model: Int
+        let key: RowKey
+    }
+    private struct Entry {
+        weak var object: (any ObjectEntity)?
+    }
+    private let entries = Protected<[Identity: Entry]>([:])
+
+    func object(_ model: EntityModel, _ key: RowKey) -> (any ObjectEntity)? {
+        entries.with { $0[Identity(model: model.number, key: key)]?.object }
+    }
+
+    /// Notes an object; answers the one that was noted before, if there is one.
+    func note(_ object: any ObjectEntity, _ model: EntityModel, _ key: RowKey) -> any ObjectEntity {
+        entries.with { entries in
+            let identity = Identity(model: model.number, key: key)
+            if let known = entries[identity]?.object { return known }
+            entries[identity] = Entry(object: object)
+            return object
+        }
+    }
+}
+
+/// Loads what a reference leads to.
+enum LazyLoad {
+    static func object<Target: ObjectEntity>(
+        _ type: Target.Type, key: RowKey, for owner: some ObjectEntity
+    ) throws(MakoError) -> Target? {
+        let (number, ownContext, ownKey) = owner.lockedState { state in
+            if state.context == nil { state.context = FetchContext() }
+            return (state.database, state.context, state.key)
+        }
+        let database = try Database.resolve(number: number, for: Target.entityModel)
+        guard let context = ownContext else { return try database.object(type, key: key) }
+        if let ownKey { _ = context.note(owner, Swift.type(of: owner).entityModel, ownKey) }
+        if let known = context.object(Target.entityModel, key) as? Target { return known }
+        database.metricsCounters.lazyLoads.with { $0 += 1 }
+        guard let loaded = try database.object(type, key: key, context: context) else { return nil }
+        return context.note(loaded, Target.entityModel, key) as? Target ?? loaded
+    }
+
+    static func failed(_ error: MakoError, owner: some ObjectEntity) {
+        owner.lockedState { $0.extra = ObjectExtra(key: $0.extra?.key, loadError: error) }
+    }
+}
+
+extension ObjectEntity {
+    /// Why the last lazy load of a relationship failed; nil when none did.
+    public var loadError: MakoError? { lockedState { $0.extra?.loadError } }
+
+    /// Loads a relationship and answers it; throws where plain access would answer nil.
+    ///
+    /// ```swift
+    /// let department = try person.load(\.department)
+    /// ```
+    @discardableResult
+    public func load<Target: ObjectEntity>(_ relation: KeyPath<Self, Target?>) throws(MakoError) -> Target? {
+        lockedState { state in
+            if let extra = state.extra { state.extra = ObjectExtra(key: extra.key, loadError: nil) }
+        }
+        let value = self[keyPath: relation]
+        if value == nil, let error = loadError { throw error }
+        return value
+    }
+}

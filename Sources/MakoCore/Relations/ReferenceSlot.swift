@@ -1,0 +1,115 @@
+import MakoRecords
+
+/// A to-one reference of a class: a key until it is first read, then an object.
+public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
+    private var object: Target?
+    private var key: RowKey?
+    /// Whether `object` is the answer; nil then means that there is none.
+    public private(set) var isSettled: Bool
+
+    /// A reference that somebody set.
+    init(object: Target?) {
+        self.object = object
+        key = object?.storedKey
+        isSettled = true
+    }
+
+    /// A reference as a row holds it.
+    init(key: RowKey?) {
+        self.key = key
+        isSettled = key == nil
+    }
+
+    public var value: Target? { object }
+    public var loadedObject: (any ObjectEntity)? { object }
+    /// What the row is to hold.
+    var storedKey: RowKey? { key }
+
+    public func loaded(by owner: some ObjectEntity, property: Int) -> Self {
+        guard let key, !isSettled else { return self }
+        do throws(MakoError) {
+            var copy = self
+            copy.object = try LazyLoad.object(Target.self, key: key, for: owner)
+            copy.isSettled = true
+            return copy
+        } catch {
+            LazyLoad.failed(error, owner: owner)
+            return self
+        }
+    }
+
+    public mutating func settle(_ loaded: Self, replacing before: Self) {
+        guard loaded.isSettled, !isSettled, key == before.key else { return }
+        self = loaded
+    }
+
+    public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
+        if self.object === object { self.key = key }
+    }
+}
+
+/// References of classes: stored as the key of the other row.
+public enum ReferenceCodec<Target: ObjectEntity>: SlotCodec {
+    public typealias Property = Target?
+    public typealias Slot = ReferenceSlot<Target>
+
+    public static var columnType: ColumnType { .reference }
+    public static var isOptional: Bool { true }
+    public static var target: (any Entity.Type)? { Target.self }
+
+    public static func stored(_ value: Target?) -> StoredValue { value?.conditionValue ?? .null }
+
+    /// A key alone is no object: references come out of rows as slots.
+    public static func value(_ stored: StoredValue) -> Property? { stored.isNull ? .some(.none) : .none }
+
+    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Target? { nil }
+
+    public static func write(_ value: Target?, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        ReferenceKeys.write(value?.storedKey, of: Target.entityModel, &writer, position)
+    }
+
+    public static var emptySlot: Slot { Slot(key: nil) }
+    public static func slot(_ value: Target?) -> Slot { Slot(object: value) }
+    public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot {
+        Slot(key: ReferenceKeys.read(row.reader, position, of: Target.entityModel))
+    }
+    public static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        ReferenceKeys.write(slot.storedKey, of: Target.entityModel, &writer, position)
+    }
+}
+
+/// Keys of other rows as fields of a row.
+enum ReferenceKeys {
+    static func read(_ row: RowReader, _ position: Int, of model: EntityModel) -> RowKey? {
+        if row.isNull(position) { return nil }
+        return model.hasColumnKey ? RowKey(values: [row.value(position)]) : .rowID(row.integer(position))
+    }
+
+    static func write(_ key: RowKey?, of model: EntityModel, _ writer: inout RowWriter, _ position: Int) {
+        switch key {
+        case nil: writer.setNull(position)
+        case .rowID(let id): writer.set(position, id)
+        case .bytes: writer.set(position, value(of: key, model))
+        }
+    }
+
+    /// The key as a value of the column that refers.
+    static func value(of key: RowKey?, _ model: EntityModel) -> StoredValue {
+        switch key {
+        case nil: return .null
+        case .rowID(let id): return .integer(id)
+        case .bytes:
+            guard let key, let schema = try? model.schema(), let values = try? key.values(in: schema) else {
+                return .null
+            }
+            return values.first ?? .null
+        }
+    }
+}
+
+extension ObjectEntity {
+    /// The key under which the object is stored or will be; nil before its first commit.
+    var storedKey: RowKey? {
+        lockedState { $0.flags.contains(.sterile) ? nil : $0.key }
+    }
+}

@@ -1,0 +1,38 @@
+import MakoRecords
+
+/// The objects whose reference leads to the owner: a query, lazy, countable, sortable.
+///
+/// ```swift
+/// for person in try department.people.fetch() { … }
+/// let old = try department.people.query().where(\.age > 60).orderBy(\.name).fetch()
+/// ```
+public struct ToMany<Target: ObjectEntity>: @unchecked Sendable {
+    // Unchecked: a key path, which is immutable, and a Sendable object.
+    private let owner: any ObjectEntity
+    private let inverse: PartialKeyPath<Target>
+
+    public init(owner: any ObjectEntity, inverse: PartialKeyPath<Target>) {
+        self.owner = owner
+        self.inverse = inverse
+    }
+
+    /// The query behind it. An unsaved owner has nobody.
+    public func query() -> Query<Target> {
+        let query = Query<Target>(database: Database.of(owner))
+        guard let key = owner.storedKey else { return query.adding(.parsed(.constant(false))) }
+        do throws(MakoError) {
+            let column = try Target.entityModel.columnName(of: inverse)
+            let value = ReferenceKeys.value(of: key, type(of: owner).entityModel)
+            return query.adding(.parsed(.comparison(.equal, .column([column]), .literal(value, at: .none))))
+        } catch {
+            return query.adding(.failed(error))
+        }
+    }
+
+    /// All of them.
+    public func fetch() throws(MakoError) -> Results<Target> { try query().fetch() }
+    /// How many there are.
+    public func count() throws(MakoError) -> Int { try query().count() }
+    /// Those that fulfil a condition.
+    public func `where`(_ condition: Condition<Target>) -> Query<Target> { query().where(condition) }
+}

@@ -1,0 +1,64 @@
+import MakoRecords
+
+/// A handle of an object, for structs: `wolf.den = ToOne(den)`, `try wolf.den.load()`.
+public struct ToOne<Target: ObjectEntity>: Sendable {
+    private var object: Target?
+    private(set) var key: RowKey?
+    private var database: UInt32
+
+    /// A handle of nothing, or of an object.
+    public init(_ object: Target? = nil) {
+        self.object = object
+        key = object?.storedKey
+        database = object?.lockedState { $0.database } ?? 0
+    }
+
+    init(key: RowKey?, database: UInt32) {
+        self.key = key
+        self.database = database
+    }
+
+    /// Whether it refers to anything.
+    public var isEmpty: Bool { object == nil && key == nil }
+
+    /// The object: the one that was set, else the stored one; nil when there is none.
+    public func load() throws(MakoError) -> Target? {
+        if let object { return object }
+        guard let key else { return nil }
+        let database = try Database.resolve(number: database, for: Target.entityModel)
+        return try database.object(Target.self, key: key)
+    }
+
+    /// The object when it was set and not loaded from a row.
+    public var loadedObject: (any ObjectEntity)? { object }
+
+    public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
+        if self.object === object { self.key = key }
+    }
+}
+
+extension ToOne: Hashable {
+    public static func == (left: ToOne, right: ToOne) -> Bool {
+        left.key == right.key && (left.key != nil || left.object === right.object)
+    }
+    public func hash(into hasher: inout Hasher) { hasher.combine(key) }
+}
+
+/// Handles are stored as the key of the other row.
+public enum ToOneCodec<Target: ObjectEntity>: PropertyCodec {
+    public typealias Property = ToOne<Target>
+    public static var columnType: ColumnType { .reference }
+    public static var isOptional: Bool { true }
+    public static var target: (any Entity.Type)? { Target.self }
+
+    public static func stored(_ value: ToOne<Target>) -> StoredValue {
+        ReferenceKeys.value(of: value.key, Target.entityModel)
+    }
+    public static func value(_ stored: StoredValue) -> ToOne<Target>? { stored.isNull ? ToOne() : nil }
+    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> ToOne<Target> {
+        ToOne(key: ReferenceKeys.read(row.reader, position, of: Target.entityModel), database: row.state.database)
+    }
+    public static func write(_ value: ToOne<Target>, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        ReferenceKeys.write(value.key, of: Target.entityModel, &writer, position)
+    }
+}

@@ -1,0 +1,129 @@
+import Foundation
+import MakoRecords
+
+/// What generated code (and conformances written by hand) call to code the properties of entities.
+public enum EntityCoding {
+    // Overload resolution does what a macro cannot: it sees the type behind a property's spelling.
+
+    @inlinable
+    public static func codec<T: StorableValue>(_: T.Type) -> StorableCodec<T>.Type { StorableCodec<T>.self }
+    @inlinable
+    public static func codec<T: StorableValue>(_: T?.Type) -> OptionalCodec<StorableCodec<T>>.Type {
+        OptionalCodec<StorableCodec<T>>.self
+    }
+    @inlinable
+    public static func codec<T: StorableValue & RawRepresentable>(_: T.Type) -> StorableCodec<T>.Type
+    where T.RawValue: StorableValue {
+        StorableCodec<T>.self
+    }
+    @inlinable
+    public static func codec<T: StorableValue & RawRepresentable>(_: T?.Type) -> OptionalCodec<StorableCodec<T>>.Type
+    where T.RawValue: StorableValue {
+        OptionalCodec<StorableCodec<T>>.self
+    }
+    @inlinable
+    public static func codec<T: RawRepresentable>(_: T.Type) -> RawCodec<T>.Type where T.RawValue: StorableValue {
+        RawCodec<T>.self
+    }
+    @inlinable
+    public static func codec<T: RawRepresentable>(_: T?.Type) -> OptionalCodec<RawCodec<T>>.Type
+    where T.RawValue: StorableValue {
+        OptionalCodec<RawCodec<T>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func codec<T: Codable>(_: T.Type) -> JSONCodec<T>.Type { JSONCodec<T>.self }
+    @_disfavoredOverload @inlinable
+    public static func codec<T: Codable>(_: T?.Type) -> OptionalCodec<JSONCodec<T>>.Type {
+        OptionalCodec<JSONCodec<T>>.self
+    }
+    @inlinable
+    public static func codec<T: ObjectEntity>(_: T?.Type) -> ReferenceCodec<T>.Type { ReferenceCodec<T>.self }
+    @inlinable
+    public static func codec<T: ObjectEntity>(_: ToOne<T>.Type) -> ToOneCodec<T>.Type { ToOneCodec<T>.self }
+
+    // What cannot be stored is said in words instead of a failed overload.
+
+    @available(*, unavailable, message: "a to-one relationship must be optional; write 'T?' (in a struct: 'ToOne<T>')")
+    public static func codec<T: ObjectEntity>(_: T.Type) -> ReferenceCodec<T>.Type { ReferenceCodec<T>.self }
+    @available(
+        *, unavailable, message: "a relationship to a struct is not supported yet; store its key and query for it"
+    )
+    public static func codec<T: ValueEntity>(_: T.Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
+    @available(
+        *, unavailable, message: "a relationship to a struct is not supported yet; store its key and query for it"
+    )
+    public static func codec<T: ValueEntity>(_: T?.Type) -> OptionalCodec<JSONCodec<String>>.Type {
+        OptionalCodec<JSONCodec<String>>.self
+    }
+    @available(
+        *, unavailable, message: "owned collections of entities are not supported yet; use ToMany with an inverse"
+    )
+    public static func codec<T: Entity>(_: [T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
+
+    /// The error for a field that stands for no value of the property's type.
+    public static func mismatch<T>(_ row: EntityRow, _ position: Int, _ type: T.Type) -> MakoError {
+        let names = row.reader.layout.names
+        return .typeMismatch(
+            entity: row.entity, property: names.indices.contains(position) ? names[position] : "\(position)",
+            expected: "\(T.self)", found: row.reader.value(position).description)
+    }
+
+    /// Gives an empty text key a UUID at the first commit.
+    public static func assignKey(_ key: inout String) {
+        if key.isEmpty { key = UUID().uuidString.lowercased() }
+    }
+    public static func assignKey(_ key: inout String?) {
+        if key?.isEmpty ?? true { key = UUID().uuidString.lowercased() }
+    }
+    public static func assignKey(_ key: inout UUID?) {
+        if key == nil { key = UUID() }
+    }
+    /// Other keys are as the user left them.
+    @_disfavoredOverload
+    public static func assignKey<T>(_ key: inout T) {}
+}
+
+// MARK: - Integer keys
+
+extension EntityCoding {
+    /// 0 stands for "not given yet".
+    @inlinable public static func rowID<T: FixedWidthInteger>(_ value: T) -> Int64 { Int64(clamping: value) }
+    @inlinable public static func rowID<T: FixedWidthInteger>(_ value: T?) -> Int64 {
+        value.map { Int64(clamping: $0) } ?? 0
+    }
+
+    @inlinable
+    public static func integer<T: FixedWidthInteger>(_ rowID: Int64, as type: T.Type) -> T { T(clamping: rowID) }
+    @inlinable
+    public static func integer<T: FixedWidthInteger>(_ rowID: Int64, as type: T?.Type) -> T? {
+        rowID == 0 ? nil : T(clamping: rowID)
+    }
+
+    /// The row's number as an object's property.
+    public static func rowNumber<T: FixedWidthInteger>(of object: some ObjectEntity, as type: T.Type) -> T {
+        integer(object.lockedState { $0.rowID }, as: T.self)
+    }
+    public static func rowNumber<T: FixedWidthInteger>(of object: some ObjectEntity, as type: T?.Type) -> T? {
+        integer(object.lockedState { $0.rowID }, as: T?.self)
+    }
+    public static func setRowNumber<T: FixedWidthInteger>(_ value: T, of object: some ObjectEntity) {
+        setRowID(rowID(value), of: object)
+    }
+    public static func setRowNumber<T: FixedWidthInteger>(_ value: T?, of object: some ObjectEntity) {
+        setRowID(rowID(value), of: object)
+    }
+
+    /// Another key means another row: all properties are to be written.
+    private static func setRowID(_ rowID: Int64, of object: some ObjectEntity) {
+        let before = object.lockedState { state in
+            let before = state
+            if state.rowID != rowID {
+                state.rowID = rowID
+                state.flags.remove(.exists)
+                state.dirty = .max
+            }
+            return before
+        }
+        if before.rowID != rowID { ThreadScope.transaction?.undo.recordState(of: object, before) }
+    }
+}

@@ -1,0 +1,136 @@
+import MakoRecords
+
+/// How the values of one property type go into a row and come out of it. ``EntityCoding/codec(_:)-swift.type.method`` picks the
+/// codec of a type; the compiler then calls it directly.
+public protocol PropertyCodec {
+    /// The property's type.
+    associatedtype Property
+
+    static var columnType: ColumnType { get }
+    static var isOptional: Bool { get }
+    /// The entity a reference leads to.
+    static var target: (any Entity.Type)? { get }
+    static func stored(_ value: Property) -> StoredValue
+    /// The property's value a column's content stands for; `nil` when it stands for none.
+    static func value(_ stored: StoredValue) -> Property?
+    static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property
+    static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError)
+}
+
+extension PropertyCodec {
+    @inlinable public static var isOptional: Bool { false }
+    @inlinable public static var target: (any Entity.Type)? { nil }
+}
+
+/// The codec of an optional property whose type may be an entity: what a class keeps for it is a slot.
+public protocol SlotCodec: PropertyCodec {
+    associatedtype Slot: PropertySlot where Slot.Property == Property
+    static var emptySlot: Slot { get }
+    static func slot(_ value: Property) -> Slot
+    static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot
+    static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError)
+}
+
+/// The content of an optional property that may or may not be a reference.
+public protocol PropertySlot: Sendable {
+    associatedtype Property
+    var value: Property { get }
+    /// Whether `value` is the final answer; a reference that was not loaded yet has none.
+    var isSettled: Bool { get }
+    /// The object a reference holds, when it holds one.
+    var loadedObject: (any ObjectEntity)? { get }
+    /// The slot with its object loaded, or unsettled when that failed.
+    func loaded(by owner: some ObjectEntity, property: Int) -> Self
+    /// Takes the loaded slot's place unless another value was set since `before` was read.
+    mutating func settle(_ loaded: Self, replacing before: Self)
+    /// Notes the key that the held object was saved under.
+    mutating func resolve(_ object: any ObjectEntity, key: RowKey)
+}
+
+/// The slot of an optional property that turned out to be a plain value.
+@frozen
+public struct ValueSlot<Wrapped: Sendable>: PropertySlot {
+    public var value: Wrapped?
+    @inlinable public init(_ value: Wrapped?) { self.value = value }
+    @inlinable public var isSettled: Bool { true }
+    @inlinable public var loadedObject: (any ObjectEntity)? { nil }
+    @inlinable public func loaded(by owner: some ObjectEntity, property: Int) -> Self { self }
+    @inlinable public mutating func settle(_ loaded: Self, replacing before: Self) {}
+    @inlinable public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {}
+}
+
+/// Values that fill a column by themselves.
+public enum StorableCodec<Property: StorableValue>: PropertyCodec {
+    @inlinable public static var columnType: ColumnType { Property.columnType }
+    @inlinable public static var isOptional: Bool { Property.isOptionalColumn }
+    @inlinable public static func stored(_ value: Property) -> StoredValue { value.stored }
+    @inlinable public static func value(_ stored: StoredValue) -> Property? { Property(stored: stored) }
+
+    @inlinable
+    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
+        if let value = Property.read(row.reader, position) { return value }
+        throw EntityCoding.mismatch(row, position, Property.self)
+    }
+
+    @inlinable
+    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        value.write(to: &writer, position)
+    }
+}
+
+/// Raw-representable values are stored as their raw values.
+public enum RawCodec<Property: RawRepresentable & Sendable>: PropertyCodec where Property.RawValue: StorableValue {
+    @inlinable public static var columnType: ColumnType { Property.RawValue.columnType }
+    @inlinable public static func stored(_ value: Property) -> StoredValue { value.rawValue.stored }
+    @inlinable
+    public static func value(_ stored: StoredValue) -> Property? {
+        Property.RawValue(stored: stored).flatMap { Property(rawValue: $0) }
+    }
+
+    @inlinable
+    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
+        if let raw = Property.RawValue.read(row.reader, position), let value = Property(rawValue: raw) { return value }
+        throw EntityCoding.mismatch(row, position, Property.self)
+    }
+
+    @inlinable
+    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        value.rawValue.write(to: &writer, position)
+    }
+}
+
+/// `nil` is NULL.
+public enum OptionalCodec<Base: PropertyCodec>: SlotCodec where Base.Property: Sendable {
+    public typealias Property = Base.Property?
+    public typealias Slot = ValueSlot<Base.Property>
+
+    @inlinable public static var columnType: ColumnType { Base.columnType }
+    @inlinable public static var isOptional: Bool { true }
+    @inlinable public static func stored(_ value: Property) -> StoredValue { value.map(Base.stored) ?? .null }
+
+    public static func value(_ stored: StoredValue) -> Property? {
+        if stored.isNull { return .some(.none) }
+        return Base.value(stored).map { .some($0) }
+    }
+
+    @inlinable
+    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
+        row.reader.isNull(position) ? nil : try Base.read(row, position)
+    }
+
+    @inlinable
+    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        if let value { try Base.write(value, &writer, position) } else { writer.setNull(position) }
+    }
+
+    @inlinable public static var emptySlot: Slot { Slot(nil) }
+    @inlinable public static func slot(_ value: Property) -> Slot { Slot(value) }
+    @inlinable
+    public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot {
+        Slot(try read(row, position))
+    }
+    @inlinable
+    public static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        try write(slot.value, &writer, position)
+    }
+}

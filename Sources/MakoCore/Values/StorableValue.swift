@@ -1,0 +1,80 @@
+import MakoRecords
+
+/// A type whose values fill a column.
+///
+/// The standard types conform. A type of your own needs three members:
+///
+/// ```swift
+/// struct Celsius: StorableValue {
+///     var degrees: Double
+///     static var columnType: ColumnType { .double }
+///     var stored: StoredValue { .double(degrees) }
+///     init?(stored: StoredValue) { guard case .double(let degrees) = stored else { return nil }; self.degrees = degrees }
+/// }
+/// ```
+public protocol StorableValue: ConditionValue, Sendable {
+    /// The type of the column that holds these values.
+    static var columnType: ColumnType { get }
+    /// Whether a column of this type may be NULL.
+    static var isOptionalColumn: Bool { get }
+    /// The value as the column holds it.
+    var stored: StoredValue { get }
+    /// The value a column's content stands for; `nil` when it stands for none.
+    init?(stored: StoredValue)
+    /// Reads the field at a position; `nil` when it stands for no value of this type.
+    static func read(_ row: RowReader, _ position: Int) -> Self?
+    /// Writes the field at a position.
+    func write(to writer: inout RowWriter, _ position: Int)
+}
+
+extension StorableValue {
+    @inlinable public static var isOptionalColumn: Bool { false }
+
+    public static func read(_ row: RowReader, _ position: Int) -> Self? { Self(stored: row.value(position)) }
+
+    public func write(to writer: inout RowWriter, _ position: Int) { writer.set(position, stored) }
+}
+
+extension Optional: StorableValue where Wrapped: StorableValue {
+    @inlinable public static var columnType: ColumnType { Wrapped.columnType }
+    @inlinable public static var isOptionalColumn: Bool { true }
+
+    public var stored: StoredValue { map(\.stored) ?? .null }
+
+    public init?(stored: StoredValue) {
+        if stored.isNull {
+            self = Optional<Wrapped>.none
+            return
+        }
+        guard let value = Wrapped(stored: stored) else { return nil }
+        self = value
+    }
+
+    @inlinable
+    public static func read(_ row: RowReader, _ position: Int) -> Self? {
+        if row.isNull(position) { return .some(.none) }
+        return Wrapped.read(row, position).map { .some($0) }
+    }
+
+    @inlinable
+    public func write(to writer: inout RowWriter, _ position: Int) {
+        if let value = self { value.write(to: &writer, position) } else { writer.setNull(position) }
+    }
+}
+
+/// Raw-representable types may be stored as their raw values: `enum Level: Int, StorableValue { … }`. `@Entity` takes them without the
+/// conformance as well.
+extension StorableValue where Self: RawRepresentable, RawValue: StorableValue {
+    @inlinable public static var columnType: ColumnType { RawValue.columnType }
+    public var stored: StoredValue { rawValue.stored }
+    public init?(stored: StoredValue) {
+        guard let raw = RawValue(stored: stored) else { return nil }
+        self.init(rawValue: raw)
+    }
+    @inlinable
+    public static func read(_ row: RowReader, _ position: Int) -> Self? {
+        RawValue.read(row, position).flatMap { Self(rawValue: $0) }
+    }
+    @inlinable
+    public func write(to writer: inout RowWriter, _ position: Int) { rawValue.write(to: &writer, position) }
+}

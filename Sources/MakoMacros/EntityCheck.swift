@@ -1,0 +1,118 @@
+import SwiftSyntax
+
+/// Step two: `EntitySource` to findings. Rules that need more than one declaration, or a meaning, stand here.
+struct EntityCheck {
+    static let supportedAttributes: Set<String> = [
+        "primaryKey", "unique", "identity", "indexed", "column", "originalName",
+    ]
+    static let plannedAttributes: Set<String> = [
+        "writeOnce", "keepWhenNil", "serialized", "encrypted", "fullText", "loadOnRefresh",
+    ]
+    static let deleteRules: Set<String> = [".nullify", ".cascade", ".deny"]
+    /// Dirty properties are bits of one word.
+    static let propertyLimit = 64
+
+    static func findings(in source: EntitySource) -> [Finding] {
+        var found: [Finding] = []
+        for property in source.properties { check(property, of: source, &found) }
+        checkKeys(of: source, &found)
+        checkNames(of: source, &found)
+        if source.columns.count > propertyLimit {
+            found.append(
+                Finding(
+                    id: "tooMany",
+                    message: "an entity can have at most \(propertyLimit) stored properties; "
+                        + "'\(source.name)' has \(source.columns.count)",
+                    node: source.node))
+        }
+        return found
+    }
+
+    private static func check(_ property: PropertySource, of source: EntitySource, _ found: inout [Finding]) {
+        func find(_ id: String, _ message: String, _ node: Syntax? = nil) {
+            found.append(Finding(id: id, message: message, node: node ?? property.node))
+        }
+        for option in property.attributes {
+            if plannedAttributes.contains(option.name) {
+                find("plannedOption", "@Attribute(.\(option.name)) is not supported yet; remove it", option.node)
+            } else if !supportedAttributes.contains(option.name) {
+                find("unknownOption", "@Attribute has no option '.\(option.name)'", option.node)
+            }
+        }
+        for option in property.relationship ?? [] {
+            find("plannedRelation", "@Relationship(.\(option.name)) is not supported yet; remove it", option.node)
+        }
+        if let rule = property.deleteRule, !deleteRules.contains(rule) {
+            find("deleteRule", "'deleteRule' must be written as .nullify, .cascade or .deny")
+        }
+        if property.isMany {
+            if !source.isClass {
+                find("manyInStruct", "ToMany belongs to classes; in a struct, query the other side")
+            }
+            if property.inverse == nil {
+                find(
+                    "inverse",
+                    "'\(property.name)' needs the other side: @Relationship(inverse: \\\(property.manyTarget).property)"
+                )
+            }
+            if property.hasAttribute { find("manyAttribute", "@Attribute cannot be applied to a ToMany property") }
+            if property.defaultValue != nil {
+                find("manyDefault", "a ToMany property is a query and takes no default value")
+            }
+            return
+        }
+        if property.inverse != nil {
+            find(
+                "inverseSide",
+                "'inverse:' belongs to the to-many side only (on both sides Swift reports a circular reference)")
+        }
+        if source.isClass, property.defaultValue == nil, !property.isOptional, !property.isToOne {
+            find(
+                "default",
+                "'\(property.name)' needs a default value or an optional type: an object of a class exists before it is read"
+            )
+        }
+    }
+
+    private static func checkKeys(of source: EntitySource, _ found: inout [Finding]) {
+        for key in source.keyProperties where key.isMany {
+            found.append(Finding(id: "manyKey", message: "a ToMany property cannot be the key", node: key.node))
+        }
+        let keys = source.keyProperties
+        for key in keys where keys.count > 1 && key.isOptional {
+            found.append(
+                Finding(id: "optionalKey", message: "a property of a composite key cannot be optional", node: key.node))
+        }
+    }
+
+    private static func checkNames(of source: EntitySource, _ found: inout [Finding]) {
+        var columns: [String: String] = [:]
+        for property in source.properties {
+            if let other = columns.updateValue(property.name, forKey: property.columnName.lowercased()) {
+                found.append(
+                    Finding(
+                        id: "duplicateColumn",
+                        message: "'\(other)' and '\(property.name)' would share the column '\(property.columnName)'",
+                        node: property.node))
+            }
+        }
+        if source.keyProperties.isEmpty, source.memberNames.contains("id") {
+            found.append(
+                Finding(
+                    id: "computedID",
+                    message: "'id' is taken by the entity's own key; make it a stored property or give it another name",
+                    node: source.node))
+        }
+    }
+}
+
+extension PropertySource {
+    /// The column's name: the option's literal, else the property's name.
+    var columnName: String {
+        for option in attributes where option.name == "column" {
+            guard let text = option.argument, text.hasPrefix("\""), text.hasSuffix("\"") else { continue }
+            return String(text.dropFirst().dropLast())
+        }
+        return name
+    }
+}

@@ -1,0 +1,111 @@
+import SwiftSyntax
+import SwiftSyntaxMacros
+
+/// `@Entity`: parse, check, render; each role repeats the first two steps, the member role alone reports their findings.
+public struct EntityMacro {
+    static func analyse(
+        _ declaration: some DeclGroupSyntax, _ attribute: AttributeSyntax, in context: some MacroExpansionContext
+    ) -> (source: EntitySource?, findings: [Finding]) {
+        var parser = EntityParser()
+        let source = parser.parse(declaration, attribute: attribute)
+        var findings = parser.findings + surroundings(of: attribute, in: context)
+        if let source { findings += EntityCheck.findings(in: source) }
+        return (source, findings)
+    }
+
+    /// A type inside a function or a generic type cannot carry the extension that makes it an entity.
+    private static func surroundings(of attribute: AttributeSyntax, in context: some MacroExpansionContext) -> [Finding]
+    {
+        for outer in context.lexicalContext {
+            if outer.is(FunctionDeclSyntax.self) || outer.is(ClosureExprSyntax.self)
+                || outer.is(AccessorDeclSyntax.self)
+                || outer.is(InitializerDeclSyntax.self)
+            {
+                return [
+                    Finding(
+                        id: "local",
+                        message: "@Entity cannot be applied to a type declared inside a function; move it out",
+                        node: Syntax(attribute))
+                ]
+            }
+            if let generics = outer.asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause,
+                !generics.parameters.isEmpty
+            {
+                return [
+                    Finding(
+                        id: "genericContext", message: "@Entity cannot be applied inside a generic type; move it out",
+                        node: Syntax(attribute))
+                ]
+            }
+        }
+        return []
+    }
+}
+
+extension EntityMacro: MemberMacro {
+    public static func expansion(
+        of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
+        conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        let (source, found) = analyse(declaration, node, in: context)
+        var findings = found
+        if source?.isClass == true, protocols.isEmpty {
+            findings.append(
+                Finding(
+                    id: "subclass",
+                    message: "a subclass of an entity is not supported yet; make it an entity of its own",
+                    node: Syntax(node)))
+        }
+        guard let source, findings.isEmpty else {
+            for finding in findings { finding.report(in: context) }
+            return []
+        }
+        let narrows = !source.access.isEmpty && hasNarrowProperty(declaration, wide: source.access)
+        return EntityRender(source, narrowsMemberwise: narrows).members()
+    }
+
+    private static func hasNarrowProperty(_ declaration: some DeclGroupSyntax, wide: String) -> Bool {
+        declaration.memberBlock.members.contains { member in
+            guard let variable = member.decl.as(VariableDeclSyntax.self), EntityParser.isStored(variable) else {
+                return false
+            }
+            return EntityParser.access(of: variable.modifiers).isEmpty
+        }
+    }
+}
+
+extension EntityMacro: MemberAttributeMacro {
+    public static func expansion(
+        of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
+        providingAttributesFor member: some DeclSyntaxProtocol, in context: some MacroExpansionContext
+    ) throws -> [AttributeSyntax] {
+        guard let variable = member.as(VariableDeclSyntax.self), EntityParser.isStored(variable) else { return [] }
+        let (source, findings) = analyse(declaration, node, in: context)
+        guard let source, findings.isEmpty, source.isClass,
+            let name = variable.bindings.first?.pattern.as(IdentifierPatternSyntax.self)?.identifier.text
+                .trimmingBackticks,
+            let property = source.properties.first(where: { $0.name == name })
+        else { return [] }
+        let column = source.columns.firstIndex { $0.name == name } ?? 0
+        let kind =
+            property.isMany
+            ? "many" : property.name == source.rowNumberKey?.name ? "rowNumber" : property.needsSlot ? "slot" : "value"
+        let keeps = source.hasDesignatedInitializer ? ", keepsDefault: true" : ""
+        return ["@_Stored(\(raw: column), .\(raw: kind)\(raw: keeps))"]
+    }
+}
+
+extension EntityMacro: ExtensionMacro {
+    public static func expansion(
+        of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
+        providingExtensionsOf type: some TypeSyntaxProtocol, conformingTo protocols: [TypeSyntax],
+        in context: some MacroExpansionContext
+    ) throws -> [ExtensionDeclSyntax] {
+        let (source, findings) = analyse(declaration, node, in: context)
+        guard let source, findings.isEmpty, !protocols.isEmpty else { return [] }
+        // The implied protocols stand here by name, so that looking up any of them finds this extension.
+        let implied = "Entity, ConditionValue, Identifiable, CustomStringConvertible"
+        let conformance = source.isClass ? "ObjectEntity, \(implied), @unchecked Sendable" : "ValueEntity, \(implied)"
+        return [try ExtensionDeclSyntax("extension \(type.trimmed): \(raw: conformance) {}")]
+    }
+}

@@ -1,0 +1,324 @@
+import SwiftSyntax
+
+/// Step one: syntax to `EntitySource`. Whatever it cannot represent becomes a finding, never silence.
+struct EntityParser {
+    private(set) var findings: [Finding] = []
+
+    mutating func parse(_ declaration: some DeclGroupSyntax, attribute: AttributeSyntax) -> EntitySource? {
+        var source: EntitySource
+        if let type = declaration.as(ClassDeclSyntax.self) {
+            let isFinal = type.modifiers.contains { $0.name.tokenKind == .keyword(.final) }
+            source = EntitySource(
+                kind: .classType(isFinal: isFinal), name: type.name.text, access: Self.access(of: type.modifiers),
+                node: Syntax(type.name))
+            if let generics = type.genericParameterClause { complainAboutGenerics(Syntax(generics)) }
+        } else if let type = declaration.as(StructDeclSyntax.self) {
+            source = EntitySource(
+                kind: .structType, name: type.name.text, access: Self.access(of: type.modifiers),
+                node: Syntax(type.name))
+            if let generics = type.genericParameterClause { complainAboutGenerics(Syntax(generics)) }
+        } else {
+            find("kind", "@Entity can be applied to a class or a struct only", Syntax(attribute))
+            return nil
+        }
+        source.table = parseTable(attribute)
+        for element in declaration.attributes {
+            if case .attribute(let other) = element, Self.name(of: other) == "Observable" {
+                find(
+                    "observable",
+                    "@Observable cannot stand beside @Entity: both rewrite the same properties; remove it",
+                    Syntax(other))
+            }
+        }
+        for member in declaration.memberBlock.members { parse(member.decl, into: &source) }
+        return source
+    }
+
+    private mutating func find(_ id: String, _ message: String, _ node: Syntax) {
+        findings.append(Finding(id: id, message: message, node: node))
+    }
+
+    private mutating func complainAboutGenerics(_ node: Syntax) {
+        find("generic", "a generic type cannot be an entity: its table would have no single shape", node)
+    }
+
+    private mutating func parseTable(_ attribute: AttributeSyntax) -> String? {
+        guard case .argumentList(let arguments) = attribute.arguments else { return nil }
+        var table: String?
+        for argument in arguments {
+            if argument.label == nil, let text = Self.literalText(argument.expression) {
+                table = text
+            } else {
+                find(
+                    "entityOption",
+                    "@Entity takes the table's name as a string literal; the option "
+                        + "'\(argument.label?.text ?? argument.expression.trimmedDescription)' is not supported yet",
+                    Syntax(argument))
+            }
+        }
+        return table
+    }
+
+    private mutating func parse(_ member: DeclSyntax, into source: inout EntitySource) {
+        if let variable = member.as(VariableDeclSyntax.self) {
+            parse(variable, into: &source)
+        } else if let initializer = member.as(InitializerDeclSyntax.self) {
+            let labels = initializer.signature.parameterClause.parameters.map { $0.firstName.text }
+            let isConvenience =
+                initializer.modifiers.contains { $0.name.tokenKind == .keyword(.convenience) }
+                || (!source.isClass
+                    && initializer.body?.statements.contains { statement in
+                        statement.item.trimmedDescription.hasPrefix("self.init(")
+                    } ?? false)
+            source.initializers.append(InitializerSource(labels: labels, isConvenience: isConvenience))
+        } else if let macro = member.as(MacroExpansionDeclSyntax.self) {
+            parse(macro, into: &source)
+        } else if let function = member.as(FunctionDeclSyntax.self) {
+            source.memberNames.insert(function.name.text)
+        }
+    }
+
+    private mutating func parse(_ macro: MacroExpansionDeclSyntax, into source: inout EntitySource) {
+        let name = macro.macroName.text
+        guard name == "Index" || name == "Unique" else { return }
+        var groups: [String] = []
+        for argument in macro.arguments {
+            if argument.label != nil {
+                find(
+                    "indexOption", "#\(name): '\(argument.label?.text ?? "")' is not supported yet; remove it",
+                    Syntax(argument))
+                continue
+            }
+            guard let array = argument.expression.as(ArrayExprSyntax.self) else {
+                find(
+                    "indexKeys", "#\(name) takes array literals of key paths, such as [\\.name, \\.age]",
+                    Syntax(argument.expression))
+                continue
+            }
+            if array.elements.isEmpty {
+                find("indexEmpty", "#\(name): an index needs at least one key path", Syntax(array))
+                continue
+            }
+            groups.append(array.trimmedDescription)
+        }
+        if groups.isEmpty && macro.arguments.isEmpty {
+            find("indexEmpty", "#\(name) needs at least one array of key paths, such as [\\.name]", Syntax(macro))
+        }
+        source.indexes.append(IndexSource(isUnique: name == "Unique", groups: groups, node: Syntax(macro)))
+    }
+
+    private mutating func parse(_ variable: VariableDeclSyntax, into source: inout EntitySource) {
+        guard let binding = variable.bindings.first else { return }
+        for each in variable.bindings {
+            if let name = each.pattern.as(IdentifierPatternSyntax.self)?.identifier.text {
+                source.memberNames.insert(name)
+            }
+        }
+        if Self.has("Transient", variable) || Self.isStatic(variable) {
+            if Self.has("Transient", variable), source.isClass, !Self.isStatic(variable), Self.isBare(variable) {
+                find("transient", "a @Transient property of a class needs a default value", Syntax(variable))
+            }
+            return
+        }
+        if variable.bindings.count > 1 {
+            find(
+                "severalNames", "@Entity: declare one property per 'var', or mark the declaration @Transient",
+                Syntax(variable))
+            return
+        }
+        guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
+            find("pattern", "@Entity: a stored property needs a plain name", Syntax(binding.pattern))
+            return
+        }
+        if let block = binding.accessorBlock {
+            guard Self.observesChanges(block) else { return }
+            find(
+                "observers",
+                "@Entity: 'willSet' and 'didSet' are not supported on stored properties; "
+                    + "use onChange, or mark the property @Transient", Syntax(block))
+            return
+        }
+        for modifier in variable.modifiers {
+            switch modifier.name.tokenKind {
+            case .keyword(.lazy):
+                find("lazy", "@Entity: a 'lazy' property cannot be stored; mark it @Transient", Syntax(modifier))
+                return
+            case .keyword(.weak), .keyword(.unowned):
+                find(
+                    "weak",
+                    "@Entity: '\(modifier.name.text)' is not supported on stored properties; mark it @Transient",
+                    Syntax(modifier))
+                return
+            default: break
+            }
+        }
+        guard variable.bindingSpecifier.tokenKind == .keyword(.var) else {
+            find(
+                "constant",
+                "@Entity: a 'let' property cannot be stored, because objects are read back from the file; "
+                    + "make it 'var' or mark it @Transient", Syntax(variable.bindingSpecifier))
+            return
+        }
+        let name = pattern.identifier.text.trimmingBackticks
+        guard let type = Self.type(of: binding) else {
+            find(
+                "type", "@Entity: '\(name)' needs a type annotation, such as 'var \(name): String'",
+                Syntax(binding))
+            return
+        }
+        var property = PropertySource(
+            name: name, codeName: pattern.identifier.text, type: type,
+            defaultValue: binding.initializer?.value.trimmedDescription, node: Syntax(pattern))
+        parseAttributes(of: variable, into: &property)
+        source.properties.append(property)
+    }
+
+    private mutating func parseAttributes(of variable: VariableDeclSyntax, into property: inout PropertySource) {
+        for element in variable.attributes {
+            guard case .attribute(let attribute) = element else { continue }
+            switch Self.name(of: attribute) {
+            case "Attribute":
+                property.hasAttribute = true
+                property.attributes += options(of: attribute)
+            case "Relationship":
+                property.relationship = options(of: attribute, labelled: &property)
+            case "_Stored": break
+            default:
+                find(
+                    "wrapper",
+                    "@Entity: '\(attribute.trimmedDescription)' cannot be combined with a stored property; "
+                        + "mark the property @Transient", Syntax(attribute))
+            }
+        }
+    }
+
+    private func options(of attribute: AttributeSyntax) -> [OptionSource] {
+        guard case .argumentList(let arguments) = attribute.arguments else { return [] }
+        return arguments.map { Self.option($0.expression) }
+    }
+
+    private mutating func options(of attribute: AttributeSyntax, labelled property: inout PropertySource)
+        -> [OptionSource]
+    {
+        guard case .argumentList(let arguments) = attribute.arguments else { return [] }
+        var result: [OptionSource] = []
+        for argument in arguments {
+            switch argument.label?.text {
+            case "inverse": property.inverse = argument.expression.trimmedDescription
+            case "deleteRule": property.deleteRule = argument.expression.trimmedDescription
+            default: result.append(Self.option(argument.expression))
+            }
+        }
+        return result
+    }
+
+    private static func option(_ expression: ExprSyntax) -> OptionSource {
+        if let call = expression.as(FunctionCallExprSyntax.self) {
+            let name = call.calledExpression.as(MemberAccessExprSyntax.self)?.declName.baseName.text
+            return OptionSource(
+                name: name ?? call.calledExpression.trimmedDescription,
+                argument: call.arguments.first?.expression.trimmedDescription, node: Syntax(expression))
+        }
+        let name = expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text
+        return OptionSource(name: name ?? expression.trimmedDescription, argument: nil, node: Syntax(expression))
+    }
+}
+
+/// What the parser and the accessor macro must agree on.
+extension EntityParser {
+    static func access(of modifiers: DeclModifierListSyntax) -> String {
+        for modifier in modifiers {
+            switch modifier.name.tokenKind {
+            case .keyword(.public), .keyword(.open): return "public "
+            case .keyword(.package): return "package "
+            default: continue
+            }
+        }
+        return ""
+    }
+
+    static func name(of attribute: AttributeSyntax) -> String {
+        if let member = attribute.attributeName.as(MemberTypeSyntax.self) { return member.name.text }
+        return attribute.attributeName.trimmedDescription
+    }
+
+    static func has(_ name: String, _ variable: VariableDeclSyntax) -> Bool {
+        variable.attributes.contains {
+            if case .attribute(let attribute) = $0 { Self.name(of: attribute) == name } else { false }
+        }
+    }
+
+    static func isStatic(_ variable: VariableDeclSyntax) -> Bool {
+        variable.modifiers.contains { [.keyword(.static), .keyword(.class)].contains($0.name.tokenKind) }
+    }
+
+    /// No default value, no accessor and not optional: nothing would initialise it.
+    static func isBare(_ variable: VariableDeclSyntax) -> Bool {
+        variable.bindings.contains { binding in
+            guard binding.initializer == nil, binding.accessorBlock == nil else { return false }
+            let type = binding.typeAnnotation?.type.trimmedDescription ?? ""
+            return !type.hasSuffix("?") && !type.hasPrefix("Optional<")
+        }
+    }
+
+    static func observesChanges(_ block: AccessorBlockSyntax) -> Bool {
+        guard case .accessors(let accessors) = block.accessors else { return false }
+        return accessors.contains {
+            [.keyword(.willSet), .keyword(.didSet)].contains($0.accessorSpecifier.tokenKind)
+        }
+    }
+
+    /// Whether the accessor macro belongs on this property: one the parser accepts as stored.
+    static func isStored(_ variable: VariableDeclSyntax) -> Bool {
+        guard variable.bindingSpecifier.tokenKind == .keyword(.var), variable.bindings.count == 1,
+            let binding = variable.bindings.first, binding.accessorBlock == nil,
+            binding.pattern.is(IdentifierPatternSyntax.self), type(of: binding) != nil,
+            !isStatic(variable), !has("Transient", variable)
+        else { return false }
+        return !variable.modifiers.contains {
+            [.keyword(.lazy), .keyword(.weak), .keyword(.unowned)].contains($0.name.tokenKind)
+        }
+    }
+
+    /// The written type, or the one a literal or a well-known initialiser gives away.
+    static func type(of binding: PatternBindingSyntax) -> String? {
+        if let type = binding.typeAnnotation?.type {
+            if let implicit = type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
+                return implicit.wrappedType.trimmedDescription + "?"
+            }
+            return type.trimmedDescription
+        }
+        guard let value = binding.initializer?.value else { return nil }
+        return inferredType(of: value)
+    }
+
+    private static func inferredType(of value: ExprSyntax) -> String? {
+        if value.is(StringLiteralExprSyntax.self) { return "String" }
+        if value.is(BooleanLiteralExprSyntax.self) { return "Bool" }
+        if value.is(IntegerLiteralExprSyntax.self) { return "Int" }
+        if value.is(FloatLiteralExprSyntax.self) { return "Double" }
+        if let prefix = value.as(PrefixOperatorExprSyntax.self), prefix.operator.text == "-" {
+            return inferredType(of: prefix.expression)
+        }
+        if let call = value.as(FunctionCallExprSyntax.self),
+            let name = call.calledExpression.as(DeclReferenceExprSyntax.self)?.baseName.text,
+            PropertySource.valueTypes.contains(name)
+        {
+            return name
+        }
+        return nil
+    }
+
+    static func literalText(_ expression: ExprSyntax) -> String? {
+        guard let literal = expression.as(StringLiteralExprSyntax.self), literal.segments.count == 1,
+            case .stringSegment(let segment) = literal.segments.first
+        else { return nil }
+        return segment.content.text
+    }
+}
+
+extension String {
+    var trimmingBackticks: String {
+        hasPrefix("`") && hasSuffix("`") && count > 2 ? String(dropFirst().dropLast()) : self
+    }
+}

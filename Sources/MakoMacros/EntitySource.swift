@@ -1,0 +1,100 @@
+import SwiftSyntax
+
+/// What the parse step finds in an `@Entity` type: plain data, with the syntax nodes kept only to point errors at them.
+struct EntitySource {
+    enum Kind { case classType(isFinal: Bool), structType }
+
+    var kind: Kind
+    var name: String
+    var access: String
+    var table: String?
+    var properties: [PropertySource] = []
+    var indexes: [IndexSource] = []
+    /// Argument labels of the initialisers written in the body.
+    var initializers: [InitializerSource] = []
+    var memberNames: Set<String> = []
+    var node: Syntax
+
+    var isClass: Bool { if case .classType = kind { true } else { false } }
+    var isFinalClass: Bool { if case .classType(true) = kind { true } else { false } }
+    var hasDesignatedInitializer: Bool { initializers.contains { !$0.isConvenience } }
+
+    /// The properties that are the key: those marked `.primaryKey`, else one that is called `id`.
+    var keyProperties: [PropertySource] {
+        let marked = properties.filter { $0.isMarkedKey }
+        return marked.isEmpty ? properties.filter { $0.name == "id" && !$0.isMany } : marked
+    }
+    /// The single signed integer key, which is the row's number itself and no column.
+    var rowNumberKey: PropertySource? {
+        let keys = keyProperties
+        guard keys.count == 1, let key = keys.first, key.isSignedInteger else { return nil }
+        return key
+    }
+    /// The properties with a column, in the order of the row's fields.
+    var columns: [PropertySource] {
+        let rowKey = rowNumberKey?.name
+        return properties.filter { !$0.isMany && $0.name != rowKey }
+    }
+}
+
+struct InitializerSource {
+    var labels: [String]
+    var isConvenience: Bool
+}
+
+struct OptionSource {
+    var name: String
+    var argument: String?
+    var node: Syntax
+}
+
+struct PropertySource {
+    var name: String
+    /// The name as it must be written in code: in back-ticks where it is a keyword.
+    var codeName: String
+    var type: String
+    var defaultValue: String?
+    var attributes: [OptionSource] = []
+    var hasAttribute = false
+    var relationship: [OptionSource]?
+    var inverse: String?
+    var deleteRule: String?
+    var node: Syntax
+
+    var isOptional: Bool { type.hasSuffix("?") || type.hasPrefix("Optional<") }
+    var baseType: String {
+        if type.hasSuffix("?") { return String(type.dropLast()) }
+        if type.hasPrefix("Optional<"), type.hasSuffix(">") { return String(type.dropFirst(9).dropLast()) }
+        return type
+    }
+    var isMany: Bool {
+        type.hasPrefix("ToMany<") || type.hasPrefix("Mako.ToMany<") || type.hasPrefix("MakoCore.ToMany<")
+    }
+    var isToOne: Bool { type.hasPrefix("ToOne<") || type.hasPrefix("Mako.ToOne<") || type.hasPrefix("MakoCore.ToOne<") }
+    var manyTarget: String {
+        guard let open = type.firstIndex(of: "<"), type.hasSuffix(">") else { return type }
+        return String(type[type.index(after: open)...].dropLast())
+    }
+    var isMarkedKey: Bool { attributes.contains { $0.name == "primaryKey" } }
+    var isSignedInteger: Bool { ["Int", "Int64", "Int32", "Int16", "Int8"].contains(baseType) }
+
+    /// Whether the type could be another entity: then the property lives in a slot whose type overload resolution picks,
+    /// because a macro sees the spelling of a type and not the type.
+    var needsSlot: Bool {
+        isOptional && !isMany && !Self.valueTypes.contains(baseType) && !baseType.contains("<")
+            && !baseType.hasPrefix("[") && !baseType.hasPrefix("(") && !baseType.hasSuffix("?")
+    }
+    var backing: String { "_" + name }
+
+    static let valueTypes: Set<String> = [
+        "Bool", "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "Float",
+        "Double", "String", "Character", "Date", "Data", "URL", "UUID", "Decimal", "Substring",
+    ]
+}
+
+struct IndexSource {
+    var isUnique: Bool
+    /// Each element is the source text of one array of key paths or index keys.
+    var groups: [String]
+    var node: Syntax
+}

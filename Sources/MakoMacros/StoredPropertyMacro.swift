@@ -1,0 +1,123 @@
+import SwiftSyntax
+import SwiftSyntaxMacros
+
+/// `@_Stored`, which `@Entity` puts on each stored property of a class: locked accessors and the private field behind them.
+public struct StoredPropertyMacro {
+    private struct Request {
+        var column: String
+        var kind: String
+        var keepsDefault: Bool
+        var property: PropertySource
+    }
+
+    private static func request(_ node: AttributeSyntax, _ declaration: some DeclSyntaxProtocol) -> Request? {
+        guard let variable = declaration.as(VariableDeclSyntax.self), let binding = variable.bindings.first,
+            let pattern = binding.pattern.as(IdentifierPatternSyntax.self), let type = EntityParser.type(of: binding),
+            case .argumentList(let arguments) = node.arguments, arguments.count >= 2
+        else { return nil }
+        let list = Array(arguments)
+        var property = PropertySource(
+            name: pattern.identifier.text.trimmingBackticks, codeName: pattern.identifier.text, type: type,
+            defaultValue: binding.initializer?.value.trimmedDescription, node: Syntax(pattern))
+        for element in variable.attributes {
+            guard case .attribute(let attribute) = element, EntityParser.name(of: attribute) == "Relationship",
+                case .argumentList(let options) = attribute.arguments
+            else { continue }
+            property.inverse = options.first { $0.label?.text == "inverse" }?.expression.trimmedDescription
+        }
+        return Request(
+            column: list[0].expression.trimmedDescription,
+            kind: list[1].expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text ?? "value",
+            keepsDefault: list.count > 2, property: property)
+    }
+}
+
+extension StoredPropertyMacro: AccessorMacro {
+    public static func expansion(
+        of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [AccessorDeclSyntax] {
+        guard let request = request(node, declaration) else { return [] }
+        let property = request.property
+        let field = "self.\(property.backing)"
+        switch request.kind {
+        case "many":
+            return ["get {\n    \(raw: property.type)(owner: self, inverse: \(raw: property.inverse ?? ""))\n}"]
+        case "rowNumber":
+            return [
+                "get {\n    EntityCoding.rowNumber(of: self, as: (\(raw: property.type)).self)\n}",
+                "set {\n    EntityCoding.setRowNumber(newValue, of: self)\n}",
+            ]
+        case "slot":
+            return [
+                """
+                get {
+                    let lock = ObjectLock(self)
+                    lock.lock()
+                    let slot = \(raw: field)
+                    lock.unlock()
+                    if slot.isSettled { return slot.value }
+                    let loaded = slot.loaded(by: self, property: \(raw: request.column))
+                    lock.lock()
+                    defer { lock.unlock() }
+                    \(raw: field).settle(loaded, replacing: slot)
+                    return \(raw: field).value
+                }
+                """,
+                setter(request, field: field, value: "\(EntityRender.codec(property)).slot(newValue)"),
+            ]
+        default:
+            return [
+                """
+                get {
+                    let lock = ObjectLock(self)
+                    lock.lock()
+                    defer { lock.unlock() }
+                    return \(raw: field)
+                }
+                """,
+                setter(request, field: field, value: "newValue"),
+            ]
+        }
+    }
+
+    private static func setter(_ request: Request, field: String, value: String) -> AccessorDeclSyntax {
+        """
+        set {
+            let lock = ObjectLock(self)
+            let value = \(raw: value)
+            lock.lock()
+            let old = \(raw: field)
+            let mark = EntityCoding.noteWrite(&self._$state, of: self, property: \(raw: request.column))
+            \(raw: field) = value
+            lock.unlock()
+            if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0.\(raw: request.property.backing) = old } }
+        }
+        """
+    }
+}
+
+extension StoredPropertyMacro: PeerMacro {
+    public static func expansion(
+        of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        guard let request = request(node, declaration) else { return [] }
+        let property = request.property
+        switch request.kind {
+        case "many", "rowNumber":
+            return []
+        case "slot":
+            let start =
+                request.keepsDefault && property.defaultValue != nil
+                ? ".slot(\(property.defaultValue ?? "nil"))" : ".emptySlot"
+            return ["private var \(raw: property.backing) = \(raw: EntityRender.codec(property))\(raw: start)"]
+        default:
+            var text = "private var \(property.backing): \(property.type)"
+            if request.keepsDefault {
+                text += " = " + (property.defaultValue ?? (property.isToOne ? ".init()" : "nil"))
+            }
+            return [DeclSyntax(stringLiteral: text)]
+        }
+    }
+}

@@ -1,0 +1,51 @@
+/// Memory for the texts that expressions make; taken back all at once when the next row comes.
+struct Arena: ~Copyable {
+    private var blocks: [UnsafeMutableRawBufferPointer] = []
+    private var used = 0
+
+    deinit {
+        for block in blocks { block.deallocate() }
+    }
+
+    mutating func reset() {
+        used = 0
+        // Keep the largest block alone; what one unusual row needed is not held on to in pieces.
+        while blocks.count > 1 { blocks.removeFirst().deallocate() }
+    }
+
+    private mutating func take(_ count: Int) -> UnsafeMutableRawBufferPointer {
+        if blocks.isEmpty || blocks[blocks.count - 1].count - used < count {
+            let size = max(count, 2 * (blocks.last?.count ?? 512))
+            blocks.append(.allocate(byteCount: size, alignment: 8))
+            used = 0
+        }
+        let part = UnsafeMutableRawBufferPointer(rebasing: blocks[blocks.count - 1][used..<used + count])
+        used += count
+        return part
+    }
+
+    mutating func keep(_ text: String) -> UnsafeRawBufferPointer {
+        let part = take(text.utf8.count)
+        part.copyBytes(from: text.utf8)
+        return UnsafeRawBufferPointer(part)
+    }
+
+    mutating func join(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        let part = take(first.count + second.count)
+        part.copyBytes(from: first)
+        UnsafeMutableRawBufferPointer(rebasing: part[first.count...]).copyBytes(from: second)
+        return UnsafeRawBufferPointer(part)
+    }
+
+    /// The no-case form.
+    mutating func fold(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        // The lower case of a letter may take more bytes than the letter: at most three times as many.
+        let part = take(text.count * 3)
+        var count = 0
+        Folding.forEachByte(of: text) {
+            if count < part.count { part[count] = $0 }
+            count += 1
+        }
+        return UnsafeRawBufferPointer(rebasing: part[..<min(count, part.count)])
+    }
+}

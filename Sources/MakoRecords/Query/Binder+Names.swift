@@ -1,0 +1,84 @@
+// Names: columns, and paths over to-one references.
+extension Binder {
+    mutating func resolve(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundColumn {
+        var path = path[...]
+        // `Person.name` for `name`, where there is no such column.
+        if path.count > 1, path[path.startIndex] == table.schema.name,
+            table.schema.column(named: table.schema.name) == nil
+        {
+            path = path.dropFirst()
+        }
+        var node = -1
+        var place = table
+        for (step, name) in path.enumerated() {
+            let isLast = step == path.count - 1
+            if place.schema.idColumn == name
+                || (place.isRowID && place.schema.column(named: name) == nil && Binder.isID(name, place))
+            {
+                guard isLast else { throw at.error("\(name) refers to no other table") }
+                return BoundColumn(node: node, ordinal: nil, type: .integer, path: path.joined(separator: "."))
+            }
+            guard let column = column(name, in: place) else {
+                throw at.error(
+                    "\(place.schema.name) has no column \(name)",
+                    nearest: Spelling.nearest(to: name, in: place.schema.visibleNames))
+            }
+            if isLast {
+                return BoundColumn(
+                    node: node, ordinal: column.ordinal, type: column.type, path: path.joined(separator: "."))
+            }
+            guard let target = column.target else {
+                throw at.error("\(place.schema.name).\(name) holds \(column.type.name) and refers to no other table")
+            }
+            guard let next = catalogue.table(named: target) else {
+                throw at.error("\(place.schema.name).\(name) refers to table \(target), which is not there")
+            }
+            // The key of the target stands in the reference itself.
+            if step == path.count - 2, let key = Binder.singleKey(next), path.last == key {
+                return BoundColumn(
+                    node: node, ordinal: column.ordinal, type: column.type, path: path.joined(separator: "."))
+            }
+            guard Binder.fits(column.type, next) else {
+                throw at.error("\(place.schema.name).\(name) does not hold the key of \(target)")
+            }
+            node = join(node, place.layout.allSlots[column.ordinal], next, path.prefix(step + 1).joined(separator: "."))
+            place = next
+        }
+        throw at.error("a name is expected here")
+    }
+
+    /// The column of that name; of a name in another case, where only one is meant.
+    private func column(_ name: String, in place: TableHandle) -> ColumnSchema? {
+        if let exact = place.schema.column(named: name) { return exact }
+        let folded = Folding.folded(name)
+        let alike = place.schema.liveColumns.filter { Folding.folded($0.name) == folded }
+        return alike.count == 1 ? alike[0] : nil
+    }
+
+    private static func isID(_ name: String, _ place: TableHandle) -> Bool {
+        guard let id = place.schema.idColumn else { return false }
+        return Folding.folded(id) == Folding.folded(name)
+    }
+
+    private static func singleKey(_ table: TableHandle) -> String? {
+        switch table.schema.key {
+        case .rowID(let name): name
+        case .columns(let names): names.count == 1 ? names[0] : nil
+        }
+    }
+
+    private static func fits(_ type: ColumnType, _ target: TableHandle) -> Bool {
+        switch target.schema.key {
+        case .rowID: type == .reference || type == .integer
+        case .columns(let names): names.count == 1 && target.schema.column(named: names[0])?.type == type
+        }
+    }
+
+    private mutating func join(_ parent: Int, _ slot: ColumnSlot, _ target: TableHandle, _ path: String) -> Int {
+        if let known = joins.firstIndex(where: { $0.parent == parent && $0.slot.ordinal == slot.ordinal }) {
+            return known
+        }
+        joins.append(JoinNode(parent: parent, slot: slot, target: target, path: path))
+        return joins.count - 1
+    }
+}

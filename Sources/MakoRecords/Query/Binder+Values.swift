@@ -1,0 +1,164 @@
+// Expressions: parameters, types, functions.
+extension Binder {
+    mutating func bind(_ expr: Expr) throws(RecordError) -> BoundExpr {
+        depth += 1
+        defer { depth -= 1 }
+        if depth > Binder.depthLimit { throw expr.position.error("the expression is nested too deeply") }
+        switch expr {
+        case .literal(let value, _):
+            return .constant(value)
+        case .parameter(.position(let number), let at):
+            guard number >= 0, number < parameters.count else {
+                throw at.error("parameter \(number + 1) has no value; \(parameters.count) were given")
+            }
+            return .constant(parameters[number])
+        case .parameter(.name(let name), let at):
+            guard let value = named[name] else {
+                throw at.error(
+                    "parameter :\(name) has no value", nearest: Spelling.nearest(to: name, in: Array(named.keys)))
+            }
+            return .constant(value)
+        case .column(let path, let at):
+            return .column(try resolve(path, at))
+        case .negate(let inner):
+            let bound = try bind(inner)
+            guard kind(bound).isNumber || kind(bound) == .null else {
+                throw inner.position.error("\(describe(bound)), which has no negative")
+            }
+            return try constantFolded(.negate(bound))
+        case .noCase(let inner):
+            let bound = try bind(inner)
+            guard kind(bound) == .text || kind(bound) == .null else {
+                throw inner.position.error("\(describe(bound)), not text")
+            }
+            return .noCase(bound)
+        case .arithmetic(let operation, let left, let right, let at):
+            return try bindArithmetic(operation, left, right, at)
+        case .function(let name, let arguments, let at):
+            return try bindFunction(name, arguments, at)
+        }
+    }
+
+    private mutating func bindArithmetic(
+        _ operation: ArithmeticOperator, _ left: Expr, _ right: Expr, _ at: SourcePosition
+    ) throws(RecordError) -> BoundExpr {
+        let first = try bind(left)
+        let second = try bind(right)
+        let (a, b) = (kind(first), kind(second))
+        if operation == .concatenate {
+            for (bound, source) in [(first, left), (second, right)] where kind(bound) != .text && kind(bound) != .null {
+                throw source.position.error("\(describe(bound)); || joins texts")
+            }
+        } else {
+            let isDate =
+                (a == .date && (b.isNumber || b == .null) && (operation == .add || operation == .subtract))
+                || (b == .date && (a.isNumber || a == .null) && operation == .add)
+                || (a == .date && b == .date && operation == .subtract)
+            if !isDate {
+                for (bound, source) in [(first, left), (second, right)]
+                where !kind(bound).isNumber && kind(bound) != .null {
+                    throw source.position.error("\(describe(bound)), which cannot be calculated with")
+                }
+            }
+        }
+        return try constantFolded(.arithmetic(operation, first, second))
+    }
+
+    private mutating func bindFunction(
+        _ name: String, _ arguments: [Expr], _ at: SourcePosition
+    ) throws(RecordError) -> BoundExpr {
+        let function: QueryFunction
+        if name == "ifnull" {
+            function = .coalesce
+        } else if let known = QueryFunction(rawValue: name) {
+            function = known
+        } else {
+            let names = [
+                "lower", "upper", "length", "abs", "round", "coalesce", "ifnull", "nullif", "trim", "substr", "date",
+            ]
+            throw at.error("there is no function \(name)", nearest: Spelling.nearest(to: name, in: names))
+        }
+        let counts: ClosedRange<Int> =
+            switch function {
+            case .lower, .upper, .length, .abs, .trim, .date: 1...1
+            case .round: 1...2
+            case .nullif: 2...2
+            case .substr: 2...3
+            case .coalesce: 1...100
+            }
+        guard counts.contains(arguments.count) else {
+            let wanted = counts.count == 1 ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
+            throw at.error("\(name) takes \(wanted) values, not \(arguments.count)")
+        }
+        var bound: [BoundExpr] = []
+        for argument in arguments { bound.append(try bind(argument)) }
+        try checkArguments(function, bound, arguments)
+        return try constantFolded(.function(function, bound))
+    }
+
+    private func checkArguments(_ function: QueryFunction, _ bound: [BoundExpr], _ sources: [Expr]) throws(RecordError)
+    {
+        let kinds = bound.map(kind)
+        for (place, found) in kinds.enumerated() where found != .null {
+            let isRight =
+                switch function {
+                case .lower, .upper, .trim: found == .text
+                case .length: found == .text || found == .blob
+                case .abs, .round: found.isNumber
+                case .substr: place == 0 ? found == .text : found == .whole
+                case .date: found == .text || found == .date
+                case .coalesce, .nullif:
+                    kinds[..<place].allSatisfy { $0 == .null || $0 == found || ($0.isNumber && found.isNumber) }
+                }
+            if !isRight {
+                throw sources[place].position.error(
+                    "\(describe(bound[place])), which \(function.rawValue) does not take")
+            }
+        }
+        if function == .date, case .text(let text)? = bound[0].constant, DateText.parse(text) == nil {
+            throw sources[0].position.error("this is not a date; write it as 2026-01-31 or 2026-01-31 10:20:30")
+        }
+    }
+
+    /// An expression without columns is computed once.
+    private func constantFolded(_ expr: BoundExpr) throws(RecordError) -> BoundExpr {
+        switch expr {
+        case .arithmetic(_, .constant, .constant), .negate(.constant):
+            return .constant(try Evaluator.constant(expr))
+        case .function(_, let arguments) where arguments.allSatisfy({ $0.constant != nil }):
+            return .constant(try Evaluator.constant(expr))
+        default:
+            return expr
+        }
+    }
+
+    /// What kind of value an expression gives.
+    func kind(_ expr: BoundExpr) -> ValueKind { Binder.kind(expr) }
+
+    static func kind(_ expr: BoundExpr) -> ValueKind {
+        switch expr {
+        case .column(let column): return ValueKind(column.type)
+        case .constant(let value): return ValueKind(value)
+        case .noCase: return .text
+        case .negate(let inner): return kind(inner)
+        case .arithmetic(.concatenate, _, _): return .text
+        case .arithmetic(_, let left, let right):
+            let (a, b) = (kind(left), kind(right))
+            if a == .date && b == .date { return .real }
+            if a == .date || b == .date { return .date }
+            return a == .null && b == .null ? .null : (a == .real || b == .real ? .real : .whole)
+        case .function(let function, let arguments):
+            switch function {
+            case .lower, .upper, .trim, .substr: return .text
+            case .length: return .whole
+            case .date: return .date
+            case .abs: return kind(arguments[0])
+            case .round: return .real
+            case .nullif: return kind(arguments[0])
+            case .coalesce:
+                let kinds = arguments.map(kind).filter { $0 != .null }
+                return kinds.contains(.real) ? .real : (kinds.first ?? .null)
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+/// Resolves names against the schema, fills in parameters and checks types.
+struct Binder {
+    /// Trees built by code may be deep too.
+    static let depthLimit = 250
+
+    let table: TableHandle
+    let catalogue: Catalogue
+    let parameters: [Value]
+    let named: [String: Value]
+    var joins: [JoinNode]
+    var depth = 0
+
+    init(
+        _ table: TableHandle, _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value],
+        joins: [JoinNode] = []
+    ) {
+        self.table = table
+        self.catalogue = catalogue
+        self.parameters = parameters
+        self.named = named
+        self.joins = joins
+    }
+
+    // MARK: Conditions
+
+    mutating func bind(_ condition: Condition) throws(RecordError) -> BoundCondition {
+        depth += 1
+        defer { depth -= 1 }
+        if depth > Binder.depthLimit { throw SourcePosition.none.error("the condition is nested too deeply") }
+        switch condition {
+        case .constant(let flag):
+            return .constant(flag)
+        case .comparison(let operation, let left, let right):
+            return try bindComparison(operation, left, right)
+        case .and(let parts):
+            var bound: [BoundCondition] = []
+            for part in parts { bound.append(try bind(part)) }
+            return bound.count == 1 ? bound[0] : .and(bound)
+        case .or(let parts):
+            var bound: [BoundCondition] = []
+            for part in parts { bound.append(try bind(part)) }
+            return bound.count == 1 ? bound[0] : Binder.joinedEqualities(bound)
+        case .not(let inner):
+            let bound = try bind(inner)
+            if case .constant(let flag) = bound { return .constant(flag.map { !$0 }) }
+            return .not(bound)
+        case .isIn(let value, let items):
+            return try bindIn(value, items)
+        case .between(let value, let low, let high):
+            return .and([
+                try bindComparison(.greaterOrEqual, value, low), try bindComparison(.lessOrEqual, value, high),
+            ])
+        case .like(let value, let pattern, let escape):
+            let bound = BoundCondition.like(
+                try text(value), try text(pattern),
+                escape: try escape.map { (escape) throws(RecordError) in try text(escape) })
+            if case .like(_, .constant(let pattern), let escape) = bound {
+                try checkLike(pattern, escape, condition)
+            }
+            return bound
+        case .glob(let value, let pattern):
+            return .glob(try text(value), try text(pattern))
+        case .isNull(let value):
+            return .isNull(try bind(value))
+        case .truth(let value):
+            let bound = try bind(value)
+            guard [.bool, .whole, .null].contains(kind(bound)) else {
+                throw value.position.error("\(describe(bound)), which is not a condition by itself")
+            }
+            if let value = bound.constant {
+                switch value {
+                case .bool(let flag): return .constant(flag)
+                case .integer(let number): return .constant(number != 0)
+                default: return .constant(value.isNull ? nil : true)
+                }
+            }
+            return .truth(bound)
+        }
+    }
+
+    private func checkLike(_ pattern: Value, _ escape: BoundExpr?, _ condition: Condition) throws(RecordError) {
+        guard case .like(_, let source, let escapeSource) = condition else { return }
+        if case .text(let mark)? = escape?.constant, mark.unicodeScalars.count != 1 {
+            throw (escapeSource ?? source).position.error("ESCAPE takes one character")
+        }
+    }
+
+    /// `a = 1 OR a = 2` as `a IN (1, 2)`, which an index can answer.
+    private static func joinedEqualities(_ parts: [BoundCondition]) -> BoundCondition {
+        var result: [BoundCondition] = []
+        var places: [BoundExpr: Int] = [:]
+        for part in parts {
+            let side: BoundExpr
+            let items: [BoundExpr]
+            switch part {
+            case .comparison(.equal, let left, .constant(let value)): (side, items) = (left, [.constant(value)])
+            case .isIn(let left, let list): (side, items) = (left, list)
+            default:
+                result.append(part)
+                continue
+            }
+            if let place = places[side], case .isIn(_, let before) = result[place] {
+                result[place] = .isIn(side, before + items)
+            } else if let place = places[side], case .comparison(_, _, let before) = result[place] {
+                result[place] = .isIn(side, [before] + items)
+            } else {
+                places[side] = result.count
+                result.append(part)
+            }
+        }
+        return result.count == 1 ? result[0] : .or(result)
+    }
+
+    private mutating func bindComparison(
+        _ operation: ComparisonOperator, _ left: Expr, _ right: Expr
+    ) throws(RecordError) -> BoundCondition {
+        var first = try bind(left)
+        var second = try bind(right)
+        try agree(&first, &second, left, right)
+        if case .noCase = first { if case .noCase = second {} else { second = .noCase(second) } }
+        if case .noCase = second { if case .noCase = first {} else { first = .noCase(first) } }
+        first = folded(first)
+        second = folded(second)
+        if first.constant?.isNull == true || second.constant?.isNull == true { return .constant(nil) }
+        if let a = first.constant, let b = second.constant {
+            return .constant(a.compare(b).map { Binder.holds(operation, $0) })
+        }
+        // Columns stand on the left, so that the planner sees one form.
+        if first.constant != nil { return normalised(operation.mirrored, second, first) }
+        return normalised(operation, first, second)
+    }
+
+    static func holds(_ operation: ComparisonOperator, _ order: Int) -> Bool {
+        switch operation {
+        case .equal: order == 0
+        case .notEqual: order != 0
+        case .less: order < 0
+        case .lessOrEqual: order <= 0
+        case .greater: order > 0
+        case .greaterOrEqual: order >= 0
+        }
+    }
+
+    /// A no-case constant is folded once.
+    private func folded(_ expr: BoundExpr) -> BoundExpr {
+        if case .noCase(.constant(.text(let text))) = expr { return .constant(.text(Folding.folded(text))) }
+        if case .noCase(.constant(.null)) = expr { return .constant(.null) }
+        return expr
+    }
+
+    /// Whole-number columns are compared with whole numbers, doubles with doubles, wherever that says the same.
+    private func normalised(
+        _ operation: ComparisonOperator, _ left: BoundExpr, _ right: BoundExpr
+    ) -> BoundCondition {
+        guard case .column(let column) = left, let value = right.constant else {
+            return .comparison(operation, left, right)
+        }
+        if let fitting = column.type.coerced(value) { return .comparison(operation, left, .constant(fitting)) }
+        guard column.type.isWhole, case .double(let number) = value, number.isFinite else {
+            return .comparison(operation, left, right)
+        }
+        let floor = Int64(exactly: number.rounded(.down))
+        let ceiling = Int64(exactly: number.rounded(.up))
+        switch operation {
+        case .less, .greaterOrEqual:
+            return ceiling.map { .comparison(operation, left, .constant(.integer($0))) }
+                ?? .comparison(operation, left, right)
+        case .greater, .lessOrEqual:
+            return floor.map { .comparison(operation, left, .constant(.integer($0))) }
+                ?? .comparison(operation, left, right)
+        case .equal, .notEqual:
+            return .comparison(operation, left, right)
+        }
+    }
+
+    private mutating func bindIn(_ value: Expr, _ items: [Expr]) throws(RecordError) -> BoundCondition {
+        let plain = try bind(value)
+        var left = plain
+        var bound: [BoundExpr] = []
+        for item in items {
+            var item = (try bind(item), item)
+            left = plain
+            try agree(&left, &item.0, value, item.1)
+            if case .noCase = left {
+                if case .noCase = item.0 {} else { item.0 = .noCase(item.0) }
+            }
+            item.0 = folded(item.0)
+            if case .column(let column) = left, let constant = item.0.constant,
+                let fitting = column.type.coerced(constant)
+            {
+                item.0 = .constant(fitting)
+            }
+            bound.append(item.0)
+        }
+        // Nothing is in an empty list, not even the unknown.
+        if bound.isEmpty { return .constant(false) }
+        if left.constant?.isNull == true { return .constant(nil) }
+        if bound.count == 1 {
+            return bound[0].constant?.isNull == true ? .constant(nil) : .comparison(.equal, left, bound[0])
+        }
+        return .isIn(left, bound)
+    }
+
+    /// Makes two sides comparable, or says why they are not.
+    private func agree(
+        _ left: inout BoundExpr, _ right: inout BoundExpr, _ leftSource: Expr, _ rightSource: Expr
+    ) throws(RecordError) {
+        let a = kind(left)
+        let b = kind(right)
+        if a == b || a == .null || b == .null || (a.isNumber && b.isNumber) { return }
+        if let value = right.constant, let fitting = Binder.fit(value, to: a) {
+            right = .constant(fitting)
+        } else if let value = left.constant, let fitting = Binder.fit(value, to: b) {
+            left = .constant(fitting)
+        } else {
+            let isLeftConstant = left.constant != nil
+            let source = isLeftConstant ? leftSource : rightSource
+            let (subject, object) = isLeftConstant ? (right, left) : (left, right)
+            throw source.position.error("\(describe(subject)), which cannot be compared with \(phrase(object))")
+        }
+    }
+
+    private static func fit(_ value: Value, to kind: ValueKind) -> Value? {
+        switch (kind, value) {
+        case (.uuid, .text): ColumnType.uuid.coerced(value)
+        case (.date, .text): ColumnType.date.coerced(value)
+        case (.bool, .integer): ColumnType.bool.coerced(value)
+        case (.whole, .bool(let flag)), (.real, .bool(let flag)): .integer(flag ? 1 : 0)
+        default: nil
+        }
+    }
+
+    private mutating func text(_ source: Expr) throws(RecordError) -> BoundExpr {
+        var bound = try bind(source)
+        if case .noCase(let inner) = bound { bound = inner }
+        guard kind(bound) == .text || kind(bound) == .null else {
+            throw source.position.error("\(describe(bound)), not text")
+        }
+        return bound
+    }
+
+    func describe(_ expr: BoundExpr) -> String {
+        switch expr {
+        case .column(let column): "\(column.path) holds \(column.type.name)"
+        default: "this is \(phrase(expr))"
+        }
+    }
+
+    func phrase(_ expr: BoundExpr) -> String {
+        switch expr {
+        case .column(let column): "\(column.path), which holds \(column.type.name)"
+        case .constant(let value): "\(value.typeName) \(value)"
+        default: kind(expr).name
+        }
+    }
+}

@@ -1,0 +1,163 @@
+/// What kind of value an expression gives, for checking types.
+enum ValueKind: Sendable, Hashable {
+    case null, bool, whole, real, text, blob, date, uuid
+
+    var isNumber: Bool { self == .whole || self == .real }
+
+    var name: String {
+        switch self {
+        case .null: "null"
+        case .bool: "bool"
+        case .whole: "integer"
+        case .real: "double"
+        case .text: "text"
+        case .blob: "blob"
+        case .date: "date"
+        case .uuid: "uuid"
+        }
+    }
+
+    init(_ type: ColumnType) {
+        switch type {
+        case .bool: self = .bool
+        case .integer, .unsigned, .reference: self = .whole
+        case .double: self = .real
+        case .text: self = .text
+        case .blob: self = .blob
+        case .date: self = .date
+        case .uuid: self = .uuid
+        }
+    }
+
+    init(_ value: Value) {
+        switch value {
+        case .null: self = .null
+        case .bool: self = .bool
+        case .integer, .unsigned: self = .whole
+        case .double: self = .real
+        case .text: self = .text
+        case .blob: self = .blob
+        case .date: self = .date
+        case .uuid: self = .uuid
+        }
+    }
+}
+
+/// A to-one step from a row to the row it refers to.
+struct JoinNode: Sendable {
+    /// The node it starts from; -1 is the row itself.
+    let parent: Int
+    /// The reference, in the parent's row.
+    let slot: ColumnSlot
+    let target: TableHandle
+    /// The path up to here.
+    let path: String
+}
+
+/// A resolved column: of the row itself or at the end of a path.
+struct BoundColumn: Sendable, Hashable {
+    /// The join that leads to the row; -1 is the row itself.
+    let node: Int
+    /// `nil` is the row id.
+    let ordinal: Int?
+    let type: ColumnType
+    let path: String
+}
+
+enum QueryFunction: String, Sendable, Hashable {
+    case lower, upper, length, abs, round, coalesce, nullif, trim, substr, date
+}
+
+/// An expression whose names are resolved, whose parameters are filled in and whose types agree.
+indirect enum BoundExpr: Sendable, Hashable {
+    case column(BoundColumn)
+    case constant(Value)
+    case arithmetic(ArithmeticOperator, BoundExpr, BoundExpr)
+    case negate(BoundExpr)
+    case function(QueryFunction, [BoundExpr])
+    case noCase(BoundExpr)
+
+    var constant: Value? {
+        if case .constant(let value) = self { value } else { nil }
+    }
+}
+
+/// A condition whose names are resolved, whose parameters are filled in and whose types agree.
+indirect enum BoundCondition: Sendable, Hashable {
+    /// `nil` is SQL's unknown.
+    case constant(Bool?)
+    case comparison(ComparisonOperator, BoundExpr, BoundExpr)
+    case and([BoundCondition])
+    case or([BoundCondition])
+    case not(BoundCondition)
+    case isIn(BoundExpr, [BoundExpr])
+    case like(BoundExpr, BoundExpr, escape: BoundExpr?)
+    case glob(BoundExpr, BoundExpr)
+    case isNull(BoundExpr)
+    case truth(BoundExpr)
+
+    /// The parts that must all hold.
+    var conjuncts: [BoundCondition] {
+        if case .and(let parts) = self { parts.flatMap(\.conjuncts) } else { [self] }
+    }
+}
+
+struct BoundOrder: Sendable, Hashable {
+    let expr: BoundExpr
+    let descending: Bool
+    let noCase: Bool
+}
+
+/// A selection that can be planned: everything about it that could be wrong was found right.
+public struct BoundSelection: Sendable {
+    let table: TableHandle
+    let catalogue: Catalogue
+    let joins: [JoinNode]
+    let condition: BoundCondition?
+    let orders: [BoundOrder]
+    let limit: Int?
+    let offset: Int
+    let parameters: [Value]
+    let namedParameters: [String: Value]
+}
+
+extension BoundExpr: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .column(let column): column.path
+        case .constant(let value): value.description
+        case .arithmetic(let operation, let left, let right): "(\(left) \(operation.rawValue) \(right))"
+        case .negate(let inner): "-\(inner)"
+        case .function(let function, let arguments):
+            "\(function.rawValue)(\(arguments.map(\.description).joined(separator: ", ")))"
+        case .noCase(let inner): "\(inner) COLLATE NOCASE"
+        }
+    }
+}
+
+extension BoundCondition: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .constant(let flag): flag.map { $0 ? "TRUE" : "FALSE" } ?? "NULL"
+        case .comparison(let operation, let left, let right): "\(left) \(operation.rawValue) \(right)"
+        case .and(let parts): parts.map(\.enclosed).joined(separator: " AND ")
+        case .or(let parts): parts.map(\.enclosed).joined(separator: " OR ")
+        case .not(.isNull(let value)): "\(value) IS NOT NULL"
+        case .not(let inner): "NOT \(inner.enclosed)"
+        case .isIn(let value, let items):
+            "\(value) IN (\(items.prefix(5).map(\.description).joined(separator: ", "))\(items.count > 5 ? ", …" : ""))"
+        case .like(let value, let pattern, let escape):
+            "\(value) LIKE \(pattern)" + (escape.map { " ESCAPE \($0)" } ?? "")
+        case .glob(let value, let pattern): "\(value) GLOB \(pattern)"
+        case .isNull(let value): "\(value) IS NULL"
+        case .truth(let value): "\(value)"
+        }
+    }
+
+    private var enclosed: String {
+        switch self {
+        case .and, .or: "(\(self))"
+        default: description
+        }
+    }
+}

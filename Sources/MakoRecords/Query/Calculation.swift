@@ -1,0 +1,91 @@
+/// Arithmetic and text functions over operands.
+enum Calculation {
+    /// NULL with anything is NULL; so is a division by zero. Whole numbers stay whole, and become doubles only where the result
+    /// is beyond 64 bits.
+    static func result(_ operation: ArithmeticOperator, _ left: Operand, _ right: Operand) -> Operand {
+        if left.isNull || right.isNull { return .null }
+        switch (left, right) {
+        case (.date(let a), .date(let b)):
+            return operation == .subtract ? .double(a - b) : .null
+        case (.date(let seconds), _):
+            guard let number = right.asDouble else { return .null }
+            return .date(operation == .subtract ? seconds - number : seconds + number)
+        case (_, .date(let seconds)):
+            guard let number = left.asDouble else { return .null }
+            return .date(number + seconds)
+        default: break
+        }
+        if let a = left.asWhole, let b = right.asWhole { return whole(operation, a, b) }
+        guard let a = left.asDouble, let b = right.asDouble else { return .null }
+        switch operation {
+        case .add: return .double(a + b)
+        case .subtract: return .double(a - b)
+        case .multiply: return .double(a * b)
+        case .divide: return b == 0 ? .null : .double(a / b)
+        case .remainder: return b == 0 ? .null : .double(a.truncatingRemainder(dividingBy: b))
+        case .concatenate: return .null
+        }
+    }
+
+    /// Two 64-bit numbers never overflow 128 bits.
+    private static func whole(_ operation: ArithmeticOperator, _ a: Int128, _ b: Int128) -> Operand {
+        switch operation {
+        case .add: Operand(whole: a + b)
+        case .subtract: Operand(whole: a - b)
+        case .multiply:
+            // The largest product of two unsigned numbers is beyond a signed 128-bit number.
+            if case let (product, overflow) = a.multipliedReportingOverflow(by: b), !overflow {
+                Operand(whole: product)
+            } else {
+                .double(Double(a) * Double(b))
+            }
+        case .divide: b == 0 ? .null : Operand(whole: a / b)
+        case .remainder: b == 0 ? .null : Operand(whole: a % b)
+        case .concatenate: .null
+        }
+    }
+
+    static func rounded(_ operand: Operand, _ digits: Operand) -> Operand {
+        guard let number = operand.asDouble, case .integer(let digits) = digits else { return .null }
+        let places = min(max(digits, 0), 15)
+        var scale = 1.0
+        for _ in 0..<places { scale *= 10 }
+        let scaled = number * scale
+        return .double(scaled.isFinite ? scaled.rounded(.toNearestOrAwayFromZero) / scale : number)
+    }
+
+    /// How many Unicode scalars the text has.
+    static func scalars(_ bytes: UnsafeRawBufferPointer) -> Int64 {
+        var count: Int64 = 0
+        for byte in bytes where byte & 0xC0 != 0x80 { count &+= 1 }
+        return count
+    }
+
+    static func trimmed(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        var start = 0
+        var end = bytes.count
+        while start < end, bytes[start] == 32 { start += 1 }
+        while end > start, bytes[end - 1] == 32 { end -= 1 }
+        return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+    }
+
+    /// From the `start`-th scalar, counted from 1, or from the end when it is negative.
+    static func part(of bytes: UnsafeRawBufferPointer, from start: Int64, length: Int64) -> UnsafeRawBufferPointer {
+        let count = scalars(bytes)
+        var first = start > 0 ? start - 1 : (start < 0 ? max(0, count + max(start, -count - 1)) : 0)
+        first = min(first, count)
+        let last = first + min(max(length, 0), count - first)
+        var scalar: Int64 = -1
+        var low = bytes.count
+        var high = bytes.count
+        for (index, byte) in bytes.enumerated() where byte & 0xC0 != 0x80 {
+            scalar += 1
+            if scalar == first { low = index }
+            if scalar == last {
+                high = index
+                break
+            }
+        }
+        return UnsafeRawBufferPointer(rebasing: bytes[min(low, high)..<high])
+    }
+}

@@ -1,0 +1,152 @@
+/// Where a part of a condition stands in its text. Positions never make two conditions different.
+public struct SourcePosition: Sendable, Hashable {
+    public var text: String
+    /// In UTF-8 bytes from the beginning.
+    public var offset: Int
+    public var length: Int
+
+    /// No position: the part was built by code.
+    public static let none = SourcePosition(text: "", offset: 0, length: 1)
+
+    public init(text: String, offset: Int, length: Int) {
+        self.text = text
+        self.offset = offset
+        self.length = length
+    }
+
+    public static func == (left: SourcePosition, right: SourcePosition) -> Bool { true }
+    public func hash(into hasher: inout Hasher) {}
+
+    func error(_ message: String, nearest: String? = nil) -> RecordError {
+        .syntax(QueryError(text: text, offset: offset, length: max(1, length), message: message, nearest: nearest))
+    }
+}
+
+public enum ComparisonOperator: String, Sendable, Hashable {
+    case equal = "="
+    case notEqual = "!="
+    case less = "<"
+    case lessOrEqual = "<="
+    case greater = ">"
+    case greaterOrEqual = ">="
+
+    /// The operator with its sides exchanged.
+    var mirrored: ComparisonOperator {
+        switch self {
+        case .equal, .notEqual: self
+        case .less: .greater
+        case .lessOrEqual: .greaterOrEqual
+        case .greater: .less
+        case .greaterOrEqual: .lessOrEqual
+        }
+    }
+}
+
+public enum ArithmeticOperator: String, Sendable, Hashable {
+    case add = "+"
+    case subtract = "-"
+    case multiply = "*"
+    case divide = "/"
+    case remainder = "%"
+    /// `||` between texts.
+    case concatenate = "||"
+}
+
+/// A place for a value that is given when the condition is used.
+public enum Parameter: Sendable, Hashable {
+    /// The n-th, from 0.
+    case position(Int)
+    case name(String)
+}
+
+/// An expression that gives a value; its names are not resolved yet.
+public indirect enum Expr: Sendable, Hashable {
+    /// A column, or a path over to-one references: `["department", "location", "name"]`.
+    case column([String], at: SourcePosition = .none)
+    case literal(Value, at: SourcePosition = .none)
+    case parameter(Parameter, at: SourcePosition = .none)
+    case arithmetic(ArithmeticOperator, Expr, Expr, at: SourcePosition = .none)
+    case negate(Expr)
+    case function(String, [Expr], at: SourcePosition = .none)
+    /// `COLLATE NOCASE`
+    case noCase(Expr)
+
+    /// The column at the end of a dotted path.
+    ///
+    ///     Expr.path("department.location.name")
+    public static func path(_ dotted: String) -> Expr {
+        .column(dotted.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
+    }
+
+    /// Reads one expression of the where language.
+    ///
+    /// - Throws: `RecordError.syntax`, pointing into the text.
+    public static func parse(_ text: String) throws(RecordError) -> Expr {
+        var parser = try Parser(text)
+        let result = try parser.expression()
+        try parser.expectEnd()
+        return result
+    }
+
+    var position: SourcePosition {
+        switch self {
+        case .column(_, let at), .literal(_, let at), .parameter(_, let at), .arithmetic(_, _, _, let at),
+            .function(_, _, let at):
+            at
+        case .negate(let inner), .noCase(let inner): inner.position
+        }
+    }
+}
+
+/// A condition on rows; its names are not resolved yet.
+///
+/// Write it as text or build it:
+///
+///     let condition = try Condition.parse("age >= 35 AND department.location.name = ?")
+///     let same = Condition.comparison(.greaterOrEqual, .column(["age"]), .literal(.integer(35)))
+public indirect enum Condition: Sendable, Hashable {
+    case comparison(ComparisonOperator, Expr, Expr)
+    case and([Condition])
+    case or([Condition])
+    case not(Condition)
+    case isIn(Expr, [Expr])
+    case between(Expr, Expr, Expr)
+    /// Ignores the case of ASCII letters; `%` stands for any text, `_` for one character.
+    case like(Expr, Expr, escape: Expr?)
+    /// Minds the case; `*` stands for any text, `?` for one character, `[a-z]` for one of a set.
+    case glob(Expr, Expr)
+    case isNull(Expr)
+    /// An expression that is a truth value by itself, such as a bool column.
+    case truth(Expr)
+    case constant(Bool)
+
+    /// Reads a condition of the where language.
+    ///
+    /// - Throws: `RecordError.syntax`, pointing into the text.
+    public static func parse(_ text: String) throws(RecordError) -> Condition {
+        var parser = try Parser(text)
+        let result = try parser.condition()
+        try parser.expectEnd()
+        return result
+    }
+
+    public static func && (left: Condition, right: Condition) -> Condition {
+        switch (left, right) {
+        case (.and(let a), .and(let b)): .and(a + b)
+        case (.and(let a), _): .and(a + [right])
+        case (_, .and(let b)): .and([left] + b)
+        default: .and([left, right])
+        }
+    }
+
+    public static func || (left: Condition, right: Condition) -> Condition {
+        switch (left, right) {
+        case (.or(let a), .or(let b)): .or(a + b)
+        case (.or(let a), _): .or(a + [right])
+        case (_, .or(let b)): .or([left] + b)
+        default: .or([left, right])
+        }
+    }
+
+    public static prefix func ! (condition: Condition) -> Condition { .not(condition) }
+}

@@ -1,0 +1,270 @@
+import MakoStorage
+
+/// Runs a program over rows. One per run and thread; not to be shared.
+final class Evaluator {
+    private let program: Program
+    private let related: [RelatedRows]
+    private var arena = Arena()
+    private var scratch = KeyBuffer()
+    // The program's parts, without the counting that arrays would cost for each.
+    private let values: UnsafeMutableBufferPointer<ValueNode>
+    private let conditions: UnsafeMutableBufferPointer<ConditionNode>
+    private let lists: UnsafeMutableBufferPointer<Int32>
+
+    init(_ program: Program, _ view: Snapshot?) {
+        self.program = program
+        related = view.map { view in program.joins.map { RelatedRows($0, view) } } ?? []
+        values = Evaluator.copy(program.values)
+        conditions = Evaluator.copy(program.conditions)
+        lists = Evaluator.copy(program.lists)
+    }
+
+    deinit {
+        values.deallocate()
+        conditions.deallocate()
+        lists.deallocate()
+    }
+
+    private static func copy<T>(_ array: [T]) -> UnsafeMutableBufferPointer<T> {
+        let copy = UnsafeMutableBufferPointer<T>.allocate(capacity: array.count)
+        _ = copy.initialize(from: array)
+        return copy
+    }
+
+    /// The value of an expression without columns.
+    static func constant(_ expr: BoundExpr) throws(RecordError) -> Value {
+        let program = Program(nil)
+        let place = program.add(expr)
+        let evaluator = Evaluator(program, nil)
+        let layout = RowLayout(table: "", tableID: 0, version: 0, columns: [], positions: [])
+        var writer = RowWriter()
+        writer.begin(layout)
+        let row = try RowReader(writer.finish(), layout)
+        let value = try evaluator.value(place, row, .rowID(0)).value
+        withExtendedLifetime(layout) {}
+        return value
+    }
+
+    /// Whether the condition holds for a row; unknown is no.
+    func test(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
+        arena.reset()
+        return program.root < 0 ? true : try truth(program.root, row, key) == .yes
+    }
+
+    /// The value of an expression for a row. Valid until the next ``test(_:_:)`` or ``reset()``.
+    func operand(_ place: Int32, _ row: RowReader, _ key: RowKey) throws(RecordError) -> Operand {
+        try value(place, row, key)
+    }
+
+    func reset() { arena.reset() }
+
+    // MARK: Conditions
+
+    private func truth(_ place: Int32, _ row: RowReader, _ key: RowKey) throws(RecordError) -> Truth {
+        switch conditions[Int(place)] {
+        case .constant(let truth):
+            return truth
+        case .integerColumn(let slot, let operation, let number):
+            guard let field = row.address(slot) else { return .unknown }
+            return Truth(Evaluator.holds(operation, Int64(bitPattern: row.word(field)), number))
+        case .doubleColumn(let slot, let operation, let bits):
+            guard let field = row.address(slot) else { return .unknown }
+            return Truth(Evaluator.holds(operation, KeyOrder.bits(Double(bitPattern: row.word(field))), bits))
+        case .textColumn(let slot, let operation, let bytes):
+            guard row.address(slot) != nil else { return .unknown }
+            let content = row.content(slot)
+            if operation == .equal && content.count != bytes.count { return .no }
+            return Truth(Evaluator.holds(operation, KeyOrder.compareRaw(content, bytes), 0))
+        case .comparison(let operation, let left, let right):
+            let first = try value(left, row, key)
+            guard let order = first.compare(try value(right, row, key)) else { return .unknown }
+            return Truth(Evaluator.holds(operation, order, 0))
+        case .and(let first, let count):
+            var result = Truth.yes
+            for index in Int(first)..<Int(first &+ count) {
+                let part = try truth(lists[index], row, key)
+                if part == .no { return .no }
+                if part == .unknown { result = .unknown }
+            }
+            return result
+        case .or(let first, let count):
+            var result = Truth.no
+            for index in Int(first)..<Int(first &+ count) {
+                let part = try truth(lists[index], row, key)
+                if part == .yes { return .yes }
+                if part == .unknown { result = .unknown }
+            }
+            return result
+        case .not(let inner):
+            return try truth(inner, row, key).inverse
+        case .isNull(let inner):
+            return Truth(try value(inner, row, key).isNull)
+        case .truth(let inner):
+            switch try value(inner, row, key) {
+            case .bool(let flag): return Truth(flag)
+            case .integer(let number): return Truth(number != 0)
+            case .unsigned: return .yes
+            default: return .unknown
+            }
+        case .isIn(let left, let first, let count):
+            return try isIn(try value(left, row, key), first, count, row, key)
+        case .isInSet(let left, let set):
+            return isInSet(try value(left, row, key), Int(set))
+        case .like(let inner, let pattern):
+            guard case .text(let bytes) = try value(inner, row, key) else { return .unknown }
+            return Truth(program.patterns[Int(pattern)].matches(bytes))
+        case .likeComputed(let inner, let pattern, let escape):
+            return try like(inner, pattern, escape, row, key)
+        case .globComputed(let inner, let pattern):
+            guard case .text(let bytes) = try value(inner, row, key),
+                case .text(let pattern) = try value(pattern, row, key)
+            else {
+                return .unknown
+            }
+            return Truth(TextPattern(glob: String(decoding: pattern, as: UTF8.self)).matches(bytes))
+        }
+    }
+
+    @inline(__always)
+    private static func holds<T: Comparable>(_ operation: ComparisonOperator, _ a: T, _ b: T) -> Bool {
+        switch operation {
+        case .equal: a == b
+        case .notEqual: a != b
+        case .less: a < b
+        case .lessOrEqual: a <= b
+        case .greater: a > b
+        case .greaterOrEqual: a >= b
+        }
+    }
+
+    private func isIn(
+        _ value: Operand, _ first: Int32, _ count: Int32, _ row: RowReader, _ key: RowKey
+    ) throws(RecordError) -> Truth {
+        if value.isNull { return .unknown }
+        var result = Truth.no
+        for index in Int(first)..<Int(first &+ count) {
+            let item = try self.value(lists[index], row, key)
+            if item.isNull {
+                result = .unknown
+            } else if value.compare(item) == 0 {
+                return .yes
+            }
+        }
+        return result
+    }
+
+    private func isInSet(_ value: Operand, _ set: Int) -> Truth {
+        if value.isNull { return .unknown }
+        scratch.clear()
+        scratch.append(value)
+        let keys = program.sets[set].keys
+        var low = 0
+        var high = keys.count
+        while low < high {
+            let middle = (low + high) / 2
+            let order = KeyOrder.compareKeys(keys[middle], scratch.bytes)
+            if order == 0 { return .yes }
+            if order < 0 { low = middle + 1 } else { high = middle }
+        }
+        return program.sets[set].hasNull ? .unknown : .no
+    }
+
+    private func like(
+        _ inner: Int32, _ pattern: Int32, _ escape: Int32, _ row: RowReader, _ key: RowKey
+    ) throws(RecordError) -> Truth {
+        guard case .text(let bytes) = try value(inner, row, key), case .text(let pattern) = try value(pattern, row, key)
+        else {
+            return .unknown
+        }
+        var mark: Unicode.Scalar?
+        if escape >= 0 {
+            guard case .text(let bytes) = try value(escape, row, key) else { return .unknown }
+            mark = String(decoding: bytes, as: UTF8.self).unicodeScalars.first
+        }
+        return Truth(TextPattern(like: String(decoding: pattern, as: UTF8.self), escape: mark).matches(bytes))
+    }
+
+    // MARK: Values
+
+    private func value(_ place: Int32, _ row: RowReader, _ key: RowKey) throws(RecordError) -> Operand {
+        switch values[Int(place)] {
+        case .constant(let operand):
+            return operand
+        case .column(let slot):
+            return Operand(row, slot)
+        case .rowID:
+            if case .rowID(let id) = key { return .integer(id) }
+            return .null
+        case .joinedColumn(let join, let slot):
+            guard let other = try joined(Int(join), row) else { return .null }
+            return Operand(other, slot)
+        case .joinedRowID(let join):
+            guard try joined(Int(join), row) != nil else { return .null }
+            let node = program.joins[Int(join)]
+            guard let parent = node.parent < 0 ? row : try joined(node.parent, row) else { return .null }
+            return Operand(parent, node.slot)
+        case .arithmetic(.concatenate, let left, let right):
+            guard case .text(let first) = try value(left, row, key), case .text(let second) = try value(right, row, key)
+            else {
+                return .null
+            }
+            return .text(arena.join(first, second))
+        case .arithmetic(let operation, let left, let right):
+            let first = try value(left, row, key)
+            return Calculation.result(operation, first, try value(right, row, key))
+        case .negate(let inner):
+            switch try value(inner, row, key) {
+            case .double(let number): return .double(-number)
+            case let operand: return operand.asWhole.map { Operand(whole: -$0) } ?? .null
+            }
+        case .noCase(let inner):
+            guard case .text(let bytes) = try value(inner, row, key) else { return .null }
+            return .text(arena.fold(bytes))
+        case .function(let function, let first, let count):
+            return try call(function, Int(first), Int(count), row, key)
+        }
+    }
+
+    private func joined(_ join: Int, _ row: RowReader) throws(RecordError) -> RowReader? {
+        let node = program.joins[join]
+        guard let parent = node.parent < 0 ? row : try joined(node.parent, row) else { return nil }
+        return try related[join].find(parent)
+    }
+
+    private func call(
+        _ function: QueryFunction, _ first: Int, _ count: Int, _ row: RowReader, _ key: RowKey
+    ) throws(RecordError) -> Operand {
+        if function == .coalesce {
+            for index in first..<first + count {
+                let operand = try value(lists[index], row, key)
+                if !operand.isNull { return operand }
+            }
+            return .null
+        }
+        let operand = try value(lists[first], row, key)
+        if operand.isNull { return .null }
+        switch (function, operand) {
+        case (.nullif, _):
+            return operand.compare(try value(lists[first + 1], row, key)) == 0 ? .null : operand
+        case (.lower, .text(let bytes)): return .text(arena.fold(bytes))
+        case (.upper, .text(let bytes)): return .text(arena.keep(String(decoding: bytes, as: UTF8.self).uppercased()))
+        case (.trim, .text(let bytes)): return .text(Calculation.trimmed(bytes))
+        case (.length, .text(let bytes)): return .integer(Calculation.scalars(bytes))
+        case (.length, .blob(let bytes)): return .integer(Int64(bytes.count))
+        case (.abs, .double(let number)): return .double(Swift.abs(number))
+        case (.abs, _): return operand.asWhole.map { Operand(whole: Swift.abs($0)) } ?? .null
+        case (.round, _):
+            let digits = count > 1 ? try value(lists[first + 1], row, key) : .integer(0)
+            return Calculation.rounded(operand, digits)
+        case (.substr, .text(let bytes)):
+            let start = try value(lists[first + 1], row, key)
+            let length = count > 2 ? try value(lists[first + 2], row, key) : .integer(.max)
+            guard case .integer(let start) = start, case .integer(let length) = length else { return .null }
+            return .text(Calculation.part(of: bytes, from: start, length: length))
+        case (.date, .date): return operand
+        case (.date, .text(let bytes)):
+            return DateText.parse(String(decoding: bytes, as: UTF8.self)).map { .date($0) } ?? .null
+        default: return .null
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import MakoStorage
+
+/// Walks the entries of an index and gives the keys of their rows.
+struct IndexWalk {
+    private let index: IndexHandle
+    private let table: TableHandle
+    private let view: Snapshot
+    private let isReversed: Bool
+
+    init(_ index: IndexHandle, _ table: TableHandle, _ view: Snapshot, _ isReversed: Bool) {
+        self.index = index
+        self.table = table
+        self.view = view
+        self.isReversed = isReversed
+    }
+
+    func run(_ ranges: [KeyRange], _ body: (RowKey) throws -> Bool) throws {
+        for range in isReversed ? ranges.reversed() : ranges {
+            guard try run(range, body) else { return }
+        }
+    }
+
+    /// Stands a cursor at the first entry of a range, in the direction of the walk.
+    static func start(_ cursor: inout Cursor, _ range: KeyRange, _ isReversed: Bool) throws -> Bool {
+        if !isReversed { return range.lower.isEmpty ? try cursor.first() : try cursor.seek(range.lower) }
+        guard let upper = range.upper else { return try cursor.last() }
+        return try cursor.seek(upper) ? try cursor.previous() : try cursor.last()
+    }
+
+    static func isInside(_ key: [UInt8], _ range: KeyRange, _ isReversed: Bool) -> Bool {
+        key.withUnsafeBytes { isInside($0, range, isReversed) }
+    }
+
+    @inline(__always)
+    static func isInside(_ key: UnsafeRawBufferPointer, _ range: KeyRange, _ isReversed: Bool) -> Bool {
+        if isReversed { return range.lower.withUnsafeBytes { KeyOrder.compareRaw(key, $0) >= 0 } }
+        guard let upper = range.upper else { return true }
+        return upper.withUnsafeBytes { KeyOrder.compareRaw(key, $0) < 0 }
+    }
+
+    private enum Entry {
+        case outside
+        case row(Int64)
+        /// The row's key is in the value, or the entry was cut.
+        case other
+    }
+
+    private func run(_ range: KeyRange, _ body: (RowKey) throws -> Bool) throws -> Bool {
+        var cursor = try view.cursor(in: index.tree)
+        var isThere = try IndexWalk.start(&cursor, range, isReversed)
+        while isThere {
+            let entry = try cursor.withKey { key -> Entry in
+                guard IndexWalk.isInside(key, range, isReversed) else { return .outside }
+                if index.hasKeyInValue || key.count > IndexHandle.keptBytes { return .other }
+                guard key.count >= 8 else {
+                    throw RecordError.indexDamaged(
+                        table: table.schema.name, index: index.schema.name, reason: "an entry names no row")
+                }
+                return .row(
+                    KeyOrder.rowID(UInt64(bigEndian: key.loadUnaligned(fromByteOffset: key.count - 8, as: UInt64.self)))
+                )
+            }
+            switch entry {
+            case .outside: return true
+            case .row(let id):
+                guard try body(.rowID(id)) else { return false }
+                isThere = isReversed ? try cursor.previous() : try cursor.next()
+            case .other:
+                let key = cursor.key
+                if key.count > IndexHandle.keptBytes {
+                    let (rows, more) = try run(of: key, range, &cursor)
+                    for row in rows { guard try body(row) else { return false } }
+                    isThere = more
+                } else {
+                    guard try body(try rowKey(key, &cursor)) else { return false }
+                    isThere = isReversed ? try cursor.previous() : try cursor.next()
+                }
+            }
+        }
+        return true
+    }
+
+    private func rowKey(_ key: [UInt8], _ cursor: inout Cursor) throws -> RowKey {
+        if index.hasKeyInValue {
+            return try index.rowKey(ofValue: try cursor.value(), isRowID: table.isRowID, table: table.schema.name)
+        }
+        return .rowID(KeyOrder.rowID(key.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }))
+    }
+
+    /// Entries that agree in all that is kept of their keys: only their rows tell their order.
+    private func run(of key: [UInt8], _ range: KeyRange, _ cursor: inout Cursor) throws -> (rows: [RowKey], more: Bool)
+    {
+        let kept = Array(key.prefix(IndexHandle.keptBytes))
+        var rows = [try rowKey(key, &cursor)]
+        var isThere = isReversed ? try cursor.previous() : try cursor.next()
+        while isThere {
+            let next = cursor.key
+            guard next.starts(with: kept), IndexWalk.isInside(next, range, isReversed) else { break }
+            rows.append(try rowKey(next, &cursor))
+            isThere = isReversed ? try cursor.previous() : try cursor.next()
+        }
+        if rows.count == 1 { return (rows, isThere) }
+        var keyed: [(key: [UInt8], row: RowKey)] = []
+        for row in rows {
+            let full = try table.withRow(row, in: view) { reader in
+                var buffer = KeyBuffer()
+                index.encodeUncut(reader, into: &buffer)
+                return buffer.bytes
+            }
+            keyed.append((full ?? [], row))
+        }
+        keyed.sort { KeyOrder.precedes($0.key, $1.key) }
+        return ((isReversed ? keyed.reversed() : keyed).map(\.row), isThere)
+    }
+}

@@ -1,0 +1,67 @@
+/// A stretch of sorted keys: from `lower` on, and before `upper` (`nil`: to the end).
+struct KeyRange: Sendable, Hashable {
+    var lower: [UInt8]
+    var upper: [UInt8]?
+
+    /// Every key that begins with these bytes.
+    init(prefix: [UInt8]) {
+        lower = prefix
+        upper = KeyRange.successor(prefix)
+    }
+
+    init(lower: [UInt8], upper: [UInt8]?) {
+        self.lower = lower
+        self.upper = upper
+    }
+
+    var isEmpty: Bool {
+        guard let upper else { return false }
+        return KeyOrder.compareKeys(lower, upper) >= 0
+    }
+
+    /// The first key after all that begin with these bytes; `nil` when there is none.
+    static func successor(_ bytes: [UInt8]) -> [UInt8]? {
+        var result = bytes
+        while let last = result.popLast() {
+            if last < 0xFF {
+                result.append(last + 1)
+                return result
+            }
+        }
+        return nil
+    }
+
+    /// Sorts ranges and joins those that meet, so that no key is visited twice.
+    static func merged(_ ranges: [KeyRange]) -> [KeyRange] {
+        var result: [KeyRange] = []
+        for range in ranges.filter({ !$0.isEmpty }).sorted(by: { KeyOrder.precedes($0.lower, $1.lower) }) {
+            guard let last = result.last else {
+                result.append(range)
+                continue
+            }
+            guard let end = last.upper else { break }
+            if KeyOrder.compareKeys(range.lower, end) > 0 {
+                result.append(range)
+            } else if let upper = range.upper {
+                if KeyOrder.precedes(end, upper) { result[result.count - 1].upper = upper }
+            } else {
+                result[result.count - 1].upper = nil
+            }
+        }
+        return result
+    }
+
+    /// Widens bounds that reach into the part of a key that an index leaves out. Answers whether anything was lost.
+    mutating func widen(to limit: Int) -> Bool {
+        var isWider = false
+        if lower.count > limit {
+            lower = Array(lower.prefix(limit))
+            isWider = true
+        }
+        if let bound = upper, bound.count > limit {
+            upper = KeyRange.successor(Array(bound.prefix(limit)))
+            isWider = true
+        }
+        return isWider
+    }
+}

@@ -1,0 +1,208 @@
+// The part of the grammar that gives values; see Parser.
+extension Parser {
+    mutating func joined(isRight: Bool) throws(RecordError) -> Part {
+        let start = token
+        var left = try sum()
+        var links = 0
+        while isSymbol("||") {
+            if case .condition = left { return left }
+            if isRight && startsCondition(index + 1) { return left }
+            links += 1
+            left = try link(.concatenate, left, start, links) { (parser) throws(RecordError) in try parser.sum() }
+        }
+        return left
+    }
+
+    /// Whether a condition, not a value, begins at a token: a comparison comes before the next `||`, AND, OR, comma or end.
+    private func startsCondition(_ first: Int) -> Bool {
+        var depth = 0
+        // Inside parentheses that begin the part, a comparison makes it a condition too.
+        let isGroup = first < tokens.count && tokens[first].kind == .symbol("(")
+        var index = first
+        while index < tokens.count {
+            switch tokens[index].kind {
+            case .end: return false
+            case .symbol("("): depth += 1
+            case .symbol(")"):
+                depth -= 1
+                if depth < 0 { return false }
+            case .symbol("!"): if depth == 0 { return true }
+            case .symbol("||"), .symbol("&&"), .symbol(","): if depth == 0 { return false }
+            default:
+                if depth == 0, isWord("AND", index) || isWord("OR", index) { return false }
+                if depth == 0 || (isGroup && depth == 1), isPredicateWord(index) { return true }
+            }
+            index += 1
+        }
+        return false
+    }
+
+    private mutating func sum() throws(RecordError) -> Part {
+        let start = token
+        var left = try product()
+        var links = 0
+        while true {
+            guard let operation: ArithmeticOperator = isSymbol("+") ? .add : (isSymbol("-") ? .subtract : nil) else {
+                return left
+            }
+            links += 1
+            left = try link(operation, left, start, links) { (parser) throws(RecordError) in try parser.product() }
+        }
+    }
+
+    private mutating func product() throws(RecordError) -> Part {
+        let start = token
+        var left = try unary()
+        var links = 0
+        while true {
+            let operation: ArithmeticOperator
+            switch token.kind {
+            case .symbol("*"): operation = .multiply
+            case .symbol("/"): operation = .divide
+            case .symbol("%"): operation = .remainder
+            default: return left
+            }
+            links += 1
+            left = try link(operation, left, start, links) { (parser) throws(RecordError) in try parser.unary() }
+        }
+    }
+
+    private mutating func link(
+        _ operation: ArithmeticOperator, _ left: Part, _ start: Token, _ links: Int,
+        _ next: (inout Parser) throws(RecordError) -> Part
+    ) throws(RecordError) -> Part {
+        // A chain is as deep a tree as nesting is.
+        if links > Parser.depthLimit {
+            throw position(token).error("this chain is too long; the limit is \(Parser.depthLimit)")
+        }
+        let at = position(token)
+        let first = try asValue(left, start)
+        advance()
+        let second = token
+        return .value(.arithmetic(operation, first, try asValue(try next(&self), second), at: at))
+    }
+
+    private mutating func unary() throws(RecordError) -> Part {
+        if isSymbol("-") || isSymbol("+") {
+            try enter()
+            defer { depth -= 1 }
+            let isMinus = isSymbol("-")
+            advance()
+            let start = token
+            let value = try asValue(try unary(), start)
+            return .value(isMinus ? Parser.negate(value) : value)
+        }
+        let start = token
+        var part = try primary()
+        while takeWord("COLLATE") {
+            let value = try asValue(part, start)
+            guard takeWord("NOCASE") else {
+                if takeWord("BINARY") { continue }
+                throw unexpected("NOCASE")
+            }
+            if case .noCase = value { continue }
+            part = .value(.noCase(value))
+        }
+        return part
+    }
+
+    private static func negate(_ value: Expr) -> Expr {
+        switch value {
+        case .literal(.integer(let number), let at) where number > .min: .literal(.integer(-number), at: at)
+        case .literal(.unsigned(let number), let at) where number == 1 << 63: .literal(.integer(.min), at: at)
+        case .literal(.double(let number), let at): .literal(.double(-number), at: at)
+        default: .negate(value)
+        }
+    }
+
+    private mutating func primary() throws(RecordError) -> Part {
+        let start = token
+        switch start.kind {
+        case .literal(let value):
+            advance()
+            return .value(.literal(value, at: position(start)))
+        case .parameter(let parameter):
+            advance()
+            return .value(.parameter(number(parameter), at: position(start)))
+        case .symbol("("):
+            advance()
+            let part = try or()
+            try expectSymbol(")")
+            return part
+        case .symbol("%"):
+            return .value(try formatSpecifier())
+        case .word, .name:
+            return .value(try nameOrCall())
+        default:
+            throw unexpected("a value")
+        }
+    }
+
+    private mutating func number(_ parameter: Parameter?) -> Parameter {
+        let result = parameter ?? .position(positional)
+        if parameter == nil { positional += 1 }
+        if case .position(let number) = result { parameterCount = max(parameterCount, number + 1) }
+        return result
+    }
+
+    /// `%@`, `%d` and their like stand for the next parameter.
+    private mutating func formatSpecifier() throws(RecordError) -> Expr {
+        let start = token
+        advance()
+        let isAdjacent = token.offset == start.offset + 1
+        let known = ["d", "i", "u", "f", "g", "s", "ld", "li", "lu", "lf", "lld", "lli", "llu", "q", "qi", "zd", "c"]
+        guard isAdjacent, isSymbol("@") || known.contains(where: { isWord($0) }) else {
+            throw position(start).error("a value is expected here")
+        }
+        advance()
+        return .parameter(number(nil), at: span(start))
+    }
+
+    private mutating func nameOrCall() throws(RecordError) -> Expr {
+        let start = token
+        if case .word = start.kind {
+            if takeWord("NULL") { return .literal(.null, at: position(start)) }
+            if takeWord("TRUE") { return .literal(.bool(true), at: position(start)) }
+            if takeWord("FALSE") { return .literal(.bool(false), at: position(start)) }
+            for keyword in ["AND", "OR", "IN", "IS", "LIKE", "BETWEEN", "GLOB", "ESCAPE", "COLLATE"]
+            where isWord(keyword) {
+                throw unexpected("a value")
+            }
+        }
+        guard let first = takeName() else { throw unexpected("a name") }
+        if case .word = start.kind, isSymbol("(") { return try call(first, start) }
+        var path = [first]
+        while isSymbol(".") {
+            advance()
+            guard let next = takeName() else { throw unexpected("a name") }
+            path.append(next)
+            if path.count > 32 { throw span(start).error("a path has at most 32 steps") }
+        }
+        return .column(path, at: span(start))
+    }
+
+    private mutating func call(_ name: String, _ start: Token) throws(RecordError) -> Expr {
+        try enter()
+        defer { depth -= 1 }
+        advance()
+        var arguments: [Expr] = []
+        if isSymbol("*"), index + 1 < tokens.count, tokens[index + 1].kind == .symbol(")") {
+            advance()
+        } else if !isSymbol(")") {
+            arguments.append(try operand())
+            while takeSymbol(",") { arguments.append(try operand()) }
+        }
+        try expectSymbol(")")
+        return .function(Folding.folded(name), arguments, at: span(start))
+    }
+
+    mutating func takeName() -> String? {
+        switch token.kind {
+        case .word(let name), .name(let name):
+            advance()
+            return name
+        default:
+            return nil
+        }
+    }
+}

@@ -1,0 +1,235 @@
+/// Reads conditions and expressions by recursive descent.
+///
+///     or          and { (OR | "||") and }
+///     and         not { (AND | "&&") not }
+///     not         (NOT | "!") not | predicate
+///     predicate   sum [ comparison sum | IS [NOT] NULL | [NOT] IN (…) | [NOT] BETWEEN sum AND sum | [NOT] LIKE sum [ESCAPE sum] | [NOT] GLOB sum ]
+///     joined      sum { "||" sum }
+///     sum         product { ("+" | "-") product }
+///     product     unary { ("*" | "/" | "%") unary }
+///     unary       ("-" | "+") unary | primary { COLLATE NOCASE }
+///     primary     literal | parameter | name { "." name } | name "(" [ list ] ")" | "(" or ")"
+///
+/// `||` joins texts, and means OR between conditions: where the right side of a comparison is followed by `||` and another
+/// comparison, it is OR.
+struct Parser {
+    /// Deeper nesting is refused, so that no text can exhaust the stack.
+    static let depthLimit = 100
+
+    let text: String
+    let tokens: [Token]
+    private(set) var index = 0
+    var depth = 0
+    var positional = 0
+    /// How many positional parameters the text needs.
+    var parameterCount = 0
+
+    init(_ text: String) throws(RecordError) {
+        self.text = text
+        tokens = try Lexer.tokens(of: text)
+    }
+
+    /// What a part of the text turned out to be.
+    enum Part {
+        case value(Expr)
+        case condition(Condition)
+    }
+
+    mutating func condition() throws(RecordError) -> Condition {
+        let start = token
+        return try asCondition(try or(), start)
+    }
+
+    mutating func expression() throws(RecordError) -> Expr {
+        let start = token
+        return try asValue(try joined(isRight: false), start)
+    }
+
+    func expectEnd() throws(RecordError) {
+        guard token.kind == .end else { throw unexpected("the end of the text") }
+    }
+
+    // MARK: Tokens
+
+    var token: Token { tokens[min(index, tokens.count - 1)] }
+
+    mutating func advance() { index = min(index + 1, tokens.count - 1) }
+
+    func isWord(_ word: String) -> Bool { isWord(word, index) }
+
+    func isWord(_ word: String, _ index: Int) -> Bool {
+        guard index < tokens.count, case .word(let found) = tokens[index].kind else { return false }
+        return found.utf8.count == word.utf8.count && Folding.folded(found) == Folding.folded(word)
+    }
+
+    mutating func takeWord(_ word: String) -> Bool {
+        guard isWord(word) else { return false }
+        advance()
+        return true
+    }
+
+    func isSymbol(_ symbol: String) -> Bool { token.kind == .symbol(symbol) }
+
+    mutating func takeSymbol(_ symbol: String) -> Bool {
+        guard isSymbol(symbol) else { return false }
+        advance()
+        return true
+    }
+
+    mutating func expectSymbol(_ symbol: String) throws(RecordError) {
+        guard takeSymbol(symbol) else { throw unexpected("\"\(symbol)\"") }
+    }
+
+    mutating func expectWord(_ word: String) throws(RecordError) {
+        guard takeWord(word) else { throw unexpected(word) }
+    }
+
+    func position(_ token: Token) -> SourcePosition {
+        SourcePosition(text: text, offset: token.offset, length: token.length)
+    }
+
+    /// From one token up to the one before the current.
+    func span(_ start: Token) -> SourcePosition {
+        let last = tokens[max(0, index - 1)]
+        return SourcePosition(
+            text: text, offset: start.offset, length: max(1, last.offset + last.length - start.offset))
+    }
+
+    func unexpected(_ wanted: String) -> RecordError {
+        if token.kind == .end { return position(token).error("the text ends where \(wanted) is expected") }
+        return position(token).error("\(wanted) is expected here")
+    }
+
+    mutating func enter() throws(RecordError) {
+        depth += 1
+        if depth > Parser.depthLimit {
+            throw position(token).error("this is nested too deeply; the limit is \(Parser.depthLimit)")
+        }
+    }
+
+    // MARK: Conditions
+
+    mutating func or() throws(RecordError) -> Part {
+        try enter()
+        defer { depth -= 1 }
+        let start = token
+        let first = try and()
+        guard isWord("OR") || isSymbol("||") else { return first }
+        var parts = [try asCondition(first, start)]
+        while takeWord("OR") || takeSymbol("||") {
+            let next = token
+            let part = try asCondition(try and(), next)
+            if case .or(let more) = part { parts += more } else { parts.append(part) }
+        }
+        return .condition(.or(parts))
+    }
+
+    private mutating func and() throws(RecordError) -> Part {
+        let start = token
+        let first = try not()
+        guard isWord("AND") || isSymbol("&&") else { return first }
+        var parts = [try asCondition(first, start)]
+        while takeWord("AND") || takeSymbol("&&") {
+            let next = token
+            let part = try asCondition(try not(), next)
+            if case .and(let more) = part { parts += more } else { parts.append(part) }
+        }
+        return .condition(.and(parts))
+    }
+
+    private mutating func not() throws(RecordError) -> Part {
+        guard isWord("NOT") || isSymbol("!") else { return try predicate() }
+        try enter()
+        defer { depth -= 1 }
+        advance()
+        let start = token
+        return .condition(.not(try asCondition(try not(), start)))
+    }
+
+    private mutating func predicate() throws(RecordError) -> Part {
+        let start = token
+        let left = try joined(isRight: false)
+        if case .condition = left, !isPredicateWord(index) { return left }
+        if let comparison = takeComparison() {
+            let next = token
+            let value = try asValue(left, start)
+            let result = Condition.comparison(comparison, value, try asValue(try joined(isRight: true), next))
+            if isPredicateWord(index) { throw position(token).error("comparisons do not chain; join them with AND") }
+            return .condition(result)
+        }
+        guard isPredicateWord(index) else { return left }
+        let value = try asValue(left, start)
+        if takeWord("IS") {
+            let isNegated = takeWord("NOT")
+            try expectWord("NULL")
+            return .condition(negated(isNegated, .isNull(value)))
+        }
+        let isNegated = takeWord("NOT")
+        if takeWord("IN") { return .condition(negated(isNegated, .isIn(value, try list()))) }
+        if takeWord("BETWEEN") {
+            let low = try operand()
+            guard takeWord("AND") || takeSymbol("&&") else { throw unexpected("AND") }
+            return .condition(negated(isNegated, .between(value, low, try operand())))
+        }
+        if takeWord("LIKE") {
+            let pattern = try operand()
+            let escape = takeWord("ESCAPE") ? try operand() : nil
+            return .condition(negated(isNegated, .like(value, pattern, escape: escape)))
+        }
+        if takeWord("GLOB") { return .condition(negated(isNegated, .glob(value, try operand()))) }
+        throw unexpected("IN, BETWEEN, LIKE or GLOB")
+    }
+
+    private func negated(_ isNegated: Bool, _ condition: Condition) -> Condition {
+        isNegated ? .not(condition) : condition
+    }
+
+    mutating func operand() throws(RecordError) -> Expr {
+        let start = token
+        return try asValue(try joined(isRight: true), start)
+    }
+
+    private mutating func list() throws(RecordError) -> [Expr] {
+        try expectSymbol("(")
+        if takeSymbol(")") { return [] }
+        var items = [try operand()]
+        while takeSymbol(",") { items.append(try operand()) }
+        try expectSymbol(")")
+        return items
+    }
+
+    private mutating func takeComparison() -> ComparisonOperator? {
+        guard case .symbol(let symbol) = token.kind, let found = Parser.comparisons[symbol] else { return nil }
+        advance()
+        return found
+    }
+
+    private static let comparisons: [String: ComparisonOperator] = [
+        "=": .equal, "==": .equal, "!=": .notEqual, "<>": .notEqual, "<": .less, "<=": .lessOrEqual, ">": .greater,
+        ">=": .greaterOrEqual,
+    ]
+
+    func isPredicateWord(_ index: Int) -> Bool {
+        guard index < tokens.count else { return false }
+        switch tokens[index].kind {
+        case .symbol(let symbol): return Parser.comparisons[symbol] != nil
+        case .word: return ["IS", "IN", "BETWEEN", "LIKE", "GLOB", "NOT"].contains { isWord($0, index) }
+        default: return false
+        }
+    }
+
+    func asCondition(_ part: Part, _ start: Token) throws(RecordError) -> Condition {
+        switch part {
+        case .condition(let condition): return condition
+        case .value(.literal(.bool(let flag), _)): return .constant(flag)
+        case .value(let value): return .truth(value)
+        }
+    }
+
+    func asValue(_ part: Part, _ start: Token) throws(RecordError) -> Expr {
+        switch part {
+        case .value(let value): return value
+        case .condition: throw span(start).error("this is a condition where a value is expected")
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import MakoStorage
+
+/// A selection and the way to its rows; prints itself as an explanation.
+///
+///     print(plan)    // search Person using index Person.age (age > 35), then filter name LIKE 'a%', sort by name limit 99
+///
+/// A plan holds no snapshot: it may be kept and run over any number of them, from any thread.
+public struct Plan: Sendable, CustomStringConvertible {
+    let bound: BoundSelection
+    let access: Access
+    let isReversed: Bool
+    /// What is left to be sorted by; empty when rows come in the wanted order.
+    let orders: [BoundOrder]
+    /// What is left to be tested on each row.
+    let residual: BoundCondition?
+    let program: Program
+    public let description: String
+
+    init(
+        _ bound: BoundSelection, access: Access, isReversed: Bool, orders: [BoundOrder], residual: [BoundCondition],
+        text: String
+    ) {
+        self.bound = bound
+        self.access = access
+        self.isReversed = isReversed
+        self.orders = orders
+        self.residual = residual.isEmpty ? nil : (residual.count == 1 ? residual[0] : .and(residual))
+        program = Program(bound.table, self.residual, joins: bound.joins)
+        description = text
+    }
+
+    public var table: TableHandle { bound.table }
+
+    /// How many rows a first batch may well be fetched for.
+    private var expected: Int { min(bound.offset, 1 << 20) + min(bound.limit ?? .max, 1 << 20) }
+
+    /// Lends the rows one after the other until the closure answers `false`. The closure must not change the table.
+    public func forEachRow(
+        layout: RowLayout? = nil, in view: Snapshot, _ body: (RowKey, RowReader) throws -> Bool
+    ) throws {
+        let layout = layout ?? table.layout
+        if orders.isEmpty {
+            var left = bound.offset
+            var room = bound.limit ?? .max
+            try RowScan(self, view).forEachRow(layout, expecting: expected) { key, row in
+                if left > 0 {
+                    left -= 1
+                    return true
+                }
+                room -= 1
+                return try body(key, row) && room > 0
+            }
+        } else {
+            try RowScan(self, view).fetch(try sortedKeys(in: view), layout, body)
+        }
+    }
+
+    /// The keys of the rows, in order.
+    public func keys(in view: Snapshot) throws(RecordError) -> [RowKey] {
+        if !orders.isEmpty { return try sortedKeys(in: view) }
+        var keys: [RowKey] = []
+        var left = bound.offset
+        var room = bound.limit ?? .max
+        try recorded {
+            try RowScan(self, view).forEachKey(expecting: expected) { key in
+                if left > 0 {
+                    left -= 1
+                    return true
+                }
+                keys.append(key)
+                room -= 1
+                return room > 0
+            }
+        }
+        return keys
+    }
+
+    /// The ids of the rows, in order; for tables with row ids.
+    public func ids(in view: Snapshot) throws(RecordError) -> [Int64] {
+        guard table.isRowID else {
+            throw .invalidKey(table: table.schema.name, reason: "the table has key columns, not ids")
+        }
+        return try keys(in: view).compactMap(\.rowID)
+    }
+
+    /// How many rows there are, limit and offset observed.
+    public func count(in view: Snapshot) throws(RecordError) -> Int {
+        var count = 0
+        if residual == nil, case .rows(let range) = access, range == .min ... .max {
+            count = try table.count(in: view)
+        } else if residual == nil, case .keyRanges(let ranges) = access, ranges == [KeyRange(lower: [], upper: nil)] {
+            count = try table.count(in: view)
+        } else {
+            let enough = bound.limit.map { $0.addingReportingOverflow(bound.offset) }
+            let stop = enough.map { $0.overflow ? Int.max : $0.partialValue } ?? .max
+            try recorded {
+                try RowScan(self, view).forEachKey(expecting: min(stop, 1 << 20)) { _ in
+                    count += 1
+                    return count < stop
+                }
+            }
+        }
+        return min(max(0, count - bound.offset), bound.limit ?? .max)
+    }
+
+    /// Whether there is at least one row.
+    public func exists(in view: Snapshot) throws(RecordError) -> Bool {
+        if case .nothing = access { return false }
+        var left = bound.offset
+        var isThere = false
+        try recorded {
+            try RowScan(self, view).forEachKey(expecting: 1) { _ in
+                isThere = left == 0
+                left -= 1
+                return !isThere
+            }
+        }
+        return isThere
+    }
+
+    /// The rows' values of some expressions, in order.
+    public func rows(_ columns: [Expr], in view: Snapshot) throws(RecordError) -> [[Value]] {
+        let values = try ExpressionRun(columns, self, view)
+        var rows: [[Value]] = []
+        try recorded {
+            try forEachRow(in: view) { key, row in
+                rows.append(try values.all(row, key))
+                return true
+            }
+        }
+        return rows
+    }
+
+    private func sortedKeys(in view: Snapshot) throws(RecordError) -> [RowKey] {
+        let sorter = Sorter(self, view)
+        try recorded {
+            try RowScan(self, view).forEachRow(table.layout, expecting: 1 << 20) { key, row in
+                try sorter.add(key, row)
+                return true
+            }
+        }
+        return sorter.sorted(offset: bound.offset, limit: bound.limit)
+    }
+}
+
+/// Some expressions over a plan's rows.
+struct ExpressionRun {
+    private let places: [Int32]
+    private let evaluator: Evaluator
+    let kinds: [ValueKind]
+
+    init(_ expressions: [Expr], _ plan: Plan, _ view: Snapshot) throws(RecordError) {
+        let bound = plan.bound
+        var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
+        var resolved: [BoundExpr] = []
+        for expression in expressions { resolved.append(try binder.bind(expression)) }
+        self.init(bound: resolved, plan.table, binder.joins, view)
+    }
+
+    init(bound: [BoundExpr], _ table: TableHandle, _ joins: [JoinNode], _ view: Snapshot) {
+        let program = Program(table, joins: joins)
+        places = bound.map { program.add($0) }
+        kinds = bound.map(Binder.kind)
+        evaluator = Evaluator(program, view)
+    }
+
+    func operand(_ index: Int, _ row: RowReader, _ key: RowKey) throws(RecordError) -> Operand {
+        evaluator.reset()
+        return try evaluator.operand(places[index], row, key)
+    }
+
+    func all(_ row: RowReader, _ key: RowKey) throws(RecordError) -> [Value] {
+        evaluator.reset()
+        var values: [Value] = []
+        values.reserveCapacity(places.count)
+        for place in places { values.append(try evaluator.operand(place, row, key).value) }
+        return values
+    }
+}

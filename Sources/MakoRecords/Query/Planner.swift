@@ -1,0 +1,259 @@
+/// Where the rows come from.
+enum Access: Sendable {
+    case nothing
+    /// The rows themselves, between two ids.
+    case rows(ClosedRange<Int64>)
+    /// The rows of a table with key columns, between keys.
+    case keyRanges([KeyRange])
+    /// Some rows, by their keys, in the order of keys.
+    case keys([RowKey])
+    case index(IndexHandle, [KeyRange])
+}
+
+/// Chooses the way to the rows. Pure: the same selection and schema give the same plan.
+///
+/// No statistics are kept. A table is taken to have a million rows; an equality to leave a thousandth of them (one row, when the columns
+/// are unique), IS NULL a twentieth, a value list a thousandth for each value, a range with two ends a twentieth, with one end three
+/// tenths, a prefix a hundredth. Fetching a row through an index costs 2.5 times what scanning to it does, sorting a row 2, passing it to
+/// a heap that keeps the best few 0.3. The cheapest way wins, the first named one among equals.
+public enum Planner {
+    private static let tableRows = 1_000_000.0
+    private static let indexCost = 2.5
+    private static let sortCost = 2.0
+    private static let heapCost = 0.3
+
+    private struct Candidate {
+        let access: Access
+        let isReversed: Bool
+        let isOrdered: Bool
+        let answered: Set<Int>
+        let used: [Int]
+        let cost: Double
+        let name: String?
+    }
+
+    public static func plan(_ bound: BoundSelection) -> Plan {
+        let conjuncts = bound.condition?.conjuncts ?? []
+        if conjuncts.contains(where: { $0 == .constant(false) || $0 == .constant(nil) }) || bound.limit == 0 {
+            return Plan(bound, access: .nothing, isReversed: false, orders: [], residual: [], text: "nothing to read")
+        }
+        let constraints = Constraint.all(conjuncts)
+        let orders = neededOrders(bound, constraints)
+        var best = scan(bound, conjuncts, constraints, orders)
+        if bound.table.isRowID {
+            if let candidate = byID(bound, conjuncts, constraints, orders), candidate.cost < best.cost {
+                best = candidate
+            }
+        } else if let candidate = byKey(bound, conjuncts, constraints, orders), candidate.cost < best.cost {
+            best = candidate
+        }
+        for index in bound.table.indexes {
+            if let candidate = byIndex(index, bound, conjuncts, constraints, orders), candidate.cost < best.cost {
+                best = candidate
+            }
+        }
+        let residual = conjuncts.enumerated().filter {
+            !best.answered.contains($0.offset) && $0.element != .constant(true)
+        }
+        .map(\.element)
+        let sorts = best.isOrdered ? [] : orders
+        return Plan(
+            bound, access: best.access, isReversed: best.isReversed, orders: sorts, residual: residual,
+            text: text(best, bound, conjuncts, residual, orders))
+    }
+
+    /// The orders that decide something: columns with one value do not, nor does anything after the row id.
+    private static func neededOrders(_ bound: BoundSelection, _ constraints: [Constraint]) -> [BoundOrder] {
+        var result: [BoundOrder] = []
+        for order in bound.orders {
+            if order.expr.constant != nil { continue }
+            guard case .column(let column) = order.expr, column.node < 0 else {
+                result.append(order)
+                continue
+            }
+            let isFixed = constraints.contains { constraint in
+                guard case .equal = constraint.test else { return false }
+                return constraint.isExact && constraint.term == Constraint.Term(ordinal: column.ordinal, noCase: false)
+            }
+            if !isFixed { result.append(order) }
+            if column.ordinal == nil { break }
+        }
+        return result
+    }
+
+    private static func cost(
+        _ bound: BoundSelection, rows: Double, perRow: Double, isOrdered: Bool, orders: [BoundOrder], hasResidual: Bool
+    ) -> Double {
+        let matching = rows * (hasResidual ? 0.1 : 1)
+        guard let limit = bound.limit else {
+            return rows * perRow + (isOrdered || orders.isEmpty ? 0 : matching * sortCost)
+        }
+        if isOrdered || orders.isEmpty {
+            return min(rows, Double(limit) + Double(bound.offset) * (hasResidual ? 10 : 1)) * perRow
+        }
+        return rows * perRow + matching * heapCost
+    }
+
+    private static func residualIsLeft(_ conjuncts: [BoundCondition], _ answered: Set<Int>) -> Bool {
+        conjuncts.indices.contains { !answered.contains($0) }
+    }
+
+    /// Which way the table's own order serves, if it does.
+    private static func rowOrder(_ bound: BoundSelection, _ orders: [BoundOrder]) -> Bool? {
+        guard let first = orders.first, case .column(let column) = first.expr, column.node < 0 else { return nil }
+        if bound.table.isRowID { return column.ordinal == nil ? first.descending : nil }
+        let parts = bound.table.keySlots.map { (ordinal: Int($0.ordinal), descending: false) }
+        return serves(
+            parts.map { KeySearch.Part(term: .init(ordinal: $0.ordinal, noCase: false), descending: false) }, 0, orders)
+    }
+
+    private static func scan(
+        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder]
+    ) -> Candidate {
+        let reversed = rowOrder(bound, orders)
+        let isOrdered = orders.isEmpty || reversed != nil
+        let access: Access =
+            bound.table.isRowID ? .rows(.min ... .max) : .keyRanges([KeyRange(lower: [], upper: nil)])
+        return Candidate(
+            access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: [], used: [],
+            cost: cost(
+                bound, rows: tableRows, perRow: 1, isOrdered: isOrdered, orders: orders,
+                hasResidual: conjuncts.contains { $0 != .constant(true) }), name: nil)
+    }
+
+    private static func byID(
+        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder]
+    ) -> Candidate? {
+        let mine = constraints.filter { $0.term.ordinal == nil }
+        if mine.isEmpty { return nil }
+        let reversed = rowOrder(bound, orders)
+        let isOrdered = orders.isEmpty || reversed != nil
+        func candidate(_ access: Access, _ answered: [Int], _ rows: Double) -> Candidate {
+            let answered = Set(answered)
+            return Candidate(
+                access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: answered,
+                used: answered.sorted(),
+                cost: cost(
+                    bound, rows: rows, perRow: 1, isOrdered: isOrdered, orders: orders,
+                    hasResidual: residualIsLeft(conjuncts, answered)), name: nil)
+        }
+        for constraint in mine {
+            let values: [Value]
+            switch constraint.test {
+            case .equal(let value): values = [value]
+            case .isIn(let list): values = list
+            case .isNull: return candidate(.nothing, [constraint.conjunct], 0)
+            default: continue
+            }
+            let ids = Set(values.compactMap { if case .integer(let id) = $0 { id } else { nil } }).sorted()
+            return candidate(
+                ids.isEmpty ? .nothing : .keys(ids.map { .rowID($0) }), [constraint.conjunct], Double(ids.count))
+        }
+        var low = Int64.min
+        var high = Int64.max
+        var answered: [Int] = []
+        for constraint in mine {
+            switch constraint.test {
+            case .lower(.integer(let id), let inclusive):
+                if !inclusive && id == .max { return candidate(.nothing, [constraint.conjunct], 0) }
+                low = max(low, inclusive ? id : id + 1)
+            case .upper(.integer(let id), let inclusive):
+                if !inclusive && id == .min { return candidate(.nothing, [constraint.conjunct], 0) }
+                high = min(high, inclusive ? id : id - 1)
+            case .lower: return candidate(.nothing, [constraint.conjunct], 0)
+            case .upper, .notNull: break
+            default: continue
+            }
+            answered.append(constraint.conjunct)
+        }
+        if answered.isEmpty { return nil }
+        if low > high { return candidate(.nothing, answered, 0) }
+        return candidate(.rows(low...high), answered, tableRows * (low > .min && high < .max ? 0.05 : 0.3))
+    }
+
+    private static func byKey(
+        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder]
+    ) -> Candidate? {
+        let parts = bound.table.keySlots.map {
+            KeySearch.Part(term: .init(ordinal: Int($0.ordinal), noCase: false), descending: false)
+        }
+        let search = KeySearch(parts, constraints, limit: 900)
+        if search.used.isEmpty { return nil }
+        let reversed = serves(parts, search.equalCount, orders)
+        let isOrdered = orders.isEmpty || reversed != nil
+        let access: Access =
+            search.isPoint ? .keys(search.ranges.map { .bytes($0.lower) }) : .keyRanges(search.ranges)
+        let rows = search.isPoint ? Double(search.ranges.count) : tableRows * search.share
+        return Candidate(
+            access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: search.answered,
+            used: search.used,
+            cost: cost(
+                bound, rows: rows, perRow: 1, isOrdered: isOrdered, orders: orders,
+                hasResidual: residualIsLeft(conjuncts, search.answered)), name: nil)
+    }
+
+    private static func byIndex(
+        _ index: IndexHandle, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint],
+        _ orders: [BoundOrder]
+    ) -> Candidate? {
+        let parts = index.parts.map {
+            KeySearch.Part(term: .init(ordinal: Int($0.slot.ordinal), noCase: $0.noCase), descending: $0.descending)
+        }
+        let search = KeySearch(parts, constraints, limit: IndexHandle.keptBytes)
+        let reversed = serves(parts, search.equalCount, orders)
+        if search.used.isEmpty && (orders.isEmpty || reversed == nil) { return nil }
+        let isOrdered = orders.isEmpty || reversed != nil
+        let rows: Double
+        if search.isPoint && index.schema.isUnique {
+            rows = Double(max(1, search.ranges.count))
+        } else {
+            rows = max(1, tableRows * search.share)
+        }
+        return Candidate(
+            access: search.ranges.isEmpty ? .nothing : .index(index, search.ranges), isReversed: reversed ?? false,
+            isOrdered: isOrdered, answered: search.answered, used: search.used,
+            cost: cost(
+                bound, rows: rows, perRow: indexCost, isOrdered: isOrdered, orders: orders,
+                hasResidual: residualIsLeft(conjuncts, search.answered)), name: index.schema.name)
+    }
+
+    /// Whether sorted columns give the orders, after the leading ones that have one value: forwards, backwards, or not at all.
+    private static func serves(_ parts: [KeySearch.Part], _ equalCount: Int, _ orders: [BoundOrder]) -> Bool? {
+        guard !orders.isEmpty, equalCount + orders.count <= parts.count else { return nil }
+        var reversed: Bool?
+        for (part, order) in zip(parts[equalCount...], orders) {
+            guard case .column(let column) = order.expr, column.node < 0,
+                part.term == Constraint.Term(ordinal: column.ordinal, noCase: order.noCase)
+            else { return nil }
+            let turned = part.descending != order.descending
+            if reversed != nil && reversed != turned { return nil }
+            reversed = turned
+        }
+        return reversed
+    }
+
+    private static func text(
+        _ best: Candidate, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ residual: [BoundCondition],
+        _ orders: [BoundOrder]
+    ) -> String {
+        let name = bound.table.schema.name
+        let conditions = best.used.map { "\(conjuncts[$0])" }.joined(separator: " AND ")
+        var text: String
+        switch best.access {
+        case .nothing: return "nothing to read"
+        case .index: text = conditions.isEmpty ? "scan \(name)" : "search \(name)"
+        case .rows, .keyRanges: text = conditions.isEmpty ? "scan \(name)" : "search \(name) by key range"
+        case .keys: text = "search \(name) by key"
+        }
+        if let index = best.name { text += " using index \(index)" }
+        if !conditions.isEmpty { text += " (\(conditions))" }
+        if !residual.isEmpty { text += ", then filter \(residual.count == 1 ? residual[0] : .and(residual))" }
+        let terms = orders.map { order in
+            "\(order.expr)" + (order.noCase ? " COLLATE NOCASE" : "") + (order.descending ? " DESC" : "")
+        }.joined(separator: ", ")
+        if !orders.isEmpty { text += best.isOrdered ? ", already in order of \(terms)" : ", sort by \(terms)" }
+        if let limit = bound.limit { text += "\(orders.isEmpty || best.isOrdered ? "," : "") limit \(limit)" }
+        if bound.offset > 0 { text += "\(bound.limit == nil ? "," : "") offset \(bound.offset)" }
+        return text
+    }
+}

@@ -1,0 +1,216 @@
+/// SQL's three truth values.
+enum Truth: UInt8 {
+    case no = 0
+    case unknown = 1
+    case yes = 2
+
+    init(_ flag: Bool) { self = flag ? .yes : .no }
+    init(_ flag: Bool?) { self = flag.map { Truth($0) } ?? .unknown }
+
+    var inverse: Truth { Truth(rawValue: 2 - rawValue) ?? .unknown }
+}
+
+/// A part of a compiled expression. Parts name each other by their places, so that running one counts no references.
+enum ValueNode {
+    case constant(Operand)
+    case column(ColumnSlot)
+    case rowID
+    case joinedColumn(join: Int32, ColumnSlot)
+    case joinedRowID(join: Int32)
+    case arithmetic(ArithmeticOperator, Int32, Int32)
+    case negate(Int32)
+    case function(QueryFunction, first: Int32, count: Int32)
+    case noCase(Int32)
+}
+
+/// A part of a compiled condition.
+enum ConditionNode {
+    case constant(Truth)
+    /// An integer column of the row itself against a number: the commonest case, without the steps in between.
+    case integerColumn(ColumnSlot, ComparisonOperator, Int64)
+    case doubleColumn(ColumnSlot, ComparisonOperator, UInt64)
+    case textColumn(ColumnSlot, ComparisonOperator, UnsafeRawBufferPointer)
+    case comparison(ComparisonOperator, Int32, Int32)
+    case and(first: Int32, count: Int32)
+    case or(first: Int32, count: Int32)
+    case not(Int32)
+    case isIn(Int32, first: Int32, count: Int32)
+    case isInSet(Int32, set: Int32)
+    case like(Int32, pattern: Int32)
+    case likeComputed(Int32, Int32, escape: Int32)
+    case globComputed(Int32, Int32)
+    case isNull(Int32)
+    case truth(Int32)
+}
+
+/// A compiled condition and expressions over one table's rows.
+///
+/// Immutable after it was built; one program may run in many threads at once, each with an ``Evaluator`` of its own.
+final class Program: @unchecked Sendable {
+    // Unchecked: the constants' memory is filled while the program is built and only read after that.
+
+    private(set) var values: [ValueNode] = []
+    private(set) var conditions: [ConditionNode] = []
+    /// Lists of parts: the branches of AND and OR, the arguments of functions, the items of IN.
+    private(set) var lists: [Int32] = []
+    private(set) var patterns: [TextPattern] = []
+    /// Sorted keys of long constant lists, and whether NULL was among them.
+    private(set) var sets: [(keys: [[UInt8]], hasNull: Bool)] = []
+    let joins: [JoinNode]
+    private var memory: [UnsafeMutableRawBufferPointer] = []
+    private(set) var root: Int32 = -1
+
+    private let table: TableHandle?
+
+    /// A program for the rows of a table that tests a condition; without a table, expressions have no columns.
+    init(_ table: TableHandle?, _ condition: BoundCondition? = nil, joins: [JoinNode] = []) {
+        self.table = table
+        self.joins = joins
+        if let condition { root = add(condition) }
+    }
+
+    deinit {
+        for block in memory { block.deallocate() }
+    }
+
+    /// Adds an expression and answers its place.
+    func add(_ expr: BoundExpr) -> Int32 {
+        switch expr {
+        case .constant(let value): return append(.constant(operand(value)))
+        case .column(let column):
+            let table = column.node < 0 ? nil : joins[column.node].target
+            guard let ordinal = column.ordinal else {
+                return append(column.node < 0 ? .rowID : .joinedRowID(join: Int32(column.node)))
+            }
+            if let table { return append(.joinedColumn(join: Int32(column.node), table.layout.allSlots[ordinal])) }
+            return append(.column(rootSlots(ordinal)))
+        case .arithmetic(let operation, let left, let right):
+            let first = add(left)
+            return append(.arithmetic(operation, first, add(right)))
+        case .negate(let inner): return append(.negate(add(inner)))
+        case .noCase(let inner): return append(.noCase(add(inner)))
+        case .function(let function, let arguments):
+            let (first, count) = list(arguments.map { add($0) })
+            return append(.function(function, first: first, count: count))
+        }
+    }
+
+    private func rootSlots(_ ordinal: Int) -> ColumnSlot {
+        table?.layout.allSlots[ordinal] ?? ColumnSlot(offset: 0, ordinal: .max, type: .bool)
+    }
+
+    private func add(_ condition: BoundCondition) -> Int32 {
+        switch condition {
+        case .constant(let flag): return append(.constant(Truth(flag)))
+        case .comparison(let operation, let left, let right):
+            if let fast = direct(operation, left, right) { return append(fast) }
+            let first = add(left)
+            return append(.comparison(operation, first, add(right)))
+        case .and(let parts):
+            let (first, count) = list(parts.map { add($0) })
+            return append(.and(first: first, count: count))
+        case .or(let parts):
+            let (first, count) = list(parts.map { add($0) })
+            return append(.or(first: first, count: count))
+        case .not(let inner): return append(.not(add(inner)))
+        case .isNull(let value): return append(.isNull(add(value)))
+        case .truth(let value): return append(.truth(add(value)))
+        case .isIn(let value, let items):
+            let place = add(value)
+            if items.count > 8, let set = set(value, items) { return append(.isInSet(place, set: set)) }
+            let (first, count) = list(items.map { add($0) })
+            return append(.isIn(place, first: first, count: count))
+        case .like(let value, let pattern, let escape):
+            let place = add(value)
+            if case .constant(.text(let text)) = pattern, escape?.constant != nil || escape == nil {
+                var mark: Unicode.Scalar?
+                if case .text(let text)? = escape?.constant { mark = text.unicodeScalars.first }
+                if escape == nil || mark != nil {
+                    patterns.append(TextPattern(like: text, escape: mark))
+                    return append(.like(place, pattern: Int32(patterns.count - 1)))
+                }
+            }
+            let patternPlace = add(pattern)
+            return append(.likeComputed(place, patternPlace, escape: escape.map { add($0) } ?? -1))
+        case .glob(let value, let pattern):
+            let place = add(value)
+            if case .constant(.text(let text)) = pattern {
+                patterns.append(TextPattern(glob: text))
+                return append(.like(place, pattern: Int32(patterns.count - 1)))
+            }
+            return append(.globComputed(place, add(pattern)))
+        }
+    }
+
+    private func direct(_ operation: ComparisonOperator, _ left: BoundExpr, _ right: BoundExpr) -> ConditionNode? {
+        guard case .column(let column) = left, column.node < 0, let ordinal = column.ordinal,
+            case .constant(let value) = right
+        else { return nil }
+        let slot = rootSlots(ordinal)
+        switch (slot.type, value) {
+        case (.integer, .integer(let number)), (.reference, .integer(let number)):
+            return .integerColumn(slot, operation, number)
+        case (.double, .double(let number)), (.date, .date(let number)):
+            return .doubleColumn(slot, operation, KeyOrder.bits(number))
+        case (.text, .text):
+            guard case .text(let bytes) = operand(value) else { return nil }
+            return .textColumn(slot, operation, bytes)
+        default: return nil
+        }
+    }
+
+    private func set(_ value: BoundExpr, _ items: [BoundExpr]) -> Int32? {
+        guard case .column(let column) = value else { return nil }
+        var keys: [[UInt8]] = []
+        var hasNull = false
+        for item in items {
+            guard let constant = item.constant else { return nil }
+            if constant.isNull {
+                hasNull = true
+            } else if let fitting = column.type.coerced(constant) {
+                var key = KeyBuffer()
+                key.append(fitting)
+                keys.append(key.bytes)
+            }
+        }
+        keys.sort { KeyOrder.precedes($0, $1) }
+        sets.append((keys, hasNull))
+        return Int32(sets.count - 1)
+    }
+
+    private func operand(_ value: Value) -> Operand {
+        switch value {
+        case .null: .null
+        case .bool(let flag): .bool(flag)
+        case .integer(let number): .integer(number)
+        case .unsigned(let number): .unsigned(number)
+        case .double(let number): .double(number)
+        case .date(let seconds): .date(seconds)
+        case .uuid(let high, let low): .uuid(high, low)
+        case .text(let text): .text(keep(Array(text.utf8)))
+        case .blob(let bytes): .blob(keep(bytes))
+        }
+    }
+
+    private func keep(_ bytes: [UInt8]) -> UnsafeRawBufferPointer {
+        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
+        block.copyBytes(from: bytes)
+        memory.append(block)
+        return UnsafeRawBufferPointer(block)
+    }
+
+    private func append(_ node: ValueNode) -> Int32 {
+        values.append(node)
+        return Int32(values.count - 1)
+    }
+
+    private func append(_ node: ConditionNode) -> Int32 {
+        conditions.append(node)
+        return Int32(conditions.count - 1)
+    }
+
+    private func list(_ places: [Int32]) -> (Int32, Int32) {
+        lists += places
+        return (Int32(lists.count - places.count), Int32(places.count))
+    }
+}

@@ -1,0 +1,73 @@
+import MakoStorage
+
+/// The rows at the end of one to-one step, kept while a query runs: many rows refer to few, and those are read once.
+final class RelatedRows {
+    private static let capacity = 512
+
+    private struct Place {
+        var state: UInt8 = 0
+        var id: Int64 = 0
+        var capacity = 0
+        var memory: UnsafeMutableRawPointer?
+        var row: RowReader?
+    }
+
+    private let join: JoinNode
+    private let view: Snapshot
+    private let places: UnsafeMutablePointer<Place>
+    /// Only for targets with key columns.
+    private var keys: [[UInt8]]
+    private var buffer = KeyBuffer()
+
+    init(_ join: JoinNode, _ view: Snapshot) {
+        self.join = join
+        self.view = view
+        places = .allocate(capacity: RelatedRows.capacity)
+        places.initialize(repeating: Place(), count: RelatedRows.capacity)
+        keys = join.target.isRowID ? [] : Array(repeating: [], count: RelatedRows.capacity)
+    }
+
+    deinit {
+        for index in 0..<RelatedRows.capacity { places[index].memory?.deallocate() }
+        places.deallocate()
+    }
+
+    /// The row that the reference in `row` names, or `nil` when it names none or the row is gone. Valid until the next call.
+    func find(_ row: RowReader) throws(RecordError) -> RowReader? {
+        guard let field = row.address(join.slot) else { return nil }
+        if join.target.isRowID {
+            let id = Int64(bitPattern: row.word(field))
+            let place = Int(truncatingIfNeeded: (UInt64(bitPattern: id) &* 0x9E37_79B9_7F4A_7C15) >> 55)
+            if places[place].state == 0 || places[place].id != id { try fill(place, .rowID(id)) }
+            return places[place].row
+        }
+        buffer.clear()
+        buffer.append(row, join.slot)
+        let place = Int(truncatingIfNeeded: KeyHash.hash(buffer.bytes[...]).0 >> 55)
+        if places[place].state == 0 || keys[place] != buffer.bytes {
+            keys[place] = buffer.bytes
+            try fill(place, .bytes(buffer.bytes))
+        }
+        return places[place].row
+    }
+
+    private func fill(_ place: Int, _ key: RowKey) throws(RecordError) {
+        let target = join.target
+        places[place].state = 1
+        places[place].id = key.rowID ?? 0
+        places[place].row = nil
+        try recorded {
+            _ = try target.withBytes(key, in: view) { bytes in
+                if bytes.count > places[place].capacity {
+                    places[place].memory?.deallocate()
+                    places[place].capacity = bytes.count * 2
+                    places[place].memory = .allocate(byteCount: bytes.count * 2, alignment: 8)
+                }
+                guard let memory = places[place].memory, let source = bytes.baseAddress else { return }
+                memory.copyMemory(from: source, byteCount: bytes.count)
+                places[place].row = try RowReader(
+                    UnsafeRawBufferPointer(start: memory, count: bytes.count), target.layout)
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+import MakoStorage
+
+/// Walks the rows of a plan in the order of its access, testing what is left of the condition.
+final class RowScan {
+    private static let firstBatch = 8
+    private static let largestBatch = 256
+
+    private let plan: Plan
+    private let view: Snapshot
+    private let table: TableHandle
+    private let evaluator: Evaluator?
+
+    init(_ plan: Plan, _ view: Snapshot) {
+        self.plan = plan
+        self.view = view
+        table = plan.table
+        evaluator = plan.residual == nil ? nil : Evaluator(plan.program, view)
+    }
+
+    /// Calls `body` with the key of each row until it answers `false`; reads no row unless it must be tested.
+    func forEachKey(expecting: Int, _ body: (RowKey) throws -> Bool) throws {
+        guard evaluator == nil else {
+            return try forEachRow(table.layout, expecting: expecting) { key, _ in try body(key) }
+        }
+        switch plan.access {
+        case .nothing: return
+        case .index(let index, let ranges):
+            try IndexWalk(index, table, view, plan.isReversed).run(ranges, body)
+        case .keys, .rows, .keyRanges:
+            try forEachRow(table.layout, expecting: expecting) { key, _ in try body(key) }
+        }
+    }
+
+    /// Calls `body` with each row until it answers `false`.
+    func forEachRow(_ layout: RowLayout, expecting: Int, _ body: (RowKey, RowReader) throws -> Bool) throws {
+        switch plan.access {
+        case .nothing: return
+        case .rows(let range): try walkRows(range, layout, body)
+        case .keyRanges(let ranges): try walkKeys(ranges, layout, body)
+        case .keys(let keys):
+            try fetchTested(plan.isReversed ? keys.reversed() : keys, layout, isRequired: false, body)
+        case .index(let index, let ranges):
+            var batch: [RowKey] = []
+            var size = evaluator == nil ? min(max(1, expecting), RowScan.largestBatch) : RowScan.firstBatch
+            var goesOn = true
+            try IndexWalk(index, table, view, plan.isReversed).run(ranges) { key in
+                batch.append(key)
+                guard batch.count >= size else { return true }
+                size = min(size * 2, RowScan.largestBatch)
+                goesOn = try fetchTested(batch, layout, isRequired: true, body)
+                batch.removeAll(keepingCapacity: true)
+                return goesOn
+            }
+            if goesOn { try fetchTested(batch, layout, isRequired: true, body) }
+        }
+    }
+
+    /// Lends rows by their keys, in this order; rows that are gone are left out.
+    func fetch(_ keys: [RowKey], _ layout: RowLayout, _ body: (RowKey, RowReader) throws -> Bool) throws {
+        var start = 0
+        while start < keys.count {
+            let end = min(start + RowScan.largestBatch, keys.count)
+            guard try fetchBatch(keys[start..<end], layout, isRequired: false, evaluator: nil, body) else { return }
+            start = end
+        }
+    }
+
+    @inline(__always)
+    private func passes(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
+        guard let evaluator else { return true }
+        return try evaluator.test(row, key)
+    }
+
+    private func walkRows(
+        _ range: ClosedRange<Int64>, _ layout: RowLayout, _ body: (RowKey, RowReader) throws -> Bool
+    ) throws {
+        var cursor = try view.cursor(in: table.rows)
+        let low = KeyOrder.treeKey(range.lowerBound)
+        let high = KeyOrder.treeKey(range.upperBound)
+        var isThere: Bool
+        if plan.isReversed {
+            isThere = try cursor.seek(high)
+            if !isThere {
+                isThere = try cursor.last()
+            } else if cursor.integerKey > high {
+                isThere = try cursor.previous()
+            }
+        } else {
+            isThere = try cursor.seek(low)
+        }
+        while isThere, plan.isReversed ? cursor.integerKey >= low : cursor.integerKey <= high {
+            let key = RowKey.rowID(KeyOrder.rowID(cursor.integerKey))
+            let goesOn = try cursor.withValue { bytes in
+                let row = try RowReader(bytes, layout)
+                return try passes(row, key) ? try body(key, row) : true
+            }
+            if !goesOn { return }
+            isThere = plan.isReversed ? try cursor.previous() : try cursor.next()
+        }
+    }
+
+    private func walkKeys(
+        _ ranges: [KeyRange], _ layout: RowLayout, _ body: (RowKey, RowReader) throws -> Bool
+    ) throws {
+        for range in plan.isReversed ? ranges.reversed() : ranges {
+            var cursor = try view.cursor(in: table.rows)
+            var isThere = try IndexWalk.start(&cursor, range, plan.isReversed)
+            while isThere {
+                let bytes = cursor.key
+                guard IndexWalk.isInside(bytes, range, plan.isReversed) else { break }
+                let key = RowKey.bytes(bytes)
+                let goesOn = try cursor.withValue { bytes in
+                    let row = try RowReader(bytes, layout)
+                    return try passes(row, key) ? try body(key, row) : true
+                }
+                if !goesOn { return }
+                isThere = plan.isReversed ? try cursor.previous() : try cursor.next()
+            }
+        }
+    }
+
+    @discardableResult
+    private func fetchTested(
+        _ keys: [RowKey], _ layout: RowLayout, isRequired: Bool, _ body: (RowKey, RowReader) throws -> Bool
+    ) throws -> Bool {
+        var start = 0
+        while start < keys.count {
+            let end = min(start + RowScan.largestBatch, keys.count)
+            guard try fetchBatch(keys[start..<end], layout, isRequired: isRequired, evaluator: evaluator, body) else {
+                return false
+            }
+            start = end
+        }
+        return true
+    }
+
+    /// Answers whether to go on.
+    private func fetchBatch(
+        _ keys: ArraySlice<RowKey>, _ layout: RowLayout, isRequired: Bool, evaluator: Evaluator?,
+        _ body: (RowKey, RowReader) throws -> Bool
+    ) throws -> Bool {
+        var goesOn = true
+        func take(_ key: RowKey, _ bytes: UnsafeRawBufferPointer?) throws {
+            guard let bytes else {
+                if isRequired {
+                    throw RecordError.indexDamaged(
+                        table: table.schema.name, index: indexName, reason: "it names row \(key), which is not there")
+                }
+                return
+            }
+            let row = try RowReader(bytes, layout)
+            if let evaluator, !(try evaluator.test(row, key)) { return }
+            goesOn = try body(key, row)
+        }
+        if table.isRowID {
+            let treeKeys = keys.map { KeyOrder.treeKey($0.rowID ?? 0) }
+            let first = keys.startIndex
+            try view.withValues(of: treeKeys, in: table.rows) { index, bytes in
+                if goesOn { try take(keys[first + index], bytes) }
+            }
+        } else {
+            for key in keys where goesOn {
+                guard case .bytes(let bytes) = key, bytes.count <= 900 else { continue }
+                if try view.withValue(of: bytes, in: table.rows, { try take(key, $0) }) == nil { try take(key, nil) }
+            }
+        }
+        return goesOn
+    }
+
+    private var indexName: String {
+        if case .index(let index, _) = plan.access { index.schema.name } else { "" }
+    }
+}

@@ -1,0 +1,104 @@
+/// One term of an order.
+public struct Order: Sendable, Hashable {
+    public var expr: Expr
+    public var descending: Bool
+    /// Whether text is ordered under its no-case form.
+    public var noCase: Bool
+
+    /// Orders by a column or a dotted path.
+    public init(_ path: String, descending: Bool = false, noCase: Bool = false) {
+        self.init(.path(path), descending: descending, noCase: noCase)
+    }
+
+    public init(_ expr: Expr, descending: Bool = false, noCase: Bool = false) {
+        self.expr = expr
+        self.descending = descending
+        self.noCase = noCase
+    }
+
+    /// Reads `name, department.name DESC, title COLLATE NOCASE`.
+    ///
+    /// - Throws: `RecordError.syntax`, pointing into the text.
+    public static func parse(_ text: String) throws(RecordError) -> [Order] {
+        var parser = try Parser(text)
+        let orders = try list(&parser)
+        try parser.expectEnd()
+        return orders
+    }
+
+    static func list(_ parser: inout Parser) throws(RecordError) -> [Order] {
+        var orders: [Order] = []
+        repeat {
+            var expr = try parser.expression()
+            var noCase = false
+            if case .noCase(let inner) = expr {
+                expr = inner
+                noCase = true
+            }
+            let isDescending = parser.takeWord("DESC")
+            if !isDescending { _ = parser.takeWord("ASC") }
+            orders.append(Order(expr, descending: isDescending, noCase: noCase))
+        } while parser.takeSymbol(",")
+        return orders
+    }
+}
+
+/// What is asked of a table: which rows, in which order, how many.
+///
+///     let selection = Selection(
+///         table: "Person", condition: try Condition.parse("age > ?"), parameters: [.integer(35)], orderBy: [Order("name")], limit: 99)
+///     let plan = try selection.plan(catalogue)
+///     try plan.forEachRow(in: snapshot) { key, row in … }
+public struct Selection: Sendable, Hashable {
+    public var table: String
+    public var condition: Condition?
+    public var parameters: [Value]
+    public var namedParameters: [String: Value]
+    public var orderBy: [Order]
+    /// At most so many rows; a negative number counts as none.
+    public var limit: Int?
+    /// How many rows to leave out first.
+    public var offset: Int?
+
+    public init(
+        table: String, condition: Condition? = nil, parameters: [Value] = [], namedParameters: [String: Value] = [:],
+        orderBy: [Order] = [], limit: Int? = nil, offset: Int? = nil
+    ) {
+        self.table = table
+        self.condition = condition
+        self.parameters = parameters
+        self.namedParameters = namedParameters
+        self.orderBy = orderBy
+        self.limit = limit
+        self.offset = offset
+    }
+
+    /// Resolves names and checks types against the schema, before any row is read.
+    ///
+    /// - Throws: `tableNotFound`, or `syntax` pointing into the condition's text.
+    public func bind(_ catalogue: Catalogue) throws(RecordError) -> BoundSelection {
+        let table = try catalogue.requireTable(table)
+        var binder = Binder(table, catalogue, parameters, namedParameters)
+        let bound = try condition.map { (condition) throws(RecordError) in try binder.bind(condition) }
+        var orders: [BoundOrder] = []
+        for order in orderBy {
+            var expr = try binder.bind(order.expr)
+            var noCase = order.noCase
+            if case .noCase(let inner) = expr {
+                expr = inner
+                noCase = true
+            }
+            if noCase && binder.kind(expr) != .text && binder.kind(expr) != .null {
+                throw order.expr.position.error("only text has a no-case order")
+            }
+            orders.append(BoundOrder(expr: expr, descending: order.descending, noCase: noCase))
+        }
+        return BoundSelection(
+            table: table, catalogue: catalogue, joins: binder.joins, condition: bound, orders: orders,
+            limit: limit.map { max(0, $0) }, offset: max(0, offset ?? 0), parameters: parameters,
+            namedParameters: namedParameters)
+    }
+
+    /// Binds and plans.
+    public func plan(_ catalogue: Catalogue) throws(RecordError) -> Plan { Planner.plan(try bind(catalogue)) }
+}

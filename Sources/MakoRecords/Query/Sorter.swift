@@ -1,0 +1,138 @@
+import MakoStorage
+
+/// Sorts rows by the codings of their order columns; keeps only the best when only few are wanted.
+final class Sorter {
+    private struct Entry {
+        /// The first eight bytes of the coding, which mostly decide.
+        let head: UInt64
+        let offset: Int
+        let count: Int
+        let key: RowKey
+    }
+
+    /// A heap is kept up to so many rows; more are sorted as a whole.
+    private static let largestHeap = 100_000
+
+    private let values: ExpressionRun
+    private let orders: [BoundOrder]
+    private let wanted: Int?
+    private var entries: [Entry] = []
+    private var codings: [UInt8] = []
+    private var buffer = KeyBuffer()
+
+    init(_ plan: Plan, _ view: Snapshot) {
+        orders = plan.orders
+        values = ExpressionRun(bound: orders.map(\.expr), plan.table, plan.bound.joins, view)
+        let total = plan.bound.limit.map { $0.addingReportingOverflow(plan.bound.offset) }
+        wanted = total.flatMap { $0.overflow || $0.partialValue > Sorter.largestHeap ? nil : $0.partialValue }
+    }
+
+    func add(_ key: RowKey, _ row: RowReader) throws(RecordError) {
+        buffer.clear()
+        for (index, order) in orders.enumerated() {
+            let start = buffer.count
+            var operand = try values.operand(index, row, key)
+            // Computed numbers may be whole in one row and broken in the next: they are ordered as doubles.
+            if case .column = order.expr {
+            } else if values.kinds[index].isNumber, let number = operand.asDouble {
+                operand = .double(number)
+            }
+            buffer.append(operand, noCase: order.noCase)
+            if order.descending { buffer.complement(from: start) }
+        }
+        let entry = Entry(head: head, offset: codings.count, count: buffer.count, key: key)
+        guard let wanted else {
+            codings += buffer.bytes
+            entries.append(entry)
+            return
+        }
+        if entries.count < wanted {
+            codings += buffer.bytes
+            entries.append(entry)
+            siftUp(entries.count - 1)
+        } else if wanted > 0, comesBefore(entry, entries[0], isNew: true) {
+            codings += buffer.bytes
+            entries[0] = entry
+            siftDown(0)
+            if codings.count > 1 << 20 { compact() }
+        }
+    }
+
+    func sorted(offset: Int, limit: Int?) -> [RowKey] {
+        let order = codings.withUnsafeBytes { codings in
+            entries.sorted { Sorter.compare($0, $1, codings, codings) < 0 }
+        }
+        let start = min(offset, order.count)
+        let end = limit.map { start + min($0, order.count - start) } ?? order.count
+        return order[start..<end].map(\.key)
+    }
+
+    private var head: UInt64 {
+        var head: UInt64 = 0
+        for index in 0..<8 { head = head << 8 | (index < buffer.count ? UInt64(buffer.bytes[index]) : 0) }
+        return head
+    }
+
+    private static func compare(
+        _ a: Entry, _ b: Entry, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer
+    ) -> Int {
+        if a.head != b.head { return a.head < b.head ? -1 : 1 }
+        let order = KeyOrder.compareRaw(
+            UnsafeRawBufferPointer(rebasing: first[a.offset..<a.offset + a.count]),
+            UnsafeRawBufferPointer(rebasing: second[b.offset..<b.offset + b.count]))
+        if order != 0 { return order }
+        switch (a.key, b.key) {
+        case (.rowID(let x), .rowID(let y)): return KeyOrder.compare(x, y)
+        case (.bytes(let x), .bytes(let y)): return KeyOrder.compareKeys(x, y)
+        default: return 0
+        }
+    }
+
+    /// - Parameter isNew: the first entry's coding is still in the buffer.
+    private func comesBefore(_ a: Entry, _ b: Entry, isNew: Bool = false) -> Bool {
+        codings.withUnsafeBytes { codings in
+            guard isNew else { return Sorter.compare(a, b, codings, codings) < 0 }
+            let moved = Entry(head: a.head, offset: 0, count: a.count, key: a.key)
+            return buffer.bytes.withUnsafeBytes { Sorter.compare(moved, b, $0, codings) < 0 }
+        }
+    }
+
+    // A heap with the last of the kept rows on top.
+
+    private func siftUp(_ start: Int) {
+        var child = start
+        while child > 0 {
+            let parent = (child - 1) / 2
+            guard comesBefore(entries[parent], entries[child]) else { return }
+            entries.swapAt(parent, child)
+            child = parent
+        }
+    }
+
+    private func siftDown(_ start: Int) {
+        var parent = start
+        while true {
+            var last = parent
+            for child in [2 * parent + 1, 2 * parent + 2] where child < entries.count {
+                if comesBefore(entries[last], entries[child]) { last = child }
+            }
+            if last == parent { return }
+            entries.swapAt(parent, last)
+            parent = last
+        }
+    }
+
+    /// Forgets the codings of rows that were pushed out.
+    private func compact() {
+        let used = entries.reduce(0) { $0 + $1.count }
+        guard used < codings.count / 2 else { return }
+        var kept: [UInt8] = []
+        kept.reserveCapacity(used)
+        for index in entries.indices {
+            let entry = entries[index]
+            entries[index] = Entry(head: entry.head, offset: kept.count, count: entry.count, key: entry.key)
+            kept += codings[entry.offset..<entry.offset + entry.count]
+        }
+        codings = kept
+    }
+}

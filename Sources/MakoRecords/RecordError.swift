@@ -1,0 +1,96 @@
+import MakoStorage
+
+/// Everything that can go wrong between values and bytes. Each case names the table and the place; `description` says what to do.
+public enum RecordError: Error, Sendable, Hashable {
+    /// The engine below failed.
+    case storage(StorageError)
+
+    // Names and types.
+    case tableNotFound(name: String, nearest: String?)
+    case columnNotFound(table: String, name: String, nearest: String?)
+    case typeMismatch(table: String, column: String, expected: ColumnType, found: String)
+    /// A condition, expression or statement that does not hold together; shows the text with a caret under the fault.
+    case syntax(QueryError)
+
+    // Writing rows.
+    case nullViolation(table: String, column: String)
+    case uniqueViolation(table: String, index: String, values: [Value], existing: RowKey)
+    case duplicateKey(table: String, key: RowKey)
+    case invalidKey(table: String, reason: String)
+    case idsExhausted(table: String)
+    case rowTooLarge(table: String)
+
+    // Schemas.
+    case incompatibleSchema(table: String, reason: String)
+    /// Rows hold values that the column's new type cannot take. At most the first ten are named; nothing was changed.
+    case conversionFailed(table: String, column: String, rows: [RowKey], reason: String)
+
+    // Damage.
+    case rowDamaged(table: String, key: RowKey?, reason: String)
+    case indexDamaged(table: String, index: String, reason: String)
+    case catalogueDamaged(reason: String)
+}
+
+extension RecordError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .storage(let error):
+            "\(error)"
+        case .tableNotFound(let name, let nearest):
+            "there is no table \(name)" + RecordError.suggestion(nearest)
+        case .columnNotFound(let table, let name, let nearest):
+            "\(table) has no column \(name)" + RecordError.suggestion(nearest)
+        case .typeMismatch(let table, let column, let expected, let found):
+            "\(table).\(column) holds \(expected.name), not \(found)"
+        case .syntax(let error):
+            "\(error)"
+        case .nullViolation(let table, let column):
+            "\(table).\(column) must have a value"
+        case .uniqueViolation(let table, let index, let values, let existing):
+            "\(table) has a row (key \(existing)) with the same \(index): \(values.map(\.description).joined(separator: ", "))"
+        case .duplicateKey(let table, let key):
+            "\(table) has a row with key \(key) already"
+        case .invalidKey(let table, let reason):
+            "the key does not fit table \(table): \(reason)"
+        case .idsExhausted(let table):
+            "\(table) holds a row with the largest possible id, so no further id can be given"
+        case .rowTooLarge(let table):
+            "a row of \(table) is too large to be stored"
+        case .incompatibleSchema(let table, let reason):
+            "the schema of \(table) cannot be used: \(reason)"
+        case .conversionFailed(let table, let column, let rows, let reason):
+            "\(table).\(column) cannot be converted: \(reason) (rows \(rows.map(\.description).joined(separator: ", "))); "
+                + "nothing was changed"
+        case .rowDamaged(let table, let key, let reason):
+            "a row of \(table)" + (key.map { " (key \($0))" } ?? "") + " is damaged: \(reason)"
+        case .indexDamaged(let table, let index, let reason):
+            "index \(index) of \(table) is damaged: \(reason); drop it and add it again"
+        case .catalogueDamaged(let reason):
+            "the catalogue is damaged: \(reason); restore a backup"
+        }
+    }
+
+    static func suggestion(_ nearest: String?) -> String {
+        nearest.map { "; did you mean \($0)?" } ?? ""
+    }
+}
+
+/// Runs engine calls and gives their failures as record errors.
+@inline(__always)
+func engine<R: ~Copyable>(_ body: () throws(StorageError) -> R) throws(RecordError) -> R {
+    do { return try body() } catch { throw .storage(error) }
+}
+
+/// Runs calls that pass on a closure's error; what comes out is one of the two error types of this module's own closures.
+@inline(__always)
+func recorded<R>(_ body: () throws -> R) throws(RecordError) -> R {
+    do {
+        return try body()
+    } catch let error as RecordError {
+        throw error
+    } catch let error as StorageError {
+        throw .storage(error)
+    } catch {
+        throw .catalogueDamaged(reason: "\(error)")
+    }
+}

@@ -1,0 +1,149 @@
+import MakoStorage
+
+/// The tables of a database as one commit sees them.
+///
+/// An immutable value behind a reference: load it at open and again after every migration. Reading through an older one is right for
+/// snapshots from before the migration.
+///
+///     let catalogue = try Catalogue.load(view: snapshot)
+///     let people = try catalogue.requireTable("Person")
+public final class Catalogue: Sendable {
+    static let treeName = "mako.catalogue"
+
+    private let byName: [String: TableHandle]
+    /// Every table, sorted by name.
+    public let handles: [TableHandle]
+
+    private init(_ handles: [TableHandle]) {
+        self.handles = handles.sorted { $0.schema.name < $1.schema.name }
+        byName = Dictionary(handles.map { ($0.schema.name, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The schemas of every table, sorted by name.
+    public var tables: [EntitySchema] { handles.map(\.schema) }
+
+    public func table(named name: String) -> TableHandle? { byName[name] }
+
+    /// A table that must be there; ASCII and Unicode case are forgiven where that is unambiguous.
+    ///
+    /// - Throws: `RecordError.tableNotFound` with the nearest right name.
+    public func requireTable(_ name: String) throws(RecordError) -> TableHandle {
+        if let table = byName[name] { return table }
+        let folded = Folding.folded(name)
+        let alike = handles.filter { Folding.folded($0.schema.name) == folded }
+        if let table = alike.first, alike.count == 1 { return table }
+        throw .tableNotFound(name: name, nearest: Spelling.nearest(to: name, in: handles.map(\.schema.name)))
+    }
+
+    /// Reads the catalogue. A database without one has no tables.
+    ///
+    /// - Parameter previous: the catalogue used so far in this session, whose counters of row ids are carried on.
+    /// - Throws: `RecordError.catalogueDamaged`, `RecordError.storage`.
+    public static func load(view: Snapshot, previous: Catalogue? = nil) throws(RecordError) -> Catalogue {
+        let records = try StoredCatalogue.records(in: view)
+        if records.isEmpty { return Catalogue([]) }
+        guard let idTree = view.tree(named: RowIDSequence.treeName) else {
+            throw .catalogueDamaged(reason: "the tree \(RowIDSequence.treeName) is missing")
+        }
+        let sequences = Dictionary(
+            (previous?.handles ?? []).map { ($0.id, $0.ids) }, uniquingKeysWith: { first, _ in first })
+        var handles: [TableHandle] = []
+        for record in records {
+            handles.append(
+                try StoredCatalogue.handle(record, idTree, sequences[record.id] ?? RowIDSequence(), view))
+        }
+        return Catalogue(handles)
+    }
+
+    /// Removes a table with its rows and indexes; answers `false` when there is none.
+    public static func dropTable(_ name: String, in tx: borrowing WriteTransaction) throws(RecordError) -> Bool {
+        let view = tx.view
+        guard let record = try StoredCatalogue.records(in: view).first(where: { $0.schema.name == name }),
+            let catalogue = view.tree(named: treeName), let ids = view.tree(named: RowIDSequence.treeName)
+        else { return false }
+        do throws(StorageError) {
+            for tree in [record.rowsTree] + record.indexes.map({ record.indexTree($0.id) }) {
+                if let tree = view.tree(named: tree) { try tx.dropTree(tree) }
+            }
+            _ = try tx.delete(UInt64(record.id), in: ids)
+            _ = try tx.delete(StoredCatalogue.key(name), in: catalogue)
+        } catch { throw .storage(error) }
+        return true
+    }
+}
+
+/// The catalogue's own tree.
+enum StoredCatalogue {
+    static func key(_ name: String) -> [UInt8] { [1] + Array(name.utf8) }
+
+    static func records(in view: Snapshot) throws(RecordError) -> [TableRecord] {
+        guard let tree = view.tree(named: Catalogue.treeName) else { return [] }
+        var entries: [(String, [UInt8])] = []
+        do throws(StorageError) {
+            var cursor = try view.cursor(in: tree)
+            var isThere = try cursor.seek([1])
+            while isThere {
+                entries.append((String(decoding: cursor.key.dropFirst(), as: UTF8.self), try cursor.value()))
+                isThere = try cursor.next()
+            }
+        } catch { throw .storage(error) }
+        var records: [TableRecord] = []
+        for (name, bytes) in entries { records.append(try TableRecord(name: name, bytes: bytes)) }
+        return records
+    }
+
+    static func handle(
+        _ record: TableRecord, _ idTree: Tree, _ ids: RowIDSequence, _ view: Snapshot
+    ) throws(RecordError) -> TableHandle {
+        guard let rows = view.tree(named: record.rowsTree) else {
+            throw .catalogueDamaged(reason: "the rows of table \(record.schema.name) are missing")
+        }
+        var indexTrees: [Tree] = []
+        for index in record.indexes {
+            guard let tree = view.tree(named: record.indexTree(index.id)) else {
+                throw .catalogueDamaged(reason: "index \(index.schema.name) of table \(record.schema.name) is missing")
+            }
+            indexTrees.append(tree)
+        }
+        return TableHandle(record: record, rows: rows, indexTrees: indexTrees, idTree: idTree, ids: ids)
+    }
+
+    /// The trees of the catalogue, made when the first table is.
+    static func trees(_ tx: borrowing WriteTransaction) throws(RecordError) -> (catalogue: Tree, ids: Tree) {
+        let view = tx.view
+        do throws(StorageError) {
+            let catalogue: Tree
+            if let tree = view.tree(named: Catalogue.treeName) {
+                catalogue = tree
+            } else {
+                catalogue = try tx.createTree(named: Catalogue.treeName, keys: .bytes)
+            }
+            if let ids = view.tree(named: RowIDSequence.treeName) { return (catalogue, ids) }
+            return (catalogue, try tx.createTree(named: RowIDSequence.treeName, keys: .integer))
+        } catch { throw .storage(error) }
+    }
+
+    static func takeTableID(_ catalogue: Tree, _ tx: borrowing WriteTransaction) throws(RecordError) -> UInt32 {
+        let view = tx.view
+        var next: UInt32 = 1
+        if let bytes = try engine({ () throws(StorageError) in try view.get([0], in: catalogue) }) {
+            var source = ByteSource(bytes, what: "its header")
+            guard try source.byte() == TableRecord.format else {
+                throw .catalogueDamaged(reason: "its header has another format")
+            }
+            next = try source.number()
+        }
+        guard next < .max else { throw .catalogueDamaged(reason: "it has given out every table number") }
+        var sink = ByteSink()
+        sink.byte(TableRecord.format)
+        sink.number(next + 1)
+        let bytes = sink.bytes
+        try engine { () throws(StorageError) in try tx.put(bytes, for: [0], in: catalogue) }
+        return next
+    }
+
+    static func store(_ record: TableRecord, _ catalogue: Tree, _ tx: borrowing WriteTransaction) throws(RecordError) {
+        let bytes = record.encoded()
+        try engine { () throws(StorageError) in try tx.put(bytes, for: key(record.schema.name), in: catalogue) }
+    }
+}

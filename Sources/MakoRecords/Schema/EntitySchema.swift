@@ -1,0 +1,169 @@
+/// One column of a table.
+public struct ColumnSchema: Sendable, Hashable {
+    public var name: String
+    public var type: ColumnType
+    /// Whether the column may be NULL.
+    public var isOptional: Bool
+    /// What a row gets that was written without the column.
+    public var defaultValue: Value
+    /// For a reference: the table it points to. Also set on a column that holds the key of a table without row ids.
+    public var target: String?
+    /// The name the column had before, when a migration is to rename it.
+    public var originalName: String?
+    /// The column's number in its table: given by the catalogue, never given twice.
+    public internal(set) var ordinal: Int
+    /// What rows read that were written before the column was added: the default of that day, whatever the default is now.
+    var fill: Value
+    /// Whether the column left the model: hidden, its bytes kept.
+    public internal(set) var isRetired: Bool
+
+    public init(
+        _ name: String, _ type: ColumnType, isOptional: Bool = false, default: Value = .null, target: String? = nil,
+        originalName: String? = nil
+    ) {
+        self.name = name
+        self.type = type
+        self.isOptional = isOptional
+        defaultValue = `default`
+        fill = `default`
+        self.target = target
+        self.originalName = originalName
+        ordinal = -1
+        isRetired = false
+    }
+
+    /// A column that was removed for good: its ordinal stays taken, its bytes are unreachable.
+    var isDead: Bool { isRetired && name.isEmpty }
+}
+
+/// One column of an index.
+public struct IndexColumn: Sendable, Hashable {
+    public var name: String
+    public var descending: Bool
+    /// Whether text is indexed under its no-case form.
+    public var noCase: Bool
+
+    public init(_ name: String, descending: Bool = false, noCase: Bool = false) {
+        self.name = name
+        self.descending = descending
+        self.noCase = noCase
+    }
+}
+
+/// An index of a table. A unique index refuses a second row with the same values; rows with a NULL among them never collide.
+public struct IndexSchema: Sendable, Hashable {
+    public var name: String
+    public var columns: [IndexColumn]
+    public var isUnique: Bool
+
+    public init(_ name: String, _ columns: [IndexColumn], isUnique: Bool = false) {
+        self.name = name
+        self.columns = columns
+        self.isUnique = isUnique
+    }
+}
+
+/// What identifies a row.
+public enum KeySchema: Sendable, Hashable {
+    /// A 64-bit id, given by the table when the row has none. The named column is not among the table's columns.
+    case rowID(column: String)
+    /// One or several of the table's columns, in this order.
+    case columns([String])
+}
+
+/// A table: its columns, its key and its indexes.
+///
+///     let people = EntitySchema(
+///         name: "Person",
+///         columns: [ColumnSchema("name", .text), ColumnSchema("age", .integer, default: .integer(36))],
+///         indexes: [IndexSchema("Person.age", [IndexColumn("age")])])
+public struct EntitySchema: Sendable, Hashable {
+    public var name: String
+    /// Live columns in the model's order, then, in a schema that comes from the catalogue, the retired ones.
+    public var columns: [ColumnSchema]
+    public var key: KeySchema
+    public var indexes: [IndexSchema]
+    /// How often the stored schema has changed; given by the catalogue.
+    public internal(set) var version: UInt64
+    /// The name the table had before, when a migration is to rename it.
+    public var originalName: String?
+
+    public init(
+        name: String, columns: [ColumnSchema], key: KeySchema = .rowID(column: "id"), indexes: [IndexSchema] = [],
+        originalName: String? = nil
+    ) {
+        self.name = name
+        self.columns = columns
+        self.key = key
+        self.indexes = indexes
+        version = 0
+        self.originalName = originalName
+    }
+
+    public var liveColumns: [ColumnSchema] { columns.filter { !$0.isRetired } }
+
+    /// Columns that left the model and can come back with their bytes.
+    public var retiredColumns: [ColumnSchema] { columns.filter { $0.isRetired && !$0.isDead } }
+
+    /// A live column by its name, or `nil`.
+    public func column(named name: String) -> ColumnSchema? {
+        columns.first { $0.name == name && !$0.isRetired }
+    }
+
+    /// The name of the id column of a table with row ids.
+    var idColumn: String? {
+        if case .rowID(let name) = key { name } else { nil }
+    }
+
+    /// The names a condition may use.
+    var visibleNames: [String] { liveColumns.map(\.name) + (idColumn.map { [$0] } ?? []) }
+
+    /// Checks what holds for every table by itself.
+    ///
+    /// - Throws: `RecordError.incompatibleSchema`, naming the fault.
+    func validate() throws(RecordError) {
+        func refuse(_ reason: String) -> RecordError { .incompatibleSchema(table: name, reason: reason) }
+        if name.isEmpty || name.utf8.count > 500 { throw refuse("its name is empty or longer than 500 bytes") }
+        if liveColumns.count > 2000 { throw refuse("it has more than 2000 columns") }
+        var seen: Set<String> = idColumn.map { [$0] } ?? []
+        for column in liveColumns {
+            if column.name.isEmpty || column.name.utf8.count > 500 {
+                throw refuse("a column's name is empty or longer than 500 bytes")
+            }
+            if !seen.insert(column.name).inserted { throw refuse("it has two columns named \(column.name)") }
+            if column.type.coerced(column.defaultValue) == nil {
+                throw refuse("the default of \(column.name) is not of type \(column.type.name)")
+            }
+            if column.type == .reference && column.target == nil {
+                throw refuse("the reference \(column.name) names no table")
+            }
+        }
+        if case .columns(let names) = key {
+            if names.isEmpty || Set(names).count != names.count { throw refuse("its key has no columns, or one twice") }
+            for name in names {
+                guard let column = column(named: name) else {
+                    throw refuse("its key column \(name) is not among its columns")
+                }
+                if column.isOptional { throw refuse("its key column \(name) is optional") }
+            }
+        }
+        var indexNames: Set<String> = []
+        for index in indexes {
+            if index.name.isEmpty || index.name.utf8.count > 500 {
+                throw refuse("an index's name is empty or longer than 500 bytes")
+            }
+            if !indexNames.insert(index.name).inserted { throw refuse("it has two indexes named \(index.name)") }
+            if index.columns.isEmpty || index.columns.count > 64 {
+                throw refuse("index \(index.name) has no columns or more than 64")
+            }
+            for part in index.columns {
+                guard let column = column(named: part.name) else {
+                    throw refuse("index \(index.name) names \(part.name), which is not among the columns")
+                }
+                if part.noCase && column.type != .text {
+                    throw refuse("index \(index.name) folds \(part.name), which is not text")
+                }
+            }
+        }
+    }
+}

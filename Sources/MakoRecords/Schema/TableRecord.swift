@@ -1,0 +1,243 @@
+// What the catalogue stores for a table, as the value of the tree "mako.catalogue" under the key 01 + name.
+// Numbers are little endian; a text is its length (4) and its UTF-8; a value is a tag (1) and its bytes.
+//
+//   format (1) = 1, table id (4), version (8), next index id (4)
+//   key: 0 and the name of the id column, or 1, a count (4) and the names of the key columns
+//   column count (4), then per ordinal: name, type (1), flags (1: optional 1, retired 2, has target 4), default, fill, [target]
+//   live count (4), then the ordinals (4) of the live columns in the model's order
+//   index count (4), then: id (4), name, unique (1), column count (4), then: name, flags (1: descending 1, no case 2)
+//
+// Under the key 00: format (1) = 1, next table id (4).
+
+/// A table as the catalogue stores it.
+struct TableRecord: Sendable, Hashable {
+    struct Index: Sendable, Hashable {
+        var id: UInt32
+        var schema: IndexSchema
+    }
+
+    var id: UInt32
+    var schema: EntitySchema
+    /// Every column the table ever had, by ordinal.
+    var columns: [ColumnSchema]
+    var indexes: [Index]
+    var nextIndexID: UInt32
+
+    static let format: UInt8 = 1
+
+    var rowsTree: String { "mako.rows.\(id)" }
+    func indexTree(_ index: UInt32) -> String { "mako.index.\(id).\(index)" }
+
+    func encoded() -> [UInt8] {
+        var out = ByteSink()
+        out.byte(TableRecord.format)
+        out.number(id)
+        out.number(schema.version)
+        out.number(nextIndexID)
+        switch schema.key {
+        case .rowID(let name):
+            out.byte(0)
+            out.text(name)
+        case .columns(let names):
+            out.byte(1)
+            out.number(UInt32(names.count))
+            for name in names { out.text(name) }
+        }
+        out.number(UInt32(columns.count))
+        for column in columns {
+            out.text(column.name)
+            out.byte(column.type.rawValue)
+            out.byte((column.isOptional ? 1 : 0) | (column.isRetired ? 2 : 0) | (column.target != nil ? 4 : 0))
+            out.value(column.defaultValue)
+            out.value(column.fill)
+            if let target = column.target { out.text(target) }
+        }
+        let live = schema.liveColumns
+        out.number(UInt32(live.count))
+        for column in live { out.number(UInt32(column.ordinal)) }
+        out.number(UInt32(indexes.count))
+        for index in indexes {
+            out.number(index.id)
+            out.text(index.schema.name)
+            out.byte(index.schema.isUnique ? 1 : 0)
+            out.number(UInt32(index.schema.columns.count))
+            for column in index.schema.columns {
+                out.text(column.name)
+                out.byte((column.descending ? 1 : 0) | (column.noCase ? 2 : 0))
+            }
+        }
+        return out.bytes
+    }
+
+    init(id: UInt32, schema: EntitySchema, columns: [ColumnSchema], indexes: [Index], nextIndexID: UInt32) {
+        self.id = id
+        self.schema = schema
+        self.columns = columns
+        self.indexes = indexes
+        self.nextIndexID = nextIndexID
+    }
+
+    /// - Throws: `RecordError.catalogueDamaged`.
+    init(name: String, bytes: [UInt8]) throws(RecordError) {
+        var source = ByteSource(bytes, what: "the entry of table \(name)")
+        guard try source.byte() == TableRecord.format else {
+            throw .catalogueDamaged(reason: "the entry of table \(name) has another format")
+        }
+        id = try source.number()
+        let version: UInt64 = try source.number()
+        nextIndexID = try source.number()
+        let key: KeySchema
+        switch try source.byte() {
+        case 0: key = .rowID(column: try source.text())
+        case 1:
+            var names: [String] = []
+            for _ in 0..<(try source.count()) { names.append(try source.text()) }
+            key = .columns(names)
+        default: throw source.damaged
+        }
+        columns = []
+        for ordinal in 0..<(try source.count()) {
+            let name = try source.text()
+            guard let type = ColumnType(rawValue: try source.byte()) else { throw source.damaged }
+            let flags = try source.byte()
+            var column = ColumnSchema(name, type, isOptional: flags & 1 != 0, default: try source.value())
+            column.fill = try source.value()
+            if flags & 4 != 0 { column.target = try source.text() }
+            column.isRetired = flags & 2 != 0
+            column.ordinal = ordinal
+            columns.append(column)
+        }
+        guard columns.count < Int(UInt16.max) else { throw source.damaged }
+        var live: [ColumnSchema] = []
+        for _ in 0..<(try source.count()) {
+            let ordinal = Int(try source.number() as UInt32)
+            guard ordinal < columns.count, !columns[ordinal].isRetired else { throw source.damaged }
+            live.append(columns[ordinal])
+        }
+        indexes = []
+        for _ in 0..<(try source.count()) {
+            let id: UInt32 = try source.number()
+            var index = IndexSchema(try source.text(), [], isUnique: try source.byte() == 1)
+            for _ in 0..<(try source.count()) {
+                let name = try source.text()
+                let flags = try source.byte()
+                index.columns.append(IndexColumn(name, descending: flags & 1 != 0, noCase: flags & 2 != 0))
+            }
+            indexes.append(Index(id: id, schema: index))
+        }
+        guard source.isAtEnd else { throw source.damaged }
+        schema = EntitySchema(
+            name: name, columns: live + columns.filter { $0.isRetired && !$0.isDead }, key: key,
+            indexes: indexes.map(\.schema))
+        schema.version = version
+        do { try schema.validate() } catch { throw .catalogueDamaged(reason: "\(error)") }
+    }
+}
+
+/// Writes the catalogue's entries.
+struct ByteSink {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func byte(_ byte: UInt8) { bytes.append(byte) }
+
+    mutating func number(_ number: some FixedWidthInteger & UnsignedInteger) {
+        for shift in stride(from: 0, to: number.bitWidth, by: 8) {
+            bytes.append(UInt8(truncatingIfNeeded: number >> shift))
+        }
+    }
+
+    mutating func text(_ text: String) { blob(Array(text.utf8)) }
+
+    mutating func blob(_ blob: [UInt8]) {
+        number(UInt32(truncatingIfNeeded: blob.count))
+        bytes.append(contentsOf: blob)
+    }
+
+    mutating func value(_ value: Value) {
+        switch value {
+        case .null: byte(0)
+        case .bool(let flag):
+            byte(1)
+            byte(flag ? 1 : 0)
+        case .integer(let integer):
+            byte(2)
+            number(UInt64(bitPattern: integer))
+        case .unsigned(let unsigned):
+            byte(3)
+            number(unsigned)
+        case .double(let double):
+            byte(4)
+            number(double.bitPattern)
+        case .text(let string):
+            byte(5)
+            text(string)
+        case .blob(let content):
+            byte(6)
+            blob(content)
+        case .date(let seconds):
+            byte(7)
+            number(seconds.bitPattern)
+        case .uuid(let high, let low):
+            byte(8)
+            number(high)
+            number(low)
+        }
+    }
+}
+
+/// Reads the catalogue's entries; every read is checked.
+struct ByteSource {
+    private let bytes: [UInt8]
+    private let what: String
+    private var place = 0
+
+    init(_ bytes: [UInt8], what: String) {
+        self.bytes = bytes
+        self.what = what
+    }
+
+    var isAtEnd: Bool { place == bytes.count }
+    var damaged: RecordError { .catalogueDamaged(reason: "\(what) cannot be read at byte \(place)") }
+
+    mutating func byte() throws(RecordError) -> UInt8 {
+        guard place < bytes.count else { throw damaged }
+        place += 1
+        return bytes[place - 1]
+    }
+
+    mutating func number<T: FixedWidthInteger & UnsignedInteger>() throws(RecordError) -> T {
+        var number: T = 0
+        for shift in stride(from: 0, to: T.bitWidth, by: 8) { number |= T(truncatingIfNeeded: try byte()) << T(shift) }
+        return number
+    }
+
+    /// A count of things of which each takes at least a byte.
+    mutating func count() throws(RecordError) -> Int {
+        let count = Int(try number() as UInt32)
+        guard count <= bytes.count - place else { throw damaged }
+        return count
+    }
+
+    mutating func blob() throws(RecordError) -> [UInt8] {
+        let count = try count()
+        place += count
+        return Array(bytes[place - count..<place])
+    }
+
+    mutating func text() throws(RecordError) -> String { String(decoding: try blob(), as: UTF8.self) }
+
+    mutating func value() throws(RecordError) -> Value {
+        switch try byte() {
+        case 0: return .null
+        case 1: return .bool(try byte() != 0)
+        case 2: return .integer(Int64(bitPattern: try number()))
+        case 3: return .unsignedInteger(try number())
+        case 4: return .double(Double(bitPattern: try number()))
+        case 5: return .text(try text())
+        case 6: return .blob(try blob())
+        case 7: return .date(Double(bitPattern: try number()))
+        case 8: return .uuid(try number(), try number())
+        default: throw damaged
+        }
+    }
+}

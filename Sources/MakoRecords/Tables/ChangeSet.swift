@@ -1,0 +1,180 @@
+/// What happened to a row in a transaction.
+public enum ChangeKind: UInt8, Sendable, Hashable {
+    case insert, update, delete
+}
+
+/// A set of columns by their ordinals.
+public struct ColumnSet: Sendable, Hashable {
+    private var first: UInt64 = 0
+    private var rest: [UInt64] = []
+    /// Whether the set stands for every column.
+    public private(set) var isAll = false
+
+    public init() {}
+
+    static var all: ColumnSet {
+        var set = ColumnSet()
+        set.isAll = true
+        return set
+    }
+
+    public var isEmpty: Bool { !isAll && first == 0 && rest.allSatisfy { $0 == 0 } }
+
+    public func contains(_ ordinal: Int) -> Bool {
+        if isAll { return true }
+        if ordinal < 64 { return ordinal >= 0 && first >> UInt64(ordinal) & 1 == 1 }
+        let word = ordinal / 64 - 1
+        return word < rest.count && rest[word] >> UInt64(ordinal & 63) & 1 == 1
+    }
+
+    mutating func insert(_ ordinal: Int) {
+        if ordinal < 64 {
+            first |= 1 << UInt64(ordinal)
+        } else {
+            let word = ordinal / 64 - 1
+            while rest.count <= word { rest.append(0) }
+            rest[word] |= 1 << UInt64(ordinal & 63)
+        }
+    }
+
+    mutating func formUnion(_ other: ColumnSet) {
+        isAll = isAll || other.isAll
+        first |= other.first
+        while rest.count < other.rest.count { rest.append(0) }
+        for (index, word) in other.rest.enumerated() { rest[index] |= word }
+    }
+
+    func intersects(_ other: ColumnSet) -> Bool {
+        if isAll { return !other.isEmpty }
+        if other.isAll { return !isEmpty }
+        return first & other.first != 0 || zip(rest, other.rest).contains { $0 & $1 != 0 }
+    }
+
+    /// The names of the live columns in the set.
+    public func names(in schema: EntitySchema) -> [String] {
+        schema.liveColumns.filter { contains($0.ordinal) }.map(\.name)
+    }
+}
+
+/// The outcome of a transaction for one row.
+public struct Change: Sendable, Hashable {
+    public let table: String
+    public let key: RowKey
+    public let kind: ChangeKind
+    /// For an update, the columns whose values differ; otherwise every column.
+    public let changedColumns: ColumnSet
+}
+
+/// What a transaction did, row by row, each row once with its final state: insert and update make an insert, insert and delete
+/// nothing, update and delete a delete, delete and insert an update. In the order in which the rows were first touched.
+///
+/// A value: give a nested transaction a set of its own and ``append(_:)`` it when the nested one succeeds.
+public struct ChangeSet: Sendable {
+    private struct Entry {
+        var table: Int32
+        var kind: ChangeKind
+        /// The row was inserted and deleted again.
+        var isVoid = false
+        var key: RowKey
+        var columns: ColumnSet
+    }
+
+    private struct Place: Hashable {
+        let table: Int32
+        let key: RowKey
+    }
+
+    private var tables: [String] = []
+    private var tableOfID: [UInt32: Int32] = [:]
+    private var lastTable: (id: UInt32, index: Int32)?
+    private var entries: [Entry] = []
+    private var voids = 0
+    /// Places of the first `indexed` entries. Rows that are only appended never need it, so it is built when first asked.
+    private var places: [Place: Int] = [:]
+    private var indexed = 0
+    private var hasDeletes = false
+
+    public init() {}
+
+    /// How many rows changed.
+    public var count: Int { entries.count - voids }
+    public var isEmpty: Bool { count == 0 }
+
+    public var changes: [Change] {
+        entries.lazy.filter { !$0.isVoid }.map {
+            Change(table: tables[Int($0.table)], key: $0.key, kind: $0.kind, changedColumns: $0.columns)
+        }
+    }
+
+    public mutating func removeAll() { self = ChangeSet() }
+
+    /// Adds what happened after this.
+    public mutating func append(_ later: ChangeSet) {
+        for entry in later.entries where !entry.isVoid {
+            let name = later.tables[Int(entry.table)]
+            let table = tables.firstIndex(of: name).map { Int32($0) } ?? add(name)
+            record(table, entry.key, entry.kind, entry.columns)
+        }
+    }
+
+    /// A row that was not there before this transaction and that it has not touched yet.
+    mutating func recordFresh(_ table: TableHandle, _ key: RowKey) {
+        entries.append(Entry(table: number(table), kind: .insert, key: key, columns: .all))
+    }
+
+    mutating func record(_ table: TableHandle, _ key: RowKey, _ kind: ChangeKind, _ columns: ColumnSet) {
+        record(number(table), key, kind, columns)
+    }
+
+    private mutating func number(_ table: TableHandle) -> Int32 {
+        if let lastTable, lastTable.id == table.id { return lastTable.index }
+        let index = tableOfID[table.id] ?? add(table.schema.name)
+        tableOfID[table.id] = index
+        lastTable = (table.id, index)
+        return index
+    }
+
+    private mutating func add(_ name: String) -> Int32 {
+        if let index = tables.firstIndex(of: name) { return Int32(index) }
+        tables.append(name)
+        return Int32(tables.count - 1)
+    }
+
+    private mutating func record(_ table: Int32, _ key: RowKey, _ kind: ChangeKind, _ columns: ColumnSet) {
+        if kind == .insert && !hasDeletes {
+            entries.append(Entry(table: table, kind: .insert, key: key, columns: .all))
+            return
+        }
+        if kind == .delete { hasDeletes = true }
+        while indexed < entries.count {
+            places[Place(table: entries[indexed].table, key: entries[indexed].key)] = indexed
+            indexed += 1
+        }
+        guard let place = places[Place(table: table, key: key)] else {
+            entries.append(Entry(table: table, kind: kind, key: key, columns: kind == .update ? columns : .all))
+            return
+        }
+        if entries[place].isVoid {
+            entries[place].isVoid = false
+            entries[place].kind = kind
+            entries[place].columns = kind == .update ? columns : .all
+            voids -= 1
+            return
+        }
+        switch (entries[place].kind, kind) {
+        case (.insert, .delete):
+            entries[place].isVoid = true
+            voids += 1
+        case (.update, .update):
+            entries[place].columns.formUnion(columns)
+        case (.update, .delete):
+            entries[place].kind = .delete
+            entries[place].columns = .all
+        case (.delete, .insert), (.delete, .update):
+            entries[place].kind = .update
+            entries[place].columns = .all
+        case (.insert, _), (.update, .insert), (.delete, .delete):
+            break
+        }
+    }
+}

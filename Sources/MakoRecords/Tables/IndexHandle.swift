@@ -1,0 +1,114 @@
+import MakoStorage
+
+// An entry of an index is a key of its byte tree:
+//
+//   columns   the sortable coding of each column in turn (KeyBuffer); above 800 bytes: the first 784 and a 128-bit hash of the rest
+//   row       the row's key, so that entries differ: an id as 8 big-endian bytes, a byte key up to 64 bytes as it is, a longer one
+//             as a 128-bit hash. Left out in a unique index where no column is NULL and nothing was cut: equal values then meet in one entry.
+//
+// The value of an entry is the row's key where the entry alone does not tell it (unique indexes, tables with byte keys), else empty.
+
+/// An index of a table, ready for use. A class, so that going through a table's indexes counts one reference for each.
+final class IndexHandle: Sendable {
+    struct Part: Sendable {
+        let slot: ColumnSlot
+        let descending: Bool
+        let noCase: Bool
+    }
+
+    /// What an entry left out.
+    struct Form {
+        var hasNull = false
+        var isCut = false
+    }
+
+    static let columnLimit = 800
+    static let keptBytes = 784
+    static let longRowKey = 64
+
+    let id: UInt32
+    let schema: IndexSchema
+    let isUnique: Bool
+    let tree: Tree
+    let parts: [Part]
+    let columns: ColumnSet
+    /// Whether entries carry the row's key as their value.
+    let hasKeyInValue: Bool
+
+    init(id: UInt32, schema: IndexSchema, tree: Tree, parts: [Part], columns: ColumnSet, hasKeyInValue: Bool) {
+        self.id = id
+        self.schema = schema
+        self.tree = tree
+        self.parts = parts
+        self.columns = columns
+        self.hasKeyInValue = hasKeyInValue
+        isUnique = schema.isUnique
+    }
+
+    /// The coding of the columns alone.
+    @discardableResult
+    func encodeColumns(_ row: RowReader, into buffer: inout KeyBuffer) -> Form {
+        var form = encodeUncut(row, into: &buffer)
+        form.isCut = IndexHandle.cut(&buffer)
+        return form
+    }
+
+    /// The coding of the columns, however long.
+    @discardableResult
+    func encodeUncut(_ row: RowReader, into buffer: inout KeyBuffer) -> Form {
+        var form = Form()
+        buffer.clear()
+        for part in parts {
+            let start = buffer.count
+            if row.address(part.slot) == nil { form.hasNull = true }
+            buffer.append(row, part.slot, noCase: part.noCase)
+            if part.descending { buffer.complement(from: start) }
+        }
+        return form
+    }
+
+    /// Shortens the coding of columns that is too long for the engine.
+    static func cut(_ buffer: inout KeyBuffer) -> Bool {
+        guard buffer.count > columnLimit else { return false }
+        let rest = buffer.bytes[keptBytes...]
+        let (high, low) = KeyHash.hash(rest)
+        buffer.truncate(to: keptBytes)
+        buffer.append(bigEndian: high)
+        buffer.append(bigEndian: low)
+        return true
+    }
+
+    /// The whole entry of a row.
+    @discardableResult
+    func encodeEntry(_ row: RowReader, _ key: RowKey, into buffer: inout KeyBuffer) -> Form {
+        let form = encodeColumns(row, into: &buffer)
+        if isUnique && !form.hasNull && !form.isCut { return form }
+        switch key {
+        case .rowID(let id):
+            buffer.append(bigEndian: KeyOrder.treeKey(id))
+        case .bytes(let bytes) where bytes.count <= IndexHandle.longRowKey:
+            buffer.append(raw: bytes)
+        case .bytes(let bytes):
+            KeyHash.append(of: bytes[...], to: &buffer)
+        }
+        return form
+    }
+
+    /// The value of an entry.
+    func entryValue(_ key: RowKey) -> [UInt8] {
+        guard hasKeyInValue else { return [] }
+        switch key {
+        case .rowID(let id): return withUnsafeBytes(of: KeyOrder.treeKey(id).bigEndian) { Array($0) }
+        case .bytes(let bytes): return bytes
+        }
+    }
+
+    /// The key of the row an entry stands for.
+    func rowKey(ofValue value: [UInt8], isRowID: Bool, table: String) throws(RecordError) -> RowKey {
+        guard isRowID else { return .bytes(value) }
+        guard value.count == 8 else {
+            throw .indexDamaged(table: table, index: schema.name, reason: "an entry does not name a row")
+        }
+        return .rowID(KeyOrder.rowID(value.reduce(0) { $0 << 8 | UInt64($1) }))
+    }
+}

@@ -1,0 +1,67 @@
+import MakoStorage
+import Synchronization
+
+/// The next row id of a table, for as long as the database is open.
+///
+/// The next id is one above the largest the table ever held. It is read once from the last row and from the tree of ids, and kept
+/// here from then on; only the deletion of the last row must write it down, because the row itself no longer tells. Ids that a rolled-back
+/// transaction took are not given again in the session. Only the transaction that holds the writer's turn calls this.
+final class RowIDSequence: Sendable {
+    static let treeName = "mako.ids"
+
+    /// 0: not read yet.
+    private let next = Atomic<Int64>(0)
+
+    /// Takes the next id.
+    func take(_ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) -> Int64 {
+        let id = try peek(table, tx)
+        guard id < .max else { throw .idsExhausted(table: table.schema.name) }
+        next.store(id + 1, ordering: .relaxed)
+        return id
+    }
+
+    /// Reads the next id anew when it is wanted.
+    func forget() { next.store(0, ordering: .relaxed) }
+
+    /// Notes an id that was given by hand.
+    func note(_ id: Int64, _ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) {
+        let known = try peek(table, tx)
+        if id >= known { next.store(id == .max ? .max : id + 1, ordering: .relaxed) }
+    }
+
+    /// Writes the next id down when the row that told it goes.
+    func willDelete(_ id: Int64, _ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) {
+        let known = try peek(table, tx)
+        guard id >= known - 1 else { return }
+        try write(known, table, tx)
+    }
+
+    func write(_ number: Int64, _ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) {
+        let bytes = withUnsafeBytes(of: number.littleEndian) { Array($0) }
+        try engine { () throws(StorageError) in try tx.put(bytes, for: UInt64(table.id), in: table.idTree) }
+    }
+
+    /// The next id without taking it.
+    func peek(_ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) -> Int64 {
+        let known = next.load(ordering: .relaxed)
+        if known != 0 { return known }
+        let view = tx.view
+        let stored = try engine { () throws(StorageError) in try view.get(UInt64(table.id), in: table.idTree) }
+        var number: Int64 = 1
+        if let stored {
+            guard stored.count == 8 else {
+                throw .catalogueDamaged(reason: "the next id of \(table.schema.name) is not a number")
+            }
+            number = max(number, stored.reversed().reduce(0) { $0 << 8 | Int64($1) })
+        }
+        var cursor = try engine { () throws(StorageError) in try view.cursor(in: table.rows) }
+        do {
+            if try cursor.last() {
+                let last = KeyOrder.rowID(cursor.integerKey)
+                number = max(number, last == .max ? .max : last + 1)
+            }
+        } catch { throw .storage(error) }
+        next.store(number, ordering: .relaxed)
+        return number
+    }
+}

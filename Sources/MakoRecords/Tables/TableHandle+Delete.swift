@@ -1,0 +1,86 @@
+import MakoStorage
+
+extension TableHandle {
+    /// Deletes the row with this key; answers `false` when there is none.
+    @discardableResult
+    public func delete(
+        _ key: RowKey, in tx: borrowing WriteTransaction, changes: inout ChangeSet
+    ) throws(RecordError) -> Bool {
+        let view = tx.view
+        guard let old = try recorded({ try withBytes(key, in: view) { [UInt8]($0) } }) else { return false }
+        if case .rowID(let id) = key { try ids.willDelete(id, self, tx) }
+        if !indexes.isEmpty {
+            var entry = KeyBuffer()
+            for index in indexes {
+                _ = try recorded {
+                    try old.withUnsafeBytes { bytes in
+                        index.encodeEntry(try RowReader(bytes, layout), key, into: &entry)
+                    }
+                }
+                let bytes = entry.bytes
+                _ = try engine { () throws(StorageError) in try tx.delete(bytes, in: index.tree) }
+            }
+        }
+        do throws(StorageError) {
+            switch key {
+            case .rowID(let id): _ = try tx.delete(KeyOrder.treeKey(id), in: rows)
+            case .bytes(let bytes): _ = try tx.delete(bytes, in: rows)
+            }
+        } catch { throw .storage(error) }
+        changes.record(self, key, .delete, .all)
+        return true
+    }
+
+    /// Deletes every row; answers how many there were.
+    @discardableResult
+    public func deleteAll(in tx: borrowing WriteTransaction, changes: inout ChangeSet) throws(RecordError) -> Int {
+        let view = tx.view
+        let keys = try allKeys(in: view)
+        if keys.isEmpty { return 0 }
+        if isRowID { try ids.write(try ids.peek(self, tx), self, tx) }
+        do throws(StorageError) {
+            try tx.deleteAll(in: rows)
+            for index in indexes { try tx.deleteAll(in: index.tree) }
+        } catch { throw .storage(error) }
+        for key in keys { changes.record(self, key, .delete, .all) }
+        return keys.count
+    }
+
+    func allKeys(in view: Snapshot) throws(RecordError) -> [RowKey] {
+        var keys: [RowKey] = []
+        do throws(StorageError) {
+            var cursor = try view.cursor(in: rows)
+            var isThere = try cursor.first()
+            while isThere {
+                keys.append(isRowID ? .rowID(KeyOrder.rowID(cursor.integerKey)) : .bytes(cursor.key))
+                isThere = try cursor.next()
+            }
+        } catch { throw .storage(error) }
+        return keys
+    }
+
+    /// Checks every index against the rows. The answer names each fault; it is empty when all is well.
+    public func verify(in view: Snapshot) throws(RecordError) -> [String] {
+        var findings: [String] = []
+        for index in indexes {
+            var rowCount: UInt64 = 0
+            var entry = KeyBuffer()
+            try recorded {
+                try scan(in: view) { key, row in
+                    rowCount += 1
+                    index.encodeEntry(row, key, into: &entry)
+                    if try view.get(entry.bytes, in: index.tree) != index.entryValue(key) {
+                        findings.append("\(schema.name): row \(key) is missing in index \(index.schema.name)")
+                    }
+                    return true
+                }
+            }
+            let entries = try engine { () throws(StorageError) in try view.count(of: index.tree) }
+            if entries != rowCount {
+                findings.append(
+                    "\(schema.name): index \(index.schema.name) has \(entries) entries for \(rowCount) rows")
+            }
+        }
+        return findings
+    }
+}

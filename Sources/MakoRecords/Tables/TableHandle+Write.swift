@@ -1,0 +1,266 @@
+import MakoStorage
+
+extension TableHandle {
+    private enum Mode { case insert, put, update }
+
+    /// Stores a new row.
+    ///
+    /// Without a key, a table with ids gives the next one, and a table with key columns takes the key from the row.
+    /// - Throws: `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch`; nothing has changed then.
+    @discardableResult
+    public func insert(
+        _ row: inout RowWriter, key: RowKey? = nil, in tx: borrowing WriteTransaction, changes: inout ChangeSet
+    ) throws(RecordError) -> RowKey {
+        if isRowID, key == nil { return try append(&row, tx, &changes) }
+        let key = if let key { key } else { try keyOfDraft(&row) }
+        return try store(&row, key, .insert, tx, &changes).key
+    }
+
+    /// Stores a row, new or in the place of the one with its key. Storing a row as it is already is no change.
+    ///
+    /// - Throws: `uniqueViolation`, `nullViolation`, `typeMismatch`; nothing has changed then.
+    @discardableResult
+    public func put(
+        _ row: inout RowWriter, key: RowKey? = nil, in tx: borrowing WriteTransaction, changes: inout ChangeSet
+    ) throws(RecordError) -> RowKey {
+        if isRowID, key == nil { return try append(&row, tx, &changes) }
+        let key = if let key { key } else { try keyOfDraft(&row) }
+        return try store(&row, key, .put, tx, &changes).key
+    }
+
+    /// Changes the row with this key; answers `false` when there is none.
+    ///
+    /// - Throws: `uniqueViolation`, `nullViolation`, `typeMismatch`; nothing has changed then.
+    public func update(
+        _ row: inout RowWriter, key: RowKey, in tx: borrowing WriteTransaction, changes: inout ChangeSet
+    ) throws(RecordError) -> Bool {
+        try store(&row, key, .update, tx, &changes).isThere
+    }
+
+    /// Takes an id for a row that must be referred to before it is written.
+    public func reserveRowID(in tx: borrowing WriteTransaction) throws(RecordError) -> Int64 {
+        guard isRowID else { throw .invalidKey(table: schema.name, reason: "the table has key columns, not ids") }
+        return try ids.take(self, tx)
+    }
+
+    private func checkLayout(_ row: borrowing RowWriter) throws(RecordError) -> RowLayout {
+        guard let layout = row.layout, layout.tableID == id, layout.version == self.layout.version else {
+            throw .invalidKey(
+                table: schema.name, reason: "the row was begun with the layout of another table or version")
+        }
+        return layout
+    }
+
+    /// Stores a row under the next id.
+    private func append(
+        _ row: inout RowWriter, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+    ) throws(RecordError) -> RowKey {
+        let layout = try checkLayout(row)
+        let bytes = try row.finish()
+        let new = try RowReader(bytes, layout)
+        var id = try ids.take(self, tx)
+        // A row written through another catalogue of the same file may have the id: then the rows tell the next one.
+        while !(try enter(bytes, id, tx)) {
+            ids.forget()
+            id = try ids.take(self, tx)
+        }
+        let key = RowKey.rowID(id)
+        do {
+            try updateIndexes(key, nil, new, .all, &row, tx)
+        } catch {
+            _ = try engine { () throws(StorageError) in try tx.delete(KeyOrder.treeKey(id), in: rows) }
+            throw error
+        }
+        changes.recordFresh(self, key)
+        return key
+    }
+
+    private func enter(
+        _ bytes: UnsafeRawBufferPointer, _ id: Int64, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> Bool {
+        do { return try tx.insert(bytes, for: KeyOrder.treeKey(id), in: rows) } catch { throw .storage(error) }
+    }
+
+    private func store(
+        _ row: inout RowWriter, _ key: RowKey, _ mode: Mode, _ tx: borrowing WriteTransaction,
+        _ changes: inout ChangeSet
+    ) throws(RecordError) -> (key: RowKey, isThere: Bool) {
+        let layout = try checkLayout(row)
+        let old = try oldRow(key, &row, tx)
+        if mode == .insert && old != nil { throw .duplicateKey(table: schema.name, key: key) }
+        if mode == .update && old == nil { return (key, false) }
+        let bytes = try row.finish(over: old)
+        let new = try RowReader(bytes, layout)
+        if !isRowID { try checkKey(key, new, &row) }
+
+        var changed = ColumnSet.all
+        if let old {
+            changed = difference(old, new)
+            if changed.isEmpty { return (key, true) }
+        } else if case .rowID(let id) = key {
+            try ids.note(id, self, tx)
+        }
+        try updateIndexes(key, old, new, changed, &row, tx)
+        do throws(StorageError) {
+            switch key {
+            case .rowID(let id): try tx.put(bytes, for: KeyOrder.treeKey(id), in: rows)
+            case .bytes(let keyBytes): try tx.put([UInt8](bytes), for: keyBytes, in: rows)
+            }
+        } catch { throw .storage(error) }
+        changes.record(self, key, old == nil ? .insert : .update, changed)
+        return (key, true)
+    }
+
+    private func oldRow(
+        _ key: RowKey, _ row: inout RowWriter, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> RowReader? {
+        let view = tx.view
+        return try recorded {
+            guard let bytes = try withBytes(key, in: view, { row.keepOld($0) }) else { return nil }
+            return try RowReader(bytes, self.layout)
+        }
+    }
+
+    /// The key of a row that is being written, from its key columns or their defaults.
+    private func keyOfDraft(_ row: inout RowWriter) throws(RecordError) -> RowKey {
+        guard let draft = try row.draft() else {
+            throw .invalidKey(table: schema.name, reason: "the row was not begun")
+        }
+        row.keys.clear()
+        for slot in keySlots {
+            let column = columns[Int(slot.ordinal)]
+            if row.isUnset(slot), let value = column.type.coerced(column.defaultValue), !value.isNull {
+                row.keys.append(value)
+            } else if draft.address(slot) == nil {
+                throw .nullViolation(table: schema.name, column: column.name)
+            } else {
+                row.keys.append(draft, slot)
+            }
+        }
+        return .bytes(row.keys.bytes)
+    }
+
+    private func checkKey(_ key: RowKey, _ new: RowReader, _ row: inout RowWriter) throws(RecordError) {
+        row.keys.clear()
+        for slot in keySlots { row.keys.append(new, slot) }
+        guard case .bytes(let bytes) = key, bytes == row.keys.bytes else {
+            throw .invalidKey(table: schema.name, reason: "it differs from the row's key columns")
+        }
+    }
+
+    private func difference(_ old: RowReader, _ new: RowReader) -> ColumnSet {
+        var changed = ColumnSet()
+        for slot in UnsafeBufferPointer(start: layout.allSlots, count: layout.columnCount)
+        where !old.isSame(slot, as: new) {
+            changed.insert(Int(slot.ordinal))
+        }
+        return changed
+    }
+
+    /// Brings the indexes in step. Unique ones go first, because they can refuse; what they did is then taken back.
+    private func updateIndexes(
+        _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ changed: ColumnSet, _ row: inout RowWriter,
+        _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        if indexes.isEmpty { return }
+        var uniqueDone = 0
+        for index in indexes where index.isUnique {
+            if old == nil || changed.intersects(index.columns) {
+                do {
+                    try addUnique(index, key, old, new, &row, tx)
+                } catch {
+                    try takeBack(uniqueDone, key, old, new, changed, &row, tx)
+                    throw error
+                }
+            }
+            uniqueDone += 1
+        }
+        do throws(StorageError) {
+            for index in indexes where old == nil || changed.intersects(index.columns) {
+                index.encodeEntry(new, key, into: &row.keys)
+                if let old {
+                    index.encodeEntry(old, key, into: &row.oldKeys)
+                    if row.oldKeys.bytes == row.keys.bytes { continue }
+                    _ = try tx.delete(row.oldKeys.bytes, in: index.tree)
+                }
+                if !index.isUnique { try tx.put(index.entryValue(key), for: row.keys.bytes, in: index.tree) }
+            }
+        } catch { throw .storage(error) }
+    }
+
+    private func addUnique(
+        _ index: IndexHandle, _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ row: inout RowWriter,
+        _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        let form = index.encodeEntry(new, key, into: &row.keys)
+        if let old {
+            index.encodeEntry(old, key, into: &row.oldKeys)
+            if row.oldKeys.bytes == row.keys.bytes { return }
+        }
+        if form.isCut && !form.hasNull, let existing = try equalRow(index, new, key, tx.view) {
+            throw violation(index, new, existing)
+        }
+        let entry = row.keys.bytes
+        let isNew = try engine { () throws(StorageError) in
+            try tx.insert(index.entryValue(key), for: entry, in: index.tree)
+        }
+        if isNew { return }
+        let view = tx.view
+        let stored = try engine { () throws(StorageError) in try view.get(entry, in: index.tree) } ?? []
+        throw violation(index, new, try index.rowKey(ofValue: stored, isRowID: isRowID, table: schema.name))
+    }
+
+    private func violation(_ index: IndexHandle, _ new: RowReader, _ existing: RowKey) -> RecordError {
+        .uniqueViolation(
+            table: schema.name, index: index.schema.name, values: index.parts.map { new.value($0.slot) },
+            existing: existing)
+    }
+
+    /// Among rows whose cut entries agree: one whose values really are the same.
+    private func equalRow(
+        _ index: IndexHandle, _ new: RowReader, _ key: RowKey, _ view: Snapshot
+    ) throws(RecordError) -> RowKey? {
+        var prefix = KeyBuffer()
+        index.encodeColumns(new, into: &prefix)
+        let wanted = index.parts.map { new.value($0.slot) }
+        return try recorded {
+            var cursor = try view.cursor(in: index.tree)
+            var isThere = try cursor.seek(prefix.bytes)
+            while isThere, cursor.key.starts(with: prefix.bytes) {
+                let other = try index.rowKey(ofValue: cursor.value(), isRowID: isRowID, table: schema.name)
+                if other != key {
+                    let isEqual = try withRow(other, in: view) { row in
+                        zip(index.parts, wanted).allSatisfy { part, value in
+                            let theirs = row.value(part.slot)
+                            if part.noCase, case .text(let a) = theirs, case .text(let b) = value {
+                                return Value.text(Folding.folded(a)) == .text(Folding.folded(b))
+                            }
+                            return theirs == value
+                        }
+                    }
+                    if isEqual == true { return other }
+                }
+                isThere = try cursor.next()
+            }
+            return nil
+        }
+    }
+
+    /// Removes the entries that the first `count` unique indexes took before a later one refused.
+    private func takeBack(
+        _ count: Int, _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ changed: ColumnSet, _ row: inout RowWriter,
+        _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        do throws(StorageError) {
+            for index in indexes.filter(\.isUnique).prefix(count) where old == nil || changed.intersects(index.columns)
+            {
+                index.encodeEntry(new, key, into: &row.keys)
+                if let old {
+                    index.encodeEntry(old, key, into: &row.oldKeys)
+                    if row.oldKeys.bytes == row.keys.bytes { continue }
+                }
+                _ = try tx.delete(row.keys.bytes, in: index.tree)
+            }
+        } catch { throw .storage(error) }
+    }
+}

@@ -1,0 +1,143 @@
+/// Dates as text, in the proleptic Gregorian calendar and UTC, without a calendar library.
+enum DateText {
+    /// Seconds from 1970-01-01 to 2001-01-01.
+    private static let epoch = 978_307_200.0
+
+    /// `2026-01-31`, `2026-01-31 10:20:30` or with a fraction; a date too far away is shown as its seconds.
+    static func format(_ seconds: Double) -> String {
+        guard seconds.isFinite, abs(seconds) < 2.5e11 else { return String(seconds) }
+        let whole = seconds.rounded(.down)
+        let total = Int(whole + epoch)
+        let fraction = seconds - whole
+        let days = floorDivide(total, 86_400)
+        let time = total - days * 86_400
+        let (year, month, day) = civil(days)
+        var text = "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
+        if time != 0 || fraction != 0 {
+            text += " \(padded(time / 3600, 2)):\(padded(time / 60 % 60, 2)):\(padded(time % 60, 2))"
+            if fraction != 0 { text += String(String(fraction).dropFirst(1)) }
+        }
+        return text
+    }
+
+    /// Reads `2026-01-31`, `2026-01-31 10:20`, `2026-01-31T10:20:30.5Z`, `…+02:00`; anything else is `nil`.
+    static func parse(_ text: String) -> Double? {
+        var scanner = Scanner(bytes: Array(text.utf8))
+        guard let year = scanner.digits(4), scanner.take("-"), let month = scanner.digits(2), scanner.take("-"),
+            let day = scanner.digits(2), (1...12).contains(month), day >= 1, day <= length(ofMonth: month, year)
+        else { return nil }
+        var seconds = Double(days(year, month, day)) * 86_400 - epoch
+        if scanner.isAtEnd { return seconds }
+        guard scanner.take("T") || scanner.take(" "), let hour = scanner.digits(2), scanner.take(":"),
+            let minute = scanner.digits(2), hour < 24, minute < 60
+        else { return nil }
+        seconds += Double(hour * 3600 + minute * 60)
+        if scanner.take(":") {
+            guard let second = scanner.digits(2), second < 61, let fraction = scanner.fraction() else { return nil }
+            seconds += Double(second) + fraction
+        }
+        if scanner.isAtEnd || (scanner.take("Z") && scanner.isAtEnd) { return seconds }
+        let isEast = scanner.take("+")
+        guard isEast || scanner.take("-"), let hours = scanner.digits(2) else { return nil }
+        _ = scanner.take(":")
+        guard let minutes = scanner.digits(2), scanner.isAtEnd else { return nil }
+        return seconds + Double(hours * 3600 + minutes * 60) * (isEast ? -1 : 1)
+    }
+
+    private struct Scanner {
+        let bytes: [UInt8]
+        var place = 0
+        var isAtEnd: Bool { place >= bytes.count }
+
+        mutating func take(_ character: Unicode.Scalar) -> Bool {
+            guard place < bytes.count, UInt32(bytes[place]) == character.value else { return false }
+            place += 1
+            return true
+        }
+
+        mutating func digits(_ count: Int) -> Int? {
+            guard place + count <= bytes.count else { return nil }
+            var number = 0
+            for byte in bytes[place..<place + count] {
+                guard byte >= 48, byte <= 57 else { return nil }
+                number = number * 10 + Int(byte - 48)
+            }
+            place += count
+            return number
+        }
+
+        /// `.25` as 0.25, nothing as 0, a point without digits as `nil`.
+        mutating func fraction() -> Double? {
+            guard take(".") else { return 0 }
+            let start = place
+            while place < bytes.count, bytes[place] >= 48, bytes[place] <= 57 { place += 1 }
+            return start == place ? nil : Double("0." + String(decoding: bytes[start..<place], as: UTF8.self))
+        }
+    }
+
+    private static func floorDivide(_ a: Int, _ b: Int) -> Int { a >= 0 ? a / b : -((b - 1 - a) / b) }
+
+    private static func padded(_ number: Int, _ width: Int) -> String {
+        let digits = String(abs(number))
+        return (number < 0 ? "-" : "") + String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+
+    private static func length(ofMonth month: Int, _ year: Int) -> Int {
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        return month == 2 ? (isLeap ? 29 : 28) : ([4, 6, 9, 11].contains(month) ? 30 : 31)
+    }
+
+    /// Days from 1970-01-01. Years are counted from March, so that the leap day is the last of its year.
+    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
+        let shifted = month <= 2 ? year - 1 : year
+        let era = floorDivide(shifted, 400)
+        let yearOfEra = shifted - era * 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+
+    private static func civil(_ days: Int) -> (Int, Int, Int) {
+        let shifted = days + 719_468
+        let era = floorDivide(shifted, 146_097)
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let month = (5 * dayOfYear + 2) / 153
+        let civilMonth = month < 10 ? month + 3 : month - 9
+        return (yearOfEra + era * 400 + (civilMonth <= 2 ? 1 : 0), civilMonth, dayOfYear - (153 * month + 2) / 5 + 1)
+    }
+}
+
+/// UUIDs as text.
+enum UUIDText {
+    static func format(_ high: UInt64, _ low: UInt64) -> String {
+        let digits = padded(high) + padded(low)
+        var text = ""
+        for (index, digit) in digits.enumerated() {
+            if index == 8 || index == 12 || index == 16 || index == 20 { text.append("-") }
+            text.append(digit)
+        }
+        return text
+    }
+
+    /// Thirty-two hexadecimal digits, with hyphens at their usual places or none.
+    static func parse(_ text: String) -> (high: UInt64, low: UInt64)? {
+        var digits = ""
+        for (index, character) in text.enumerated() {
+            if character == "-" {
+                guard text.utf8.count == 36, [8, 13, 18, 23].contains(index) else { return nil }
+            } else {
+                digits.append(character)
+            }
+        }
+        guard digits.utf8.count == 32, digits.utf8.allSatisfy({ $0 != 43 && $0 != 45 }),
+            let high = UInt64(digits.prefix(16), radix: 16), let low = UInt64(digits.suffix(16), radix: 16)
+        else { return nil }
+        return (high, low)
+    }
+
+    private static func padded(_ number: UInt64) -> String {
+        let digits = String(number, radix: 16, uppercase: true)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+}

@@ -1,0 +1,34 @@
+/// The no-case form of text: each Unicode scalar in its lower case, one after the other, without regard to language or context.
+///
+/// ASCII never depends on the Unicode tables; other letters follow the tables of the standard library the program was built with.
+enum Folding {
+    /// Calls `body` with the bytes of the no-case form. Bytes that are not UTF-8 are folded as U+FFFD.
+    @inline(__always)
+    static func forEachByte(of content: UnsafeRawBufferPointer, _ body: (UInt8) -> Void) {
+        var index = 0
+        while index < content.count, content[index] < 0x80 {
+            body(lowercased(content[index]))
+            index += 1
+        }
+        if index == content.count { return }
+        for scalar in String(decoding: content[index...], as: UTF8.self).unicodeScalars {
+            if scalar.isASCII {
+                body(lowercased(UInt8(truncatingIfNeeded: scalar.value)))
+            } else {
+                for byte in scalar.properties.lowercaseMapping.utf8 { body(byte) }
+            }
+        }
+    }
+
+    static func folded(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        var text = text
+        text.withUTF8 { forEachByte(of: .init($0)) { bytes.append($0) } }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @inline(__always)
+    static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte >= 65 && byte <= 90 ? byte | 0x20 : byte
+    }
+}

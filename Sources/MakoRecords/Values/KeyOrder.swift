@@ -1,0 +1,82 @@
+/// The order of single values, shared by keys, comparisons and sorting so that they can never disagree.
+enum KeyOrder {
+    /// Bits whose unsigned order is the order of doubles. NaN gives 0, which no other double does, so it sorts first;
+    /// both zeros give the same bits.
+    @inline(__always)
+    static func bits(_ number: Double) -> UInt64 {
+        if number.isNaN { return 0 }
+        let raw = (number == 0 ? 0.0 : number).bitPattern
+        return raw >> 63 == 0 ? raw | (1 << 63) : ~raw
+    }
+
+    /// The double that gave these bits.
+    static func double(bits: UInt64) -> Double {
+        if bits == 0 { return .nan }
+        return Double(bitPattern: bits >> 63 == 1 ? bits & ~(1 << 63) : ~bits)
+    }
+
+    /// An id as the key of an integer tree: the order of the keys is the order of the signed ids.
+    @inlinable @inline(__always)
+    static func treeKey(_ id: Int64) -> UInt64 { UInt64(bitPattern: id) ^ (1 << 63) }
+
+    @inlinable @inline(__always)
+    static func rowID(_ key: UInt64) -> Int64 { Int64(bitPattern: key ^ (1 << 63)) }
+
+    @inline(__always)
+    static func compare<T: Comparable>(_ a: T, _ b: T) -> Int { a < b ? -1 : (a == b ? 0 : 1) }
+
+    /// Exact: the integer is never rounded to a double.
+    static func compare(_ a: Int64, _ b: Double) -> Int {
+        if b.isNaN { return 1 }
+        if b >= 0x1p63 { return -1 }
+        if b < -0x1p63 { return 1 }
+        let whole = Int64(b)
+        if a != whole { return a < whole ? -1 : 1 }
+        return compare(Double(whole), b)
+    }
+
+    /// Exact: the integer is never rounded to a double.
+    static func compare(_ a: UInt64, _ b: Double) -> Int {
+        if b.isNaN || b < 0 { return 1 }
+        if b >= 0x1p64 { return -1 }
+        let whole = UInt64(b)
+        if a != whole { return a < whole ? -1 : 1 }
+        return compare(Double(whole), b)
+    }
+
+    static func compareBytes(_ a: some Sequence<UInt8>, _ b: some Sequence<UInt8>) -> Int {
+        var right = b.makeIterator()
+        for byte in a {
+            guard let other = right.next() else { return 1 }
+            if byte != other { return byte < other ? -1 : 1 }
+        }
+        return right.next() == nil ? 0 : -1
+    }
+}
+
+extension KeyOrder {
+    /// Whether one key comes before another, as the engine orders them.
+    static func precedes(_ a: [UInt8], _ b: [UInt8]) -> Bool { compareKeys(a, b) < 0 }
+
+    /// The order of two keys as the engine sees it.
+    static func compareKeys(_ a: [UInt8], _ b: [UInt8]) -> Int {
+        a.withUnsafeBytes { left in b.withUnsafeBytes { right in compareRaw(left, right) } }
+    }
+
+    /// Unsigned byte order, the shorter first; eight bytes at a time.
+    static func compareRaw(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
+        let shared = min(a.count, b.count)
+        var index = 0
+        while index &+ 8 <= shared {
+            let left = UInt64(bigEndian: a.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            let right = UInt64(bigEndian: b.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            if left != right { return left < right ? -1 : 1 }
+            index &+= 8
+        }
+        while index < shared {
+            if a[index] != b[index] { return a[index] < b[index] ? -1 : 1 }
+            index &+= 1
+        }
+        return a.count == b.count ? 0 : (a.count < b.count ? -1 : 1)
+    }
+}

@@ -1,0 +1,132 @@
+// The bytes of a row. All numbers are little endian and unaligned.
+//
+//   offset  size         field
+//   0       1            format, 1
+//   1       1            0
+//   2       2            n: how many columns the row has (ordinals 0 ..< n)
+//   4       4            version of the schema that wrote it
+//   8       …            n slots: bool 1 byte, uuid 16 (two big-endian halves as numbers), all others 8;
+//                        text and blob: offset in the heap (4), length (4)
+//   …       (n + 7) / 8  one bit per column, set where it is NULL (its slot is zero)
+//   …       …            heap: the bytes of texts and blobs
+//
+// A column keeps its ordinal and its type for ever (a changed type is a new ordinal), so a slot's place depends on the ordinal
+// alone: a field is found in O(1), and a row written before a column was added says so by its n.
+
+/// Where a column stands in a row.
+@frozen @usableFromInline
+struct ColumnSlot {
+    @usableFromInline let offset: UInt32
+    @usableFromInline let ordinal: UInt16
+    @usableFromInline let type: ColumnType
+
+    @usableFromInline
+    init(offset: UInt32, ordinal: UInt16, type: ColumnType) {
+        self.offset = offset
+        self.ordinal = ordinal
+        self.type = type
+    }
+}
+
+/// How rows of one table are read and written: positions `0 ..< count` over the table's columns, in an order of the reader's choice.
+///
+/// Take it from ``TableHandle/layout`` or ``TableHandle/layout(for:)``. Immutable, cheap to hold and to share.
+public final class RowLayout: @unchecked Sendable {
+    // Unchecked: the pointers below are filled in init, freed in deinit and never written between.
+
+    /// How many positions there are.
+    public let count: Int
+    /// The names of the columns by position.
+    public let names: [String]
+    let table: String
+    let tableID: UInt32
+    let version: UInt32
+    /// All columns the table ever had, by ordinal.
+    let columns: [ColumnSchema]
+
+    /// One per position, and one more that stands for "no such position".
+    @usableFromInline let slots: UnsafeMutablePointer<ColumnSlot>
+    /// How many ordinals the table has given out.
+    @usableFromInline let columnCount: Int
+    /// Where the slots of a row with so many columns end.
+    @usableFromInline let slotEnds: UnsafeMutablePointer<UInt32>
+    /// The slots of texts and blobs, by ordinal.
+    @usableFromInline let variables: UnsafeMutablePointer<ColumnSlot>
+    @usableFromInline let variableCount: Int
+    /// By ordinal.
+    let allSlots: UnsafeMutablePointer<ColumnSlot>
+    /// By ordinal: whether a row must have a value there.
+    let required: UnsafeMutablePointer<Bool>
+    /// A row of fill values, from which columns are read that a row was written too early to have.
+    @usableFromInline private(set) var defaults: UnsafeMutableRawBufferPointer
+
+    static let headerSize = 8
+    static let format: UInt8 = 1
+
+    init(table: String, tableID: UInt32, version: UInt32, columns: [ColumnSchema], positions: [ColumnSchema]) {
+        self.table = table
+        self.tableID = tableID
+        self.version = version
+        self.columns = columns
+        count = positions.count
+        names = positions.map(\.name)
+        columnCount = columns.count
+        slots = .allocate(capacity: count + 1)
+        slotEnds = .allocate(capacity: columnCount + 1)
+        variables = .allocate(capacity: columnCount + 1)
+        allSlots = .allocate(capacity: columnCount + 1)
+        required = .allocate(capacity: columnCount + 1)
+        var end = RowLayout.headerSize
+        var variableCount = 0
+        for (ordinal, column) in columns.enumerated() {
+            let slot = ColumnSlot(
+                offset: UInt32(truncatingIfNeeded: end), ordinal: UInt16(truncatingIfNeeded: ordinal), type: column.type
+            )
+            allSlots[ordinal] = slot
+            slotEnds[ordinal] = UInt32(truncatingIfNeeded: end)
+            required[ordinal] = !column.isOptional && !column.isRetired
+            if column.type.isVariable {
+                variables[variableCount] = slot
+                variableCount += 1
+            }
+            end += column.type.slotWidth
+        }
+        slotEnds[columnCount] = UInt32(truncatingIfNeeded: end)
+        self.variableCount = variableCount
+        for (position, column) in positions.enumerated() { slots[position] = allSlots[column.ordinal] }
+        slots[count] = ColumnSlot(offset: 0, ordinal: .max, type: .bool)
+
+        defaults = .init(start: nil, count: 0)
+        var writer = RowWriter()
+        let bytes = writer.writeDefaults(of: self)
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
+        copy.copyMemory(from: bytes)
+        defaults = copy
+    }
+
+    deinit {
+        slots.deallocate()
+        slotEnds.deallocate()
+        variables.deallocate()
+        allSlots.deallocate()
+        required.deallocate()
+        defaults.deallocate()
+    }
+
+    /// The position of a column by its name, or `nil`.
+    public func position(of name: String) -> Int? { names.firstIndex(of: name) }
+
+    /// The type of the column at a position.
+    public func type(_ position: Int) -> ColumnType { slot(position).type }
+
+    @inlinable @inline(__always)
+    func slot(_ position: Int) -> ColumnSlot {
+        slots[UInt(bitPattern: position) < UInt(bitPattern: count) ? position : count]
+    }
+
+    /// The column at a position, for messages.
+    func column(_ position: Int) -> ColumnSchema? {
+        let ordinal = Int(slot(position).ordinal)
+        return ordinal < columnCount ? columns[ordinal] : nil
+    }
+}

@@ -1,0 +1,231 @@
+/// Reads the fields of one row straight from its bytes.
+///
+/// The reader borrows the bytes and the layout: it is valid inside the closure it was lent to, and must not be kept. The bytes
+/// were checked when the reader was made, so no field can lie outside them. A field that is NULL or of another type reads as `0`, `""`,
+/// `false` or `[]`: ask ``isNull(_:)`` first where that matters.
+///
+///     let name = try table.withRow(id: 42, in: view) { row in row.text(0) }
+@frozen
+public struct RowReader: @unchecked Sendable {
+    @usableFromInline let base: UnsafeRawPointer
+    @usableFromInline let slots: UnsafeMutablePointer<ColumnSlot>
+    @usableFromInline unowned(unsafe) let borrowedLayout: RowLayout
+    @usableFromInline let slotCount: UInt32
+    @usableFromInline let columnCount: UInt32
+    @usableFromInline let nulls: UInt32
+    @usableFromInline let heap: UInt32
+
+    /// Checks the bytes once: header, slots and every text and blob lie inside.
+    ///
+    /// - Throws: `RecordError.rowDamaged`.
+    @inlinable
+    public init(_ bytes: UnsafeRawBufferPointer, _ layout: borrowing RowLayout) throws(RecordError) {
+        guard let base = bytes.baseAddress, bytes.count >= 8,
+            UInt16(littleEndian: base.loadUnaligned(as: UInt16.self)) == 1
+        else { throw RowReader.damaged(layout, "its header is not one of a row") }
+        let columns = Int(UInt16(littleEndian: base.loadUnaligned(fromByteOffset: 2, as: UInt16.self)))
+        guard columns <= layout.columnCount else {
+            throw RowReader.damaged(layout, "it has more columns than the schema")
+        }
+        let nulls = Int(layout.slotEnds[columns])
+        let heap = nulls &+ (columns &+ 7) >> 3
+        guard bytes.count >= heap else { throw RowReader.damaged(layout, "it ends before its columns do") }
+        let room = UInt64(bytes.count &- heap)
+        var index = 0
+        while index < layout.variableCount {
+            let slot = layout.variables[index]
+            if Int(slot.ordinal) >= columns { break }
+            let word = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: Int(slot.offset), as: UInt64.self))
+            if (word & 0xFFFF_FFFF) &+ (word >> 32) > room {
+                throw RowReader.damaged(layout, "a text or blob reaches beyond its end")
+            }
+            index &+= 1
+        }
+        self.base = base
+        slots = layout.slots
+        slotCount = UInt32(truncatingIfNeeded: layout.count)
+        columnCount = UInt32(truncatingIfNeeded: columns)
+        self.nulls = UInt32(truncatingIfNeeded: nulls)
+        self.heap = UInt32(truncatingIfNeeded: heap)
+        borrowedLayout = copy layout
+    }
+
+    @usableFromInline
+    static func damaged(_ layout: RowLayout, _ reason: String) -> RecordError {
+        .rowDamaged(table: layout.table, key: nil, reason: reason)
+    }
+
+    /// The layout whose positions the reader answers.
+    public var layout: RowLayout { borrowedLayout }
+
+    @inlinable @inline(__always)
+    func slot(_ position: Int) -> ColumnSlot {
+        slots[UInt(bitPattern: position) < UInt(slotCount) ? position : Int(slotCount)]
+    }
+
+    /// The address of a field, or `nil` when it is NULL.
+    @inlinable @inline(__always)
+    func address(_ slot: ColumnSlot) -> UnsafeRawPointer? {
+        let ordinal = Int(slot.ordinal)
+        if ordinal >= Int(columnCount) { return defaultAddress(slot) }
+        let bit =
+            base.load(fromByteOffset: Int(nulls) &+ ordinal >> 3, as: UInt8.self)
+            >> UInt8(truncatingIfNeeded: ordinal & 7)
+        return bit & 1 == 1 ? nil : base + Int(slot.offset)
+    }
+
+    /// A column the row is too old to have.
+    @usableFromInline
+    func defaultAddress(_ slot: ColumnSlot) -> UnsafeRawPointer? {
+        let layout = borrowedLayout
+        let ordinal = Int(slot.ordinal)
+        guard ordinal < layout.columnCount, let row = layout.defaults.baseAddress else { return nil }
+        let bitmap = Int(layout.slotEnds[layout.columnCount])
+        let bit =
+            row.load(fromByteOffset: bitmap + ordinal >> 3, as: UInt8.self) >> UInt8(truncatingIfNeeded: ordinal & 7)
+        return bit & 1 == 1 ? nil : UnsafeRawPointer(row) + Int(slot.offset)
+    }
+
+    /// The bytes of a text or blob.
+    @inlinable @inline(__always)
+    func content(_ slot: ColumnSlot) -> UnsafeRawBufferPointer {
+        guard slot.type == .text || slot.type == .blob, let field = address(slot) else {
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        let word = UInt64(littleEndian: field.loadUnaligned(as: UInt64.self))
+        let start = slot.ordinal < columnCount ? base + Int(heap) : defaultHeap()
+        return UnsafeRawBufferPointer(start: start + Int(word & 0xFFFF_FFFF), count: Int(word >> 32))
+    }
+
+    @usableFromInline
+    func defaultHeap() -> UnsafeRawPointer {
+        let layout = borrowedLayout
+        let heap = Int(layout.slotEnds[layout.columnCount]) + (layout.columnCount + 7) / 8
+        return layout.defaults.baseAddress.map { UnsafeRawPointer($0) + heap } ?? base
+    }
+
+    @inlinable @inline(__always)
+    func word(_ field: UnsafeRawPointer) -> UInt64 { UInt64(littleEndian: field.loadUnaligned(as: UInt64.self)) }
+}
+
+extension RowReader {
+    @inlinable
+    public func isNull(_ position: Int) -> Bool { address(slot(position)) == nil }
+
+    /// An integer or a reference; an unsigned number when it fits.
+    @inlinable
+    public func integer(_ position: Int) -> Int64 {
+        let slot = slot(position)
+        guard slot.type == .integer || slot.type == .reference || slot.type == .unsigned, let field = address(slot)
+        else { return 0 }
+        let number = Int64(bitPattern: word(field))
+        return slot.type == .unsigned && number < 0 ? 0 : number
+    }
+
+    /// An unsigned number, or an integer that is not negative.
+    @inlinable
+    public func unsigned(_ position: Int) -> UInt64 {
+        let slot = slot(position)
+        guard slot.type == .unsigned || slot.type == .integer, let field = address(slot) else { return 0 }
+        let number = word(field)
+        return slot.type == .integer && number >> 63 == 1 ? 0 : number
+    }
+
+    @inlinable
+    public func double(_ position: Int) -> Double {
+        let slot = slot(position)
+        guard slot.type == .double, let field = address(slot) else { return 0 }
+        return Double(bitPattern: word(field))
+    }
+
+    /// Seconds since 2001-01-01 UTC.
+    @inlinable
+    public func date(_ position: Int) -> Double {
+        let slot = slot(position)
+        guard slot.type == .date, let field = address(slot) else { return 0 }
+        return Double(bitPattern: word(field))
+    }
+
+    @inlinable
+    public func bool(_ position: Int) -> Bool {
+        let slot = slot(position)
+        guard slot.type == .bool, let field = address(slot) else { return false }
+        return field.load(as: UInt8.self) != 0
+    }
+
+    @inlinable
+    public func text(_ position: Int) -> String {
+        let slot = slot(position)
+        guard slot.type == .text else { return "" }
+        return String(decoding: content(slot), as: UTF8.self)
+    }
+
+    @inlinable
+    public func blob(_ position: Int) -> [UInt8] {
+        let slot = slot(position)
+        guard slot.type == .blob else { return [] }
+        return [UInt8](content(slot))
+    }
+
+    /// The two halves of a UUID.
+    @inlinable
+    public func uuid(_ position: Int) -> (high: UInt64, low: UInt64) {
+        let slot = slot(position)
+        guard slot.type == .uuid, let field = address(slot) else { return (0, 0) }
+        return (word(field), word(field + 8))
+    }
+
+    /// Lends the bytes of a text or blob without copying them; no bytes when it is NULL.
+    @inlinable
+    public func withText<R>(_ position: Int, _ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+        try body(content(slot(position)))
+    }
+
+    /// The field as a dynamic value.
+    public func value(_ position: Int) -> Value { value(slot(position)) }
+
+    func value(_ slot: ColumnSlot) -> Value {
+        guard let field = address(slot) else { return .null }
+        switch slot.type {
+        case .bool: return .bool(field.load(as: UInt8.self) != 0)
+        case .integer, .reference: return .integer(Int64(bitPattern: word(field)))
+        case .unsigned: return .unsignedInteger(word(field))
+        case .double: return .double(Double(bitPattern: word(field)))
+        case .date: return .date(Double(bitPattern: word(field)))
+        case .uuid: return .uuid(word(field), word(field + 8))
+        case .text: return .text(String(decoding: content(slot), as: UTF8.self))
+        case .blob: return .blob([UInt8](content(slot)))
+        }
+    }
+
+    /// Whether a field is the same in two rows of one table.
+    func isSame(_ slot: ColumnSlot, as other: RowReader) -> Bool {
+        guard let mine = address(slot), let theirs = other.address(slot) else {
+            return address(slot) == nil && other.address(slot) == nil
+        }
+        if slot.type.isVariable {
+            return content(slot).elementsEqual(other.content(slot))
+        }
+        for byte in 0..<slot.type.slotWidth
+        where mine.load(fromByteOffset: byte, as: UInt8.self) != theirs.load(fromByteOffset: byte, as: UInt8.self) {
+            return false
+        }
+        return true
+    }
+}
+
+extension KeyBuffer {
+    /// A field as a part of a key, without a value in between.
+    mutating func append(_ row: RowReader, _ slot: ColumnSlot, noCase: Bool = false) {
+        guard let field = row.address(slot) else { return appendNull() }
+        switch slot.type {
+        case .integer, .reference: append(Int64(bitPattern: row.word(field)))
+        case .unsigned: append(row.word(field))
+        case .double, .date: append(Double(bitPattern: row.word(field)))
+        case .bool: append(field.load(as: UInt8.self) != 0)
+        case .uuid: append(high: row.word(field), low: row.word(field + 8))
+        case .blob: append(row.content(slot))
+        case .text: noCase ? appendFolded(row.content(slot)) : append(row.content(slot))
+        }
+    }
+}

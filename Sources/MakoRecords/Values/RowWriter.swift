@@ -1,0 +1,339 @@
+/// Builds the bytes of rows, one after the other, in memory that it keeps.
+///
+///     var row = RowWriter()
+///     row.begin(table.layout)
+///     row.set(0, "Ada")
+///     row.set(1, Int64(36))
+///     let key = try table.insert(&row, in: tx, changes: &changes)
+///
+/// A column that was not set since ``begin(_:)``, or that the layout leaves out, gets its default when the row is inserted and keeps the
+/// stored value when the row replaces one. Setting a value of the wrong type is reported by the call that stores the row.
+public struct RowWriter: ~Copyable, @unchecked Sendable {
+    // Unchecked: the memory belongs to this value alone.
+
+    private var base: UnsafeMutableRawPointer
+    private var capacity: Int
+    private var count = 0
+    private var heap = 0
+    /// By ordinal: 0 unset, 1 set, 2 NULL.
+    private var marks: UnsafeMutablePointer<UInt8>
+    private var markCapacity: Int
+    private var unset = 0
+    private(set) var layout: RowLayout?
+    // Of the layout, so that setting a column does not count a reference to it.
+    private var slots: UnsafeMutablePointer<ColumnSlot>?
+    private var slotCount = 0
+    private var fault: RecordError?
+    /// Scratch for the keys of indexes and for the row that is replaced.
+    var keys = KeyBuffer()
+    var oldKeys = KeyBuffer()
+    private var oldRow: UnsafeMutableRawPointer
+    private var oldCapacity: Int
+
+    public init() {
+        capacity = 512
+        base = .allocate(byteCount: capacity, alignment: 8)
+        markCapacity = 64
+        marks = .allocate(capacity: markCapacity)
+        oldCapacity = 512
+        oldRow = .allocate(byteCount: oldCapacity, alignment: 8)
+    }
+
+    deinit {
+        base.deallocate()
+        oldRow.deallocate()
+        marks.deallocate()
+    }
+
+    /// Starts a row: every column is unset.
+    public mutating func begin(_ layout: RowLayout) {
+        if self.layout !== layout {
+            self.layout = layout
+            slots = layout.slots
+            slotCount = layout.count
+        }
+        fault = nil
+        let columns = layout.columnCount
+        let bitmap = Int(layout.slotEnds[columns])
+        heap = bitmap + (columns + 7) / 8
+        count = heap
+        reserve(heap)
+        if columns > markCapacity {
+            marks.deallocate()
+            markCapacity = columns
+            marks = .allocate(capacity: markCapacity)
+        }
+        memoryZero(base, heap)
+        memoryZero(marks, columns)
+        unset = columns
+        base.storeBytes(of: UInt16(RowLayout.format).littleEndian, as: UInt16.self)
+        base.storeBytes(of: UInt16(truncatingIfNeeded: columns).littleEndian, toByteOffset: 2, as: UInt16.self)
+        base.storeBytes(of: layout.version.littleEndian, toByteOffset: 4, as: UInt32.self)
+    }
+
+    public mutating func set(_ position: Int, _ number: Int64) {
+        guard let slot = slot(position) else { return }
+        switch slot.type {
+        case .integer, .reference: store(slot, UInt64(bitPattern: number))
+        case .unsigned where number >= 0: store(slot, UInt64(bitPattern: number))
+        default: refuse(position, "integer \(number)")
+        }
+    }
+
+    public mutating func set(_ position: Int, _ number: UInt64) {
+        guard let slot = slot(position) else { return }
+        switch slot.type {
+        case .unsigned: store(slot, number)
+        case .integer where number >> 63 == 0: store(slot, number)
+        default: refuse(position, "unsigned \(number)")
+        }
+    }
+
+    public mutating func set(_ position: Int, _ number: Double) {
+        guard let slot = slot(position) else { return }
+        guard slot.type == .double else { return refuse(position, "double") }
+        store(slot, number.bitPattern)
+    }
+
+    /// Seconds since 2001-01-01 UTC.
+    public mutating func setDate(_ position: Int, _ seconds: Double) {
+        guard let slot = slot(position) else { return }
+        guard slot.type == .date else { return refuse(position, "date") }
+        store(slot, seconds.bitPattern)
+    }
+
+    public mutating func set(_ position: Int, _ flag: Bool) {
+        guard let slot = slot(position) else { return }
+        guard slot.type == .bool else { return refuse(position, "bool") }
+        base.storeBytes(of: flag ? 1 : 0, toByteOffset: Int(slot.offset), as: UInt8.self)
+        mark(slot, 1)
+    }
+
+    public mutating func setUUID(_ position: Int, high: UInt64, low: UInt64) {
+        guard let slot = slot(position) else { return }
+        guard slot.type == .uuid else { return refuse(position, "uuid") }
+        store(slot, high)
+        base.storeBytes(of: low.littleEndian, toByteOffset: Int(slot.offset) + 8, as: UInt64.self)
+    }
+
+    public mutating func set(_ position: Int, _ text: String) {
+        var text = text
+        text.withUTF8 { setText(position, utf8: UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Text from its UTF-8 bytes.
+    public mutating func setText(_ position: Int, utf8: UnsafeRawBufferPointer) {
+        guard let slot = slot(position) else { return }
+        guard slot.type == .text else { return refuse(position, "text") }
+        store(slot, content: utf8)
+    }
+
+    /// A blob from its bytes.
+    public mutating func set(_ position: Int, _ bytes: UnsafeRawBufferPointer) {
+        guard let slot = slot(position) else { return }
+        guard slot.type == .blob else { return refuse(position, "blob") }
+        store(slot, content: bytes)
+    }
+
+    public mutating func set(_ position: Int, _ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { set(position, $0) }
+    }
+
+    public mutating func setNull(_ position: Int) {
+        guard let slot = slot(position) else { return }
+        memoryZero(base + Int(slot.offset), slot.type.slotWidth)
+        mark(slot, 2)
+    }
+
+    /// A dynamic value; one of another type is converted where that loses nothing (see ``ColumnType/coerced(_:)``).
+    public mutating func set(_ position: Int, _ value: Value) {
+        guard let slot = slot(position) else { return }
+        guard let fitting = slot.type.coerced(value) else { return refuse(position, "\(value.typeName) \(value)") }
+        switch fitting {
+        case .null: setNull(position)
+        case .bool(let flag): set(position, flag)
+        case .integer(let number): set(position, number)
+        case .unsigned(let number): set(position, number)
+        case .double(let number): set(position, number)
+        case .text(let text): set(position, text)
+        case .blob(let bytes): set(position, bytes)
+        case .date(let seconds): setDate(position, seconds)
+        case .uuid(let high, let low): setUUID(position, high: high, low: low)
+        }
+    }
+
+    /// The bytes of the row, unset columns filled with their defaults. Valid until the next ``begin(_:)``.
+    public mutating func finish() throws(RecordError) -> UnsafeRawBufferPointer { try finish(over: nil) }
+
+    /// The bytes of the row, unset columns taken from the row it replaces.
+    mutating func finish(over old: RowReader?) throws(RecordError) -> UnsafeRawBufferPointer {
+        guard let layout else { throw .invalidKey(table: "", reason: "the row was not begun") }
+        if let fault { throw fault }
+        if unset > 0 { fill(layout, from: old) }
+        if let fault { throw fault }
+        for ordinal in 0..<layout.columnCount where marks[ordinal] == 2 && layout.required[ordinal] {
+            throw .nullViolation(table: layout.table, column: layout.columns[ordinal].name)
+        }
+        seal(layout)
+        return UnsafeRawBufferPointer(start: base, count: count)
+    }
+
+    /// A reader over what was set so far, unset columns reading as NULL; for finding the key before the row is finished.
+    mutating func draft() throws(RecordError) -> RowReader? {
+        guard let layout else { return nil }
+        if let fault { throw fault }
+        seal(layout)
+        return try RowReader(UnsafeRawBufferPointer(start: base, count: count), layout)
+    }
+
+    func isUnset(_ slot: ColumnSlot) -> Bool { marks[Int(slot.ordinal)] == 0 }
+
+    /// Copies the row that is to be replaced, because its page may change while the indexes are brought in step.
+    mutating func keepOld(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        if bytes.count > oldCapacity {
+            oldRow.deallocate()
+            oldCapacity = bytes.count * 2
+            oldRow = .allocate(byteCount: oldCapacity, alignment: 8)
+        }
+        if let source = bytes.baseAddress { oldRow.copyMemory(from: source, byteCount: bytes.count) }
+        return UnsafeRawBufferPointer(start: oldRow, count: bytes.count)
+    }
+
+    /// Writes the bits of the columns without a value.
+    private func seal(_ layout: RowLayout) {
+        let bitmap = base + Int(layout.slotEnds[layout.columnCount])
+        var bits: UInt8 = 0
+        for ordinal in 0..<layout.columnCount {
+            if marks[ordinal] != 1 { bits |= 1 << UInt8(truncatingIfNeeded: ordinal & 7) }
+            if ordinal & 7 == 7 || ordinal == layout.columnCount - 1 {
+                bitmap.storeBytes(of: bits, toByteOffset: ordinal >> 3, as: UInt8.self)
+                bits = 0
+            }
+        }
+    }
+
+    /// The row from which columns are read that a row is too old to have.
+    mutating func writeDefaults(of layout: RowLayout) -> UnsafeRawBufferPointer {
+        begin(layout)
+        for slot in UnsafeBufferPointer(start: layout.allSlots, count: layout.columnCount) {
+            let column = layout.columns[Int(slot.ordinal)]
+            store(slot, column.isDead ? .null : column.type.coerced(column.fill) ?? .null)
+        }
+        seal(layout)
+        return UnsafeRawBufferPointer(start: base, count: count)
+    }
+
+    private mutating func fill(_ layout: RowLayout, from old: RowReader?) {
+        for slot in UnsafeBufferPointer(start: layout.allSlots, count: layout.columnCount)
+        where marks[Int(slot.ordinal)] == 0 {
+            let column = layout.columns[Int(slot.ordinal)]
+            if let old, !column.isDead {
+                store(slot, old.value(slot))
+            } else {
+                store(slot, column.isDead ? .null : column.type.coerced(column.defaultValue) ?? .null)
+            }
+        }
+    }
+
+    /// A value that is known to fit its slot.
+    private mutating func store(_ slot: ColumnSlot, _ value: Value) {
+        switch value {
+        case .null:
+            memoryZero(base + Int(slot.offset), slot.type.slotWidth)
+            mark(slot, 2)
+        case .bool(let flag):
+            base.storeBytes(of: flag ? 1 : 0, toByteOffset: Int(slot.offset), as: UInt8.self)
+            mark(slot, 1)
+        case .integer(let number): store(slot, UInt64(bitPattern: number))
+        case .unsigned(let number): store(slot, number)
+        case .double(let number), .date(let number): store(slot, number.bitPattern)
+        case .text(var text): text.withUTF8 { store(slot, content: UnsafeRawBufferPointer($0)) }
+        case .blob(let bytes): bytes.withUnsafeBytes { store(slot, content: $0) }
+        case .uuid(let high, let low):
+            store(slot, high)
+            base.storeBytes(of: low.littleEndian, toByteOffset: Int(slot.offset) + 8, as: UInt64.self)
+        }
+    }
+
+    @inline(__always)
+    private func slot(_ position: Int) -> ColumnSlot? {
+        guard let slots, UInt(bitPattern: position) < UInt(bitPattern: slotCount) else { return nil }
+        return slots[position]
+    }
+
+    @inline(__always)
+    private mutating func store(_ slot: ColumnSlot, _ word: UInt64) {
+        base.storeBytes(of: word.littleEndian, toByteOffset: Int(slot.offset), as: UInt64.self)
+        mark(slot, 1)
+    }
+
+    @inline(__always)
+    private mutating func store(_ slot: ColumnSlot, content: UnsafeRawBufferPointer) {
+        let start = count - heap
+        guard start + content.count <= Int(UInt32.max) else {
+            fault = .rowTooLarge(table: layout?.table ?? "")
+            return
+        }
+        if count + content.count > capacity { reserve(count + content.count) }
+        if let source = content.baseAddress { (base + count).copyMemory(from: source, byteCount: content.count) }
+        count += content.count
+        store(slot, UInt64(start) | UInt64(content.count) << 32)
+    }
+
+    @inline(__always)
+    private mutating func mark(_ slot: ColumnSlot, _ state: UInt8) {
+        let ordinal = Int(slot.ordinal)
+        if marks[ordinal] == 0 { unset -= 1 }
+        marks[ordinal] = state
+    }
+
+    private mutating func refuse(_ position: Int, _ found: String) {
+        guard fault == nil, let layout, let column = layout.column(position) else { return }
+        fault = .typeMismatch(table: layout.table, column: column.name, expected: column.type, found: found)
+    }
+
+    private mutating func reserve(_ wanted: Int) {
+        guard wanted > capacity else { return }
+        let larger = max(wanted, capacity * 2)
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
+        memory.copyMemory(from: base, byteCount: min(count, capacity))
+        base.deallocate()
+        base = memory
+        capacity = larger
+    }
+}
+
+extension RowWriter {
+    public mutating func set(_ position: Int, _ number: Int64?) {
+        if let number { set(position, number) } else { setNull(position) }
+    }
+
+    public mutating func set(_ position: Int, _ number: UInt64?) {
+        if let number { set(position, number) } else { setNull(position) }
+    }
+
+    public mutating func set(_ position: Int, _ number: Double?) {
+        if let number { set(position, number) } else { setNull(position) }
+    }
+
+    public mutating func setDate(_ position: Int, _ seconds: Double?) {
+        if let seconds { setDate(position, seconds) } else { setNull(position) }
+    }
+
+    public mutating func set(_ position: Int, _ flag: Bool?) {
+        if let flag { set(position, flag) } else { setNull(position) }
+    }
+
+    public mutating func set(_ position: Int, _ text: String?) {
+        if let text { set(position, text) } else { setNull(position) }
+    }
+
+    public mutating func set(_ position: Int, _ bytes: [UInt8]?) {
+        if let bytes { set(position, bytes) } else { setNull(position) }
+    }
+}
+
+@inline(__always)
+private func memoryZero(_ start: UnsafeMutableRawPointer, _ count: Int) {
+    start.initializeMemory(as: UInt8.self, repeating: 0, count: count)
+}

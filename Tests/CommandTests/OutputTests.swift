@@ -1,0 +1,117 @@
+import MakoRecords
+import Testing
+
+@testable import MakoCommand
+
+@Suite struct OutputTests {
+    private let columns = ["name", "age"]
+    private let rows: [[Value]] = [[.text("Ada"), .integer(36)], [.null, .double(1.5)], [.text("a,\"b\"\n"), .null]]
+
+    private func print(_ format: RowFormat, columns: [String]? = nil, _ rows: [[Value]]? = nil, width: Int? = nil)
+        -> String
+    {
+        var text = ""
+        var printer = RowPrinter(columns: columns ?? self.columns, format: format, width: width) { text += $0 }
+        for row in rows ?? self.rows { printer.row(row) }
+        printer.finish()
+        return text
+    }
+
+    @Test func aTable() {
+        #expect(
+            print(.table) == """
+                 name    │ age
+                ─────────┼──────
+                 Ada     │   36
+                 NULL    │  1.5
+                 a,"b"\\n │ NULL
+
+                """)
+    }
+
+    @Test func aTableIsFittedToTheTerminal() {
+        let text = print(
+            .table, columns: ["a", "b"], [[.text(String(repeating: "x", count: 50)), .integer(1)]], width: 20)
+        #expect(text.split(separator: "\n").allSatisfy { DisplayText.width(String($0)) <= 20 })
+        #expect(text.contains("…"))
+    }
+
+    @Test func wideCharactersTakeTwoPlaces() {
+        #expect(
+            print(.table, columns: ["a", "b"], [[.text("東京"), .text("x")], [.text("Rome"), .text("y")]]) == """
+                 a    │ b
+                ──────┼───
+                 東京 │ x
+                 Rome │ y
+
+                """)
+        #expect(DisplayText.width("e\u{301}") == 1)
+        #expect(DisplayText.width("😀") == 2)
+    }
+
+    @Test func lines() {
+        #expect(print(.line) == "name = Ada\n age = 36\n\nname = NULL\n age = 1.5\n\nname = a,\"b\"\\n\n age = NULL\n")
+    }
+
+    @Test func CSV() {
+        #expect(print(.csv) == "name,age\nAda,36\n,1.5\n\"a,\"\"b\"\"\n\",\n")
+        #expect(print(.csv, columns: ["a", "b"], [[.text(""), .null]]) == "a,b\n\"\",\n")
+    }
+
+    @Test func TSV() {
+        #expect(print(.tsv) == "name\tage\nAda\t36\n\\N\t1.5\na,\"b\"\\n\t\\N\n")
+    }
+
+    @Test func JSON() {
+        #expect(
+            print(.json)
+                == "[\n  {\"name\": \"Ada\", \"age\": 36},\n  {\"name\": null, \"age\": 1.5},\n"
+                + "  {\"name\": \"a,\\\"b\\\"\\n\", \"age\": null}\n]\n")
+        #expect(print(.json, []) == "[]\n")
+        #expect(print(.jsonl, [[.bool(true), .date(0)]]) == "{\"name\": true, \"age\": \"2001-01-01\"}\n")
+    }
+
+    @Test(arguments: [RowFormat.csv, .tsv, .json, .jsonl])
+    func whatIsWrittenReadsBack(_ format: RowFormat) throws {
+        let values: [[Value]] = [
+            [.text("plain"), .integer(.min), .double(0.1), .bool(true), .date(12.5)],
+            [.text(" tab\t,quote\"back\\slash\r\n é "), .integer(.max), .double(-1e300), .bool(false), .date(-1)],
+            [.text(""), .null, .null, .null, .null],
+        ]
+        let types: [ColumnType] = [.text, .integer, .double, .bool, .date]
+        let text = print(format, columns: ["a", "b", "c", "d", "e"], values)
+        let input = try #require(InputFormat(rawValue: format.rawValue))
+        var reader = try input.reader(ByteInput(text))
+        var back: [[Value]] = []
+        while let row = try reader.next() {
+            back.append(
+                types.indices.map { FieldConversion.value(row[$0], as: types[$0]) ?? .text("does not convert") })
+        }
+        // Tab-separated files have no way to write empty text that is not missing.
+        if format == .tsv { back[2][0] = .text("") }
+        #expect(back == values)
+    }
+
+    @Test func numbersForPeople() {
+        #expect(DisplayText.grouped(1_234_567) == "1,234,567")
+        #expect(DisplayText.grouped(-12) == "-12")
+        #expect(DisplayText.bytes(999) == "999 bytes")
+        #expect(DisplayText.bytes(1_500_000) == "1.5 MB")
+        #expect(DisplayText.duration(.microseconds(820)) == "820 µs")
+        #expect(DisplayText.duration(.milliseconds(4200)) == "4.2 s")
+    }
+
+    @Test func progressIsDrawnOnATerminalOnly() async throws {
+        for (isTerminal, isForced, expected) in [(true, false, "\rwork 50%, x"), (false, false, ""), (false, true, "")]
+        {
+            nonisolated(unsafe) var text = ""
+            var progress = ProgressReporter("work", total: 10, isForced: isForced, isTerminal: isTerminal) {
+                text += $0
+            }
+            try await Task.sleep(for: .milliseconds(120))
+            progress.update(5, note: "x")
+            #expect(text.hasPrefix(expected) && text.isEmpty == expected.isEmpty)
+            progress.finish()
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import Foundation
+import Testing
+
+/// Runs the built program, as a user does.
+@Suite struct ProgramTests {
+    private struct Outcome {
+        var status: Int32
+        var output: String
+        var errors: String
+    }
+
+    private let folder: String
+
+    init() throws {
+        folder = try temporaryPath("")
+        try "id,name,age\n1,Ada,36\n2,Bob,\n3,Cleo,51\n".write(
+            toFile: folder + "people.csv", atomically: true, encoding: .utf8)
+    }
+
+    private func mako(_ arguments: String..., input: String = "") throws -> Outcome {
+        let process = Process()
+        let program: URL = try #require(Self.program, "the program mako is built beside the tests")
+        process.executableURL = program
+        process.arguments = arguments
+        process.currentDirectoryURL = URL(fileURLWithPath: folder)
+        process.environment = ["HOME": folder, "PATH": "/usr/bin:/bin"]
+        let (inputPath, outputPath, errorPath) = (folder + "in", folder + "out", folder + "err")
+        for path in [outputPath, errorPath] { try "".write(toFile: path, atomically: true, encoding: .utf8) }
+        try input.write(toFile: inputPath, atomically: true, encoding: .utf8)
+        process.standardInput = try FileHandle(forReadingFrom: URL(fileURLWithPath: inputPath))
+        process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: outputPath))
+        process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: errorPath))
+        try process.run()
+        process.waitUntilExit()
+        return Outcome(
+            status: process.terminationStatus, output: try String(contentsOfFile: outputPath, encoding: .utf8),
+            errors: try String(contentsOfFile: errorPath, encoding: .utf8))
+    }
+
+    /// The program stands where the test bundle stands.
+    private static let program: URL? = {
+        let bundles = Bundle.allBundles.map(\.bundleURL) + [URL(fileURLWithPath: CommandLine.arguments[0])]
+        for bundle in bundles {
+            var folder = bundle
+            for _ in 0..<5 {
+                folder.deleteLastPathComponent()
+                let program = folder.appendingPathComponent("mako")
+                var isFolder: ObjCBool = false
+                if FileManager.default.fileExists(atPath: program.path, isDirectory: &isFolder), !isFolder.boolValue {
+                    return program
+                }
+            }
+        }
+        return nil
+    }()
+
+    @Test func fromACSVFileToAnswersAndBack() throws {
+        let imported = try mako("import", "people.csv", "people.mako", "--index", "age")
+        #expect(imported.status == 0 && imported.errors.isEmpty)
+        #expect(imported.output.hasPrefix("3 rows imported into the new table people of people.mako"))
+        #expect(imported.output.contains("Columns: id integer, name text, age integer?"))
+
+        let queried = try mako(
+            "query", "people.mako", "SELECT name FROM people WHERE age > ? ORDER BY name DESC", "--param", "30", "-f",
+            "csv")
+        #expect(queried.output == "name\nCleo\nAda\n")
+        #expect(
+            try mako("explain", "people.mako", "SELECT name FROM people WHERE age = 36").output.contains("people_age"))
+        #expect(try mako("check", "people.mako").output.hasPrefix("people.mako is whole: 1 table, 3 rows"))
+        #expect(
+            try mako("info", "people.mako", "-f", "csv").output == "table,rows,key,columns,indexes\npeople,3,id,2,1\n")
+
+        let exported = try mako("export", "people.mako", "people", "--output", "out.csv", "--where", "age IS NOT NULL")
+        #expect(exported.errors == "2 rows written to out.csv\n")
+        #expect(try String(contentsOfFile: folder + "out.csv", encoding: .utf8) == "id,name,age\n1,Ada,36\n3,Cleo,51\n")
+        #expect(try mako("dump", "people.mako").output.contains("INSERT INTO people VALUES (2, 'Bob', NULL);\n"))
+    }
+
+    @Test func standardInputAndTheShellInAPipe() throws {
+        let imported = try mako(
+            "import", "-", "a.mako", "--table", "T", "-f", "jsonl", input: "{\"a\": 1}\n{\"a\": 2}\n")
+        #expect(imported.status == 0)
+        let shell = try mako(
+            "shell", "a.mako", "--format", "csv", input: ".tables\nselect count(*) from T;\n.quit\nignored\n")
+        #expect(shell.output.hasPrefix("table,rows\nT,2\n") && shell.output.hasSuffix("\n2\n"))
+        let failing = try mako("shell", "a.mako", input: "select b from T;\n")
+        #expect(failing.status == 65 && failing.errors.contains("b"))
+    }
+
+    @Test func aBadLineIsNamedAndLeavesNoFileBehind() throws {
+        try "a,b\n1,2\n3\n".write(toFile: folder + "bad.csv", atomically: true, encoding: .utf8)
+        let outcome = try mako("import", "bad.csv", "bad.mako")
+        #expect(outcome.status == 65)
+        #expect(outcome.errors == "mako: bad.csv, line 3: expected 2 fields, as in the first line, and found 1\n")
+        try "id,b\n1,2\n1,3\n".write(toFile: folder + "bad.csv", atomically: true, encoding: .utf8)
+        #expect(try mako("import", "bad.csv", "bad.mako").errors.contains("bad.csv, line 3: "))
+        #expect(try !FileManager.default.contentsOfDirectory(atPath: folder).contains { $0.hasPrefix("bad.mako") })
+        #expect(
+            try mako("import", "-", "b.mako", "-t", "x", "-f", "csv", input: "a\n\"\n").errors.hasPrefix(
+                "mako: standard input, line 2"))
+    }
+
+    @Test func everyFailureHasItsStatusAndSaysWhatToDo() throws {
+        _ = try mako("import", "people.csv", "people.mako")
+        let missing = try mako("info", "nothing.mako")
+        #expect(missing.status == 66 && missing.errors.contains("there is no file nothing.mako"))
+        #expect(try mako("query", "people.mako", "SELECT nme FROM people").status == 65)
+        #expect(try mako("query", "people.mako", "SELECT nme FROM people").errors.contains("name"))
+        #expect(try mako("query", "people.mako", "SELECT name FROM peple").errors.contains("did you mean people"))
+        #expect(try mako("export", "people.mako", "people", "--where", "age >").status == 65)
+        #expect(try mako("import", "people.csv", "people.mako", "--format", "xml").status == 64)
+        #expect(try mako("import", "people", "people.mako").status == 64)
+        #expect(try mako("check", "people.csv").status != 0)
+        #expect(try mako("--help").output.contains("import"))
+        #expect(try mako("--version").output == "0.1.0\n")
+    }
+
+    @Test func damageIsFoundAndGivesStatusOne() throws {
+        _ = try mako("import", "people.csv", "people.mako")
+        let path = folder + "people.mako"
+        var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+        // One bit in each page behind the header and meta pages: whichever of them is in use, a check must see it.
+        for page in 6..<bytes.count / 4096 { bytes[page * 4096 + 100] ^= 1 }
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        let outcome = try mako("check", "people.mako")
+        #expect(outcome.status == 1)
+        #expect(!outcome.output.isEmpty || outcome.errors.contains("damaged"))
+    }
+}

@@ -1,0 +1,154 @@
+import Foundation
+import MakoRecords
+import MakoStorage
+import Testing
+
+@testable import MakoCommand
+
+@Suite struct TableImportTests {
+    private let store: Store
+
+    init() throws { store = try Store.inMemory() }
+
+    /// Imports text under the name `source.<format>` and gives the report.
+    @discardableResult
+    private func add(
+        _ text: String, _ format: InputFormat = .csv, to table: String = "T", key: [String]? = nil,
+        indexes: [String] = [],
+        replaces: Bool = false
+    ) throws -> TableImport.Report {
+        let path = try temporaryPath("source.\(format.rawValue)")
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        let options = TableImport.Options(format: format, key: key, indexes: indexes, replaces: replaces)
+        let work = TableImport(path: path, table: table, options: options)
+        return try work.run(columns: work.inspect().columns, in: store)
+    }
+
+    private func rows(_ table: String = "T") throws -> [[Value]] {
+        try DatabaseFile(path: "memory", store: store).read { view, catalogue in
+            let handle = try catalogue.requireTable(table)
+            var rows: [[Value]] = []
+            try handle.scan(in: view) { key, row in
+                rows.append(handle.values(of: key, row))
+                return true
+            }
+            return rows
+        }
+    }
+
+    private func schema(_ table: String = "T") throws -> EntitySchema {
+        try DatabaseFile(path: "memory", store: store).read { _, catalogue in try catalogue.requireTable(table).schema }
+    }
+
+    private func message(_ text: String, _ format: InputFormat = .csv, key: [String]? = nil) -> String {
+        do {
+            try add(text, format, key: key)
+            return "no error"
+        } catch { return Failure(error).message }
+    }
+
+    @Test func rowsGetTheTypesOfTheirColumns() throws {
+        let report = try add("name,age,weight,ok,born\nAda,36,1.5,true,2001-01-02\nBob,,2,false,\n")
+        #expect(report.rows == 2 && report.isNew)
+        #expect(
+            try rows() == [
+                [.integer(1), .text("Ada"), .integer(36), .double(1.5), .bool(true), .date(86_400)],
+                [.integer(2), .text("Bob"), .null, .double(2), .bool(false), .null],
+            ])
+        #expect(try schema().columns.map(\.isOptional) == [false, true, false, false, true])
+    }
+
+    @Test func anIntegerColumnCalledIDIsTheKey() throws {
+        try add("ID,name\n7,Ada\n3,Bob\n")
+        #expect(try schema().key == .rowID(column: "ID"))
+        #expect(try rows() == [[.integer(3), .text("Bob")], [.integer(7), .text("Ada")]])
+    }
+
+    @Test func aTextColumnCalledIDIsAColumnLikeAnyOther() throws {
+        try add("id,n\nx,1\nx,2\n")
+        #expect(try schema().key == .rowID(column: "rowid"))
+        #expect(try rows().count == 2)
+    }
+
+    @Test func keysOfOneOrSeveralColumns() throws {
+        try add("code,n\nb,1\na,2\n", key: ["code"])
+        #expect(try rows() == [[.text("a"), .integer(2)], [.text("b"), .integer(1)]])
+        try add("x,y\n1,2\n1,1\n", to: "U", key: ["x", "y"])
+        #expect(try rows("U") == [[.integer(1), .integer(1)], [.integer(1), .integer(2)]])
+        try add("id,n\n1,1\n1,2\n", to: "V", key: [])
+        #expect(try rows("V").count == 2)
+    }
+
+    @Test func aLineThatIsWrongIsNamedAndNothingIsImported() throws {
+        try add("id,n\n1,1\n")
+        #expect(
+            message("id,n\n2,2\n3,x\n").contains("source.csv, line 3: 'x' does not fit column n, which holds integer"))
+        #expect(message("id,n\n2,2\n3\n").contains("source.csv, line 3: expected 2 fields"))
+        #expect(message("id,n\n2,2\n\n1,3\n").contains("source.csv, line 4: "))
+        #expect(message("id,n\n2,2\n3,\n").contains("source.csv, line 3: column n must not be empty"))
+        #expect(message("{\"id\": 2, \"n\": 2}\n{\"id\": 3, \"n\": }\n", .jsonl).contains("source.jsonl, line 2: "))
+        #expect(try rows() == [[.integer(1), .integer(1)]])
+    }
+
+    @Test func aNewTableIsNotLeftBehindWhenALineIsWrong() throws {
+        #expect(message("id,n\n1,1\n1,2\n").contains("line 3: "))
+        #expect(throws: RecordError.self) { try rows() }
+    }
+
+    @Test func aTableIsAddedToByTheNamesOfItsColumns() throws {
+        try add("a,b\n1,x\n")
+        #expect(try !add("{\"B\": \"y\", \"A\": 2}", .jsonl).isNew)
+        #expect(try rows() == [[.integer(1), .integer(1), .text("x")], [.integer(2), .integer(2), .text("y")]])
+        #expect(message("a,b,c\n1,x,2\n").contains("has no column c"))
+        #expect(message("a\n1\n").contains("has no column b, which table T needs"))
+    }
+
+    @Test func aTableIsReplacedWhenAsked() throws {
+        try add("a\n1\n")
+        try add("b\nx\n", replaces: true)
+        #expect(try rows() == [[.integer(1), .text("x")]])
+    }
+
+    @Test func indexesAreBuilt() throws {
+        try add("a,b c\n2,x\n1,y\n", indexes: ["a", "b c"])
+        #expect(try schema().indexes.map(\.name) == ["T_a", "T_b_c"])
+        let handle = try DatabaseFile(path: "", store: store).read { view, catalogue in
+            try catalogue.requireTable("T").verify(in: view)
+        }
+        #expect(handle.isEmpty)
+        #expect(throws: Failure.self) { try add("a\n1\n", to: "U", indexes: ["z"]) }
+    }
+
+    @Test func columnNamesCanBeWrittenInAQuery() {
+        let names = ColumnNames(["First name", "first-name", "größe", "2026", "%", "a_b", "order"])
+        #expect(names.names == ["First_name", "first_name_2", "größe", "_2026", "column", "a_b", "order"])
+        #expect(names.renamed.map(\.from) == ["First name", "first-name", "2026", "%"])
+    }
+
+    @Test func whatIsExportedImportsTheSame() throws {
+        try add("id,name,age,born\n5,\"A, \"\"a\"\"\",36,2001-01-02\n9,,,\n")
+        let before = try rows()
+        for format in InputFormat.allCases {
+            var text = ""
+            let columns = try schema().shownColumns
+            var printer = RowPrinter(columns: columns, format: try #require(RowFormat(rawValue: format.rawValue))) {
+                text += $0
+            }
+            for row in before { printer.row(row) }
+            printer.finish()
+            try add(text, format, to: "Copy_\(format.rawValue)")
+            #expect(try rows("Copy_\(format.rawValue)") == before)
+        }
+    }
+
+    @Test func progressTellsBothPasses() throws {
+        let path = try temporaryPath("a.csv")
+        try "a\n1\n2\n".write(toFile: path, atomically: true, encoding: .utf8)
+        nonisolated(unsafe) var calls: [String] = []
+        let work = TableImport(path: path, table: "T", options: .init(format: .csv)) { pass, bytes, rows in
+            calls.append("\(pass) \(bytes) \(rows)")
+        }
+        _ = try work.run(columns: work.inspect().columns, in: store)
+        #expect(calls == ["reading 4 1", "reading 6 2", "storing 4 1", "storing 6 2"])
+    }
+}

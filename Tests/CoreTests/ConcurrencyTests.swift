@@ -1,0 +1,71 @@
+import Dispatch
+import MakoCore
+import Synchronization
+import Testing
+
+/// Objects without macros under many threads; made for the thread sanitizer.
+@Suite struct ConcurrencyTests {
+    /// Runs the body once for each index, at the same time, and returns the errors.
+    private func inParallel(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void) -> [String] {
+        let errors = Mutex<[String]>([])
+        DispatchQueue.concurrentPerform(iterations: count) { index in
+            do { try body(index) } catch { errors.withLock { $0.append("\(error)") } }
+        }
+        return errors.withLock { $0 }
+    }
+
+    @Test func transactionsDoNotMix() throws {
+        let db = try Database.inMemory(entities: [City.self])
+        let halves = Atomic<Int>(0)
+        let errors = inParallel(4) { index in
+            for round in 0..<20 {
+                if index % 2 == 0 {
+                    try db.transaction { _ in
+                        try db.save(City(name: "a\(index)-\(round)"))
+                        try db.save(City(name: "b\(index)-\(round)"))
+                    }
+                } else if try db.query(City.self).count() % 2 != 0 {
+                    halves.add(1, ordering: .relaxed)
+                }
+            }
+        }
+        #expect(errors.isEmpty)
+        #expect(halves.load(ordering: .relaxed) == 0)
+        #expect(try db.query(City.self).count() == 80)
+    }
+
+    @Test func aRollbackBesideReadersRestoresTheObject() throws {
+        let db = try Database.inMemory(entities: [City.self])
+        let city = City(name: "Rome")
+        try db.save(city)
+        let errors = inParallel(4) { index in
+            for _ in 0..<20 {
+                if index == 0 {
+                    do {
+                        try db.transaction { _ in
+                            city.name = "Roma"
+                            try db.save(city)
+                            throw Stop()
+                        }
+                    } catch is Stop {}
+                } else {
+                    let name = city.name
+                    if name != "Rome" && name != "Roma" { throw Stop() }
+                    if try db.query(City.self).where(\.name == "Rome").count() != 1 { throw Stop() }
+                }
+            }
+        }
+        #expect(errors.isEmpty)
+        #expect(city.name == "Rome")
+    }
+
+    @Test func valuesAreCountedOnce() throws {
+        let db = try Database.inMemory(entities: [Country.self])
+        let errors = inParallel(4) { index in
+            for round in 0..<25 { _ = try db.save([Country(code: "\(index)-\(round)", people: round)]) }
+        }
+        #expect(errors.isEmpty)
+        #expect(try db.query(Country.self).where(\.people == 7).count() == 4)
+        #expect(try db.query(Country.self).count() == 100)
+    }
+}

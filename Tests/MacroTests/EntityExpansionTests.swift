@@ -1,0 +1,166 @@
+import Testing
+
+@Suite struct EntityExpansionTests {
+    @Test func finalClass() {
+        let (text, messages) = expand(
+            """
+            @Entity final class Person {
+                var name: String = ""
+                var boss: Boss?
+                @Transient var isSelected = false
+            }
+            """)
+        #expect(messages.isEmpty)
+        #expect(text.contains("extension Person: ObjectEntity, Entity,"))
+        #expect(text.contains("@unchecked Sendable"))
+        #expect(text.contains("private var _name: String\n"))
+        #expect(text.contains("private var _boss = EntityCoding.codec((Boss?).self).emptySlot"))
+        #expect(text.contains("init(name: String = \"\", boss: Boss? = nil)"))
+        #expect(text.contains("convenience init(_ dictionary: [String: Any]) throws(MakoError)"))
+        #expect(text.contains("static let entityModel: EntityModel"))
+        #expect(text.contains("var id: Int?"))
+        #expect(!text.contains("_isSelected"))
+        #expect(!text.contains("required init"))
+    }
+
+    @Test func openClassHasOneRequiredInitialiser() {
+        let (text, messages) = expand("@Entity class Person { var name = \"\" }")
+        #expect(messages.isEmpty)
+        #expect(text.contains("required init()"))
+        #expect(text.contains("required init(row: EntityRow) throws(MakoError)"))
+        #expect(text.contains("convenience init(name: String = \"\")"))
+    }
+
+    @Test func structKeepsItsStoredProperties() {
+        let (text, messages) = expand(
+            """
+            @Entity struct Wolf {
+                @Attribute(.primaryKey) var name: String
+                var weight: Double = 0
+            }
+            """)
+        #expect(messages.isEmpty)
+        #expect(text.contains("extension Wolf: ValueEntity"))
+        #expect(text.contains("var id: String {"))
+        #expect(text.contains("init(name: String, weight: Double = 0)"))
+        #expect(text.contains("func keyValues() -> [StoredValue]"))
+        #expect(!text.contains("private var _name"))
+        #expect(!text.contains("init() {"))
+    }
+
+    @Test func publicTypesGetPublicMembers() {
+        let (text, _) = expand("@Entity public final class A { public var x: Int = 0 }")
+        #expect(text.contains("public init(x: Int = 0)"))
+        #expect(text.contains("public static let entityModel"))
+        #expect(text.contains("public var id: Int?"))
+        let (narrow, _) = expand("@Entity public final class A { var x: Int = 0 }")
+        #expect(narrow.contains("    init(x: Int = 0)"))
+        #expect(!narrow.contains("public init(x: Int = 0)"))
+    }
+
+    @Test func optionsReachTheModel() {
+        let (text, messages) = expand(
+            """
+            @Entity("persons") final class Person {
+                #Index<Person>([\\.name], [\\.age, \\.name])
+                #Unique<Person>([\\.age])
+                @Attribute(.unique, .column("n")) var name: String = ""
+                @Mako.Attribute(.originalName("years")) var age = 3
+                @Relationship(inverse: \\Pet.owner, deleteRule: .cascade) var pets: ToMany<Pet>
+            }
+            """)
+        #expect(messages.isEmpty)
+        #expect(text.contains("table: \"persons\""))
+        #expect(text.contains("column: \"n\", default: \"\", options: [.unique]"))
+        #expect(text.contains("options: [.originalName(\"years\")]"))
+        #expect(text.contains("EntityModel.index(Person.self, [\\.age, \\.name], isUnique: false)"))
+        #expect(text.contains("EntityModel.index(Person.self, [\\.age], isUnique: true)"))
+        #expect(text.contains(".many(\"pets\", \\Person.pets, Pet.self, inverse: \\Pet.owner, deleteRule: .cascade)"))
+        #expect(text.contains("ToMany<Pet>(owner: self, inverse: \\Pet.owner)"))
+    }
+
+    @Test func integerKeysAreTheRowNumber() {
+        let (text, messages) = expand(
+            "@Entity final class A { @Attribute(.primaryKey) var number: Int = 0; var x = 1 }")
+        #expect(messages.isEmpty)
+        #expect(text.contains(".rowNumber(\"number\""))
+        #expect(!text.contains("private var _number"))
+        #expect(text.contains("var id: Int {"))
+    }
+
+    @Test func handWrittenInitialisersAreKept() {
+        let (text, messages) = expand(
+            """
+            @Entity final class A {
+                var x: Int = 0
+                init(y: Int) { self.x = y }
+            }
+            """)
+        #expect(messages.isEmpty)
+        #expect(text.contains("private var _x: Int = 0"))
+        #expect(text.contains("convenience init(x: Int = 0)"))
+    }
+
+    @Test func reservedWordsKeepTheirBackticks() {
+        let (text, messages) = expand("@Entity final class A { var `default`: Int = 0 }")
+        #expect(messages.isEmpty)
+        #expect(text.contains("\\A.`default`"))
+        #expect(text.contains("private var _default: Int"))
+    }
+}
+
+@Suite struct EntityDiagnosticsTests {
+    @Test(
+        arguments: [
+            ("@Entity enum E { case a }", "class or a struct"),
+            ("@Entity actor A { }", "class or a struct"),
+            ("@Entity final class A<T> { }", "generic"),
+            ("@Entity final class A { var x: Int }", "needs a default value"),
+            ("@Entity final class A { var x = compute() }", "needs a type annotation"),
+            ("@Entity final class A { var a = 1, b = 2 }", "one property per 'var'"),
+            ("@Entity final class A { let x = 1 }", "'let' property"),
+            ("@Entity final class A { lazy var x: Int = 1 }", "'lazy'"),
+            ("@Entity final class A { weak var x: A? }", "'weak'"),
+            ("@Entity final class A { var x: Int = 1 { didSet { } } }", "'didSet'"),
+            ("@Entity final class A { @Transient var x: Int }", "needs a default value"),
+            ("@Entity final class A { @Attribute(.encrypted) var x = 1 }", "not supported yet"),
+            ("@Entity final class A { @Attribute(.shiny) var x = 1 }", "no option '.shiny'"),
+            ("@Entity final class A { @Relationship(.owned) var x: [A] = [] }", "not supported yet"),
+            ("@Entity final class A { var x: ToMany<B> }", "@Relationship(inverse: \\B.property)"),
+            ("@Entity final class A { @Relationship(inverse: \\B.a) var x: B? }", "to-many side only"),
+            ("@Entity final class A { @Wrapped var x = 1 }", "cannot be combined"),
+            ("@Entity @Observable final class A { var x = 1 }", "@Observable"),
+            ("@Entity final class A { @Attribute(.column(\"Y\")) var x = 1; var y = 2 }", "share the column"),
+            ("@Entity final class A { #Index<A>(keys) ; var x = 1 }", "array literals"),
+            ("@Entity final class A { #Index<A>() ; var x = 1 }", "at least one"),
+            ("@Entity(observable: true) final class A { }", "'observable' is not supported yet"),
+            ("@Entity final class A { var id: Int { 3 } }", "'id' is taken"),
+            ("func f() { @Entity final class A { } }", "inside a function"),
+            ("struct S<T> { @Entity final class A { } }", "inside a generic type"),
+            ("@Entity struct A { @Relationship(inverse: \\B.a) var x: ToMany<B> }", "belongs to classes"),
+        ])
+    func refused(_ source: String, _ part: String) {
+        let messages = complaints(source)
+        #expect(messages.contains { $0.contains(part) }, "\(messages)")
+        // A refused type gets no half of an expansion.
+        #expect(!expand(source).text.contains("entityModel"))
+    }
+
+    @Test func subclassesOfEntitiesAreRefused() {
+        let (text, messages) = expand("@Entity final class B: A { var x = 1 }", conformances: [])
+        #expect(messages.contains { $0.contains("subclass of an entity is not supported yet") })
+        #expect(!text.contains("entityModel"))
+    }
+
+    @Test func tooManyProperties() {
+        let properties = (0..<65).map { "    var p\($0) = 0" }.joined(separator: "\n")
+        #expect(complaints("@Entity final class A {\n\(properties)\n}").contains { $0.contains("at most 64") })
+    }
+
+    @Test func computedAndStaticPropertiesAreLeftAlone() {
+        let (text, messages) = expand(
+            "@Entity final class A { var x = 1; static let y = 2; var z: Int { x + 1 }; static var w: Int = 3 }")
+        #expect(messages.isEmpty)
+        #expect(!text.contains("_z") && !text.contains("_w") && !text.contains("_y"))
+    }
+}

@@ -1,0 +1,32 @@
+import SwiftDiagnostics
+import SwiftParser
+import SwiftSyntax
+import SwiftSyntaxMacroExpansion
+import SwiftSyntaxMacros
+import Testing
+
+@testable import MakoMacros
+
+/// Expands the macros in a source text; answers the text and the messages.
+func expand(_ source: String, conformances: [String] = ["ObjectEntity", "ValueEntity", "Sendable"]) -> (
+    text: String, messages: [String]
+) {
+    let file = Parser.parse(source: source)
+    let context = BasicMacroExpansionContext(sourceFiles: [file: .init(moduleName: "Test", fullFilePath: "Test.swift")])
+    let types = conformances.map { TypeSyntax(stringLiteral: $0) }
+    let expanded = file.expand(
+        macroSpecs: [
+            "Entity": MacroSpec(type: EntityMacro.self, conformances: types),
+            "_Stored": MacroSpec(type: StoredPropertyMacro.self), "Attribute": MacroSpec(type: MarkerMacro.self),
+            "Relationship": MacroSpec(type: MarkerMacro.self), "Transient": MacroSpec(type: MarkerMacro.self),
+            "Index": MacroSpec(type: DeclarationMarkerMacro.self),
+            "Unique": MacroSpec(type: DeclarationMarkerMacro.self),
+        ],
+        contextGenerator: { node in
+            BasicMacroExpansionContext(sharingWith: context, lexicalContext: node.allMacroLexicalContexts())
+        }, indentationWidth: .spaces(4))
+    return (expanded.description, context.diagnostics.map(\.message))
+}
+
+/// The messages of a source text that is to be refused.
+func complaints(_ source: String) -> [String] { expand(source).messages }

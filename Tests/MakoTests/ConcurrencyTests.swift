@@ -1,0 +1,148 @@
+import Foundation
+import Mako
+import Testing
+
+/// Made for the thread sanitizer as well: many threads on the same objects, databases and streams.
+@Suite struct ConcurrencyTests {
+    private func inParallel(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
+        let threads = (0..<count).map { index in ThreadRun { body(index) } }
+        for thread in threads { thread.wait() }
+    }
+
+    @Test func propertiesAreAtomic() throws {
+        let db = try makeDatabase()
+        let ada = Person(name: String(repeating: "a", count: 40), department: Department(name: "Engines"))
+        try db.save(ada)
+        let read = try #require(try db.find(Person.self, 1))
+        let torn = Collected<String>()
+        inParallel(4) { index in
+            let mine = String(repeating: Character(UnicodeScalar(UInt8(97 + index))), count: 40)
+            for round in 0..<200 {
+                read.name = mine
+                read.age = round
+                let seen = read.name ?? ""
+                if Set(seen).count != 1 || seen.count != 40 { torn.append(seen) }
+                if read.department?.name != "Engines" { torn.append("department") }
+            }
+        }
+        #expect(torn.all.isEmpty)
+    }
+
+    @Test func lazyLoadsGiveOneObject() throws {
+        let db = try makeDatabase()
+        try db.save(Person(name: "Ada", department: Department(name: "Engines")))
+        for _ in 0..<10 {
+            let read = try #require(try db.find(Person.self, 1))
+            let seen = Collected<ObjectIdentifier>()
+            inParallel(4) { _ in if let department = read.department { seen.append(ObjectIdentifier(department)) } }
+            #expect(Set(seen.all).count == 1)
+            #expect(seen.all.count == 4)
+        }
+    }
+
+    @Test func writersAndReaders() throws {
+        let db = try makeDatabase()
+        let faults = Collected<String>()
+        inParallel(4) { index in
+            do {
+                for round in 0..<25 {
+                    if index < 2 {
+                        try db.transaction { _ in
+                            try db.save(Person(name: "a", age: index * 1000 + round))
+                            try db.save(Person(name: "b", age: index * 1000 + round))
+                        }
+                    } else {
+                        try db.read {
+                            let first = try db.query(Person.self).count()
+                            if first % 2 != 0 { faults.append("half a transaction: \(first)") }
+                            let second = try db.query(Person.self).fetch().count
+                            if first != second { faults.append("\(first) then \(second)") }
+                        }
+                    }
+                }
+            } catch {
+                faults.append("\(error)")
+            }
+        }
+        #expect(faults.all.isEmpty)
+        #expect(try db.query(Person.self).count() == 100)
+        #expect(Set(try db.query(Person.self).ids()).count == 100)
+    }
+
+    @Test func oneObjectCommittedFromManyThreads() throws {
+        let db = try makeDatabase()
+        let ada = Person(name: "Ada", age: 0)
+        try db.save(ada)
+        let faults = Collected<String>()
+        inParallel(4) { index in
+            do {
+                for round in 0..<20 {
+                    ada.age = index * 100 + round
+                    ada.email = "\(index)-\(round)"
+                    try db.save(ada)
+                }
+            } catch {
+                faults.append("\(error)")
+            }
+        }
+        #expect(faults.all.isEmpty)
+        try db.save(ada)
+        let read = try #require(try db.find(Person.self, 1))
+        #expect(read.age == ada.age)
+        #expect(read.email == ada.email)
+        #expect(try db.query(Person.self).count() == 1)
+    }
+
+    @Test func firstUseFromManyThreads() throws {
+        for _ in 0..<5 {
+            let db = try Database.inMemory()
+            let faults = Collected<String>()
+            inParallel(4) { index in
+                do {
+                    if index % 2 == 0 {
+                        try db.save(Person(name: "\(index)"))
+                    } else {
+                        _ = try db.query(Person.self).count()
+                    }
+                } catch {
+                    faults.append("\(error)")
+                }
+            }
+            #expect(faults.all.isEmpty)
+            #expect(try db.query(Person.self).count() == 2)
+        }
+    }
+
+    @Test func eventsComeInTheOrderOfCommits() throws {
+        let db = try makeDatabase()
+        let keys = Collected<Int64>()
+        let token = try Location.onChange(.insert, in: db) { change in
+            if case .rowID(let id)? = change.key { keys.append(id) }
+        }
+        let faults = Collected<String>()
+        inParallel(4) { _ in
+            for _ in 0..<25 {
+                do { try db.save(Location(name: "x")) } catch { faults.append("\(error)") }
+            }
+        }
+        // Who hands over to the telling thread may return before it has told.
+        for _ in 0..<200 where keys.all.count < 100 { Thread.sleep(forTimeInterval: 0.01) }
+        #expect(faults.all.isEmpty)
+        #expect(keys.all == (1...100).map { Int64($0) })
+        token.cancel()
+    }
+
+    @Test func asyncFormsFromManyTasks() async throws {
+        let db = try makeDatabase()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for index in 0..<20 {
+                group.addTask {
+                    try await db.transaction { _ in try db.save(Person(name: "\(index)")) }
+                    _ = try await db.query(Person.self).where(\.name == "\(index)").first()
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await db.query(Person.self).count() == 20)
+    }
+}

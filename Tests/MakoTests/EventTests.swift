@@ -1,0 +1,162 @@
+import Foundation
+import Mako
+import Testing
+
+@Suite struct EventTests {
+    @Test func classEventsAsASequence() async throws {
+        let db = try makeDatabase()
+        let changes = try Person.changes(.insert, .update, .delete, in: db)
+        let ada = Person(name: "Ada")
+        try await db.save(ada)
+        ada.age = 40
+        try await db.save(ada)
+        try await db.delete(ada)
+        var iterator = changes.makeAsyncIterator()
+        let insert = try #require(await iterator.next())
+        #expect(insert.kind == .insert)
+        #expect(insert.object === ada)
+        let update = try #require(await iterator.next())
+        #expect(update.kind == .update)
+        #expect(update.changedProperties == ["age"])
+        let delete = try #require(await iterator.next())
+        #expect(delete.kind == .delete)
+        #expect(delete.key == .rowID(1))
+        try await db.close()
+        #expect(await iterator.next() == nil)
+    }
+
+    @Test func kindsAreFiltered() throws {
+        let db = try makeDatabase()
+        let seen = Collected<ChangeKind>()
+        let token = try Person.onChange(.insert, .delete, in: db) { seen.append($0.kind) }
+        let ada = Person(name: "Ada")
+        try db.save(ada)
+        ada.age = 1
+        try db.save(ada)
+        try db.save(Location(name: "London"))
+        try db.delete(ada)
+        #expect(seen.all == [.insert, .delete])
+        token.cancel()
+        try db.save(Person(name: "Bob"))
+        #expect(seen.all.count == 2)
+    }
+
+    @Test func oneEventPerObjectAfterTheTransaction() throws {
+        let db = try makeDatabase()
+        let seen = Collected<String>()
+        let token = try Person.onChange(in: db) { change in
+            seen.append("\(change.kind) \(change.object?.name ?? "-") \(change.object?.age ?? 0)")
+        }
+        defer { token.cancel() }
+        try db.transaction { _ in
+            let ada = Person(name: "Ada", age: 1)
+            try db.save(ada)
+            ada.age = 2
+            try db.save(ada)
+            try db.transaction { _ in
+                ada.age = 3
+                try db.save(ada)
+            }
+            #expect(seen.all.isEmpty)
+        }
+        #expect(seen.all == ["insert Ada 3"])
+    }
+
+    @Test func nothingIsToldOfARollback() throws {
+        let db = try makeDatabase()
+        let seen = Collected<ChangeKind>()
+        let token = try Person.onChange(in: db) { seen.append($0.kind) }
+        defer { token.cancel() }
+        #expect(throws: Refused()) {
+            try db.transaction { _ in
+                try db.save(Person(name: "Ada"))
+                throw Refused()
+            }
+        }
+        try db.transaction { _ in
+            try? db.transaction { _ in
+                try db.save(Person(name: "Bob"))
+                throw Refused()
+            }
+            try db.save(Person(name: "Cleo"))
+        }
+        #expect(seen.all == [.insert])
+    }
+
+    @Test func oneObjectIsWatchedByItsKey() throws {
+        let db = try makeDatabase()
+        let ada = Person(name: "Ada")
+        let bob = Person(name: "Bob")
+        #expect(throws: MakoError.self) { try ada.onChange { _ in } }
+        try db.save([ada, bob])
+        let ages = Collected<Int>()
+        let token = try ada.onChange { ages.append($0.object?.age ?? -1) }
+        let other = try #require(try db.find(Person.self, 1))
+        other.age = 77
+        try db.save(other)
+        bob.age = 1
+        try db.save(bob)
+        #expect(ages.all == [77])
+        token.cancel()
+    }
+
+    @Test func databaseWideHandlers() throws {
+        let db = try makeDatabase()
+        let seen = Collected<String>()
+        let tokens = [
+            db.onInsert { seen.append("+\($0.entity)") }, db.onUpdate { seen.append("~\($0.entity)") },
+            db.onDelete { seen.append("-\($0.entity)") },
+        ]
+        let ada = Person(name: "Ada", department: Department(name: "Engines"))
+        try db.save(ada)
+        ada.age = 5
+        try db.save(ada)
+        try db.delete(ada)
+        #expect(seen.all == ["+Department", "+Person", "~Person", "-Person"])
+        withExtendedLifetime(tokens) {}
+    }
+
+    @Test func aFullBufferSaysThatSomethingWasMissed() async throws {
+        let db = try makeDatabase()
+        let changes = try Location.changes(.insert, in: db)
+        let limit = ChangeSequence<Location>.bufferLimit
+        try await db.save((0..<limit + 10).map { Location(name: "\($0)") })
+        var iterator = changes.makeAsyncIterator()
+        for index in 0..<limit {
+            let change = try #require(await iterator.next())
+            #expect(change.kind == .insert && change.object?.name == "\(index)")
+        }
+        #expect(await iterator.next()?.kind == .missed)
+        try await db.save(Location(name: "later"))
+        #expect(await iterator.next()?.object?.name == "later")
+    }
+
+    @Test func cancellationEndsAWait() async throws {
+        let db = try makeDatabase()
+        let changes = try Person.changes(in: db)
+        let task = Task {
+            var count = 0
+            for await _ in changes { count += 1 }
+            return count
+        }
+        try await db.save(Person(name: "Ada"))
+        try await Task.sleep(for: .milliseconds(50))
+        task.cancel()
+        #expect(await task.value == 1)
+    }
+
+    @Test func changesOfRowsWithoutAnObjectAreReadBack() throws {
+        let db = try makeDatabase()
+        let engines = Department(name: "Engines")
+        try db.save([Person(name: "Ada", department: engines)])
+        let seen = Collected<String>()
+        let token = try Person.onChange(in: db) {
+            seen.append("\($0.kind) \($0.object?.name ?? "-") \($0.changedProperties)")
+        }
+        try db.delete(engines)
+        #expect(seen.all == ["update Ada [\"department\"]"])
+        #expect(try db.query(Person.self).delete() == 1)
+        #expect(seen.all.last?.hasPrefix("delete") == true)
+        withExtendedLifetime(token) {}
+    }
+}

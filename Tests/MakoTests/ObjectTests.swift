@@ -1,0 +1,161 @@
+import Foundation
+import Mako
+import Testing
+
+@Suite struct ObjectTests {
+    @Test func memberwiseInitialisersAndDefaults() {
+        #expect(Person().age == 36)
+        #expect(Person(name: "Ada").name == "Ada")
+        #expect(Person(age: 3).age == 3)
+        let ada = Person(name: "Ada", age: 36)
+        #expect(ada.id == nil)
+        #expect(ada.isAdult)
+        #expect(ada.isDirty)
+    }
+
+    @Test func dictionaryInitialiserIgnoresCaseAndUnknownKeys() throws {
+        let person = try Person(["Name": "Ada", "AGE": 40, "nonsense": 1, "department": Department(name: "Engines")])
+        #expect(person.name == "Ada")
+        #expect(person.age == 40)
+        #expect(person.department?.name == "Engines")
+        #expect(try Person(["name": NSNull()]).name == nil)
+    }
+
+    @Test func dictionaryInitialiserRefusesWrongTypes() {
+        #expect(throws: MakoError.typeMismatch(entity: "Person", property: "age", expected: "Int", found: "String")) {
+            try Person(["age": "old"])
+        }
+        #expect(throws: MakoError.self) { try Person(["age": 1.5]) }
+        #expect(throws: MakoError.missingValue(entity: "Wolf", property: "name")) { try Wolf([:]) }
+    }
+
+    @Test func commitGivesAnIdAndFindReadsItBack() throws {
+        let db = try makeDatabase()
+        try Database.withDefault(db) {
+            let ada = Person(name: "Ada", age: 36)
+            #expect(try ada.commit())
+            #expect(ada.id == 1)
+            #expect(!ada.isDirty)
+            let found = try Person.find(1)
+            #expect(found?.name == "Ada")
+            #expect(found?.age == 36)
+            #expect(found?.isSame(as: ada) == true)
+            #expect(found !== ada)
+            #expect(try Person.find(2) == nil)
+            #expect(try Person.find([3, 1]).map(\.name) == ["Ada"])
+        }
+    }
+
+    @Test func updateWritesChangedPropertiesOnly() throws {
+        let db = try makeDatabase()
+        let ada = Person(name: "Ada", age: 36)
+        try db.save(ada)
+        let first = try #require(try db.find(Person.self, 1))
+        let second = try #require(try db.find(Person.self, 1))
+        first.name = "Countess"
+        second.age = 37
+        try db.save(first)
+        try db.save(second)
+        let last = try #require(try db.find(Person.self, 1))
+        #expect(last.name == "Countess")
+        #expect(last.age == 37)
+    }
+
+    @Test func committingThreeTimesMakesOneRow() throws {
+        let db = try makeDatabase()
+        let ada = Person(name: "Ada")
+        for _ in 0..<3 { try db.save(ada) }
+        #expect(try db.find(Person.self, [1, 2, 3]).count == 1)
+    }
+
+    @Test func removedObjectsAreSterile() throws {
+        let db = try makeDatabase()
+        let ada = Person(name: "Ada")
+        #expect(try !db.delete(ada))
+        try db.save(ada)
+        #expect(try db.exists(ada))
+        #expect(try ada.remove())
+        #expect(try !ada.remove())
+        #expect(try !ada.commit())
+        #expect(try !db.exists(ada))
+        #expect(try db.find(Person.self, 1) == nil)
+    }
+
+    @Test func refreshReadsAnew() throws {
+        let db = try makeDatabase()
+        let ada = Person(name: "Ada", age: 36)
+        try db.save(ada)
+        let other = try #require(try db.find(Person.self, 1))
+        other.age = 99
+        try db.save(other)
+        ada.name = "forgotten"
+        try db.refresh(ada)
+        #expect(ada.age == 99)
+        #expect(ada.name == "Ada")
+        #expect(!ada.isDirty)
+        try db.delete(other)
+        #expect(throws: MakoError.self) { try db.refresh(ada) }
+    }
+
+    @Test func savingARowSomebodyRemovedStoresTheWholeObject() throws {
+        let db = try makeDatabase()
+        let ada = Person(name: "Ada", age: 36)
+        try db.save(ada)
+        let other = try #require(try db.find(Person.self, 1))
+        try db.delete(other)
+        ada.age = 40
+        try db.save(ada)
+        let last = try #require(try db.find(Person.self, 1))
+        #expect(last.name == "Ada")
+        #expect(last.age == 40)
+    }
+
+    @Test func uniquePropertiesAreKept() throws {
+        let db = try makeDatabase()
+        try db.save(Person(name: "Ada", payrollNumber: 7))
+        let bob = Person(name: "Bob", payrollNumber: 7)
+        #expect(throws: MakoError.self) { try db.save(bob) }
+        #expect(bob.id == nil)
+        #expect(bob.isDirty)
+        bob.payrollNumber = 8
+        try db.save(bob)
+        // nil never conflicts
+        try db.save([Person(name: "C"), Person(name: "D")])
+    }
+
+    @Test func objectsOfAnotherDatabaseAreRefused() throws {
+        let first = try makeDatabase()
+        let second = try makeDatabase()
+        let ada = Person(name: "Ada")
+        try first.save(ada)
+        #expect(throws: MakoError.foreignObject(entity: "Person")) { try second.save(ada) }
+        let department = Department(name: "Engines")
+        try first.save(department)
+        #expect(throws: MakoError.foreignObject(entity: "Department")) {
+            try second.save(Person(name: "Bob", department: department))
+        }
+    }
+
+    @Test func closedDatabasesRefuse() throws {
+        let db = try makeDatabase()
+        let ada = Person(name: "Ada")
+        try db.save(ada)
+        try db.close()
+        try db.close()
+        #expect(throws: MakoError.closed(path: ":memory:")) { try db.save(ada) }
+        #expect(throws: MakoError.closed(path: ":memory:")) { try db.find(Person.self, 1) }
+    }
+
+    @Test func descriptionShowsKeyAndProperties() throws {
+        let db = try makeDatabase()
+        let ada = Person(name: "Ada", age: 36, department: Department(name: "Engines"))
+        #expect(ada.description.hasPrefix("Person unsaved {name: 'Ada', age: 36"))
+        try db.save(ada)
+        let found = try #require(try db.find(Person.self, 1))
+        #expect("\(found)".contains("department: not loaded"))
+        _ = found.department
+        #expect("\(found)".contains("department: loaded 1"))
+        #expect(found.asDictionary["name"] == .text("Ada"))
+        #expect(found.asDictionary["id"] == .integer(1))
+    }
+}

@@ -1,0 +1,140 @@
+import Mako
+import Testing
+
+@Entity final class Node {
+    var label = ""
+    var next: Node?
+    var twin: Twin?
+}
+
+@Entity final class Twin {
+    @Attribute(.primaryKey) var code = ""
+    var node: Node?
+}
+
+@Entity final class Owner {
+    var name = ""
+    @Relationship(inverse: \Pet.owner, deleteRule: .cascade) var pets: ToMany<Pet>
+    @Relationship(inverse: \House.owner, deleteRule: .deny) var houses: ToMany<House>
+}
+
+@Entity final class Pet {
+    var name = ""
+    var owner: Owner?
+}
+
+@Entity final class House {
+    var owner: Owner?
+}
+
+@Suite struct RelationTests {
+    @Test func relatedObjectsAreSavedWithTheirParent() throws {
+        let db = try makeDatabase()
+        let ada = Person(name: "Ada", department: Department(name: "Engines", location: Location(name: "London")))
+        try db.save(ada)
+        let read = try #require(try db.find(Person.self, 1))
+        #expect(read.department?.location?.name == "London")
+        #expect(read.department === read.department)
+        // A changed child is saved with its parent, though the parent is clean.
+        read.department?.name = "Turbines"
+        try db.save(read)
+        #expect(try db.find(Department.self, 1)?.name == "Turbines")
+    }
+
+    @Test func circlesAreSavedAndLoaded() throws {
+        let db = try makeDatabase([Node.self])
+        let a = Node(label: "a")
+        let b = Node(label: "b")
+        let c = Node(label: "c")
+        (a.next, b.next, c.next) = (b, c, a)
+        c.twin = Twin(code: "t")
+        c.twin?.node = a
+        try db.save(a)
+        #expect(Set([a.id, b.id, c.id]).count == 3)
+        let first = try #require(try db.find(Node.self, a.id ?? 0))
+        #expect(first.next?.next?.label == "c")
+        #expect(first.next?.next?.next === first)
+        #expect(first.next?.next?.twin?.node === first)
+        (a.next, b.next, c.next) = (nil, nil, nil)
+        c.twin = nil
+        first.next?.next?.next = nil
+        first.next?.next?.twin?.node = nil
+    }
+
+    @Test func anObjectMayReferToItself() throws {
+        let db = try makeDatabase([Node.self])
+        let a = Node(label: "a")
+        a.next = a
+        try db.save(a)
+        let read = try #require(try db.find(Node.self, 1))
+        #expect(read.next === read)
+        read.next = nil
+        try db.save(read)
+        #expect(try db.find(Node.self, 1)?.next == nil)
+        a.next = nil
+    }
+
+    @Test func referencesToTextKeys() throws {
+        let db = try makeDatabase([Node.self])
+        let node = Node(label: "a", twin: Twin())
+        try db.save(node)
+        #expect(node.twin?.code.count == 36)
+        #expect(try db.find(Node.self, 1)?.twin?.code == node.twin?.code)
+    }
+
+    @Test func removalNullifiesReferences() throws {
+        let db = try makeDatabase()
+        let department = Department(name: "Engines")
+        try db.save([Person(name: "Ada", department: department), Person(name: "Bob", department: department)])
+        try db.delete(department)
+        #expect(try db.find(Person.self, 1)?.department == nil)
+        #expect(try db.find(Person.self, 2)?.department == nil)
+    }
+
+    @Test func cascadeAndDeny() throws {
+        let db = try makeDatabase([Owner.self])
+        let owner = Owner(name: "Ada")
+        try db.save([Pet(name: "Rex", owner: owner), Pet(name: "Tom", owner: owner), Pet(name: "Stray")])
+        let house = House(owner: owner)
+        try db.save(house)
+        #expect(throws: MakoError.deniedByReference(entity: "Owner", from: "House", property: "owner")) {
+            try db.delete(owner)
+        }
+        #expect(try db.exists(owner))
+        #expect(try db.query(Pet.self).count() == 3)
+        try db.delete(house)
+        try db.delete(owner)
+        #expect(try db.query(Pet.self).fetch().map(\.name) == ["Stray"])
+    }
+
+    @Test func toManyIsAQuery() throws {
+        let db = try makeDatabase()
+        let engines = Department(name: "Engines")
+        let other = Department(name: "Other")
+        #expect(try Database.withDefault(db) { try engines.people.count() } == 0)
+        try db.save([
+            Person(name: "Ada", age: 36, department: engines), Person(name: "Bob", age: 20, department: engines),
+            Person(name: "Eve", age: 50, department: other),
+        ])
+        #expect(try engines.people.count() == 2)
+        #expect(try engines.people.query().orderBy(\.age).fetch().map(\.name) == ["Bob", "Ada"])
+        #expect(try engines.people.where(\.age > 30).fetch().map(\.name) == ["Ada"])
+    }
+
+    @Test func lazyLoadsAreCountedAndFailuresKept() throws {
+        let db = try makeDatabase()
+        try db.save(Person(name: "Ada", department: Department(name: "Engines")))
+        let before = db.metrics.lazyLoads
+        let read = try #require(try db.find(Person.self, 1))
+        _ = read.department
+        _ = read.department
+        #expect(db.metrics.lazyLoads == before + 1)
+        #expect(try read.load(\.department)?.name == "Engines")
+
+        let late = try #require(try db.find(Person.self, 1))
+        try db.close()
+        #expect(late.department == nil)
+        #expect(late.loadError == .closed(path: ":memory:"))
+        #expect(throws: MakoError.closed(path: ":memory:")) { try late.load(\.department) }
+    }
+}

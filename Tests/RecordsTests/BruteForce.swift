@@ -1,0 +1,117 @@
+@testable import MakoRecords
+
+/// The where language once more, plainly and slowly, over rows of values: what the executor must agree with.
+struct BruteForce {
+    typealias Row = [String: Value]
+
+    let b: [Int64: Row]
+    let c: [String: Row]
+
+    func value(_ expr: Expr, _ row: Row) -> Value {
+        switch expr {
+        case .literal(let value, _): return value
+        case .column(let path, _): return follow(path[...], row)
+        case .negate(let inner):
+            switch value(inner, row) {
+            case .integer(let number): return .integer(-number)
+            case .double(let number): return .double(-number)
+            default: return .null
+            }
+        case .arithmetic(.add, let left, let right, _):
+            guard case .integer(let x) = value(left, row), case .integer(let y) = value(right, row) else {
+                return .null
+            }
+            let (sum, overflow) = x.addingReportingOverflow(y)
+            return overflow ? .double(Double(x) + Double(y)) : .integer(sum)
+        case .function("lower", let arguments, _):
+            guard case .text(let text) = value(arguments[0], row) else { return .null }
+            return .text(Folding.folded(text))
+        case .function("coalesce", let arguments, _):
+            return arguments.lazy.map { value($0, row) }.first { !$0.isNull } ?? .null
+        case .noCase(let inner):
+            guard case .text(let text) = value(inner, row) else { return .null }
+            return .text(Folding.folded(text))
+        default: return .null
+        }
+    }
+
+    private func follow(_ path: ArraySlice<String>, _ row: Row) -> Value {
+        guard let name = path.first, let value = row[name] else { return .null }
+        if path.count == 1 { return value }
+        // The key of the target is the reference itself.
+        if path.count == 2, path.last == (name == "code" ? "k" : "id") { return value }
+        switch value {
+        case .integer(let id): return b[id].map { follow(path.dropFirst(), $0) } ?? .null
+        case .text(let key): return c[key].map { follow(path.dropFirst(), $0) } ?? .null
+        default: return .null
+        }
+    }
+
+    func truth(_ condition: Condition, _ row: Row) -> Bool? {
+        switch condition {
+        case .constant(let flag): return flag
+        case .and(let parts):
+            let results = parts.map { truth($0, row) }
+            return results.contains(false) ? false : (results.contains(nil) ? nil : true)
+        case .or(let parts):
+            let results = parts.map { truth($0, row) }
+            return results.contains(true) ? true : (results.contains(nil) ? nil : false)
+        case .not(let inner): return truth(inner, row).map { !$0 }
+        case .isNull(let expr): return value(expr, row).isNull
+        case .truth(let expr):
+            if case .bool(let flag) = value(expr, row) { return flag }
+            return nil
+        case .comparison(let operation, let left, let right):
+            return compare(left, right, row).map { Binder.holds(operation, $0) }
+        case .between(let expr, let low, let high):
+            return truth(.and([.comparison(.greaterOrEqual, expr, low), .comparison(.lessOrEqual, expr, high)]), row)
+        case .isIn(let expr, let items):
+            if items.isEmpty { return false }
+            return truth(.or(items.map { .comparison(.equal, expr, $0) }), row)
+        case .like(let expr, let pattern, let escape):
+            guard case .text(let text) = value(expr, row), case .text(let pattern) = value(pattern, row) else {
+                return nil
+            }
+            var mark: Unicode.Scalar?
+            if let escape, case .text(let text) = value(escape, row) { mark = text.unicodeScalars.first }
+            return like(Array(text.unicodeScalars)[...], Array(pattern.unicodeScalars)[...], mark)
+        case .glob(let expr, let pattern):
+            guard case .text(let text) = value(expr, row), case .text(let pattern) = value(pattern, row) else {
+                return nil
+            }
+            return glob(Array(text.unicodeScalars)[...], Array(pattern.unicodeScalars)[...])
+        }
+    }
+
+    private func compare(_ left: Expr, _ right: Expr, _ row: Row) -> Int? {
+        var (x, y) = (left, right)
+        if case .noCase = left { if case .noCase = right {} else { y = .noCase(right) } }
+        if case .noCase = right { if case .noCase = left {} else { x = .noCase(left) } }
+        return value(x, row).compare(value(y, row))
+    }
+
+    private func like(
+        _ text: ArraySlice<Unicode.Scalar>, _ pattern: ArraySlice<Unicode.Scalar>, _ mark: Unicode.Scalar?
+    ) -> Bool {
+        guard let first = pattern.first else { return text.isEmpty }
+        let rest = pattern.dropFirst()
+        if first == mark, let literal = rest.first {
+            return text.first == literal && like(text.dropFirst(), rest.dropFirst(), mark)
+        }
+        if first == "%" { return like(text, rest, mark) || (!text.isEmpty && like(text.dropFirst(), pattern, mark)) }
+        guard let letter = text.first else { return false }
+        let isSame =
+            first == "_" || letter == first
+            || (letter.isASCII && first.isASCII
+                && letter.properties.lowercaseMapping == first.properties.lowercaseMapping)
+        return isSame && like(text.dropFirst(), rest, mark)
+    }
+
+    private func glob(_ text: ArraySlice<Unicode.Scalar>, _ pattern: ArraySlice<Unicode.Scalar>) -> Bool {
+        guard let first = pattern.first else { return text.isEmpty }
+        let rest = pattern.dropFirst()
+        if first == "*" { return glob(text, rest) || (!text.isEmpty && glob(text.dropFirst(), pattern)) }
+        guard let letter = text.first else { return false }
+        return (first == "?" || letter == first) && glob(text.dropFirst(), rest)
+    }
+}

@@ -1,0 +1,98 @@
+import Testing
+
+@testable import MakoRecords
+
+@Suite struct KeyTests {
+    private func key(_ value: Value, descending: Bool = false, noCase: Bool = false) -> [UInt8] {
+        var buffer = KeyBuffer()
+        buffer.append(value, noCase: noCase)
+        if descending { buffer.complement(from: 0) }
+        return buffer.bytes
+    }
+
+    @Test(arguments: ColumnType.allCases)
+    func orderOfKeysIsOrderOfValues(type: ColumnType) {
+        var random = Seeded(UInt64(type.rawValue))
+        for _ in 0..<4000 {
+            let a: Value = random.chance(5) ? .null : random.value(type)
+            let b: Value = random.chance(5) ? .null : random.value(type)
+            // Null sorts first.
+            let order = a.compare(b) ?? (a.isNull ? (b.isNull ? 0 : -1) : 1)
+            #expect(KeyOrder.compareKeys(key(a), key(b)) == order, "\(a) \(b)")
+            #expect(KeyOrder.compareKeys(key(a, descending: true), key(b, descending: true)) == -order, "\(a) \(b)")
+        }
+    }
+
+    @Test func compositesSortColumnByColumn() {
+        var random = Seeded(7)
+        for _ in 0..<4000 {
+            let a = [random.value(.text), random.value(.integer), random.value(.blob)]
+            let b = [
+                random.chance(40) ? a[0] : random.value(.text), random.chance(40) ? a[1] : random.value(.integer),
+                random.value(.blob),
+            ]
+            var left = KeyBuffer()
+            var right = KeyBuffer()
+            for (index, (x, y)) in zip(a, b).enumerated() {
+                let (startLeft, startRight) = (left.count, right.count)
+                left.append(x)
+                right.append(y)
+                if index == 1 {
+                    left.complement(from: startLeft)
+                    right.complement(from: startRight)
+                }
+            }
+            var order = 0
+            for (index, (x, y)) in zip(a, b).enumerated() where order == 0 {
+                order = (x.compare(y) ?? 0) * (index == 1 ? -1 : 1)
+            }
+            #expect(KeyOrder.compareKeys(left.bytes, right.bytes) == order, "\(a) \(b)")
+        }
+    }
+
+    @Test func noCaseFormFoldsLettersAndKeepsPrefixes() {
+        #expect(key(.text("ÄPFEL"), noCase: true) == key(.text("äpfel"), noCase: true))
+        #expect(key(.text("ABC"), noCase: true) == key(.text("abc")))
+        #expect(key(.text("straße"), noCase: true) != key(.text("strasse"), noCase: true))
+        var random = Seeded(11)
+        for _ in 0..<500 {
+            let (a, b) = (random.text(), random.text())
+            #expect(Array(Folding.folded(a + b).utf8) == Array(Folding.folded(a).utf8) + Array(Folding.folded(b).utf8))
+        }
+    }
+
+    @Test(arguments: ColumnType.allCases)
+    func keysGiveTheirValuesBack(type: ColumnType) {
+        var random = Seeded(100 + UInt64(type.rawValue))
+        for _ in 0..<500 {
+            let value = random.value(type)
+            var decoder = KeyDecoder(key(value) + key(.integer(3)))
+            #expect(decoder.next(type) == value)
+            #expect(decoder.next(.integer) == .integer(3))
+            #expect(decoder.isAtEnd)
+        }
+    }
+
+    @Test func damagedKeysAreRefusedNotTrapped() {
+        var random = Seeded(5)
+        for _ in 0..<5000 {
+            let bytes = (0..<Int.random(in: 0...12, using: &random)).map { _ in
+                random.pick([0, 1, 2, 3, 200] as [UInt8])
+            }
+            var decoder = KeyDecoder(bytes)
+            while !decoder.isAtEnd, decoder.next(random.pick(ColumnType.allCases)) != nil {}
+        }
+    }
+
+    @Test func unsignedAndSignedNumbersShareOneCoding() {
+        #expect(KeyOrder.compareKeys(key(.integer(-1)), key(.unsigned(.max))) == -1)
+        #expect(KeyOrder.compareKeys(key(.integer(.max)), key(.unsigned(1 << 63))) == -1)
+    }
+
+    @Test func theHashOfLongKeysNeverChanges() {
+        let (high, low) = KeyHash.hash(Array("the quick brown fox".utf8)[...])
+        let (other, _) = KeyHash.hash(Array("the quick brown fix".utf8)[...])
+        #expect(high != other)
+        #expect([high, low] == [664_506_116_042_116_212, 11_903_968_411_158_041_806])
+    }
+}

@@ -1,0 +1,224 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+@Suite struct MigrationTests {
+    private static let first = EntitySchema(
+        name: "P", columns: [ColumnSchema("name", .text), ColumnSchema("age", .text)],
+        indexes: [IndexSchema("P.age", [IndexColumn("age")])])
+
+    private func fixture() throws -> Fixture {
+        let fixture = try Fixture(Self.first)
+        try fixture.insertAll("P", [[.text("a"), .text("30")], [.text("b"), .text("31")]])
+        return fixture
+    }
+
+    @Test func theCatalogueComesBack() throws {
+        let schema = EntitySchema(
+            name: "Q",
+            columns: [
+                ColumnSchema("a", .text, isOptional: true, default: .text("x")),
+                ColumnSchema("b", .uuid, default: .uuid(1, 2)),
+                ColumnSchema("c", .reference, isOptional: true, target: "P"),
+                ColumnSchema("d", .blob, default: .blob([1, 2])),
+                ColumnSchema("e", .double, default: .double(1.5)),
+                ColumnSchema("f", .unsigned, default: .unsigned(.max)),
+                ColumnSchema("g", .date, default: .date(5)), ColumnSchema("h", .bool, default: .bool(true)),
+            ],
+            key: .columns(["b"]),
+            indexes: [
+                IndexSchema("i", [IndexColumn("a", descending: true, noCase: true), IndexColumn("f")], isUnique: true)
+            ])
+        let fixture = try Fixture(schema, Self.first)
+        let loaded = try Catalogue.load(view: fixture.store.snapshot())
+        #expect(loaded.tables.map(\.name) == ["P", "Q"])
+        let back = try loaded.requireTable("Q").schema
+        #expect(back.columns.map(\.name) == schema.columns.map(\.name))
+        #expect(back.columns.map(\.type) == schema.columns.map(\.type))
+        #expect(back.columns.map(\.defaultValue) == schema.columns.map(\.defaultValue))
+        #expect(back.columns.map(\.ordinal) == Array(0..<8))
+        #expect(back.key == schema.key && back.indexes == schema.indexes && back.version == 1)
+        #expect(try Catalogue.plan(to: schema, view: fixture.store.snapshot()).isEmpty)
+    }
+
+    @Test func damagedCatalogueEntriesAreErrors() throws {
+        let fixture = try fixture()
+        let view = try fixture.store.snapshot()
+        let record = try StoredCatalogue.records(in: view)[0]
+        let bytes = record.encoded()
+        #expect(try TableRecord(name: "P", bytes: bytes) == record)
+        var random = Seeded(4)
+        for place in bytes.indices {
+            for _ in 0..<4 {
+                var damaged = bytes
+                damaged[place] = UInt8(truncatingIfNeeded: random.next())
+                do { _ = try TableRecord(name: "P", bytes: damaged) } catch {
+                    #expect("\(error)".contains("catalogue"))
+                }
+            }
+            #expect(throws: RecordError.self) { _ = try TableRecord(name: "P", bytes: Array(bytes[..<place])) }
+        }
+    }
+
+    @Test func addedColumnsFillInWithoutRewriting() throws {
+        var fixture = try fixture()
+        var wanted = Self.first
+        wanted.columns.insert(ColumnSchema("size", .double, default: .double(1.5)), at: 0)
+        wanted.indexes.append(IndexSchema("P.size", [IndexColumn("size"), IndexColumn("name", descending: true)]))
+        let plan = try Catalogue.plan(to: wanted, view: fixture.store.snapshot())
+        let report = try fixture.migrate(wanted)
+        #expect(report == plan)
+        #expect(report.steps == [.addColumn("size"), .addIndex("P.size")])
+        #expect(report.rows == 2)
+        #expect(try fixture.values("P", .rowID(1)) == [.double(1.5), .text("a"), .text("30")])
+        try fixture.expectSound()
+        // A new default is for new rows only.
+        wanted.columns[0].defaultValue = .double(9)
+        #expect(try fixture.migrate(wanted).steps == [.changeColumnRules("size")])
+        #expect(try fixture.values("P", .rowID(1)) == [.double(1.5), .text("a"), .text("30")])
+        let key = try fixture.store.write { [table = try fixture.table("P")] tx in
+            var changes = ChangeSet()
+            var row = RowWriter()
+            row.begin(try table.layout(for: ["name", "age"]))
+            row.set(0, "c")
+            row.set(1, "5")
+            return try table.insert(&row, in: tx, changes: &changes)
+        }
+        #expect(try fixture.values("P", key)?[0] == .double(9))
+        try fixture.expectSound()
+        #expect(try fixture.migrate(wanted).isEmpty)
+    }
+
+    @Test func retiredColumnsKeepTheirBytes() throws {
+        var fixture = try fixture()
+        var narrow = Self.first
+        narrow.columns.removeLast()
+        narrow.indexes = []
+        #expect(try fixture.migrate(narrow).steps == [.retireColumn("age"), .dropIndex("P.age")])
+        #expect(try fixture.table("P").schema.retiredColumns.map(\.name) == ["age"])
+        // A row that is rewritten meanwhile keeps the hidden column.
+        let table = try fixture.table("P")
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            var row = RowWriter()
+            row.begin(table.layout)
+            row.set(0, "changed")
+            try table.put(&row, key: .rowID(1), in: tx, changes: &changes)
+        }
+        #expect(try fixture.migrate(Self.first).steps == [.restoreColumn("age"), .addIndex("P.age")])
+        #expect(try fixture.values("P", .rowID(1)) == [.text("changed"), .text("30")])
+        try fixture.expectSound()
+        #expect(try fixture.migrate(narrow, dropsRetired: true).steps.contains(.removeColumn("age")))
+        var again = Self.first
+        again.columns[1].defaultValue = .text("new")
+        #expect(try fixture.migrate(again).steps == [.addColumn("age"), .addIndex("P.age")])
+        #expect(try fixture.values("P", .rowID(1)) == [.text("changed"), .text("new")])
+        #expect(try fixture.table("P").schema.column(named: "age")?.ordinal == 2)
+        try fixture.expectSound()
+    }
+
+    @Test func typesAreConvertedWhereEveryValueFits() throws {
+        var fixture = try fixture()
+        var wanted = Self.first
+        wanted.columns[1].type = .integer
+        let report = try fixture.migrate(wanted)
+        #expect(
+            report.steps == [.changeColumn("age", from: .text, to: .integer), .addIndex("P.age"), .dropIndex("P.age")])
+        #expect(try fixture.values("P", .rowID(2)) == [.text("b"), .integer(31)])
+        try fixture.expectSound()
+        wanted.columns[0].type = .integer
+        let error = #expect(throws: RecordError.self) { try fixture.migrate(wanted) }
+        #expect(
+            error
+                == .conversionFailed(
+                    table: "P", column: "name", rows: [.rowID(1), .rowID(2)],
+                    reason: "a text such as 'a' does not become a integer"))
+    }
+
+    @Test func namesChangeWithoutTouchingRows() throws {
+        var fixture = try fixture()
+        var wanted = Self.first
+        wanted.columns[0] = ColumnSchema("fullName", .text, originalName: "name")
+        wanted.name = "Person"
+        wanted.originalName = "P"
+        #expect(
+            try fixture.migrate(wanted).steps == [
+                .renameTable(from: "P", to: "Person"), .renameColumn(from: "name", to: "fullName"),
+            ])
+        #expect(fixture.catalogue.table(named: "P") == nil)
+        #expect(try fixture.values("Person", .rowID(1)) == [.text("a"), .text("30")])
+        #expect(try fixture.migrate(wanted).isEmpty)
+        try fixture.expectSound()
+    }
+
+    @Test func nullsGetADefaultWhenTheColumnStopsBeingOptional() throws {
+        var schema = EntitySchema(name: "O", columns: [ColumnSchema("a", .integer, isOptional: true)])
+        schema.indexes = [IndexSchema("O.a", [IndexColumn("a")])]
+        var fixture = try Fixture(schema)
+        try fixture.insertAll("O", [[.null], [.integer(2)]])
+        schema.columns[0].isOptional = false
+        let error = #expect(throws: RecordError.self) { try fixture.migrate(schema) }
+        #expect("\(error.map { "\($0)" } ?? "")".contains("rows 1"))
+        schema.columns[0].defaultValue = .integer(7)
+        try fixture.migrate(schema)
+        #expect(try fixture.values("O", .rowID(1)) == [.integer(7)])
+        #expect(try fixture.values("O", .rowID(2)) == [.integer(2)])
+        try fixture.expectSound()
+    }
+
+    @Test func aUniqueIndexOverEqualRowsIsRefused() throws {
+        var fixture = try Fixture(EntitySchema(name: "U", columns: [ColumnSchema("a", .text)]))
+        let long = String(repeating: "y", count: 1500)
+        try fixture.insertAll("U", [[.text("1")], [.text("2")], [.text(long)], [.text(long + "z")]])
+        let unique = EntitySchema(
+            name: "U", columns: [ColumnSchema("a", .text)],
+            indexes: [IndexSchema("u", [IndexColumn("a")], isUnique: true)])
+        try fixture.migrate(unique)
+        try fixture.expectSound()
+        try fixture.migrate(EntitySchema(name: "U", columns: [ColumnSchema("a", .text)]))
+        for twice in ["1", long] {
+            let key = try fixture.insert("U", [.text(twice)])
+            let error = #expect(throws: RecordError.self) { try fixture.migrate(unique) }
+            guard case .uniqueViolation(_, "u", [.text(twice)], _) = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            let table = try fixture.table("U")
+            try fixture.store.write { tx in
+                var changes = ChangeSet()
+                try table.delete(key, in: tx, changes: &changes)
+            }
+        }
+    }
+
+    @Test func whatCannotBeIsRefused() throws {
+        var fixture = try fixture()
+        var bad = Self.first
+        bad.columns.append(ColumnSchema("must", .integer))
+        #expect(throws: RecordError.self) { try fixture.migrate(bad) }
+        bad = Self.first
+        bad.key = .columns(["name"])
+        #expect(throws: RecordError.self) { try fixture.migrate(bad) }
+        bad = Self.first
+        bad.columns.append(ColumnSchema("id", .integer, default: .integer(1)))
+        #expect(throws: RecordError.self) { try fixture.migrate(bad) }
+        bad = Self.first
+        bad.indexes.append(IndexSchema("x", [IndexColumn("nope")]))
+        #expect(throws: RecordError.self) { try fixture.migrate(bad) }
+        #expect(try fixture.migrate(Self.first).isEmpty)
+    }
+
+    @Test func droppedTablesAreGone() throws {
+        let fixture = try fixture()
+        let trees = try fixture.store.snapshot().trees.count
+        try fixture.store.write { tx in
+            let first = try Catalogue.dropTable("P", in: tx)
+            let second = try Catalogue.dropTable("P", in: tx)
+            #expect(first && !second)
+        }
+        let view = try fixture.store.snapshot()
+        #expect(try Catalogue.load(view: view).tables.isEmpty)
+        #expect(view.trees.count == trees - 2)
+    }
+}

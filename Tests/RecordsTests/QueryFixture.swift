@@ -1,0 +1,99 @@
+import MakoStorage
+
+@testable import MakoRecords
+
+/// Two related tables with every type of column and many kinds of index.
+enum QueryFixture {
+    static let a = EntitySchema(
+        name: "A",
+        columns: [
+            ColumnSchema("i", .integer, isOptional: true), ColumnSchema("u", .unsigned, isOptional: true),
+            ColumnSchema("d", .double, isOptional: true), ColumnSchema("t", .text, isOptional: true),
+            ColumnSchema("b", .bool, isOptional: true), ColumnSchema("at", .date, isOptional: true),
+            ColumnSchema("bl", .blob, isOptional: true), ColumnSchema("uu", .uuid, isOptional: true),
+            ColumnSchema("ref", .reference, isOptional: true, target: "B"),
+            ColumnSchema("j", .integer, default: .integer(0)),
+            ColumnSchema("code", .text, isOptional: true, target: "C"),
+        ])
+
+    static let indexes: [IndexSchema] = [
+        IndexSchema("A.i", [IndexColumn("i")]), IndexSchema("A.u", [IndexColumn("u", descending: true)]),
+        IndexSchema("A.d", [IndexColumn("d")]), IndexSchema("A.t", [IndexColumn("t")]),
+        IndexSchema("A.tn", [IndexColumn("t", noCase: true)]),
+        IndexSchema("A.b", [IndexColumn("b"), IndexColumn("i", descending: true)]),
+        IndexSchema("A.at", [IndexColumn("at", descending: true), IndexColumn("j")]),
+        IndexSchema("A.bl", [IndexColumn("bl")]),
+        IndexSchema("A.uu", [IndexColumn("uu")]),
+        IndexSchema("A.ref", [IndexColumn("ref"), IndexColumn("t", descending: true, noCase: true)]),
+        IndexSchema("A.j", [IndexColumn("j"), IndexColumn("i"), IndexColumn("d", descending: true)]),
+    ]
+
+    static let b = EntitySchema(
+        name: "B",
+        columns: [
+            ColumnSchema("n", .text), ColumnSchema("v", .integer, isOptional: true),
+            ColumnSchema("parent", .reference, isOptional: true, target: "B"),
+        ])
+
+    /// A table without row ids.
+    static let c = EntitySchema(
+        name: "C",
+        columns: [
+            ColumnSchema("k", .text), ColumnSchema("w", .double),
+            ColumnSchema("ref", .reference, isOptional: true, target: "B"),
+        ],
+        key: .columns(["k"]), indexes: [IndexSchema("C.w", [IndexColumn("w")])])
+
+    static func small() throws -> Fixture {
+        var random = Seeded(1)
+        return try filled(20, indexes, &random)
+    }
+
+    static func row(_ random: inout Seeded) -> [Value] {
+        func maybe(_ value: Value, _ random: inout Seeded) -> Value { random.chance(12) ? .null : value }
+        return [
+            maybe(
+                random.chance(90) ? .integer(Int64.random(in: -6...6, using: &random)) : random.value(.integer), &random
+            ),
+            maybe(
+                random.chance(80)
+                    ? .integer(Int64.random(in: 0...6, using: &random)) : .unsignedInteger(.max - random.next() % 3),
+                &random),
+            maybe(random.pick([0, -0.0, 1, 1.5, -2, .nan, .infinity, 3, 2.5].map(Value.double)), &random),
+            maybe(
+                .text(random.pick(["", "a", "A", "ab", "AB", "aB", "abc", "b", "é", "É", "a%", "a_c", "日本", "Abba"])),
+                &random),
+            maybe(.bool(random.chance(50)), &random),
+            maybe(.date(Double(Int.random(in: 0...4, using: &random)) * 86_400), &random),
+            maybe(.blob(random.pick([[], [0], [0, 1], [1], [255]])), &random),
+            maybe(.uuid(random.next() % 3, random.next() % 2), &random),
+            maybe(.integer(Int64.random(in: 1...6, using: &random)), &random),
+            .integer(Int64.random(in: 0...3, using: &random)),
+            maybe(.text(random.pick(["x", "y", "gone"])), &random),
+        ]
+    }
+
+    static func filled(_ count: Int, _ indexes: [IndexSchema], _ random: inout Seeded) throws -> Fixture {
+        var schema = a
+        schema.indexes = indexes
+        let fixture = try Fixture(schema, b, c)
+        // Row 6 is referred to and missing; row 5 is its own parent.
+        try fixture.insertAll(
+            "B",
+            [
+                [.text("one"), .integer(1), .null], [.text("two"), .integer(2), .integer(1)],
+                [.text("Three"), .null, .integer(2)],
+                [.text("four"), .integer(4), .integer(6)], [.text("five"), .integer(-5), .integer(5)],
+            ])
+        try fixture.insertAll(
+            "C",
+            [
+                [.text("x"), .double(1), .integer(1)], [.text("y"), .double(2), .integer(3)],
+                [.text("z"), .double(1), .null],
+            ])
+        var rows: [[Value]] = []
+        for _ in 0..<count { rows.append(row(&random)) }
+        try fixture.insertAll("A", rows)
+        return fixture
+    }
+}

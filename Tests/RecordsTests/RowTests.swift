@@ -1,0 +1,112 @@
+import Testing
+
+@testable import MakoRecords
+
+@Suite struct RowTests {
+    private func layout(_ columns: [ColumnSchema], _ names: [String]? = nil) -> RowLayout {
+        var numbered = columns
+        for index in numbered.indices { numbered[index].ordinal = index }
+        let positions = names.map { $0.compactMap { name in numbered.first { $0.name == name } } } ?? numbered
+        return RowLayout(table: "T", tableID: 1, version: 1, columns: numbered, positions: positions)
+    }
+
+    private let all: [ColumnSchema] = ColumnType.allCases.map {
+        ColumnSchema("c\($0.rawValue)", $0, isOptional: true, target: "T")
+    }
+
+    @Test func everyTypeComesBack() throws {
+        var random = Seeded(1)
+        let layout = layout(all)
+        var writer = RowWriter()
+        for _ in 0..<500 {
+            let values = ColumnType.allCases.map { random.chance(20) ? Value.null : random.value($0) }
+            writer.begin(layout)
+            for index in values.indices.shuffled(using: &random) { writer.set(index, values[index]) }
+            let reader = try RowReader(writer.finish(), layout)
+            for (index, value) in values.enumerated() {
+                #expect(reader.value(index) == value)
+                #expect(reader.isNull(index) == value.isNull)
+            }
+        }
+    }
+
+    @Test func typedReadersGiveZeroForNullAndForAnotherType() throws {
+        let layout = layout(all)
+        var writer = RowWriter()
+        writer.begin(layout)
+        writer.set(4, "text")
+        let reader = try RowReader(writer.finish(), layout)
+        #expect(reader.integer(1) == 0 && reader.double(4) == 0 && reader.text(1) == "" && reader.blob(4) == [])
+        #expect(reader.text(4) == "text" && reader.bool(0) == false && reader.uuid(7) == (0, 0) && reader.date(6) == 0)
+        #expect(reader.isNull(99) && reader.isNull(-1) && reader.text(99) == "")
+    }
+
+    @Test func rowsFromBeforeAColumnAnswerItsFillValue() throws {
+        let early = layout([ColumnSchema("a", .text)])
+        let late = layout([
+            ColumnSchema("a", .text), ColumnSchema("b", .text, default: .text("filled")),
+            ColumnSchema("c", .integer, default: .integer(36)), ColumnSchema("d", .double, isOptional: true),
+        ])
+        var writer = RowWriter()
+        writer.begin(early)
+        writer.set(0, "old")
+        let reader = try RowReader(writer.finish(), late)
+        #expect(reader.text(0) == "old" && reader.text(1) == "filled" && reader.integer(2) == 36 && reader.isNull(3))
+        #expect(reader.withText(1) { $0.count } == 6)
+    }
+
+    @Test func layoutsGiveTheCallersOrder() throws {
+        let schema = [
+            ColumnSchema("a", .text), ColumnSchema("b", .integer, default: .integer(9)), ColumnSchema("c", .bool),
+        ]
+        let turned = layout(schema, ["c", "a"])
+        var writer = RowWriter()
+        writer.begin(turned)
+        writer.set(0, true)
+        writer.set(1, "x")
+        let usual = layout(schema)
+        let reader = try RowReader(writer.finish(), usual)
+        #expect(reader.text(0) == "x" && reader.integer(1) == 9 && reader.bool(2))
+        withExtendedLifetime(usual) {}
+    }
+
+    @Test func wrongTypesAndMissingValuesAreErrors() {
+        let layout = layout([ColumnSchema("a", .text), ColumnSchema("b", .unsigned, default: .integer(0))])
+        var writer = RowWriter()
+        writer.begin(layout)
+        writer.set(0, Int64(3))
+        #expect(throws: RecordError.typeMismatch(table: "T", column: "a", expected: .text, found: "integer 3")) {
+            _ = try writer.finish()
+        }
+        writer.begin(layout)
+        writer.set(1, Int64(-1))
+        #expect(throws: RecordError.self) { _ = try writer.finish() }
+        writer.begin(layout)
+        #expect(throws: RecordError.nullViolation(table: "T", column: "a")) { _ = try writer.finish() }
+    }
+
+    @Test func damagedBytesThrowAndNeverTrap() throws {
+        var random = Seeded(3)
+        let layout = layout(all)
+        var writer = RowWriter()
+        for _ in 0..<3000 {
+            writer.begin(layout)
+            for (index, type) in ColumnType.allCases.enumerated() { writer.set(index, random.value(type)) }
+            var bytes = Array(try writer.finish())
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8(truncatingIfNeeded: random.next())
+            }
+            if random.chance(50) { bytes.removeLast(Int.random(in: 0...bytes.count, using: &random)) }
+            // A copy of exactly these bytes, so that a read outside would be a fault under the address sanitizer.
+            let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+            defer { copy.deallocate() }
+            copy.copyBytes(from: bytes)
+            do {
+                let reader = try RowReader(UnsafeRawBufferPointer(copy), layout)
+                for index in 0..<layout.count { _ = reader.value(index) }
+            } catch {
+                guard case .rowDamaged = error else { throw error }
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+@Suite struct SelectTests {
+    private func fixture() throws -> Fixture {
+        let fixture = try Fixture(
+            EntitySchema(
+                name: "Person",
+                columns: [
+                    ColumnSchema("name", .text), ColumnSchema("age", .integer),
+                    ColumnSchema("department", .reference, isOptional: true, target: "Department"),
+                ]),
+            EntitySchema(name: "Department", columns: [ColumnSchema("name", .text)]))
+        try fixture.insertAll("Department", [[.text("Engines")], [.text("Looms")]])
+        try fixture.insertAll(
+            "Person",
+            [
+                [.text("Ada"), .integer(36), .integer(1)], [.text("Charles"), .integer(50), .integer(1)],
+                [.text("Joseph"), .integer(40), .integer(2)],
+                [.text("Mary"), .integer(36), .null],
+            ])
+        return fixture
+    }
+
+    private func run(_ text: String, _ parameters: [Value] = []) throws -> QueryRows {
+        let fixture = try fixture()
+        return try SelectStatement.parse(text).run(
+            fixture.catalogue, view: fixture.store.snapshot(), parameters: parameters)
+    }
+
+    @Test func columnsAndNames() throws {
+        #expect(
+            try run("SELECT * FROM Department ORDER BY id")
+                == QueryRows(
+                    columns: ["id", "name"], rows: [[.integer(1), .text("Engines")], [.integer(2), .text("Looms")]]))
+        #expect(
+            try run(
+                "select name, department.name AS dep, age + 1 from person where age > ? order by dep desc, 1 limit 2;",
+                [.integer(36)])
+                == QueryRows(
+                    columns: ["name", "dep", "age + 1"],
+                    rows: [
+                        [.text("Joseph"), .text("Looms"), .integer(41)],
+                        [.text("Charles"), .text("Engines"), .integer(51)],
+                    ]))
+        #expect(try run("SELECT DISTINCT age FROM Person ORDER BY age LIMIT 1 OFFSET 1").rows == [[.integer(40)]])
+    }
+
+    @Test func aggregatesAndGroups() throws {
+        #expect(
+            try run("SELECT count(*), sum(age), avg(age), min(name), max(age), count(department) FROM Person")
+                == QueryRows(
+                    columns: ["count(*)", "sum(age)", "avg(age)", "min(name)", "max(age)", "count(department)"],
+                    rows: [[.integer(4), .integer(162), .double(40.5), .text("Ada"), .integer(50), .integer(3)]]))
+        #expect(
+            try run("SELECT department.name, count(*) AS n FROM Person GROUP BY department.name ORDER BY n DESC, 1")
+                .rows == [
+                    [.text("Engines"), .integer(2)], [.null, .integer(1)], [.text("Looms"), .integer(1)],
+                ])
+        #expect(
+            try run("SELECT age, count(*) FROM Person GROUP BY age ORDER BY count(*) DESC, age DESC LIMIT 2").rows == [
+                [.integer(36), .integer(2)], [.integer(50), .integer(1)],
+            ])
+        #expect(try run("SELECT count(*) FROM Person WHERE age > 1000").rows == [[.integer(0)]])
+        #expect(try run("SELECT age FROM Person WHERE age > 1000 GROUP BY age").rows == [])
+    }
+
+    @Test(arguments: [
+        "SELECT", "SELECT a", "SELECT * FROM", "SELECT * FROM Nobody", "SELECT * FROM Person WHERE",
+        "SELECT nmae FROM Person",
+        "SELECT name, count(*) FROM Person", "SELECT * FROM Person GROUP BY age", "SELECT * FROM Person LIMIT x",
+        "SELECT * FROM Person ORDER BY 9",
+        "SELECT age, count(*) FROM Person GROUP BY age ORDER BY name", "SELECT sum(name) FROM Person",
+        "SELECT * FROM Person x", "DELETE FROM Person",
+    ])
+    func faultsAreErrors(text: String) throws {
+        #expect(throws: RecordError.self) { try run(text) }
+    }
+
+    @Test func explainSaysTheWay() throws {
+        let fixture = try fixture()
+        let plan = try SelectStatement.parse("SELECT name FROM Person WHERE id = 3").plan(fixture.catalogue)
+        #expect(plan.description == "search Person by key (id = 3)")
+    }
+}

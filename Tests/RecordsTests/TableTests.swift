@@ -1,0 +1,253 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+@Suite struct TableTests {
+    private static let person = EntitySchema(
+        name: "Person",
+        columns: [
+            ColumnSchema("name", .text, isOptional: true), ColumnSchema("age", .integer, default: .integer(36)),
+            ColumnSchema("number", .integer, isOptional: true), ColumnSchema("mail", .text, isOptional: true),
+        ],
+        indexes: [
+            IndexSchema("Person.age", [IndexColumn("age"), IndexColumn("name", descending: true)]),
+            IndexSchema("Person.number", [IndexColumn("number")], isUnique: true),
+            IndexSchema("Person.mail", [IndexColumn("mail", noCase: true)], isUnique: true),
+        ])
+
+    private func row(_ name: String, _ age: Int64, _ number: Int64? = nil, _ mail: String? = nil) -> [Value] {
+        [.text(name), .integer(age), number.map(Value.integer) ?? .null, mail.map(Value.text) ?? .null]
+    }
+
+    @Test func idsAscendAndAreNotReused() throws {
+        let fixture = try Fixture(Self.person)
+        #expect(try fixture.insert("Person", row("a", 1)) == .rowID(1))
+        #expect(try fixture.insert("Person", row("b", 1)) == .rowID(2))
+        let table = try fixture.table("Person")
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            let isDeleted = try table.delete(.rowID(2), in: tx, changes: &changes)
+            #expect(isDeleted)
+        }
+        #expect(try fixture.insert("Person", row("c", 1)) == .rowID(3))
+        // Deleting the last row must not make its id come again after the database was opened anew.
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            try table.deleteAll(in: tx, changes: &changes)
+            #expect(changes.count == 2)
+        }
+        let reopened = try Catalogue.load(view: fixture.store.snapshot())
+        try fixture.store.write { tx in
+            let id = try reopened.requireTable("Person").reserveRowID(in: tx)
+            #expect(id == 4)
+        }
+    }
+
+    @Test func idsGivenByHandRaiseTheNext() throws {
+        let fixture = try Fixture(Self.person)
+        #expect(try fixture.insert("Person", row("a", 1), key: .rowID(100)) == .rowID(100))
+        #expect(try fixture.insert("Person", row("b", 1)) == .rowID(101))
+        #expect(try fixture.insert("Person", row("n", 1), key: .rowID(-5)) == .rowID(-5))
+        #expect(try fixture.insert("Person", row("m", 1), key: .rowID(.max)) == .rowID(.max))
+        #expect(throws: RecordError.idsExhausted(table: "Person")) { try fixture.insert("Person", row("x", 1)) }
+        #expect(throws: RecordError.duplicateKey(table: "Person", key: .rowID(100))) {
+            try fixture.insert("Person", row("x", 1), key: .rowID(100))
+        }
+        try fixture.expectSound()
+    }
+
+    @Test func uniqueIndexesRefuseAndLeaveNothingBehind() throws {
+        let fixture = try Fixture(Self.person)
+        try fixture.insert("Person", row("a", 1, 7, "Ada@x"))
+        try fixture.insert("Person", row("b", 1, nil, nil))
+        try fixture.insert("Person", row("c", 1, nil, nil))
+        let table = try fixture.table("Person")
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            var writer = RowWriter()
+            writer.begin(table.layout)
+            for (index, value) in row("d", 1, 8, "ADA@X").enumerated() { writer.set(index, value) }
+            #expect(
+                throws: RecordError.uniqueViolation(
+                    table: "Person", index: "Person.mail", values: [.text("ADA@X")], existing: .rowID(1))
+            ) { try table.insert(&writer, in: tx, changes: &changes) }
+            #expect(changes.isEmpty)
+            #expect(try table.verify(in: tx.view) == [])
+            // The entry that the first unique index had taken is free again.
+            writer.begin(table.layout)
+            for (index, value) in row("d", 1, 8, "other").enumerated() { writer.set(index, value) }
+            try table.insert(&writer, in: tx, changes: &changes)
+        }
+        try fixture.expectSound()
+    }
+
+    @Test func putKeepsColumnsThatWereNotSet() throws {
+        let fixture = try Fixture(Self.person)
+        let key = try fixture.insert("Person", row("a", 1, 7, "m"))
+        let table = try fixture.table("Person")
+        let partial = try table.layout(for: ["age"])
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            var writer = RowWriter()
+            writer.begin(partial)
+            writer.set(0, Int64(2))
+            let isThere = try table.update(&writer, key: key, in: tx, changes: &changes)
+            writer.begin(partial)
+            writer.set(0, Int64(2))
+            let isNowhere = try table.update(&writer, key: .rowID(99), in: tx, changes: &changes)
+            #expect(isThere && !isNowhere)
+            #expect(changes.changes.count == 1)
+            #expect(changes.changes[0].kind == .update)
+            #expect(changes.changes[0].changedColumns.names(in: table.schema) == ["age"])
+        }
+        #expect(try fixture.values("Person", key) == row("a", 2, 7, "m"))
+        try fixture.expectSound()
+    }
+
+    @Test func keysOfColumnsComeFromTheRow() throws {
+        let wolf = EntitySchema(
+            name: "Wolf",
+            columns: [ColumnSchema("weight", .double), ColumnSchema("name", .text), ColumnSchema("pack", .integer)],
+            key: .columns(["pack", "name"]), indexes: [IndexSchema("w", [IndexColumn("weight", descending: true)])])
+        let fixture = try Fixture(wolf)
+        let key = try fixture.insert("Wolf", [.double(40), .text("Fenrir"), .integer(3)])
+        #expect(key == RowKey(values: [.integer(3), .text("Fenrir")]))
+        #expect(try key.values(in: fixture.table("Wolf").schema) == [.integer(3), .text("Fenrir")])
+        #expect(throws: RecordError.duplicateKey(table: "Wolf", key: key)) {
+            try fixture.insert("Wolf", [.double(41), .text("Fenrir"), .integer(3)])
+        }
+        #expect(throws: RecordError.self) {
+            try fixture.insert(
+                "Wolf", [.double(41), .text("Skoll"), .integer(3)], key: RowKey(values: [.integer(3), .text("Hati")]))
+        }
+        #expect(throws: RecordError.self) {
+            try fixture.insert("Wolf", [.double(41), .text("Skoll"), .integer(3)], key: .rowID(3))
+        }
+        #expect(throws: RecordError.nullViolation(table: "Wolf", column: "pack")) {
+            try fixture.insert("Wolf", [.double(41)])
+        }
+        try fixture.expectSound()
+    }
+
+    @Test func changesMergePerRow() throws {
+        let fixture = try Fixture(Self.person)
+        let kept = try fixture.insertAll("Person", (0..<4).map { row("p\($0)", Int64($0)) })
+        let table = try fixture.table("Person")
+        func write(_ name: String, _ key: RowKey?, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet) throws
+            -> RowKey
+        {
+            var writer = RowWriter()
+            writer.begin(table.layout)
+            writer.set(0, name)
+            return try table.put(&writer, key: key, in: tx, changes: &changes)
+        }
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            let fresh = try write("new", nil, tx, &changes)
+            _ = try write("newer", fresh, tx, &changes)
+            let gone = try write("gone", nil, tx, &changes)
+            try table.delete(gone, in: tx, changes: &changes)
+            _ = try write("changed", kept[0], tx, &changes)
+            try table.delete(kept[0], in: tx, changes: &changes)
+            try table.delete(kept[1], in: tx, changes: &changes)
+            _ = try write("back", kept[1], tx, &changes)
+            _ = try write("p2", kept[2], tx, &changes)
+            var nested = ChangeSet()
+            _ = try write("nested", kept[3], tx, &nested)
+            try table.delete(fresh, in: tx, changes: &nested)
+            changes.append(nested)
+            #expect(changes.changes.map(\.key) == [kept[0], kept[1], kept[3]])
+            #expect(changes.changes.map(\.kind) == [.delete, .update, .update])
+            #expect(changes.count == 3)
+        }
+        try fixture.expectSound()
+    }
+
+    @Test func longKeysAreCutAndStillTold() throws {
+        let schema = EntitySchema(
+            name: "Page", columns: [ColumnSchema("text", .text)],
+            indexes: [IndexSchema("u", [IndexColumn("text")], isUnique: true)])
+        let fixture = try Fixture(schema)
+        let long = String(repeating: "x", count: 2000)
+        let first = try fixture.insert("Page", [.text(long + "a")])
+        try fixture.insert("Page", [.text(long + "b")])
+        #expect(
+            throws: RecordError.uniqueViolation(table: "Page", index: "u", values: [.text(long + "a")], existing: first)
+        ) {
+            try fixture.insert("Page", [.text(long + "a")])
+        }
+        try fixture.expectSound()
+    }
+
+    @Test func indexesFollowRandomEdits() throws {
+        let schema = EntitySchema(
+            name: "T",
+            columns: ColumnType.allCases.map { ColumnSchema("c\($0.rawValue)", $0, isOptional: true, target: "T") },
+            indexes: ColumnType.allCases.map { type in
+                IndexSchema(
+                    "i\(type.rawValue)",
+                    [
+                        IndexColumn("c\(type.rawValue)", descending: type.rawValue % 2 == 0, noCase: type == .text),
+                        IndexColumn("c2"),
+                    ].prefix(type == .integer ? 1 : 2).map { $0 })
+            } + [IndexSchema("unique", [IndexColumn("c2"), IndexColumn("c5")], isUnique: true)])
+        let fixture = try Fixture(schema)
+        let table = try fixture.table("T")
+        var random = Seeded(99)
+        var model: [RowKey: [Value]] = [:]
+        for _ in 0..<40 {
+            try fixture.store.write { tx in
+                var changes = ChangeSet()
+                var writer = RowWriter()
+                for _ in 0..<25 {
+                    let known = model.keys.sorted { $0.rowID ?? 0 < $1.rowID ?? 0 }
+                    if random.chance(25), !known.isEmpty {
+                        let key = random.pick(known)
+                        #expect(try table.delete(key, in: tx, changes: &changes))
+                        model[key] = nil
+                        continue
+                    }
+                    let values = ColumnType.allCases.map { random.chance(20) ? Value.null : random.value($0) }
+                    let key: RowKey? = random.chance(40) && !known.isEmpty ? random.pick(known) : nil
+                    writer.begin(table.layout)
+                    for (index, value) in values.enumerated() { writer.set(index, value) }
+                    let clash = model.first { entry in
+                        entry.key != key && !values[1].isNull && !values[4].isNull && entry.value[1] == values[1]
+                            && entry.value[4] == values[4]
+                    }
+                    do {
+                        let stored = try table.put(&writer, key: key, in: tx, changes: &changes)
+                        #expect(clash == nil)
+                        model[stored] = values
+                    } catch RecordError.uniqueViolation(_, _, _, let existing) {
+                        #expect(existing == clash?.key)
+                    }
+                }
+            }
+            try fixture.expectSound()
+        }
+        var seen: [RowKey: [Value]] = [:]
+        try table.scan(in: try fixture.store.snapshot()) { key, row in
+            seen[key] = (0..<table.layout.count).map { row.value($0) }
+            return true
+        }
+        #expect(seen == model)
+    }
+
+    @Test func aRowOfAnotherVersionIsRefused() throws {
+        var fixture = try Fixture(Self.person)
+        let old = try fixture.table("Person").layout
+        var wider = Self.person
+        wider.columns.append(ColumnSchema("more", .bool, default: .bool(true)))
+        try fixture.migrate(wider)
+        let table = try fixture.table("Person")
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            var writer = RowWriter()
+            writer.begin(old)
+            writer.set(0, "a")
+            #expect(throws: RecordError.self) { try table.insert(&writer, in: tx, changes: &changes) }
+        }
+    }
+}

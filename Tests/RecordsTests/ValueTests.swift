@@ -1,0 +1,70 @@
+import Testing
+
+@testable import MakoRecords
+
+@Suite struct ValueTests {
+    @Test func equalityIsExact() {
+        #expect(Value.double(0) == .double(-0.0))
+        #expect(Value.double(.nan) == .double(-.nan))
+        #expect(Value.integer(1) != .double(1))
+        #expect(Value.text("é") != .text("e\u{301}"))
+        #expect(Value.unsignedInteger(5) == .integer(5))
+        #expect(Set([Value.double(0), .double(-0.0), .text("a"), .text("a"), .null, .null]).count == 3)
+    }
+
+    @Test func numbersCompareByTheirExactValue() {
+        #expect(Value.integer(.max).compare(.double(0x1p63)) == -1)
+        #expect(Value.unsigned(.max).compare(.double(0x1p64)) == -1)
+        #expect(Value.integer(9_007_199_254_740_993).compare(.double(9_007_199_254_740_992)) == 1)
+        #expect(Value.integer(-3).compare(.double(-3.5)) == 1)
+        #expect(Value.double(-3.5).compare(.integer(-3)) == -1)
+        #expect(Value.integer(.min).compare(.double(-0x1p63)) == 0)
+        #expect(Value.double(.nan).compare(.integer(.min)) == -1)
+        #expect(Value.integer(3).compare(.text("3")) == nil)
+        #expect(Value.null.compare(.null) == nil)
+    }
+
+    @Test(arguments: [
+        ("2001-01-01", 0.0), ("2026-01-31", 791_510_400), ("2000-02-29 23:59:59", -26_438_401),
+        ("1969-12-31 23:59:59.5", -978_307_200.5), ("2001-01-01 00:00:01.25", 1.25),
+    ])
+    func datesReadAndWrite(text: String, seconds: Double) {
+        #expect(DateText.parse(text) == seconds)
+        #expect(DateText.format(seconds) == text)
+    }
+
+    @Test func datesTakeZonesAndRefuseNonsense() {
+        #expect(DateText.parse("2001-01-01T02:00:00+02:00") == 0)
+        #expect(DateText.parse("2001-01-01T00:00Z") == 0)
+        for bad in [
+            "2001-02-29", "2001-13-01", "2001-1-1", "", "x", "2001-01-01T", "2001-01-01 00:00:00.", "2001-01-01T00:00+",
+        ] {
+            #expect(DateText.parse(bad) == nil, "\(bad)")
+        }
+    }
+
+    @Test func everyDayOfFourCenturiesComesBack() {
+        for day in stride(from: -150_000, to: 150_000, by: 13) {
+            let seconds = Double(day) * 86_400
+            #expect(DateText.parse(DateText.format(seconds)) == seconds)
+        }
+    }
+
+    @Test func uuidsReadAndWrite() {
+        let text = "00112233-4455-6677-8899-AABBCCDDEEFF"
+        let halves = UUIDText.parse(text)
+        #expect(halves?.high == 0x0011_2233_4455_6677)
+        #expect(halves?.low == 0x8899_AABB_CCDD_EEFF)
+        #expect(UUIDText.format(0x0011_2233_4455_6677, 0x8899_AABB_CCDD_EEFF) == text)
+        for bad in ["", "0011", "+0112233445566778899AABBCCDDEEFF", "0011223344556677-8899-AABBCCDDEEFF-0"] {
+            #expect(UUIDText.parse(bad) == nil, "\(bad)")
+        }
+    }
+
+    @Test func valuesPrintAsTheWhereLanguageWritesThem() {
+        #expect("\(Value.text("it's"))" == "'it''s'")
+        #expect("\(Value.blob([0, 255]))" == "x'00ff'")
+        #expect("\(Value.date(0))" == "date('2001-01-01')")
+        #expect("\(Value.null)" == "NULL")
+    }
+}

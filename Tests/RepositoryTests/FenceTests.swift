@@ -1,0 +1,132 @@
+import Testing
+
+/// What only a few files may do.
+@Suite struct FenceTests {
+    /// Pointers stand in these files and nowhere else: the page and log formats, what moves bytes between memory and
+    /// files, and the decoders of rows and keys. Each checks a length before it reads. A new name here is a decision
+    /// to be defended in review.
+    private static let mayUsePointers: Set<String> = [
+        "Sources/MakoCore/Database/ThreadScope.swift",
+        "Sources/MakoCore/Entities/ObjectLock.swift",
+        "Sources/MakoRecords/Query/IndexWalk.swift",
+        "Sources/MakoRecords/Query/RelatedRows.swift",
+        "Sources/MakoRecords/Values/KeyOrder.swift",
+        "Sources/MakoRecords/Values/RowLayout.swift",
+        "Sources/MakoRecords/Values/RowReader.swift",
+        "Sources/MakoRecords/Values/RowWriter.swift",
+        "Sources/MakoStorage/Files/Lock.swift",
+        "Sources/MakoStorage/Files/POSIXFile.swift",
+        "Sources/MakoStorage/Files/POSIXFileSystem.swift",
+        "Sources/MakoStorage/Files/Thread.swift",
+        "Sources/MakoStorage/Log/Log.swift",
+        "Sources/MakoStorage/Log/LogFormat.swift",
+        "Sources/MakoStorage/Log/LogReader.swift",
+        "Sources/MakoStorage/Log/LogRecord.swift",
+        "Sources/MakoStorage/Pages/Arena.swift",
+        "Sources/MakoStorage/Pages/Checksum.swift",
+        "Sources/MakoStorage/Pages/Epochs.swift",
+        "Sources/MakoStorage/Pages/FrameStore.swift",
+        "Sources/MakoStorage/Pages/PageCheck.swift",
+        "Sources/MakoStorage/Pages/PageFormat.swift",
+        "Sources/MakoStorage/Pages/PageWriter.swift",
+        "Sources/MakoStorage/Pages/ThreadExitKey.swift",
+        "Sources/MakoStorage/Store/Checkpointer.swift",
+        "Sources/MakoStorage/Store/DataFile.swift",
+        "Sources/MakoStorage/Store/FileLayout.swift",
+        "Sources/MakoStorage/Store/Opening.swift",
+        "Sources/MakoStorage/Store/Store+Commit.swift",
+        "Sources/MakoStorage/Store/Store.swift",
+        "Sources/MakoStorage/Store/Verify.swift",
+        "Sources/MakoStorage/Transactions/Snapshot.swift",
+        "Sources/MakoStorage/Transactions/SnapshotRegistry.swift",
+        "Sources/MakoStorage/Transactions/Writer.swift",
+        "Sources/MakoStorage/Tree/ByteLayout.swift",
+        "Sources/MakoStorage/Tree/ByteNode.swift",
+        "Sources/MakoStorage/Tree/Cursor.swift",
+        "Sources/MakoStorage/Tree/IntegerLayout.swift",
+        "Sources/MakoStorage/Tree/IntegerNode.swift",
+        "Sources/MakoStorage/Tree/LeafWalk.swift",
+        "Sources/MakoStorage/Tree/NodeLayout.swift",
+        "Sources/MakoStorage/Tree/Overflow.swift",
+        "Sources/MakoStorage/Tree/Tree.swift",
+        "Sources/MakoStorage/Tree/TreeReader.swift",
+        "Sources/MakoStorage/Tree/TreeWriter.swift",
+    ]
+
+    /// These hand on borrowed bytes that they never keep, and read them through a buffer's own bounds.
+    private static let mayLendBytes: Set<String> = [
+        "Sources/MakoRecords/Query/Aggregates.swift",
+        "Sources/MakoRecords/Query/Arena.swift",
+        "Sources/MakoRecords/Query/Calculation.swift",
+        "Sources/MakoRecords/Query/Evaluator.swift",
+        "Sources/MakoRecords/Query/Operand.swift",
+        "Sources/MakoRecords/Query/Program.swift",
+        "Sources/MakoRecords/Query/RowScan.swift",
+        "Sources/MakoRecords/Query/Sorter.swift",
+        "Sources/MakoRecords/Query/TextPattern.swift",
+        "Sources/MakoRecords/Tables/IndexHandle.swift",
+        "Sources/MakoRecords/Tables/RowIDSequence.swift",
+        "Sources/MakoRecords/Tables/TableHandle+Delete.swift",
+        "Sources/MakoRecords/Tables/TableHandle+Write.swift",
+        "Sources/MakoRecords/Tables/TableHandle.swift",
+        "Sources/MakoRecords/Values/Folding.swift",
+        "Sources/MakoRecords/Values/KeyBuffer.swift",
+        "Sources/MakoStorage/Files/FileSystem.swift",
+        "Sources/MakoStorage/Files/MemoryFileSystem.swift",
+        "Sources/MakoStorage/Pages/SpaceMap.swift",
+        "Sources/MakoStorage/Store/Recovery.swift",
+        "Sources/MakoStorage/Transactions/WriteTransaction.swift",
+    ]
+
+    /// Stops that only a mistake in this library itself can reach, never a file, a query or a caller's value.
+    private static let mayStop: Set<String> = []
+
+    private static let pointers = [
+        "UnsafePointer", "UnsafeMutablePointer", "UnsafeRawPointer", "UnsafeMutableRawPointer", "OpaquePointer",
+        "unsafeBitCast", "unsafeDowncast", "Unmanaged", "withMemoryRebound", "assumingMemoryBound", "loadUnaligned",
+        "baseAddress", "malloc(", ".load(fromByteOffset",
+    ]
+    private static let stops = [
+        "try!", "as!", "fatalError", "preconditionFailure", "precondition(", "assertionFailure",
+    ]
+
+    @Test func pointersAreFenced() {
+        expectOnly(Self.mayUsePointers, use: Self.pointers, "a pointer")
+    }
+
+    @Test func borrowedBytesAreFenced() {
+        let bytes = ["Unsafe", "withUnsafe"]
+        expectOnly(Self.mayLendBytes, use: bytes, "unsafe bytes", besides: Self.mayUsePointers)
+    }
+
+    @Test func nothingStopsTheProgram() {
+        expectOnly(Self.mayStop, use: Self.stops, "a way to stop the program")
+    }
+
+    private func expectOnly(
+        _ listed: Set<String>, use words: [String], _ what: String, besides others: Set<String> = []
+    ) {
+        let folders = ["Sources", "Demo"]
+        var found: Set<String> = []
+        for file in folders.flatMap({ Repository.files(in: $0) }) where !others.contains(file.path) {
+            let lines = file.code.lines(containing: words)
+            if lines.isEmpty { continue }
+            found.insert(file.path)
+            if !listed.contains(file.path) {
+                Issue.record("\(file.path) uses \(what) in lines \(lines) and is not on the list")
+            }
+        }
+        for path in listed.subtracting(found).sorted() { Issue.record("\(path) is on the list and has no \(what)") }
+    }
+
+    @Test func theScannerTellsCodeFromText() {
+        let code = SwiftText.code(
+            """
+            let a = "fatalError" // fatalError
+            /* try! /* nested */ as! */ let b = #"raw " as! "#
+            let c = "x \\(try! f("as!")) y"
+            """)
+        #expect(code.lines(containing: ["fatalError", "as!"]).isEmpty)
+        #expect(code.lines(containing: ["try!"]) == [3])
+    }
+}

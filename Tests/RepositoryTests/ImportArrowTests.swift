@@ -1,0 +1,59 @@
+import Testing
+
+/// Calls go down only: what each module may import.
+@Suite struct ImportArrowTests {
+    private static let system: Set<String> = ["Glibc", "Musl", "Darwin", "Android", "Synchronization"]
+
+    /// For each module, everything it may import beside the system's own modules. Foundation counts as a module of its
+    /// own, because the two lower rooms do without it.
+    private static let allowed: [String: Set<String>] = [
+        "MakoStorage": ["CLZ4", "CPlatform"],
+        "MakoRecords": ["MakoStorage"],
+        "MakoCore": ["MakoRecords", "MakoStorage", "Foundation", "Dispatch", "CoreLocation", "CoreGraphics"],
+        "Mako": ["MakoCore"],
+        "MakoMacros": [
+            "SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftCompilerPlugin", "SwiftDiagnostics",
+            "SwiftCompilerPluginMessageHandling", "Foundation",
+        ],
+        "MakoCommand": ["MakoCore", "MakoRecords", "MakoStorage", "ArgumentParser", "Foundation"],
+    ]
+
+    @Test(arguments: allowed.keys.sorted()) func aModuleImportsOnlyWhatIsBelowIt(_ module: String) throws {
+        let allowed = try #require(Self.allowed[module]).union(Self.system)
+        let files = Repository.files(in: "Sources/" + module)
+        #expect(!files.isEmpty, "there is nothing in Sources/\(module)")
+        for file in files {
+            for name in Self.imports(file.code) where !allowed.contains(name) {
+                Issue.record("\(file.path) imports \(name), which \(module) must not know")
+            }
+        }
+    }
+
+    @Test func everyModuleHasItsRule() throws {
+        let manifest = try #require(Repository.read("Package.swift"))
+        for name in Self.allowed.keys { #expect(manifest.contains("\"\(name)\""), "\(name) is no target") }
+        #expect(
+            Self.imports("@_exported public import struct MakoCore.Thing\nimport Foundation\n") == [
+                "MakoCore", "Foundation",
+            ])
+    }
+
+    @Test func theDemoUsesWhatUsersUse() {
+        for file in Repository.files(in: "Demo") {
+            #expect(Set(Self.imports(file.code)).isSubset(of: ["Mako", "Foundation"]), "\(file.path)")
+        }
+    }
+
+    static func imports(_ code: String) -> [String] {
+        let kinds: Set<Substring> = ["struct", "class", "enum", "protocol", "typealias", "func", "let", "var"]
+        return code.split(separator: "\n").compactMap { line in
+            var words = line.split(whereSeparator: { $0 == " " || $0 == ";" })[...]
+            while let first = words.first,
+                first.hasPrefix("@") || ["public", "package", "internal", "private", "fileprivate"].contains(first)
+            { words.removeFirst() }
+            guard words.popFirst() == "import" else { return nil }
+            if let kind = words.first, kinds.contains(kind) { words.removeFirst() }
+            return words.first?.split(separator: ".").first.map(String.init)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import Testing
+
+/// The example in the README is the one that is compiled: Demo/ReadmeExample.swift, which the tests also run.
+@Suite struct ReadmeTests {
+    @Test func theExampleIsTheOneThatIsCompiled() throws {
+        let readme = try #require(Repository.read("README.md"))
+        let source = try #require(Repository.read("Demo/ReadmeExample.swift"))
+        let example = try #require(Self.snippet(of: source))
+        #expect(example.split(separator: "\n", omittingEmptySubsequences: false).count <= 40)
+        #expect(
+            Self.blocks(in: readme).contains(example),
+            "no ```swift block of README.md is exactly this text:\n\(example)")
+    }
+
+    @Test func theExampleRuns() throws {
+        let folder = NSTemporaryDirectory() + "mako-readme-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let process = Process()
+        let demo: URL = try #require(Self.demo, "the demo is built beside the tests")
+        process.executableURL = demo
+        process.arguments = ["--readme-example"]
+        process.currentDirectoryURL = URL(fileURLWithPath: folder)
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        #expect(text.contains("Ada"))
+    }
+
+    /// The text between `// README` and `// README ends`, from which `// README pauses` … `// README goes on` is
+    /// left out, each piece moved to the left margin.
+    static func snippet(of source: String) -> String? {
+        var lines: [Substring] = []
+        var piece: [Substring] = []
+        var isInside = false
+        for line in source.split(separator: "\n", omittingEmptySubsequences: false) {
+            switch line.trimmingCharacters(in: .whitespaces) {
+            case "// README", "// README goes on": isInside = true
+            case "// README pauses", "// README ends":
+                isInside = false
+                lines += movedLeft(piece)
+                piece = []
+            default: if isInside { piece.append(line) }
+            }
+        }
+        return lines.isEmpty ? nil : lines.joined(separator: "\n")
+    }
+
+    private static func movedLeft(_ lines: [Substring]) -> [Substring] {
+        let indents = lines.filter { !$0.allSatisfy(\.isWhitespace) }.map { $0.prefix { $0 == " " }.count }
+        let indent = indents.min() ?? 0
+        return lines.map { $0.dropFirst(min(indent, $0.prefix { $0 == " " }.count)) }
+    }
+
+    private static func blocks(in markdown: String) -> [String] {
+        var blocks: [String] = []
+        var block: [Substring]?
+        for line in markdown.split(separator: "\n", omittingEmptySubsequences: false) {
+            if block == nil, line == "```swift" {
+                block = []
+            } else if let lines = block, line == "```" {
+                blocks.append(lines.joined(separator: "\n"))
+                block = nil
+            } else {
+                block?.append(line)
+            }
+        }
+        return blocks
+    }
+
+    private static let demo: URL? = {
+        for bundle in Bundle.allBundles.map(\.bundleURL) + [URL(fileURLWithPath: CommandLine.arguments[0])] {
+            var folder = bundle
+            for _ in 0..<5 {
+                folder.deleteLastPathComponent()
+                let program = folder.appendingPathComponent("MakoDemo")
+                if FileManager.default.isExecutableFile(atPath: program.path) { return program }
+            }
+        }
+        return nil
+    }()
+}

@@ -1,0 +1,59 @@
+import MakoStorage
+import MakoTestSupport
+import Testing
+
+/// Scripted workloads, the power cut before and after every call, and again inside recovery.
+@Suite struct CrashTests {
+    @Test(arguments: Script.crashWorkloads.map(\.name))
+    func everyCrashLeavesTheAcknowledgedTransactions(workload: String) throws {
+        let report = try CrashRunner.run(try script(workload), effort: TestEffort.crash)
+        #expect(report.failures.isEmpty, "\(report)")
+        #expect(report.images > 10 && report.opened > 10, "\(report)")
+        if TestEffort.isFull || TestEffort.isChatty { print("\(workload): \(report)") }
+    }
+
+    @Test func theSameSeedWritesTheSameBytes() throws {
+        func image() throws -> DiskImage {
+            let disk = SimulatedDisk(seed: 4)
+            try ScriptRun(try script("splits"), on: disk, seed: 4).run()
+            return disk.settledImage()
+        }
+        let first = try image()
+        let second = try image()
+        #expect(first.files.mapValues(\.bytes) == second.files.mapValues(\.bytes))
+        #expect(!first.files.isEmpty)
+    }
+
+    private func script(_ name: String) throws -> Script {
+        let workload = try #require(Script.crashWorkloads.first { $0.name == name })
+        return try Script(name: name, workload.text)
+    }
+}
+
+/// Scripted workloads with one failing call.
+@Suite struct FaultTests {
+    static let workloads = [
+        "overwrites", "splits", "overflow values", "big transaction by checkpoint", "create and drop trees",
+        "checkpoint in steps", "segment roll-over", "reopen", "cache smaller than data",
+    ]
+
+    @Test(arguments: workloads) func anInputOutputErrorLosesNothing(workload: String) throws {
+        try run(workload, [.inputOutput])
+    }
+
+    @Test(arguments: workloads) func aFullDiskLosesNothing(workload: String) throws {
+        try run(workload, [.noSpace, .persistentError(28)])
+    }
+
+    @Test(arguments: workloads) func aFailedSyncLosesNothing(workload: String) throws {
+        try run(workload, SyncFailure.allCases.map { .syncFails($0) })
+    }
+
+    private func run(_ workload: String, _ faults: [Fault]) throws {
+        let text = try #require(Script.crashWorkloads.first { $0.name == workload }).text
+        let report = try FaultRunner.run(
+            try Script(name: workload, text), faults: faults, limit: TestEffort.faultLimit)
+        #expect(report.failures.isEmpty, "\(report)")
+        #expect(report.runs > 5 && report.surfaced > 0, "\(report)")
+    }
+}

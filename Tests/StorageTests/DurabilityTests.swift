@@ -1,0 +1,155 @@
+import MakoStorage
+import MakoTestSupport
+import Testing
+
+/// What each kind of commit survives.
+@Suite struct DurabilityTests {
+    private static let path = "d/s.mako"
+
+    private func options(_ disk: SimulatedDisk) -> StoreOptions {
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        options.logSegmentBytes = 64 << 10
+        options.cacheBytes = 1 << 20
+        return options
+    }
+
+    private func keys(_ image: DiskImage) throws -> [UInt64] {
+        let store = try Store(at: DurabilityTests.path, options: options(SimulatedDisk(image)))
+        defer { try? store.close() }
+        return try store.read { snapshot throws in
+            guard let tree = snapshot.tree(named: "t"),
+                case .integers(let map) = try ModelTree(reading: tree, of: snapshot)
+            else { return [] }
+            return map.keys
+        }
+    }
+
+    /// A store with one tree; the bodies commit keys 1, 2, 3… one by one.
+    private func prepare() throws -> (SimulatedDisk, Store, Tree) {
+        let disk = SimulatedDisk(seed: 3)
+        let store = try Store(at: DurabilityTests.path, options: options(disk))
+        return (disk, store, try store.write { try $0.createTree(named: "t", keys: .integer) })
+    }
+
+    @Test func aFullCommitSurvivesAPowerCut() throws {
+        let (disk, store, tree) = try prepare()
+        for key in UInt64(1)...5 {
+            try store.write { try $0.put([1], for: key, in: tree) }
+            #expect(try keys(disk.crashState().image([])) == Array(1...key))
+        }
+        disk.cutPower()
+        withExtendedLifetime(store) {}
+    }
+
+    @Test func aFullCommitNeedsOneWriteAndOneSync() throws {
+        let (disk, store, tree) = try prepare()
+        try store.write { try $0.put([1], for: 1, in: tree) }
+        let before = disk.callCount
+        for key in UInt64(2)...6 { try store.write { try $0.put([1], for: key, in: tree) } }
+        #expect(Array(disk.callLog[before...]) == (0..<5).flatMap { _ in [CallKind.write, .sync] })
+        try store.close()
+    }
+
+    @Test func anOrderedCommitSurvivesTheProcess() throws {
+        let (disk, store, tree) = try prepare()
+        for key in UInt64(1)...5 {
+            try store.write(durability: .ordered) { try $0.put([1], for: key, in: tree) }
+            #expect(try keys(disk.settledImage()) == Array(1...key))
+        }
+        // A power cut may take the newest, never an older one without them.
+        for image in disk.crashState().images(CrashChoice()) {
+            let found = try keys(image)
+            #expect(found == Array([1, 2, 3, 4, 5].prefix(found.count)))
+        }
+        disk.cutPower()
+        withExtendedLifetime(store) {}
+    }
+
+    @Test func anAsyncCommitIsSeenAtOnceAndKeptInOrder() throws {
+        let (disk, store, tree) = try prepare()
+        for key in UInt64(1)...8 {
+            try store.write(durability: key == 6 ? .full : .async) { try $0.put([1], for: key, in: tree) }
+            #expect(try store.read { try $0.count(of: tree) } == key)
+            for image in disk.crashState().images(CrashChoice()) {
+                let found = try keys(image)
+                #expect(found == Array((1...8).prefix(found.count)))
+                #expect(found.count >= (key >= 6 ? 6 : 0))
+            }
+        }
+        while try store.step() {}
+        #expect(try keys(disk.crashState().image([])) == Array(1...8))
+        disk.cutPower()
+        withExtendedLifetime(store) {}
+    }
+
+    @Test func closingMakesEverythingDurableAndLeavesNoLog() throws {
+        let (disk, store, tree) = try prepare()
+        for key in UInt64(1)...3 { try store.write(durability: .async) { try $0.put([1], for: key, in: tree) } }
+        try store.close()
+        #expect(disk.crashState().isSettled)
+        #expect(Array(disk.settledImage().files.keys) == [DurabilityTests.path])
+        #expect(try keys(disk.settledImage()) == [1, 2, 3])
+    }
+
+    @Test func aFailedSyncOfTheLogLatchesTheStore() throws {
+        for way in [SyncFailure.keepsNewContent, .restoresOldContent] {
+            let (disk, store, tree) = try prepare()
+            try store.write { try $0.put([1], for: 1, in: tree) }
+            disk.inject(.syncFails(way), atCall: disk.callCount + 1)
+            #expect(throws: StorageError.self) { try store.write { try $0.put([1], for: 2, in: tree) } }
+            // Readers go on at the last durable state; writers are told.
+            #expect(try store.read { try $0.count(of: tree) } == 1)
+            do throws(StorageError) {
+                _ = try store.beginWrite()
+                Issue.record("a latched store began to write")
+            } catch {
+                guard case .readOnly(let reason) = error else {
+                    Issue.record("\(error)")
+                    return
+                }
+                #expect(!reason.isEmpty)
+            }
+            #expect(store.stats.latch != nil)
+            let found = try keys(disk.crashState().image([]))
+            #expect(found == [1] || found == [1, 2])
+            try? store.close()
+        }
+    }
+
+    @Test func aFullDiskFailsTheTransactionAloneAndLater() throws {
+        let (disk, store, tree) = try prepare()
+        disk.inject(.persistentError(28), atCall: disk.callCount)
+        var failed = 0
+        var kept: [UInt64] = []
+        for key in UInt64(1)...40 {
+            do {
+                try store.write { try $0.put(ValueShape(bytes: 3000).value(seed: key), for: key, in: tree) }
+                kept.append(key)
+            } catch let error as StorageError {
+                failed += 1
+                switch error {
+                case .diskFull, .readOnly: break
+                default: Issue.record("\(error)")
+                }
+            }
+        }
+        #expect(failed > 0)
+        disk.clearFaults()
+        #expect(try keys(disk.crashState().image([])) == kept)
+        try? store.close()
+    }
+
+    @Test func theNextStoreGoesOnWithSerialsAndCommits() throws {
+        let (disk, first, tree) = try prepare()
+        try first.write { try $0.put([1], for: 1, in: tree) }
+        let number = try first.read { $0.commitNumber }
+        try first.close()
+        let second = try Store(at: DurabilityTests.path, options: options(disk))
+        #expect(try second.read { $0.commitNumber } == number)
+        try second.write { try $0.put([1], for: 2, in: tree) }
+        #expect(try second.read { $0.commitNumber } == number + 1)
+        try second.close()
+    }
+}

@@ -1,0 +1,23 @@
+import Foundation
+import MakoTestSupport
+
+/// How much the seeded tests do. `MAKO_TEST_SEEDS=100000` runs so many random workloads, `MAKO_TEST_EFFORT=full`
+/// opens every image that a scripted workload can leave.
+enum TestEffort {
+    static let seeds = ProcessInfo.processInfo.environment["MAKO_TEST_SEEDS"].flatMap { Int($0) } ?? 1000
+
+    static let isFull = ProcessInfo.processInfo.environment["MAKO_TEST_EFFORT"] == "full"
+
+    /// Figures of each crash run on standard output.
+    static let isChatty = ProcessInfo.processInfo.environment["MAKO_TEST_FIGURES"] != nil
+
+    static let crash: CrashRunner.Effort =
+        isFull
+        ? .full
+        : CrashRunner.Effort(
+            crash: CrashChoice(exhaustiveBits: 7, structuredUnits: 12, sampled: 8, torn: 8),
+            recovery: CrashChoice(exhaustiveBits: 3, structuredUnits: 3, sampled: 2, torn: 2),
+            imageLimit: 400, recoveryLimit: 8)
+
+    static let faultLimit = isFull ? Int.max : 40
+}

@@ -1,0 +1,460 @@
+import MakoStorage
+import MakoTestSupport
+import Testing
+
+/// A store in memory with one tree, and the model that it is compared with.
+private struct Pair {
+    let store: Store
+    let tree: Tree
+    var model: ModelTree
+
+    init(_ keys: KeyKind, cacheBytes: Int = 16 << 20) throws {
+        var options = StoreOptions()
+        options.cacheBytes = cacheBytes
+        options.background = .manual
+        options.logSegmentBytes = 1 << 20
+        store = try Store.inMemory(options: options)
+        tree = try store.write { try $0.createTree(named: "t", keys: keys) }
+        model = ModelTree(keys)
+    }
+
+    func compare() throws {
+        try store.read { snapshot throws in
+            let found = try ModelTree(reading: tree, of: snapshot)
+            #expect(found == model)
+            #expect(try snapshot.count(of: tree) == UInt64(model.count))
+        }
+        let report = try store.verify()
+        #expect(report.isClean, "\(report.findings)")
+    }
+}
+
+@Suite struct TreeTests {
+    /// Keys that share long prefixes, begin one another, and hold every byte.
+    private static func byteKey(_ random: inout SplitMix) -> [UInt8] {
+        switch random.below(5) {
+        case 0: Array("user/\(random.below(300))".utf8)
+        case 1: Array("user/\(random.below(30))/address/street/\(random.below(9))".utf8)
+        case 2: (0..<random.below(6)).map { _ in UInt8(random.below(4)) }
+        case 3: [UInt8](repeating: 0xff, count: random.below(5)) + [UInt8(random.below(256))]
+        default: [UInt8](repeating: 7, count: 300 + random.below(601))
+        }
+    }
+
+    private static func integerKey(_ random: inout SplitMix) -> UInt64 {
+        switch random.below(4) {
+        case 0: UInt64(random.below(400))
+        case 1: random.next() >> UInt64(random.below(60))
+        case 2: .max - UInt64(random.below(100))
+        default: 1 << UInt64(random.below(64))
+        }
+    }
+
+    private static func value(_ random: inout SplitMix) -> [UInt8] {
+        let bytes = [0, 1, 8, 40, 100, 100, 400, 1000][random.below(8)]
+        if random.chance(1) { return ValueShape(bytes: 9000).value(seed: random.next()) }
+        return ValueShape(bytes: bytes).value(seed: random.next())
+    }
+
+    @Test(arguments: 0..<8) func randomIntegerTreesAgreeWithTheModel(seed: UInt64) throws {
+        var random = SplitMix(seed: seed)
+        var pair = try Pair(.integer)
+        guard case .integers(var map) = pair.model else { return }
+        for _ in 0..<12 {
+            let deletes = random.below(100)
+            let transaction = try pair.store.beginWrite()
+            for _ in 0..<150 {
+                let key = TreeTests.integerKey(&random)
+                if random.chance(deletes) {
+                    let victim = random.chance(70) && map.count > 0 ? map.keys[random.below(map.count)] : key
+                    #expect(try transaction.delete(victim, in: pair.tree) == map.delete(victim))
+                } else {
+                    let value = TreeTests.value(&random)
+                    if random.chance(30) {
+                        let isNew = map[key] == nil
+                        #expect(try transaction.insert(value, for: key, in: pair.tree) == isNew)
+                        if isNew { map.put(value, for: key) }
+                    } else {
+                        try transaction.put(value, for: key, in: pair.tree)
+                        map.put(value, for: key)
+                    }
+                }
+            }
+            let view = try ModelTree(reading: pair.tree, of: transaction.view)
+            #expect(view == .integers(map))
+            try transaction.commit()
+            pair.model = .integers(map)
+            try pair.compare()
+        }
+        try pair.store.close()
+    }
+
+    @Test(arguments: 0..<8) func randomByteTreesAgreeWithTheModel(seed: UInt64) throws {
+        var random = SplitMix(seed: seed &+ 100)
+        var pair = try Pair(.bytes)
+        guard case .bytes(var map) = pair.model else { return }
+        for _ in 0..<12 {
+            let deletes = random.below(100)
+            let transaction = try pair.store.beginWrite()
+            for _ in 0..<120 {
+                let key = ByteKey(TreeTests.byteKey(&random))
+                if random.chance(deletes) {
+                    let victim = random.chance(70) && map.count > 0 ? map.keys[random.below(map.count)] : key
+                    #expect(try transaction.delete(victim.bytes, in: pair.tree) == map.delete(victim))
+                } else {
+                    let value = TreeTests.value(&random)
+                    if random.chance(30) {
+                        let isNew = map[key] == nil
+                        #expect(try transaction.insert(value, for: key.bytes, in: pair.tree) == isNew)
+                        if isNew { map.put(value, for: key) }
+                    } else {
+                        try transaction.put(value, for: key.bytes, in: pair.tree)
+                        map.put(value, for: key)
+                    }
+                }
+            }
+            let view = try ModelTree(reading: pair.tree, of: transaction.view)
+            #expect(view == .bytes(map))
+            try transaction.commit()
+            pair.model = .bytes(map)
+            try pair.compare()
+        }
+        try pair.store.close()
+    }
+
+    @Test func ascendingDescendingAndScatteredLoadsAreWhole() throws {
+        let orders: [[UInt64]] = [
+            Array(1...3000), Array((1...3000).reversed()), (1...3000).map { $0 &* 2_654_435_761 % 100_000 },
+        ]
+        for order in orders {
+            var pair = try Pair(.integer)
+            var map = SortedMap<UInt64>()
+            try pair.store.write { transaction throws in
+                for key in order {
+                    let value = ValueShape(bytes: 40).value(seed: key)
+                    try transaction.put(value, for: key, in: pair.tree)
+                    map.put(value, for: key)
+                }
+            }
+            pair.model = .integers(map)
+            try pair.compare()
+            try pair.store.write { transaction throws in
+                for key in order.dropFirst(5) { _ = try transaction.delete(key, in: pair.tree) }
+            }
+            for key in order.dropFirst(5) { _ = map.delete(key) }
+            pair.model = .integers(map)
+            try pair.compare()
+            try pair.store.close()
+        }
+    }
+
+    @Test(arguments: [KeyKind.integer, .bytes]) func cursorsGoBothWaysFromAnywhere(kind: KeyKind) throws {
+        var random = SplitMix(seed: 9)
+        let pair = try Pair(kind)
+        let numbers = Set((0..<1500).map { _ in UInt64(random.below(20_000)) }).sorted()
+        func bytes(_ number: UInt64) -> [UInt8] { ScriptRun.bytes(number, length: 30) }
+        try pair.store.write { transaction throws in
+            for number in numbers {
+                let value = Array("\(number)".utf8)
+                if kind == .integer {
+                    try transaction.put(value, for: number, in: pair.tree)
+                } else {
+                    try transaction.put(value, for: bytes(number), in: pair.tree)
+                }
+            }
+        }
+        let snapshot = try pair.store.snapshot()
+        var cursor = try snapshot.cursor(in: pair.tree)
+        var down: [UInt64] = []
+        var isThere = try cursor.last()
+        while isThere {
+            down.append(try #require(UInt64(String(decoding: try cursor.value(), as: UTF8.self))))
+            isThere = try cursor.previous()
+        }
+        #expect(down == numbers.reversed())
+
+        for _ in 0..<300 {
+            let target = UInt64(random.below(20_200))
+            var place = numbers.firstIndex { $0 >= target } ?? numbers.count
+            let found = kind == .integer ? try cursor.seek(target) : try cursor.seek(bytes(target))
+            #expect(found == (place < numbers.count))
+            guard found else { continue }
+            for _ in 0..<random.below(40) {
+                #expect(kind == .integer ? cursor.integerKey == numbers[place] : cursor.key == bytes(numbers[place]))
+                #expect(try cursor.value() == Array("\(numbers[place])".utf8))
+                if random.chance(50) {
+                    place += 1
+                    #expect(try cursor.next() == (place < numbers.count))
+                } else {
+                    place -= 1
+                    #expect(try cursor.previous() == (place >= 0))
+                }
+                guard numbers.indices.contains(place) else { break }
+            }
+        }
+        snapshot.close()
+        try pair.store.close()
+    }
+
+    @Test func cursorsOfEmptyTreesFindNothing() throws {
+        for kind in [KeyKind.integer, .bytes] {
+            let pair = try Pair(kind)
+            try pair.store.read { snapshot throws in
+                var cursor = try snapshot.cursor(in: pair.tree)
+                #expect(try !cursor.first())
+                #expect(try !cursor.last())
+                #expect(try kind == .integer ? !cursor.seek(0) : !cursor.seek([]))
+            }
+            try pair.store.close()
+        }
+    }
+
+    @Test func manyKeysAreReadInTheOrderAsked() throws {
+        let pair = try Pair(.integer)
+        try pair.store.write { transaction throws in
+            for key in stride(from: UInt64(0), to: 6000, by: 2) {
+                try transaction.put(Array("v\(key)".utf8), for: key, in: pair.tree)
+            }
+            try transaction.put(ValueShape(bytes: 20_000).value(seed: 1), for: 7001, in: pair.tree)
+        }
+        var random = SplitMix(seed: 5)
+        let keys = (0..<700).map { _ in UInt64(random.below(6100)) } + [7001, 7001, .max, 0]
+        try pair.store.read { snapshot throws in
+            var seen: [Int] = []
+            try snapshot.withValues(of: keys, in: pair.tree) { index, value in
+                seen.append(index)
+                let expected: [UInt8]? =
+                    keys[index] == 7001
+                    ? ValueShape(bytes: 20_000).value(seed: 1)
+                    : keys[index] % 2 == 0 && keys[index] < 6000 ? Array("v\(keys[index])".utf8) : nil
+                #expect(value.map { [UInt8]($0) } == expected)
+            }
+            #expect(seen == Array(keys.indices))
+            try snapshot.withValues(of: [], in: pair.tree) { _, _ in Issue.record("nothing was asked for") }
+        }
+        try pair.store.close()
+    }
+
+    @Test(arguments: [0, 1, 1000, 1900, 2100, 4000, 4096, 8192, 40_000, 1_000_000])
+    func valuesOfEverySizeComeBack(bytes: Int) throws {
+        let pair = try Pair(.bytes)
+        for isCompressible in [false, true] {
+            let value = ValueShape(bytes: bytes, isCompressible: isCompressible).value(seed: 3)
+            try pair.store.write { try $0.put(value, for: [1], in: pair.tree) }
+            try pair.store.read { snapshot throws in
+                #expect(try snapshot.get([1], in: pair.tree) == value)
+                let length = try snapshot.withValue(of: [1], in: pair.tree) { $0.count }
+                #expect(length == bytes)
+                var cursor = try snapshot.cursor(in: pair.tree)
+                #expect(try cursor.first())
+                #expect(try cursor.value() == value)
+            }
+        }
+        let wasThere = try pair.store.write { try $0.delete([1], in: pair.tree) }
+        #expect(wasThere)
+        #expect(try pair.store.verify().isClean)
+        try pair.store.close()
+    }
+
+    @Test func limitsAreErrorsAndChangeNothing() throws {
+        let pair = try Pair(.bytes)
+        let integers = try pair.store.write { try $0.createTree(named: "i", keys: .integer) }
+        try pair.store.write { transaction throws in
+            try transaction.put([1], for: [UInt8](repeating: 1, count: 900), in: pair.tree)
+            #expect(throws: StorageError.keyTooLong(bytes: 901, limit: 900)) {
+                try transaction.put([1], for: [UInt8](repeating: 1, count: 901), in: pair.tree)
+            }
+            #expect(throws: StorageError.treeExists("t")) {
+                _ = try transaction.createTree(named: "t", keys: .integer)
+            }
+            #expect(throws: StorageError.self) { try transaction.put([1], for: 5, in: pair.tree) }
+            #expect(throws: StorageError.self) { try transaction.put([1], for: [5], in: integers) }
+            try transaction.put([2], for: [], in: pair.tree)
+        }
+        try pair.store.read { snapshot throws in
+            #expect(try snapshot.count(of: pair.tree) == 2)
+            #expect(try snapshot.get([], in: pair.tree) == [2])
+            #expect(throws: StorageError.self) { _ = try snapshot.get(5, in: pair.tree) }
+        }
+        try pair.store.write { try $0.dropTree(integers) }
+        try pair.store.read { snapshot throws in
+            #expect(snapshot.tree(named: "i") == nil)
+            #expect(throws: StorageError.self) { _ = try snapshot.get(1, in: integers) }
+        }
+        try pair.store.close()
+        #expect(throws: StorageError.closed) { _ = try pair.store.snapshot() }
+        #expect(throws: StorageError.closed) { _ = try pair.store.beginWrite() }
+    }
+
+    @Test func aCursorFollowsTheTransactionThatChangesItsTree() throws {
+        let pair = try Pair(.integer)
+        try pair.store.write { transaction throws in
+            for key in UInt64(1)...500 { try transaction.put([1], for: key * 10, in: pair.tree) }
+            var cursor = try transaction.view.cursor(in: pair.tree)
+            #expect(try cursor.seek(100))
+            try transaction.put([2], for: 101, in: pair.tree)
+            #expect(try cursor.next())
+            #expect(cursor.integerKey == 101)
+            #expect(try transaction.delete(110, in: pair.tree))
+            #expect(try cursor.next())
+            #expect(cursor.integerKey == 120)
+            for key in UInt64(130)...4000 where key % 10 == 0 { _ = try transaction.delete(key, in: pair.tree) }
+            #expect(try cursor.next())
+            #expect(cursor.integerKey == 4010)
+            #expect(try cursor.previous())
+            #expect(cursor.integerKey == 120)
+        }
+        try pair.store.close()
+    }
+}
+
+@Suite struct TransactionTests {
+    @Test func savepointsTakeBackWhatCameAfterThem() throws {
+        var pair = try Pair(.integer)
+        var random = SplitMix(seed: 1)
+        var map = SortedMap<UInt64>()
+        for _ in 0..<10 {
+            let transaction = try pair.store.beginWrite()
+            var saved: [(Savepoint, SortedMap<UInt64>)] = []
+            for _ in 0..<30 {
+                switch random.below(4) {
+                case 0: saved.append((transaction.savepoint(), map))
+                case 1 where !saved.isEmpty:
+                    let index = random.below(saved.count)
+                    try transaction.rollback(to: saved[index].0)
+                    map = saved[index].1
+                    saved.removeLast(saved.count - index - 1)
+                default:
+                    for _ in 0..<random.below(60) {
+                        let key = UInt64(random.below(800))
+                        if random.chance(40) {
+                            #expect(try transaction.delete(key, in: pair.tree) == map.delete(key))
+                        } else {
+                            let value = ValueShape(bytes: random.below(300)).value(seed: random.next())
+                            try transaction.put(value, for: key, in: pair.tree)
+                            map.put(value, for: key)
+                        }
+                    }
+                }
+                #expect(try ModelTree(reading: pair.tree, of: transaction.view) == .integers(map))
+            }
+            try transaction.commit()
+            pair.model = .integers(map)
+            try pair.compare()
+        }
+        try pair.store.close()
+    }
+
+    @Test func whatIsNotCommittedIsGone() throws {
+        let pair = try Pair(.integer)
+        struct Stop: Error {}
+        #expect(throws: Stop.self) {
+            try pair.store.write { transaction throws in
+                try transaction.put([1], for: 1, in: pair.tree)
+                _ = try transaction.createTree(named: "u", keys: .bytes)
+                throw Stop()
+            }
+        }
+        func drop() throws {
+            let transaction = try pair.store.beginWrite()
+            try transaction.put([1], for: 2, in: pair.tree)
+        }
+        try drop()
+        let transaction = try pair.store.beginWrite()
+        try transaction.put([1], for: 3, in: pair.tree)
+        transaction.rollback()
+        try pair.compare()
+        #expect(try pair.store.read { $0.trees.map(\.name) } == ["t"])
+        try pair.store.close()
+    }
+
+    @Test func snapshotsStayAsTheyWere() throws {
+        var random = SplitMix(seed: 2)
+        var options = StoreOptions()
+        options.background = .manual
+        options.cacheBytes = 256 << 10
+        let store = try Store.inMemory(options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        var map = SortedMap<UInt64>()
+        var kept: [(Snapshot, SortedMap<UInt64>)] = []
+        for round in 0..<40 {
+            try store.write { transaction throws in
+                for _ in 0..<40 {
+                    let key = UInt64(random.below(600))
+                    if random.chance(40) {
+                        _ = try transaction.delete(key, in: tree)
+                        _ = map.delete(key)
+                    } else {
+                        let value = ValueShape(bytes: random.below(200)).value(seed: random.next())
+                        try transaction.put(value, for: key, in: tree)
+                        map.put(value, for: key)
+                    }
+                }
+            }
+            if round % 3 == 0 { kept.append((try store.snapshot(), map)) }
+            if round % 7 == 0 { try store.checkpoint() }
+            if kept.count > 5 { kept.remove(at: random.below(kept.count)) }
+            for (snapshot, expected) in kept {
+                #expect(try ModelTree(reading: tree, of: snapshot) == .integers(expected))
+            }
+        }
+        let numbers = kept.map { $0.0.commitNumber }
+        #expect(numbers == numbers.sorted() && Set(numbers).count == numbers.count)
+        kept[0].0.close()
+        #expect(throws: StorageError.closed) { _ = try kept[0].0.get(1, in: tree) }
+        kept = []
+        try store.checkpoint()
+        #expect(try store.verify().isClean)
+        try store.close()
+    }
+
+    @Test func aStoreLargerThanItsMemoryWorks() throws {
+        let disk = SimulatedDisk()
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        options.cacheBytes = 128 << 10
+        options.logSegmentBytes = 256 << 10
+        let store = try Store(at: "d/large.mako", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .bytes) }
+        func key(_ number: Int) -> [UInt8] { ScriptRun.bytes(UInt64(number &* 7919 % 4001), length: 12) }
+        for part in 0..<8 {
+            try store.write { transaction throws in
+                for number in part * 500..<part * 500 + 500 {
+                    try transaction.put(
+                        ValueShape(bytes: 300).value(seed: UInt64(number)), for: key(number), in: tree)
+                }
+            }
+        }
+        #expect((disk.contents(of: "d/large.mako")?.count ?? 0) > 4 * options.cacheBytes)
+        try store.read { snapshot throws in
+            for number in stride(from: 0, to: 4000, by: 3) {
+                #expect(try snapshot.get(key(number), in: tree) == ValueShape(bytes: 300).value(seed: UInt64(number)))
+            }
+        }
+        #expect(try store.verify().isClean)
+        try store.close()
+        let again = try Store(at: "d/large.mako", options: options)
+        #expect(try again.read { try $0.count(of: tree) } == 4000)
+        try again.close()
+    }
+
+    @Test func aSecondWriterTimesOut() throws {
+        var options = StoreOptions()
+        options.writerTimeout = .milliseconds(30)
+        let store = try Store.inMemory(options: options)
+        let first = try store.beginWrite()
+        let thread = try startThread(name: "second writer") {
+            do throws(StorageError) {
+                _ = try store.beginWrite()
+                Issue.record("two writers at once")
+            } catch {
+                #expect(error == .writerTimeout(seconds: 0.03))
+            }
+        }
+        thread.join()
+        first.rollback()
+        try store.write { _ = try $0.createTree(named: "t", keys: .integer) }
+        try store.close()
+    }
+}

@@ -1,0 +1,116 @@
+/// How thoroughly the outcomes of a crash are tried.
+public struct CrashChoice: Sendable, Hashable {
+    /// All outcomes are tried when there are at most two to this power of them.
+    public var exhaustiveBits: Int
+    /// Otherwise: none, all, and, up to so many pending things, each missing and each alone.
+    public var structuredUnits: Int
+    /// Random outcomes besides, without and with torn sectors.
+    public var sampled: Int
+    public var torn: Int
+    public var seed: UInt64
+
+    public init(
+        exhaustiveBits: Int = 12, structuredUnits: Int = .max, sampled: Int = 64, torn: Int = 16, seed: UInt64 = 1
+    ) {
+        self.exhaustiveBits = exhaustiveBits
+        self.structuredUnits = structuredUnits
+        self.sampled = sampled
+        self.torn = torn
+        self.seed = seed
+    }
+
+    /// None, all, each missing and each alone, without tears.
+    public static let structured = CrashChoice(exhaustiveBits: 0, sampled: 0, torn: 0)
+}
+
+extension CrashState {
+    /// Whether nothing is pending: every crash leaves the same.
+    public var isSettled: Bool { units().isEmpty }
+
+    /// The disks that a crash at this moment can leave behind, each different one once.
+    public func images(_ choice: CrashChoice) -> [DiskImage] {
+        let units = units()
+        var seen: Set<Int> = []
+        var images: [DiskImage] = []
+        for selection in selections(units, choice) {
+            let image = image(units, selection)
+            if seen.insert(image.fingerprint).inserted { images.append(image) }
+        }
+        return images
+    }
+
+    /// One random outcome, torn sectors among them.
+    public func randomImage(_ random: inout SplitMix) -> DiskImage {
+        let units = units()
+        return image(units, randomSelection(units, tears: random.chance(50), &random))
+    }
+
+    func selections(_ units: [Unit], _ choice: CrashChoice) -> [Selection] {
+        var random = SplitMix(seed: choice.seed)
+        var selections: [Selection]
+        if let all = everySelection(units, limit: 1 << choice.exhaustiveBits) {
+            selections = all
+        } else {
+            selections = structuredSelections(units, limit: choice.structuredUnits, &random)
+            for _ in 0..<choice.sampled { selections.append(randomSelection(units, tears: false, &random)) }
+        }
+        guard units.contains(where: { $0.isSector }) else { return selections }
+        for _ in 0..<choice.torn { selections.append(randomSelection(units, tears: true, &random)) }
+        return selections
+    }
+
+    private func everySelection(_ units: [Unit], limit: Int) -> [Selection]? {
+        var product = 1
+        for unit in units {
+            product *= unit.versions + 1
+            if product > limit { return nil }
+        }
+        return (0..<product).map { number in
+            var rest = number
+            return units.map { unit in
+                defer { rest /= unit.versions + 1 }
+                return Outcome(version: rest % (unit.versions + 1))
+            }
+        }
+    }
+
+    private func structuredSelections(_ units: [Unit], limit: Int, _ random: inout SplitMix) -> [Selection] {
+        let none = units.map { _ in Outcome(version: 0) }
+        let all = units.map { Outcome(version: $0.versions) }
+        var selections = [none, all]
+        let chosen = limit >= units.count ? Array(units.indices) : (0..<limit).map { _ in random.below(units.count) }
+        for index in chosen {
+            var missing = all
+            missing[index].version -= 1
+            selections.append(missing)
+            if units[index].versions > 1 {
+                missing[index].version = 0
+                selections.append(missing)
+            }
+            var alone = none
+            alone[index].version = units[index].versions
+            selections.append(alone)
+        }
+        return selections
+    }
+
+    private func randomSelection(_ units: [Unit], tears: Bool, _ random: inout SplitMix) -> Selection {
+        let likely = [10, 50, 90][random.below(3)]
+        return units.map { unit in
+            guard random.chance(likely) else { return Outcome(version: 0) }
+            let isNewest = random.chance(75)
+            var outcome = Outcome(version: isNewest ? unit.versions : 1 + random.below(unit.versions))
+            if tears, unit.isSector, random.chance(30) {
+                outcome.tear =
+                    random.chance(50) ? .garbage(random.next()) : .prefix(1 + random.below(sectorBytes - 1))
+            }
+            return outcome
+        }
+    }
+}
+
+extension CrashState.Unit {
+    var isSector: Bool {
+        if case .sector = subject { true } else { false }
+    }
+}

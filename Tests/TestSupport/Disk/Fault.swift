@@ -1,0 +1,60 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What a simulated disk does instead of its duty at one call.
+public enum Fault: Sendable, Hashable {
+    /// The call fails with this `errno`. A write may have put some of its sectors in place.
+    case error(Int32)
+    /// This call fails, and from then on every call that changes the disk; with `ENOSPC`, that needs space.
+    case persistentError(Int32)
+    /// The power goes before the call has any effect.
+    case crashBefore
+    /// The power goes when the call has had its effect but has not returned.
+    case crashAfter
+    case syncFails(SyncFailure)
+    /// A write reports success and does nothing.
+    case loseWrite
+    /// A write lands so many bytes from where it should.
+    case misdirectWrite(by: Int64)
+    /// A read gives what the file held before its last successful sync.
+    case staleRead
+    /// One bit of what is read or written is wrong, counted from the first byte of the call's buffer.
+    case flipBit(Int)
+
+    public static let inputOutput = Fault.error(EIO)
+    public static let noSpace = Fault.error(ENOSPC)
+}
+
+/// The three ways in which systems are known to fail at a sync. In each, some of the sectors may have become
+/// durable; the others count as clean afterwards, so the next sync succeeds without writing them.
+public enum SyncFailure: Sendable, Hashable, CaseIterable {
+    /// The error is reported; reads still give the new content until the power goes.
+    case keepsNewContent
+    /// The error is reported; reads give the old content again.
+    case restoresOldContent
+    /// The failed sync reports success, the next one the error.
+    case reportsLate
+}
+
+/// A call to a simulated disk, as the fault planner sees it.
+public enum CallKind: String, Sendable, Hashable, CaseIterable {
+    case open, remove, rename, list, syncDirectory, size, read, write, resize, sync, lock
+
+    /// Whether the call can change what a crash leaves behind.
+    public var changesDisk: Bool {
+        switch self {
+        case .open, .remove, .rename, .syncDirectory, .write, .resize, .sync: true
+        case .list, .size, .read, .lock: false
+        }
+    }
+
+    /// Whether a full device can make the call fail.
+    public var needsSpace: Bool { self == .write || self == .resize || self == .open }
+
+    public var isSync: Bool { self == .sync || self == .syncDirectory }
+}

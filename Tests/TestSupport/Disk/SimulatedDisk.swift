@@ -1,0 +1,420 @@
+import MakoStorage
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A disk that behaves as badly as the rules allow, for tests of everything that keeps data in files.
+///
+/// Writes go to a cache. What no `sync` has made durable a crash may keep or lose, sector by sector, in any
+/// combination; names that no `syncDirectory` has made durable likewise. What was synced is never lost. Calls are
+/// counted, and at any of them the disk can fail in any of the ways of `Fault`. Everything follows from the seed.
+///
+///     let disk = SimulatedDisk(seed: 1)
+///     disk.inject(.noSpace, atCall: 17)
+///     // … run the program on it …
+///     for image in disk.crashState().images(CrashChoice()) {
+///         let after = SimulatedDisk(image)   // start the program again on what the crash left
+///     }
+public final class SimulatedDisk: FileSystem, @unchecked Sendable {
+    /// A moment at which the power can go, between two calls.
+    public struct CrashPoint: Sendable {
+        /// The number of the call before which it lies.
+        public var call: Int
+        /// What the test had written in `tag` at that moment.
+        public var tag: Int
+        public var state: CrashState
+    }
+
+    private let lock = Lock()
+    // Everything below is guarded by `lock`.
+    private var state: CrashState
+    private var random: SplitMix
+    private var faults: [Int: Fault] = [:]
+    private var calls: [CallKind] = []
+    private var locks: [Int: (shared: Int, exclusive: Int)] = [:]
+    private var persistent: Int32?
+    private var crashed = false
+    private var currentTag = 0
+    private var isRecording = false
+    private var recorded: [CrashPoint] = []
+    private var hasChanged = true
+
+    /// An empty disk.
+    public init(seed: UInt64 = 0, sectorBytes: Int = 4096) {
+        state = CrashState(sectorBytes: sectorBytes)
+        random = SplitMix(seed: seed)
+    }
+
+    /// A disk with files on it, all durable.
+    public convenience init(_ image: DiskImage, seed: UInt64 = 0, sectorBytes: Int = 4096) {
+        self.init(seed: seed, sectorBytes: sectorBytes)
+        for (path, content) in image.files.sorted(by: { $0.key < $1.key }) {
+            state.names[path] = state.files.count
+            state.files.append(CrashState.FileState(durable: content, cached: content, stale: content))
+        }
+        state.durableNames = state.names
+        state.directories = image.directories
+    }
+
+    // MARK: What tests ask and order
+
+    /// Calls so far.
+    public var callCount: Int { lock.withLock { calls.count } }
+
+    /// The calls so far, by kind; the index is what `inject` counts by.
+    public var callLog: [CallKind] { lock.withLock { calls } }
+
+    public var hasCrashed: Bool { lock.withLock { crashed } }
+
+    /// Cuts the power now: every later call fails and changes nothing.
+    public func cutPower() { lock.withLock { crashed = true } }
+
+    /// Makes the disk fail at the call with this index, counted from 0.
+    public func inject(_ fault: Fault, atCall index: Int) {
+        lock.withLock { faults[index] = fault }
+    }
+
+    /// Forgets all faults, those that last included.
+    public func clearFaults() {
+        lock.withLock {
+            faults = [:]
+            persistent = nil
+        }
+    }
+
+    /// A number that is noted in every crash point from now on.
+    public var tag: Int {
+        get { lock.withLock { currentTag } }
+        set {
+            lock.withLock {
+                if newValue != currentTag { hasChanged = true }
+                currentTag = newValue
+            }
+        }
+    }
+
+    /// Notes from now on, before each call, what a crash could leave behind there.
+    public func startRecording() {
+        lock.withLock {
+            isRecording = true
+            hasChanged = true
+        }
+    }
+
+    /// The different moments since `startRecording()`, the present one included.
+    public func crashPoints() -> [CrashPoint] {
+        lock.withLock { recorded + [CrashPoint(call: calls.count, tag: currentTag, state: state)] }
+    }
+
+    /// What a crash now could leave behind.
+    public func crashState() -> CrashState { lock.withLock { state } }
+
+    /// The disks a crash now could leave behind.
+    public func crashImages(choosing choice: CrashChoice = CrashChoice()) -> [SimulatedDisk] {
+        crashState().images(choice).map { SimulatedDisk($0, sectorBytes: state.sectorBytes) }
+    }
+
+    /// The disk as an orderly shutdown leaves it: everything durable.
+    public func settledImage() -> DiskImage {
+        lock.withLock {
+            DiskImage(files: state.names.mapValues { state.files[$0].cached }, directories: state.directories)
+        }
+    }
+
+    public func makeDirectory(_ path: String) {
+        lock.withLock { _ = state.directories.insert(path) }
+    }
+
+    /// A file's content as programs read it, or nil.
+    public func contents(of path: String) -> [UInt8]? {
+        lock.withLock { state.names[path].map { state.files[$0].cached.bytes } }
+    }
+
+    /// Replaces a file, durably; nil removes it.
+    public func setContents(of path: String, to bytes: [UInt8]?) {
+        lock.withLock {
+            hasChanged = true
+            state.names[path] = nil
+            if let bytes {
+                let content = ByteImage(bytes)
+                state.names[path] = state.files.count
+                state.files.append(CrashState.FileState(durable: content, cached: content, stale: content))
+            }
+            state.durableNames[path] = state.names[path]
+        }
+    }
+
+    /// Flips one bit, durably.
+    public func flipBit(_ bit: Int, inByte offset: Int, of path: String) {
+        lock.withLock {
+            guard let file = state.names[path] else { return }
+            hasChanged = true
+            var byte = state.files[file].cached.bytes(at: UInt64(offset), count: 1)
+            byte[0] ^= 1 << UInt8(bit)
+            byte.withUnsafeBytes {
+                state.files[file].cached.overlay($0, at: UInt64(offset))
+                state.files[file].durable.overlay($0, at: UInt64(offset))
+            }
+        }
+    }
+
+    // MARK: FileSystem
+
+    public func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any MakoStorage.File {
+        let file = try call(.open, path) { () throws(FileError) -> Int in
+            if state.directories.contains(path) { throw FileError(operation: "open", path: path, code: EISDIR) }
+            if let file = state.names[path] {
+                if mode == .createNew { throw FileError(operation: "open", path: path, code: EEXIST) }
+                return file
+            }
+            guard mode == .create || mode == .createNew else {
+                throw FileError(operation: "open", path: path, code: ENOENT)
+            }
+            try checkSpace("open", path)
+            hasChanged = true
+            state.files.append(CrashState.FileState())
+            state.names[path] = state.files.count - 1
+            state.pendingNames.append(.create(path, state.files.count - 1))
+            return state.files.count - 1
+        }
+        return SimulatedFile(disk: self, path: path, file: file, isReadOnly: mode == .readOnly)
+    }
+
+    public func remove(_ path: String) throws(FileError) {
+        try call(.remove, path) { () throws(FileError) in
+            guard let file = state.names.removeValue(forKey: path) else {
+                throw FileError(operation: "remove", path: path, code: ENOENT)
+            }
+            hasChanged = true
+            state.pendingNames.append(.remove(path, file))
+        }
+    }
+
+    public func rename(_ from: String, to: String) throws(FileError) {
+        try call(.rename, from) { () throws(FileError) in
+            guard let file = state.names.removeValue(forKey: from) else {
+                throw FileError(operation: "rename", path: from, code: ENOENT)
+            }
+            hasChanged = true
+            state.names[to] = file
+            state.pendingNames.append(.rename(from, to, file))
+        }
+    }
+
+    public func list(directory: String) throws(FileError) -> [String] {
+        try call(.list, directory) {
+            state.names.keys.filter { parentDirectory($0) == directory }.map(lastName).sorted()
+        }
+    }
+
+    public func syncDirectory(_ path: String) throws(FileError) {
+        try call(.syncDirectory, path) {
+            var stillPending: [CrashState.PendingName] = []
+            for change in state.pendingNames {
+                if change.directories.contains(path) {
+                    change.apply(to: &state.durableNames)
+                    hasChanged = true
+                } else {
+                    stillPending.append(change)
+                }
+            }
+            state.pendingNames = stillPending
+        }
+    }
+
+    public func isDirectory(_ path: String) -> Bool {
+        lock.withLock {
+            state.directories.contains(path)
+                || state.names[path] == nil && state.names.keys.contains { parentDirectory($0) == path }
+        }
+    }
+
+    public func exists(_ path: String) -> Bool {
+        lock.withLock { state.names[path] != nil || state.directories.contains(path) }
+    }
+
+    // MARK: Files
+
+    func size(_ file: Int, _ path: String) throws(FileError) -> UInt64 {
+        try call(.size, path) { state.files[file].cached.size }
+    }
+
+    func read(
+        _ file: Int, _ path: String, into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
+    ) throws(FileError) -> Int {
+        try call(.read, path) { fault in
+            if case .staleRead? = fault { return state.files[file].stale.read(into: buffer, at: offset) }
+            let count = state.files[file].cached.read(into: buffer, at: offset)
+            if case .flipBit(let bit)? = fault, count > 0 { buffer[bit / 8 % count] ^= 1 << UInt8(bit % 8) }
+            return count
+        }
+    }
+
+    func write(
+        _ file: Int, _ path: String, _ buffer: UnsafeRawBufferPointer, at offset: UInt64
+    ) throws(FileError) {
+        guard offset <= UInt64(Int64.max) - UInt64(buffer.count) else {
+            throw FileError(operation: "write", path: path, code: EFBIG)
+        }
+        try call(.write, path, failing: { apply(writtenPart(of: buffer), to: file, at: offset) }) { fault in
+            switch fault {
+            case .loseWrite?: break
+            case .misdirectWrite(let distance)?:
+                apply(buffer, to: file, at: UInt64(max(0, Int64(offset) + distance)))
+            case .flipBit(let bit)? where buffer.count > 0:
+                var bytes = [UInt8](buffer)
+                bytes[bit / 8 % bytes.count] ^= 1 << UInt8(bit % 8)
+                bytes.withUnsafeBytes { apply($0, to: file, at: offset) }
+            default: apply(buffer, to: file, at: offset)
+            }
+        }
+    }
+
+    func resize(_ file: Int, _ path: String, to size: UInt64) throws(FileError) {
+        guard size <= UInt64(Int64.max) else { throw FileError(operation: "resize", path: path, code: EFBIG) }
+        try call(.resize, path) { () throws(FileError) in
+            if size > state.files[file].cached.size { try checkSpace("resize", path) }
+            hasChanged = true
+            state.files[file].cached.resize(to: size)
+            state.files[file].pending.append(.size(size))
+        }
+    }
+
+    func sync(_ file: Int, _ path: String) throws(FileError) {
+        try call(.sync, path) { fault throws(FileError) in
+            if state.files[file].hasLateError {
+                state.files[file].hasLateError = false
+                throw FileError(operation: "sync", path: path, code: EIO)
+            }
+            if case .syncFails(let way)? = fault {
+                failSync(of: file, way)
+                if way != .reportsLate { throw FileError(operation: "sync", path: path, code: EIO) }
+                return
+            }
+            if state.files[file].pending.isEmpty { return }
+            hasChanged = true
+            state.files[file].stale = state.files[file].durable
+            // What an earlier failed sync marked clean is not written: only what is pending becomes durable.
+            state.files[file].durable = everythingPending(of: file)
+            state.files[file].pending = []
+        }
+    }
+
+    func takeLock(_ file: Int, _ path: String, exclusive: Bool, held: Bool?) throws(FileError) -> Bool {
+        try call(.lock, path) {
+            var holders = locks[file] ?? (0, 0)
+            if held == false { holders.shared -= 1 }
+            if held == true { holders.exclusive -= 1 }
+            guard holders.exclusive == 0, !exclusive || holders.shared == 0 else { return false }
+            if exclusive { holders.exclusive += 1 } else { holders.shared += 1 }
+            locks[file] = holders
+            return true
+        }
+    }
+
+    func releaseLock(_ file: Int, exclusive: Bool) {
+        lock.withLock {
+            if exclusive { locks[file]?.exclusive -= 1 } else { locks[file]?.shared -= 1 }
+        }
+    }
+
+    // MARK: One call
+
+    private func call<R>(_ kind: CallKind, _ path: String, _ body: () throws(FileError) -> R) throws(FileError) -> R {
+        try call(kind, path, failing: {}) { _ throws(FileError) in try body() }
+    }
+
+    /// Counts a call, meets its fault, records the moment before it and lets it happen.
+    private func call<R>(
+        _ kind: CallKind, _ path: String, failing: () -> Void = {}, _ body: (Fault?) throws(FileError) -> R
+    ) throws(FileError) -> R {
+        try lock.withLock { () throws(FileError) -> R in
+            let fault = faults[calls.count]
+            if isRecording, hasChanged {
+                recorded.append(CrashPoint(call: calls.count, tag: currentTag, state: state))
+                hasChanged = false
+            }
+            calls.append(kind)
+            guard !crashed else { throw FileError(operation: kind.rawValue, path: path, code: EIO) }
+            // A full disk still removes, renames and syncs.
+            if let persistent, kind != .open, persistent == ENOSPC ? kind.needsSpace : kind.changesDisk {
+                throw FileError(operation: kind.rawValue, path: path, code: persistent)
+            }
+            switch fault {
+            case .error(let code)?:
+                failing()
+                throw FileError(operation: kind.rawValue, path: path, code: code)
+            case .persistentError(let code)?:
+                persistent = code
+                failing()
+                throw FileError(operation: kind.rawValue, path: path, code: code)
+            case .syncFails? where kind == .syncDirectory:
+                throw FileError(operation: kind.rawValue, path: path, code: EIO)
+            case .crashBefore?:
+                crashed = true
+                throw FileError(operation: kind.rawValue, path: path, code: EIO)
+            case .crashAfter?:
+                _ = try body(nil)
+                crashed = true
+                throw FileError(operation: kind.rawValue, path: path, code: EIO)
+            default:
+                return try body(fault)
+            }
+        }
+    }
+
+    private func checkSpace(_ operation: String, _ path: String) throws(FileError) {
+        if let persistent { throw FileError(operation: operation, path: path, code: persistent) }
+    }
+
+    private func writtenPart(of buffer: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        let sectors = buffer.count / state.sectorBytes
+        return UnsafeRawBufferPointer(rebasing: buffer.prefix(random.below(sectors + 1) * state.sectorBytes))
+    }
+
+    private func apply(_ buffer: UnsafeRawBufferPointer, to file: Int, at offset: UInt64) {
+        guard buffer.count > 0 else { return }
+        hasChanged = true
+        let before = state.files[file].cached.size
+        state.files[file].cached.write(buffer, at: offset)
+        if state.files[file].cached.size != before {
+            state.files[file].pending.append(.size(state.files[file].cached.size))
+        }
+        let sectorBytes = state.sectorBytes
+        let first = Int(offset) / sectorBytes
+        let last = (Int(offset) + buffer.count - 1) / sectorBytes
+        for index in first...last {
+            let bytes = state.files[file].cached.bytes(at: UInt64(index * sectorBytes), count: sectorBytes)
+            state.files[file].pending.append(.sector(index, bytes))
+        }
+    }
+
+    private func everythingPending(of file: Int) -> ByteImage {
+        var image = state.files[file].durable
+        for change in state.files[file].pending {
+            switch change {
+            case .size(let size): image.resize(to: size)
+            case .sector(let index, let bytes):
+                bytes.withUnsafeBytes { image.overlay($0, at: UInt64(index * state.sectorBytes)) }
+            }
+        }
+        image.cut()
+        return image
+    }
+
+    private func failSync(of file: Int, _ way: SyncFailure) {
+        hasChanged = true
+        // Some sectors made it to the disk before the failure.
+        let kept = state.files[file].pending.filter { _ in random.chance(30) }
+        state.files[file].pending = kept
+        state.files[file].durable = everythingPending(of: file)
+        state.files[file].pending = []
+        if way == .restoresOldContent { state.files[file].cached = state.files[file].durable }
+        if way == .reportsLate { state.files[file].hasLateError = true }
+    }
+}

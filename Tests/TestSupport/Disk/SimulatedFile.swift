@@ -1,0 +1,79 @@
+import MakoStorage
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// An open file of a simulated disk.
+final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
+    let path: String
+    private let disk: SimulatedDisk
+    private let file: Int
+    private let isReadOnly: Bool
+    private let lock = Lock()
+    // Guarded by `lock`. Whether the held lock is exclusive; nil: none.
+    private var held: Bool?
+    private var isClosed = false
+
+    init(disk: SimulatedDisk, path: String, file: Int, isReadOnly: Bool) {
+        self.disk = disk
+        self.path = path
+        self.file = file
+        self.isReadOnly = isReadOnly
+    }
+
+    deinit { close() }
+
+    func size() throws(FileError) -> UInt64 {
+        try checkOpen("size")
+        return try disk.size(file, path)
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int {
+        try checkOpen("read")
+        return try disk.read(file, path, into: buffer, at: offset)
+    }
+
+    func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
+        try checkOpen("write", changes: true)
+        try disk.write(file, path, buffer, at: offset)
+    }
+
+    func resize(to size: UInt64) throws(FileError) {
+        try checkOpen("resize", changes: true)
+        try disk.resize(file, path, to: size)
+    }
+
+    func sync() throws(FileError) {
+        try checkOpen("sync")
+        try disk.sync(file, path)
+    }
+
+    func lock(exclusive: Bool) throws(FileError) -> Bool {
+        try checkOpen("lock")
+        return try lock.withLock { () throws(FileError) -> Bool in
+            guard try disk.takeLock(file, path, exclusive: exclusive, held: held) else { return false }
+            held = exclusive
+            return true
+        }
+    }
+
+    func close() {
+        lock.withLock {
+            guard !isClosed else { return }
+            isClosed = true
+            if let held { disk.releaseLock(file, exclusive: held) }
+            held = nil
+        }
+    }
+
+    private func checkOpen(_ operation: String, changes: Bool = false) throws(FileError) {
+        guard lock.withLock({ !isClosed }), !(changes && isReadOnly) else {
+            throw FileError(operation: operation, path: path, code: EBADF)
+        }
+    }
+}

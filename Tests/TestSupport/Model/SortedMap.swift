@@ -1,0 +1,69 @@
+/// A dictionary in the order of its keys: the plainest thing a tree can be compared with.
+public struct SortedMap<Key: Comparable & Sendable>: Sendable, Equatable where Key: Hashable {
+    public private(set) var keys: [Key] = []
+    public private(set) var values: [[UInt8]] = []
+
+    public init() {}
+
+    public var count: Int { keys.count }
+
+    /// The first position whose key is not less than `key`.
+    public func position(of key: Key) -> Int {
+        var low = 0
+        var high = keys.count
+        while low < high {
+            let middle = (low + high) / 2
+            if keys[middle] < key { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    public subscript(key: Key) -> [UInt8]? {
+        let position = position(of: key)
+        return position < keys.count && keys[position] == key ? values[position] : nil
+    }
+
+    public mutating func put(_ value: [UInt8], for key: Key) {
+        let position = position(of: key)
+        if position < keys.count, keys[position] == key {
+            values[position] = value
+        } else {
+            keys.insert(key, at: position)
+            values.insert(value, at: position)
+        }
+    }
+
+    /// Whether the key was there.
+    public mutating func delete(_ key: Key) -> Bool {
+        let position = position(of: key)
+        guard position < keys.count, keys[position] == key else { return false }
+        keys.remove(at: position)
+        values.remove(at: position)
+        return true
+    }
+
+    /// How many entries went.
+    public mutating func delete(_ range: ClosedRange<Key>) -> Int {
+        let first = position(of: range.lowerBound)
+        var last = position(of: range.upperBound)
+        if last < keys.count, keys[last] == range.upperBound { last += 1 }
+        keys.removeSubrange(first..<last)
+        values.removeSubrange(first..<last)
+        return last - first
+    }
+
+    public mutating func deleteAll() { self = SortedMap() }
+}
+
+/// A key of a byte tree: ordered as unsigned bytes, a prefix before what it begins.
+public struct ByteKey: Comparable, Hashable, Sendable {
+    public var bytes: [UInt8]
+
+    public init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    public init(_ text: String) { bytes = [UInt8](text.utf8) }
+
+    public static func < (left: ByteKey, right: ByteKey) -> Bool {
+        left.bytes.lexicographicallyPrecedes(right.bytes)
+    }
+}

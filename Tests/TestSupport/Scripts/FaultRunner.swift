@@ -1,0 +1,168 @@
+import MakoStorage
+
+/// Runs a script again and again, each time with a fault at another call, and looks whether the store keeps its
+/// word: a typed error, what was acknowledged still there, in the open store and after opening it again.
+public struct FaultRunner {
+    public struct Report: Sendable, CustomStringConvertible {
+        public var runs = 0
+        /// Runs in which an error reached the caller.
+        public var surfaced = 0
+        public var failures: [String] = []
+
+        public var description: String { "\(runs) runs, \(surfaced) with an error, \(failures.count) failures" }
+    }
+
+    private let script: Script
+    private let seed: UInt64
+    private var report = Report()
+
+    /// - Parameter limit: at most so many runs, spread evenly over the calls.
+    public static func run(
+        _ script: Script, faults: [Fault], limit: Int = .max, seed: UInt64 = 1
+    ) throws -> Report {
+        var runner = FaultRunner(script: script, seed: seed)
+        let disk = SimulatedDisk(seed: seed, sectorBytes: script.sectorBytes)
+        let healthy = ScriptRun(script, on: disk, seed: seed)
+        healthy.verifies = false
+        try healthy.run()
+        var plan: [(Int, CallKind, Fault)] = []
+        for (call, kind) in disk.callLog.enumerated() {
+            for fault in faults where fault.concerns(kind) { plan.append((call, kind, fault)) }
+        }
+        for index in 0..<min(limit, plan.count) {
+            let (call, kind, fault) = plan[plan.count <= limit ? index : index * plan.count / limit]
+            runner.runOnce(call, kind, fault)
+            if runner.report.failures.count >= 5 { break }
+        }
+        return runner.report
+    }
+
+    private init(script: Script, seed: UInt64) {
+        self.script = script
+        self.seed = seed
+    }
+
+    private mutating func runOnce(_ call: Int, _ kind: CallKind, _ fault: Fault) {
+        report.runs += 1
+        let disk = SimulatedDisk(seed: seed, sectorBytes: script.sectorBytes)
+        disk.inject(fault, atCall: call)
+        let run = ScriptRun(script, on: disk, seed: seed)
+        run.verifies = false
+        let place = "\(fault) at call \(call), \(kind)"
+        do {
+            try run.run()
+        } catch let error as StorageError {
+            report.surfaced += 1
+            if !error.isFault { report.failures.append("\(place): thrown as \(error)") }
+        } catch {
+            report.failures.append("\(place): \(error)")
+        }
+        // A sync that lies and confesses later takes with it what the store had every reason to acknowledge.
+        let isLie = fault == .syncFails(.reportsLate)
+        let allowed = run.states[(isLie ? 0 : run.span.acknowledged)...run.span.begun]
+        checkLive(run, allowed, place)
+        disk.clearFaults()
+        let probed = probe(run, place)
+        let crash = disk.crashState()
+        var random = SplitMix(seed: seed &+ UInt64(call))
+        var images = [("a power cut", crash.image([])), ("a power cut", crash.randomImage(&random))]
+        if isLie { images.removeLast() }
+        // The process ends and the machine goes on. After a failed sync its cache is not what the disk holds.
+        if !fault.isSyncFailure { images.append(("the end of the process", disk.settledImage())) }
+        do {
+            try run.close()
+        } catch let error as StorageError {
+            if !error.isFault { report.failures.append("\(place): closing, \(error)") }
+        } catch {
+            report.failures.append("\(place): closing, \(error)")
+        }
+        images.append(("closing", disk.crashState().image([])))
+        for (end, image) in images {
+            reopen(image, isLie ? nil : Array(allowed) + probed, "\(place), then \(end)")
+        }
+    }
+
+    /// What the open store shows must be a whole state.
+    private mutating func checkLive(_ run: ScriptRun, _ allowed: ArraySlice<ModelStore>, _ place: String) {
+        do {
+            guard let visible = try run.visible() else { return }
+            if !allowed.contains(visible) {
+                report.failures.append("\(place): the open store shows a state of its own")
+            }
+        } catch let error as StorageError {
+            if !error.isFault { report.failures.append("\(place): reading on, \(error)") }
+        } catch {
+            report.failures.append("\(place): reading on, \(error)")
+        }
+    }
+
+    /// One more commit, now that nothing fails: it either works or the store says that it is read-only.
+    /// Returns the states that it adds to those allowed.
+    private mutating func probe(_ run: ScriptRun, _ place: String) -> [ModelStore] {
+        guard let store = run.openStore, let before = try? run.visible() else { return [] }
+        var after = before
+        after.createTree("probe", .integer)
+        do {
+            try store.write { _ = try $0.createTree(named: "probe", keys: .integer) }
+            if let visible = try run.visible(), visible != after {
+                report.failures.append("\(place): a commit after the fault is not to be seen")
+            }
+            return [after]
+        } catch StorageError.readOnly {
+            return []
+        } catch let error as StorageError {
+            if !error.isFault { report.failures.append("\(place): writing on, \(error)") }
+        } catch {
+            report.failures.append("\(place): writing on, \(error)")
+        }
+        return [after]
+    }
+
+    private mutating func reopen(_ image: DiskImage, _ allowed: [ModelStore]?, _ place: String) {
+        let disk = SimulatedDisk(image, sectorBytes: script.sectorBytes)
+        do {
+            let store = try Store(at: ScriptRun.path, options: ScriptRun.options(script, on: disk, seed: seed))
+            let found = try store.read { try ModelStore(reading: $0) }
+            let verified = try store.verify()
+            try store.close()
+            if !verified.isClean { report.failures.append("\(place): verify after reopening: \(verified.findings)") }
+            if let allowed, !allowed.contains(found) {
+                let difference = allowed.first.flatMap { found.difference(from: $0) } ?? ""
+                report.failures.append("\(place): the state after reopening is none of those allowed; \(difference)")
+            }
+        } catch {
+            // A disk that lied about a sync may leave anything; to say so is right, to trap or invent would not be.
+            if allowed != nil { report.failures.append("\(place): reopening, \(error)") }
+        }
+    }
+}
+
+extension Fault {
+    fileprivate var isSyncFailure: Bool {
+        if case .syncFails = self { true } else { false }
+    }
+
+    /// Whether the fault means something at such a call.
+    fileprivate func concerns(_ kind: CallKind) -> Bool {
+        switch self {
+        case .error(let code), .persistentError(let code):
+            FileError(operation: "", path: "", code: code).isNoSpace ? kind.needsSpace : true
+        case .syncFails(.reportsLate): kind == .sync
+        case .syncFails: kind.isSync
+        case .loseWrite, .misdirectWrite: kind == .write
+        case .staleRead: kind == .read
+        case .flipBit: kind == .read || kind == .write
+        case .crashBefore, .crashAfter: true
+        }
+    }
+}
+
+extension StorageError {
+    /// The error names what a failing disk did, or that the store latched after it.
+    fileprivate var isFault: Bool {
+        switch self {
+        case .io, .diskFull, .readOnly: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import MakoStorage
+
+extension Script {
+    /// A random workload over trees that may exist already: `trees` is kept up to date.
+    public static func random(
+        seed: UInt64, steps count: Int, trees: inout [String: KeyKind], name: String = "random"
+    ) -> Script {
+        var generator = ScriptGenerator(random: SplitMix(seed: seed), trees: trees)
+        var script = Script(name: "\(name) \(seed)", steps: [])
+        var settings = SplitMix(seed: seed &+ 1)
+        script.logSegmentBytes = [16 << 10, 32 << 10, 128 << 10][settings.below(3)]
+        script.cacheBytes = [256 << 10, 1 << 20, 8 << 20][settings.below(3)]
+        script.sectorBytes = settings.chance(50) ? 512 : 4096
+        while script.steps.count < count { script.steps += generator.next() }
+        trees = generator.trees
+        return script
+    }
+}
+
+/// Draws one step, or one transaction, after the other.
+private struct ScriptGenerator {
+    var random: SplitMix
+    var trees: [String: KeyKind]
+    private var snapshots = 0
+
+    init(random: SplitMix, trees: [String: KeyKind]) {
+        self.random = random
+        self.trees = trees
+    }
+
+    mutating func next() -> [ScriptStep] {
+        switch random.below(100) {
+        case 0..<6: return [.checkpoint]
+        case 6..<16: return [.step(1 + random.below(4))]
+        case 16..<20: return [.reopen]
+        case 20..<24:
+            snapshots += 1
+            return [.snapshot("s\(snapshots % 3)")]
+        case 24..<26: return [.verify]
+        case 26..<60: return change().map { [$0] } ?? []
+        default: return transaction()
+        }
+    }
+
+    private mutating func transaction() -> [ScriptStep] {
+        let before = trees
+        var steps: [ScriptStep] = [.begin]
+        var saved: [[String: KeyKind]] = []
+        for _ in 0..<random.below(8) {
+            if random.chance(15) {
+                steps.append(.savepoint("p\(saved.count)"))
+                saved.append(trees)
+            } else if random.chance(15), let last = saved.indices.last {
+                // An earlier savepoint ends those after it.
+                let index = random.chance(70) ? last : 0
+                steps.append(.rollbackTo("p\(index)"))
+                trees = saved[index]
+                saved.removeLast(saved.count - index - 1)
+            } else if random.chance(5) {
+                steps.append(.verify)
+            } else if let change = change() {
+                steps.append(change)
+            }
+        }
+        if random.chance(15) {
+            trees = before
+            return steps + [.rollback]
+        }
+        let durability: Durability? = [nil, nil, nil, nil, .ordered, .async][random.below(6)]
+        return steps + [.commit(durability)]
+    }
+
+    private mutating func change() -> ScriptStep? {
+        if trees.count < 2 || trees.count < 5 && random.chance(4) {
+            let name = "t\(random.below(1000))"
+            guard trees[name] == nil else { return nil }
+            let kind: KeyKind = random.chance(50) ? .integer : .bytes
+            trees[name] = kind
+            return .tree(name, kind, keyBytes: 0)
+        }
+        let names = trees.keys.sorted()
+        let name = names[random.below(names.count)]
+        if trees.count > 2, random.chance(3) {
+            trees[name] = nil
+            return .drop(name)
+        }
+        switch random.below(100) {
+        case 0..<45: return .put(name, keys(), shape())
+        case 45..<60: return .insert(name, keys(), shape())
+        case 60..<85: return .delete(name, keys())
+        case 85..<95 where trees[name] == .integer:
+            let first = UInt64(random.below(400))
+            return .deleteRange(name, first, first + UInt64(random.below(200)))
+        case 95..<97: return .deleteAll(name)
+        default: return .put(name, .random(count: 1 + random.below(4), below: 400), shape())
+        }
+    }
+
+    private mutating func keys() -> KeyRange {
+        let first = UInt64(random.below(400))
+        switch random.below(4) {
+        case 0: return .steps(from: first, through: first + UInt64(random.below(60)), by: 1)
+        case 1: return .steps(from: first + UInt64(random.below(60)), through: first, by: 1)
+        case 2: return .steps(from: first, through: first + 300, by: UInt64(5 + random.below(40)))
+        default: return .random(count: 1 + random.below(30), below: 500)
+        }
+    }
+
+    private mutating func shape() -> ValueShape {
+        switch random.below(20) {
+        case 0: ValueShape(bytes: 2000 + random.below(12000), isCompressible: random.chance(40))
+        case 1: ValueShape(bytes: 0)
+        case 2..<6: ValueShape(bytes: 300 + random.below(700))
+        default: ValueShape(bytes: 1 + random.below(100))
+        }
+    }
+}

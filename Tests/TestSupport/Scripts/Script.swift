@@ -1,0 +1,204 @@
+import MakoStorage
+
+/// A workload as a few lines of text.
+///
+///     options log 65536 cache 1048576     # what the store is opened with; sector 512 or 4096 is the disk's
+///     tree t int                          # a tree with integer keys; `bytes 300`: byte keys of 300 bytes
+///     put t 1..100 50b                    # a transaction of its own; 50 random bytes a value, `50z`: compressible
+///     put t 1..1000/7 50b                 # every seventh key; `9..1`: descending; `?20:1000`: 20 random keys below 1000
+///     begin                               # several steps in one transaction, up to commit or rollback
+///     savepoint a
+///     delete t 5
+///     rollbackto a
+///     commit                              # or `commit ordered`, `commit async`
+///     snapshot s                          # kept open, compared by `check s` and at the end, until `release s`
+///     checkpoint
+///     step 3                              # the store's background work, so many steps
+///     reopen
+///     verify
+///
+/// In a byte tree a number is a key by its digits. `#` begins a comment.
+public struct Script: Sendable {
+    public var name: String
+    public var steps: [ScriptStep]
+    public var logSegmentBytes = 64 << 10
+    public var cacheBytes = 4 << 20
+    public var sectorBytes = 4096
+
+    public init(name: String, steps: [ScriptStep]) {
+        self.name = name
+        self.steps = steps
+    }
+
+    /// Reads a script; a line that says nothing known is named.
+    public init(name: String, _ text: String) throws {
+        self.init(name: name, steps: [])
+        for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            let words = line.prefix { $0 != "#" }.split(separator: " ").map(String.init)
+            guard let verb = words.first else { continue }
+            if verb == "options" {
+                try readOptions(Array(words.dropFirst()))
+            } else if let step = ScriptStep(verb, Array(words.dropFirst())) {
+                steps.append(step)
+            } else {
+                throw Disagreement("script \(name), line \(number + 1): \(line)")
+            }
+        }
+    }
+
+    private mutating func readOptions(_ words: [String]) throws {
+        var rest = words[...]
+        while rest.count >= 2 {
+            let name = rest.removeFirst()
+            guard let number = Int(rest.removeFirst()) else { throw Disagreement("option \(name) needs a number") }
+            switch name {
+            case "log": logSegmentBytes = number
+            case "cache": cacheBytes = number
+            case "sector": sectorBytes = number
+            default: throw Disagreement("no option \(name)")
+            }
+        }
+    }
+}
+
+public enum ScriptStep: Sendable, Hashable {
+    case tree(String, KeyKind, keyBytes: Int)
+    case drop(String)
+    case begin
+    case commit(Durability?)
+    case rollback
+    case put(String, KeyRange, ValueShape)
+    case insert(String, KeyRange, ValueShape)
+    case delete(String, KeyRange)
+    case deleteRange(String, UInt64, UInt64)
+    case deleteAll(String)
+    case savepoint(String)
+    case rollbackTo(String)
+    case checkpoint
+    case step(Int)
+    case snapshot(String)
+    case check(String)
+    case release(String)
+    case reopen
+    case verify
+
+    init?(_ verb: String, _ words: [String]) {
+        switch (verb, words.count) {
+        case ("tree", 2...):
+            let keyBytes = words.count > 2 ? Int(words[2]) ?? 0 : 0
+            self = .tree(words[0], words[1] == "int" ? .integer : .bytes, keyBytes: keyBytes)
+        case ("drop", 1): self = .drop(words[0])
+        case ("begin", 0): self = .begin
+        case ("commit", 0): self = .commit(nil)
+        case ("commit", 1):
+            guard let durability = ScriptStep.durabilities[words[0]] else { return nil }
+            self = .commit(durability)
+        case ("rollback", 0): self = .rollback
+        case ("put", 3), ("insert", 3):
+            guard let keys = KeyRange(words[1]), let value = ValueShape(words[2]) else { return nil }
+            self = verb == "put" ? .put(words[0], keys, value) : .insert(words[0], keys, value)
+        case ("delete", 2):
+            guard let keys = KeyRange(words[1]) else { return nil }
+            self = .delete(words[0], keys)
+        case ("deleterange", 3):
+            guard let first = UInt64(words[1]), let last = UInt64(words[2]), first <= last else { return nil }
+            self = .deleteRange(words[0], first, last)
+        case ("deleteall", 1): self = .deleteAll(words[0])
+        case ("savepoint", 1): self = .savepoint(words[0])
+        case ("rollbackto", 1): self = .rollbackTo(words[0])
+        case ("checkpoint", 0): self = .checkpoint
+        case ("step", 0): self = .step(1)
+        case ("step", 1):
+            guard let count = Int(words[0]) else { return nil }
+            self = .step(count)
+        case ("snapshot", 1): self = .snapshot(words[0])
+        case ("check", 1): self = .check(words[0])
+        case ("release", 1): self = .release(words[0])
+        case ("reopen", 0): self = .reopen
+        case ("verify", 0): self = .verify
+        default: return nil
+        }
+    }
+
+    private static let durabilities: [String: Durability] = ["full": .full, "ordered": .ordered, "async": .async]
+
+    /// Whether the step changes data, and so runs inside a transaction.
+    var isChange: Bool {
+        switch self {
+        case .tree, .drop, .put, .insert, .delete, .deleteRange, .deleteAll: true
+        default: false
+        }
+    }
+}
+
+/// Which keys a step touches, in which order.
+public enum KeyRange: Sendable, Hashable {
+    case steps(from: UInt64, through: UInt64, by: UInt64)
+    case random(count: Int, below: UInt64)
+
+    init?(_ text: String) {
+        if text.hasPrefix("?") {
+            let parts = text.dropFirst().split(separator: ":")
+            guard parts.count == 2, let count = Int(parts[0]), let bound = UInt64(parts[1]), bound > 0 else {
+                return nil
+            }
+            self = .random(count: count, below: bound)
+            return
+        }
+        let halves = text.split(separator: "/")
+        guard let range = halves.first, let stride = halves.count > 1 ? UInt64(halves[1]) : 1, stride > 0 else {
+            return nil
+        }
+        let ends = range.split(separator: ".").compactMap { UInt64($0) }
+        guard let first = ends.first, let last = ends.last else { return nil }
+        self = .steps(from: first, through: last, by: stride)
+    }
+
+    func keys(seed: UInt64) -> [UInt64] {
+        switch self {
+        case .steps(let first, let last, let stride):
+            if first <= last { return Array(Swift.stride(from: first, through: last, by: Int(stride))) }
+            return Array(Swift.stride(from: Int(first), through: Int(last), by: -Int(stride))).map(UInt64.init)
+        case .random(let count, let bound):
+            var random = SplitMix(seed: seed)
+            return (0..<count).map { _ in random.next() % bound }
+        }
+    }
+}
+
+/// How long a value is, and whether it can be compressed.
+public struct ValueShape: Sendable, Hashable {
+    public var bytes: Int
+    public var isCompressible: Bool
+
+    public init(bytes: Int, isCompressible: Bool = false) {
+        self.bytes = bytes
+        self.isCompressible = isCompressible
+    }
+
+    init?(_ text: String) {
+        guard let unit = text.last, unit == "b" || unit == "z", let bytes = Int(text.dropLast()) else { return nil }
+        self.init(bytes: bytes, isCompressible: unit == "z")
+    }
+
+    /// A value of this shape that differs from those of other seeds.
+    public func value(seed: UInt64) -> [UInt8] {
+        var random = SplitMix(seed: seed)
+        if isCompressible {
+            let pattern = (0..<16).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+            return [UInt8](unsafeUninitializedCapacity: bytes) { buffer, count in
+                for index in 0..<bytes { buffer[index] = pattern[index & 15] }
+                count = bytes
+            }
+        }
+        return [UInt8](unsafeUninitializedCapacity: bytes) { buffer, count in
+            var word: UInt64 = 0
+            for index in 0..<bytes {
+                if index & 7 == 0 { word = random.next() }
+                buffer[index] = UInt8(truncatingIfNeeded: word)
+                word >>= 8
+            }
+            count = bytes
+        }
+    }
+}

@@ -1,0 +1,317 @@
+import MakoStorage
+
+/// Runs a script against a store on a simulated disk, in step with a model.
+///
+/// The run knows at every moment which states of the store a crash may leave: those from the last commit that was
+/// acknowledged as durable to the last that was begun. The disk notes it with each crash point.
+public final class ScriptRun {
+    /// A span of `states`: what may be found after a crash.
+    public struct Span: Sendable, Hashable {
+        public var acknowledged: Int
+        public var begun: Int
+    }
+
+    public static let path = "d/store.mako"
+
+    public let disk: SimulatedDisk
+    public let script: Script
+    /// The store's content after each commit, the first before any.
+    public private(set) var states: [ModelStore]
+    /// What `disk.tag` refers to.
+    public private(set) var spans: [Span]
+    private var store: Store?
+    private var model: ModelStore
+    private var kept: [String: (snapshot: Snapshot, model: ModelStore)] = [:]
+    private var keyBytes: [String: Int] = [:]
+    private var counter: UInt64
+    private let seed: UInt64
+    /// Whether the run verifies; runs on a failing disk compare only, since a finding there is an answer.
+    public var verifies = true
+
+    public init(_ script: Script, on disk: SimulatedDisk, from model: ModelStore = ModelStore(), seed: UInt64 = 1) {
+        self.script = script
+        self.disk = disk
+        self.model = model
+        self.seed = seed
+        counter = seed &* 1_000_003
+        states = [model]
+        spans = [Span(acknowledged: 0, begun: 0)]
+        disk.tag = 0
+    }
+
+    public static func options(_ script: Script, on disk: SimulatedDisk, seed: UInt64 = 1) -> StoreOptions {
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        options.entropy = SeededEntropy(seed: seed)
+        options.logSegmentBytes = script.logSegmentBytes
+        options.checkpointBytes = script.logSegmentBytes / 2
+        options.cacheBytes = script.cacheBytes
+        return options
+    }
+
+    /// The present span.
+    public var span: Span { spans[spans.count - 1] }
+
+    /// Runs all steps, then verifies and closes. A store that does not do what the model does is a `Disagreement`;
+    /// what the store throws is passed on.
+    public func run(closing: Bool = true) throws {
+        try open()
+        var rest = script.steps[...]
+        while let step = rest.popFirst() {
+            if step == .begin {
+                let end = rest.firstIndex { $0.isEnd } ?? rest.endIndex
+                try transaction(Array(rest[..<end]), end: end < rest.endIndex ? rest[end] : .rollback)
+                rest = rest[min(end + 1, rest.endIndex)...]
+            } else if step.isChange {
+                try transaction([step], end: .commit(nil))
+            } else {
+                try outside(step)
+            }
+        }
+        if closing { try finish() }
+    }
+
+    /// Compares and verifies the open store, then closes it.
+    public func finish() throws {
+        for name in kept.keys.sorted() { try check(name) }
+        kept = [:]
+        try compare()
+        try verify()
+        try close()
+    }
+
+    /// What the open store holds now, nil when it cannot be asked.
+    public func visible() throws -> ModelStore? {
+        guard let store else { return nil }
+        let snapshot = try store.snapshot()
+        defer { snapshot.close() }
+        return try ModelStore(reading: snapshot)
+    }
+
+    /// Makes the model's present state this one, after a failure that left it open what happened.
+    public func settle(on state: ModelStore) { model = state }
+
+    /// Lets go of the store as the death of the machine does: what the store still tries has no effect.
+    public func abandon() {
+        disk.cutPower()
+        kept = [:]
+        store = nil
+    }
+
+    public func close() throws {
+        kept = [:]
+        let closing = store
+        store = nil
+        try closing?.close()
+    }
+
+    public var openStore: Store? { store }
+
+    // MARK: Steps
+
+    private func open() throws {
+        store = try Store(at: ScriptRun.path, options: ScriptRun.options(script, on: disk, seed: seed))
+    }
+
+    private func opened() throws -> Store {
+        guard let store else { throw Disagreement("the script runs on without a store") }
+        return store
+    }
+
+    private func outside(_ step: ScriptStep) throws {
+        switch step {
+        case .checkpoint:
+            try opened().checkpoint()
+            acknowledgeAll()
+        case .step(let count):
+            for _ in 0..<count { _ = try opened().step() }
+        case .snapshot(let name): kept[name] = (try opened().snapshot(), model)
+        case .check(let name): try check(name)
+        case .release(let name): kept[name] = nil
+        case .reopen:
+            try close()
+            acknowledgeAll()
+            try open()
+            try compare()
+        case .verify:
+            try compare()
+            try verify()
+        default: throw Disagreement("\(step) outside a transaction")
+        }
+    }
+
+    private func transaction(_ steps: [ScriptStep], end: ScriptStep) throws {
+        let before = model
+        let transaction = try opened().beginWrite()
+        do {
+            var savepoints: [String: (Savepoint, ModelStore)] = [:]
+            for step in steps {
+                switch step {
+                case .savepoint(let name): savepoints[name] = (transaction.savepoint(), model)
+                case .rollbackTo(let name):
+                    guard let (savepoint, saved) = savepoints[name] else {
+                        throw Disagreement("no savepoint \(name)")
+                    }
+                    try transaction.rollback(to: savepoint)
+                    model = saved
+                case .check(let name): try check(name)
+                case .snapshot(let name): kept[name] = (try opened().snapshot(), before)
+                case .release(let name): kept[name] = nil
+                case .step(let count):
+                    for _ in 0..<count { _ = try opened().step() }
+                case .verify:
+                    if let difference = try ModelStore(reading: transaction.view).difference(from: model) {
+                        throw Disagreement("inside a transaction \(difference)")
+                    }
+                default: try change(step, transaction)
+                }
+            }
+            guard case .commit(let durability) = end else {
+                model = before
+                transaction.rollback()
+                return
+            }
+            states.append(model)
+            enter(Span(acknowledged: span.acknowledged, begun: states.count - 1))
+            try transaction.commit(durability: durability)
+            // An empty commit promises nothing, not even for the commits before it.
+            if durability == nil || durability == .full, model != before { acknowledgeAll() }
+        } catch {
+            model = before
+            throw error
+        }
+    }
+
+    private func change(_ step: ScriptStep, _ transaction: borrowing WriteTransaction) throws {
+        switch step {
+        case .tree(let name, let keys, let length):
+            _ = try transaction.createTree(named: name, keys: keys)
+            keyBytes[name] = length
+            model.createTree(name, keys)
+        case .drop(let name):
+            try transaction.dropTree(try tree(name, transaction))
+            model.dropTree(name)
+        case .put(let name, let keys, let shape): try put(keys, shape, name, transaction)
+        case .insert(let name, let keys, let shape): try insert(keys, shape, name, transaction)
+        case .delete(let name, let keys): try delete(keys, name, transaction)
+        case .deleteRange(let name, let first, let last):
+            let count = try transaction.deleteRange(first...last, in: try tree(name, transaction))
+            let expected = model.delete(first...last, in: name)
+            guard count == UInt64(expected) else {
+                throw Disagreement("deleteRange removed \(count) entries, not \(expected)")
+            }
+        case .deleteAll(let name):
+            try transaction.deleteAll(in: try tree(name, transaction))
+            model.deleteAll(in: name)
+        default: throw Disagreement("\(step) inside a transaction")
+        }
+    }
+
+    private func put(
+        _ keys: KeyRange, _ shape: ValueShape, _ name: String, _ transaction: borrowing WriteTransaction
+    ) throws {
+        let tree = try tree(name, transaction)
+        for number in numbers(keys) {
+            let value = shape.value(seed: nextSeed())
+            switch key(number, name, tree) {
+            case .integer(let key): try transaction.put(value, for: key, in: tree)
+            case .bytes(let key): try transaction.put(value, for: key, in: tree)
+            }
+            model.put(value, for: key(number, name, tree), in: name)
+        }
+    }
+
+    private func insert(
+        _ keys: KeyRange, _ shape: ValueShape, _ name: String, _ transaction: borrowing WriteTransaction
+    ) throws {
+        let tree = try tree(name, transaction)
+        for number in numbers(keys) {
+            let value = shape.value(seed: nextSeed())
+            let key = key(number, name, tree)
+            let isNew =
+                switch key {
+                case .integer(let key): try transaction.insert(value, for: key, in: tree)
+                case .bytes(let key): try transaction.insert(value, for: key, in: tree)
+                }
+            guard model.insert(value, for: key, in: name) == isNew else {
+                throw Disagreement("insert of \(number) said that it is \(isNew ? "" : "not ")new")
+            }
+        }
+    }
+
+    private func delete(_ keys: KeyRange, _ name: String, _ transaction: borrowing WriteTransaction) throws {
+        let tree = try tree(name, transaction)
+        for number in numbers(keys) {
+            let key = key(number, name, tree)
+            let wasThere =
+                switch key {
+                case .integer(let key): try transaction.delete(key, in: tree)
+                case .bytes(let key): try transaction.delete(key, in: tree)
+                }
+            guard model.delete(key, in: name) == wasThere else {
+                throw Disagreement("delete of \(number) said that it was \(wasThere ? "" : "not ")there")
+            }
+        }
+    }
+
+    // MARK: Helpers
+
+    private func tree(_ name: String, _ transaction: borrowing WriteTransaction) throws -> Tree {
+        guard let tree = transaction.view.tree(named: name) else { throw Disagreement("tree \(name) is missing") }
+        return tree
+    }
+
+    private func numbers(_ keys: KeyRange) -> [UInt64] { keys.keys(seed: nextSeed()) }
+
+    private func nextSeed() -> UInt64 {
+        counter += 1
+        return counter
+    }
+
+    private func key(_ number: UInt64, _ name: String, _ tree: Tree) -> ModelKey {
+        tree.keys == .integer ? .integer(number) : .bytes(ScriptRun.bytes(number, length: keyBytes[name] ?? 0))
+    }
+
+    /// The digits of a number, behind so many equal bytes that the key has this length.
+    public static func bytes(_ number: UInt64, length: Int) -> [UInt8] {
+        let digits = String(number)
+        let text = String(repeating: "0", count: max(0, 6 - digits.count)) + digits
+        return [UInt8](repeating: UInt8(ascii: "p"), count: max(0, length - text.utf8.count)) + Array(text.utf8)
+    }
+
+    private func enter(_ span: Span) {
+        spans.append(span)
+        disk.tag = spans.count - 1
+    }
+
+    private func acknowledgeAll() {
+        enter(Span(acknowledged: states.count - 1, begun: states.count - 1))
+    }
+
+    private func check(_ name: String) throws {
+        guard let (snapshot, expected) = kept[name] else { throw Disagreement("no snapshot \(name)") }
+        if let difference = try ModelStore(reading: snapshot).difference(from: expected) {
+            throw Disagreement("snapshot \(name): \(difference)")
+        }
+    }
+
+    private func compare() throws {
+        if let difference = try visible()?.difference(from: model) { throw Disagreement(difference) }
+    }
+
+    private func verify() throws {
+        guard verifies else { return }
+        let report = try opened().verify()
+        guard report.isClean else { throw Disagreement("verify: \(report.findings)") }
+    }
+}
+
+extension ScriptStep {
+    var isEnd: Bool {
+        switch self {
+        case .commit, .rollback: true
+        default: false
+        }
+    }
+}
