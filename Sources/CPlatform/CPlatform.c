@@ -1,3 +1,7 @@
+#if defined(__linux__)
+#define _GNU_SOURCE
+#include <fcntl.h>
+#endif
 #include "CPlatform.h"
 
 _Thread_local void *mako_thread_cell = 0;
@@ -15,6 +19,15 @@ __attribute__((constructor)) static void mako_register_process_barrier(void) {
 int mako_process_barrier(void) {
     return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0 ? 0 : -1;
 }
+
+void mako_start_writing(int descriptor, int64_t offset, int64_t count) {
+    (void)sync_file_range(descriptor, offset, count, SYNC_FILE_RANGE_WRITE);
+}
 #else
 int mako_process_barrier(void) { return -1; }
+void mako_start_writing(int descriptor, int64_t offset, int64_t count) {
+    (void)descriptor;
+    (void)offset;
+    (void)count;
+}
 #endif

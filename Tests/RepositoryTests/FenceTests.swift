@@ -48,6 +48,7 @@ import Testing
         "Sources/MakoStorage/Tree/LeafWalk.swift",
         "Sources/MakoStorage/Tree/NodeLayout.swift",
         "Sources/MakoStorage/Tree/Overflow.swift",
+        "Sources/MakoStorage/Tree/PutBatch.swift",
         "Sources/MakoStorage/Tree/Tree.swift",
         "Sources/MakoStorage/Tree/TreeReader.swift",
         "Sources/MakoStorage/Tree/TreeWriter.swift",

@@ -23,3 +23,6 @@ int mako_process_barrier(void);
 static inline int64_t mako_interpolate(uint64_t distance, uint64_t span, int64_t last) {
     return (int64_t)((double)(int64_t)(distance >> 1) / (double)(int64_t)((span >> 1) | 1) * (double)last);
 }
+
+/// Begins writing a range of a file that lies in the page cache. A hint.
+void mako_start_writing(int descriptor, int64_t offset, int64_t count);

@@ -59,11 +59,19 @@ public protocol File: AnyObject, Sendable {
     /// Makes everything written so far durable, with the size that is needed to read it.
     func sync() throws(FileError)
 
+    /// Asks the device to begin with a range that was written, so that a later `sync()` finds less to do. A hint: it
+    /// makes nothing durable and does not fail.
+    func startWriting(at offset: UInt64, count: Int)
+
     /// Takes the file's advisory lock without waiting; `false`: another handle holds it. It ends with `close()`.
     func lock(exclusive: Bool) throws(FileError) -> Bool
 
     /// Closes the handle; later calls fail with `EBADF`. Closing twice does nothing.
     func close()
+}
+
+extension File {
+    public func startWriting(at offset: UInt64, count: Int) {}
 }
 
 /// Paths as the engine takes them apart: by the last slash, nothing more.

@@ -1,3 +1,5 @@
+import CPlatform
+
 #if canImport(Darwin)
     import Darwin
 #elseif canImport(Glibc)
@@ -81,6 +83,10 @@ final class POSIXFile: File, @unchecked Sendable {
             // EINTR is reported, not retried: nothing says what an interrupted flush has kept.
             guard fdatasync(descriptor) == 0 else { throw FileError(operation: "sync", path: path, code: errno) }
         #endif
+    }
+
+    func startWriting(at offset: UInt64, count: Int) {
+        mako_start_writing(descriptor, Int64(clamping: offset), Int64(count))
     }
 
     func lock(exclusive: Bool) throws(FileError) -> Bool {

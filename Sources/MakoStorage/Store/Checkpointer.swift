@@ -26,6 +26,9 @@ struct CheckpointRequest {
 /// Until the meta is written a failed write abandons the checkpoint and nothing is lost: log and memory still
 /// have everything. A failed sync, or a failed meta write, latches the store: what the device holds is unknown.
 final class Checkpointer: @unchecked Sendable {
+    /// How many pages one step writes.
+    static let pagesPerStep = 256
+
     /// A retained checkpoint.
     struct Record {
         var meta: Meta
@@ -191,7 +194,7 @@ final class Checkpointer: @unchecked Sendable {
         var current = current
         switch current.phase {
         case .pages:
-            let end = min(current.nextPage + 256, current.pages.count)
+            let end = min(current.nextPage + Checkpointer.pagesPerStep, current.pages.count)
             try store.writePages(Array(current.pages[current.nextPage..<end]))
             current.nextPage = end
             if end == current.pages.count { current.phase = .tables }

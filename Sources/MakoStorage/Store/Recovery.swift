@@ -33,6 +33,7 @@ extension Store {
             if !options.readOnly { try checkpointer.repairMetas(self) }
             return
         }
+        recovery.replayedCommits = Int(tail.lastCommit - newest.commit)
         do throws(StorageError) {
             let point = options.readOnly ? newest.point + 1 : try takeSerial()
             let version = Version(
@@ -70,7 +71,7 @@ extension Writer {
             do throws(OperationReader.Malformed) { step = try reader.next() } catch {
                 throw .logDamaged(path: path, reason: "commit \(commit) holds an operation that cannot be read")
             }
-            guard let step else { return }
+            guard let step else { return try enterWaitingPuts() }
             do throws(StorageError) { try apply(step) } catch {
                 switch error {
                 case .treeNotFound, .treeExists, .wrongKeyKind, .invalidArgument:

@@ -11,6 +11,8 @@ struct PendingCommit {
 extension Store {
     func commit(_ writer: Writer, _ durability: Durability) throws(StorageError) {
         guard !writer.isEnded else { throw .transactionEnded }
+        // What fails here is noted as the transaction's failure.
+        do throws(StorageError) { try writer.enterWaitingPuts() } catch {}
         if let failure = writer.failure {
             rollback(writer)
             throw failure
@@ -278,6 +280,8 @@ extension Store {
     // MARK: Page writing
 
     /// Writes those of `pages` that are dirty to their slots, neighbours together, without syncing.
+    ///
+    /// The device is told to begin at once with a large batch: it works while the next pages are made.
     func writePages(_ pages: [UInt64]) throws(StorageError) {
         let sorted = pages.sorted()
         var writer = PageWriter(frames: frames)
@@ -287,6 +291,10 @@ extension Store {
             previous = page
         }
         try writer.flush()
+        if sorted.count >= Checkpointer.pagesPerStep, let first = sorted.first, let last = sorted.last {
+            dataFile.file.startWriting(
+                at: first * UInt64(pageBytes), count: Int(last - first + 1) * pageBytes)
+        }
     }
 }
 

@@ -58,8 +58,8 @@ public final class Store: @unchecked Sendable {
     let checkpointer: Checkpointer
     let isClosed = Atomic<Bool>(false)
     let largestLoggedBytes: Int
-    /// What recovery did at opening.
-    public let recovery: RecoveryReport
+    /// What recovery did at opening. Written before the store is anybody's.
+    public internal(set) var recovery: RecoveryReport
 
     // The background thread.
     let backgroundLock = Lock()

@@ -17,6 +17,8 @@ public final class Snapshot: @unchecked Sendable {
     let frames: FrameStore
     let state: UnsafeMutablePointer<ViewState>
     private let registration: Registration
+    /// The write transaction whose view this is, while it lasts.
+    private var writer: Unmanaged<Writer>?
     private let isClosed = Atomic<Bool>(false)
 
     /// What a snapshot reads from: raw, so that a lookup counts no references.
@@ -26,13 +28,15 @@ public final class Snapshot: @unchecked Sendable {
         var commit: UInt64
         /// Counts the changes of a write transaction's own view; a cursor looks whether it must seek again.
         var changes: UInt64
+        /// Puts of a write transaction that its trees do not show yet; see `PutBatch`.
+        var waitingPuts: Int
         var names: Unmanaged<TreeNames>
     }
 
     /// What keeps the pages of a view in place.
     enum Registration {
         case slot(UnsafeMutablePointer<SnapshotSlot>, Store)
-        /// A write transaction's own view: the writer owns the state.
+        /// A write transaction's own view.
         case writer
     }
 
@@ -44,7 +48,7 @@ public final class Snapshot: @unchecked Sendable {
         state.initialize(
             to: ViewState(
                 trees: version.trees, treeCount: version.treeCount, commit: version.commit, changes: 0,
-                names: Unmanaged.passUnretained(version.names)))
+                waitingPuts: 0, names: Unmanaged.passUnretained(version.names)))
     }
 
     /// Wraps the state of a write transaction.
@@ -55,10 +59,32 @@ public final class Snapshot: @unchecked Sendable {
     }
 
     deinit {
-        if case .slot(let slot, let store) = registration {
-            if !isClosed.load(ordering: .acquiring) { store.snapshots.release(slot) }
-            state.deallocate()
+        if case .slot(let slot, let store) = registration, !isClosed.load(ordering: .acquiring) {
+            store.snapshots.release(slot)
         }
+        state.deallocate()
+    }
+
+    /// Makes this the view of a write transaction that may have waiting puts.
+    func serve(_ writer: Writer) { self.writer = .passUnretained(writer) }
+
+    /// The transaction is over. Somebody may still hold its view; reads throw from now on.
+    func endView() {
+        isClosed.store(true, ordering: .releasing)
+        state.pointee.waitingPuts = 0
+        writer = nil
+    }
+
+    /// Makes a tree show the puts that wait for it.
+    @inline(never)
+    private func enterWaitingPuts(of tree: Tree?) throws(StorageError) {
+        guard let writer else { return }
+        try writer._withUnsafeGuaranteedRef { writer in
+            result { () throws(StorageError) in
+                guard let tree else { return try writer.enterWaitingPuts() }
+                try writer.enterWaitingPuts(of: writer.index(of: tree))
+            }
+        }.get()
     }
 
     /// Ends the snapshot before it is released. Reads after this throw ``StorageError/closed``.
@@ -88,7 +114,9 @@ public final class Snapshot: @unchecked Sendable {
 
     /// All trees, by name.
     public var trees: [TreeInfo] {
-        withNames { names in
+        // What fails here fails the transaction, and its next operation says so.
+        if state.pointee.waitingPuts != 0 { do throws(StorageError) { try enterWaitingPuts(of: nil) } catch {} }
+        return withNames { names in
             names.ids.compactMap { name, id in
                 treeIndex(state.pointee.trees, count: state.pointee.treeCount, id: id).map {
                     let tree = state.pointee.trees[$0]
@@ -117,6 +145,7 @@ public final class Snapshot: @unchecked Sendable {
     @inline(__always)
     func lookUp(_ tree: Tree) throws(StorageError) -> TreeState {
         if isClosed.load(ordering: .relaxed) { throw StorageError.closed }
+        if state.pointee.waitingPuts != 0 { try enterWaitingPuts(of: tree) }
         let trees = state.pointee.trees
         guard let index = treeIndex(trees, count: state.pointee.treeCount, id: tree.id) else {
             throw StorageError.treeNotFound("number \(tree.id)")
@@ -331,7 +360,7 @@ func lendable(_ key: UnsafeRawBufferPointer) -> KeyBytes {
     key.baseAddress == nil ? KeyBytes(start: emptyKeyAddress, count: 0) : key
 }
 
-private nonisolated(unsafe) let emptyKeyAddress = UnsafeRawPointer(
+nonisolated(unsafe) let emptyKeyAddress = UnsafeRawPointer(
     UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8))
 
 /// A throwing body as a result, to carry a typed error out of closures that rethrow untyped.

@@ -19,9 +19,11 @@ final class Writer {
     let scratch: Scratch
     let state: UnsafeMutablePointer<Snapshot.ViewState>
 
-    /// Private roots, in order of tree number; `hints` runs beside it.
+    /// Private roots, in order of tree number; `hints` and `streaks` run beside it.
     @exclusivity(unchecked) private(set) var trees: UnsafeMutablePointer<TreeState>
     @exclusivity(unchecked) private(set) var hints: UnsafeMutablePointer<LeafHint>
+    @exclusivity(unchecked) private(set) var streaks: UnsafeMutablePointer<PutStreak>
+    @exclusivity(unchecked) var batch = PutBatch()
     @exclusivity(unchecked) private(set) var treeCount: Int
     @exclusivity(unchecked) private var treeCapacity: Int
     var names: TreeNames
@@ -38,6 +40,10 @@ final class Writer {
     @exclusivity(unchecked) private(set) var floor: UInt64
     /// `allocated` up to here was handed to the device.
     @exclusivity(unchecked) private var spilled = 0
+    /// When to look again whether pages should be handed over, in pages since the last time.
+    @exclusivity(unchecked) private var spillSize: Int
+    /// Leaves that an ascending load left behind since then.
+    @exclusivity(unchecked) private var finishedLeaves = 0
     private var savepointCount: UInt64 = 0
     /// The savepoints that can still be gone back to, oldest first.
     private(set) var openMarks: [UInt64] = []
@@ -47,6 +53,9 @@ final class Writer {
 
     /// The path of the latest descent: for each level the page and the slot taken.
     let path: UnsafeMutablePointer<PathStep>
+
+    /// 8 MiB.
+    private static let spillPages = 2048
 
     struct PathStep {
         var page: UnsafeMutableRawPointer
@@ -67,6 +76,7 @@ final class Writer {
     init(store: Store, base: Version, recording: Bool = true) {
         self.store = store
         frames = store.frames
+        spillSize = min(Writer.spillPages, store.frames.budgetFrames / 2 + 1)
         self.base = base
         scratch = .allocate()
         path = .allocate(capacity: Limits.levels + 2)
@@ -78,6 +88,8 @@ final class Writer {
         trees.initialize(from: base.trees, count: treeCount)
         hints = .allocate(capacity: treeCapacity)
         hints.initialize(repeating: .none, count: treeCapacity)
+        streaks = .allocate(capacity: treeCapacity)
+        streaks.initialize(repeating: PutStreak(), count: treeCapacity)
         floor = store.nextSerial
         operations = OperationBuffer(limit: recording ? store.largestLoggedBytes : 0)
         if !recording { operations.stopRecording() }
@@ -85,8 +97,9 @@ final class Writer {
         state.initialize(
             to: Snapshot.ViewState(
                 trees: trees, treeCount: treeCount, commit: base.commit, changes: 0,
-                names: Unmanaged.passUnretained(base.names)))
+                waitingPuts: 0, names: Unmanaged.passUnretained(base.names)))
         view = Snapshot(writerState: state, frames: frames)
+        view.serve(self)
     }
 
     deinit {
@@ -94,7 +107,9 @@ final class Writer {
         path.deallocate()
         trees.deallocate()
         hints.deallocate()
-        state.deallocate()
+        streaks.deallocate()
+        batch.deallocate()
+        view.endView()
     }
 
     /// Looked at before each change is recorded: a plain read, where the buffer itself needs exclusive access.
@@ -141,6 +156,11 @@ final class Writer {
         hints.deallocate()
         hints = .allocate(capacity: treeCapacity)
         hints.initialize(repeating: .none, count: treeCapacity)
+        let grownStreaks = UnsafeMutablePointer<PutStreak>.allocate(capacity: treeCapacity)
+        grownStreaks.initialize(repeating: PutStreak(), count: treeCapacity)
+        grownStreaks.update(from: streaks, count: treeCount)
+        streaks.deallocate()
+        streaks = grownStreaks
     }
 
     /// Takes a tree out of the table; its pages must be freed already.
@@ -148,6 +168,7 @@ final class Writer {
         let id = trees[index].id
         (trees + index).update(from: trees + index + 1, count: treeCount - index - 1)
         treeCount -= 1
+        streaks.update(repeating: PutStreak(), count: treeCapacity)
         forgetHints()
         setNames(TreeNames(names.ids.filter { $0.value != id }))
         operations.dropTree(id)
@@ -237,13 +258,31 @@ final class Writer {
 
     // MARK: Memory
 
-    /// Hands the transaction's own pages to the device when memory is short. Between changes only.
+    /// Hands the transaction's own pages to the device when memory is short, or when they are finished anyway.
+    /// Between changes only.
+    @inline(__always)
     func spillIfNeeded() throws(StorageError) {
-        guard allocated.count - spilled > frames.budgetFrames / 2 else { return }
+        if allocated.count - spilled >= spillSize { try spill() }
+    }
+
+    /// Ascending loads leave full leaves behind that nobody comes back to: written early, they keep the device busy
+    /// while the next ones are filled. Other pages wait, because a page changed after its writing has to be copied.
+    private func spill() throws(StorageError) {
+        let isShort = allocated.count - spilled > frames.budgetFrames / 2
+        let isFinished = !isRecording && finishedLeaves >= (allocated.count - spilled) / 8 * 7
+        finishedLeaves = 0
+        guard isShort || isFinished else {
+            spillSize = min(spillSize + Writer.spillPages, frames.budgetFrames / 2 + 1)
+            return
+        }
         try store.writePages(Array(allocated[spilled...]))
         spilled = allocated.count
+        spillSize = min(Writer.spillPages, frames.budgetFrames / 2 + 1)
         forgetHints()
     }
+
+    /// Notes that a leaf was left behind by an ascending load.
+    func noteFinishedLeaf() { finishedLeaves &+= 1 }
 
     // MARK: Savepoints
 
@@ -256,14 +295,18 @@ final class Writer {
         var freed: Int
         var number: UInt64
         var owner: ObjectIdentifier
+        /// A transaction that had failed before has failed after a rollback to here, too.
+        var failure: StorageError?
     }
 
     func savepoint() -> Mark {
+        // A failure is noted by `fail` and met by the next change or the commit.
+        do throws(StorageError) { try enterWaitingPuts() } catch {}
         savepointCount += 1
         let mark = Mark(
             trees: Array(UnsafeBufferPointer(start: trees, count: treeCount)), names: names, nextTreeID: nextTreeID,
             operations: operations.bytes.count, allocated: allocated.count, freed: freed.count, number: savepointCount,
-            owner: ObjectIdentifier(self))
+            owner: ObjectIdentifier(self), failure: failure)
         openMarks.append(savepointCount)
         // What exists now is sealed: it is what a rollback comes back to.
         floor = store.nextSerial
@@ -272,6 +315,7 @@ final class Writer {
     }
 
     func rollback(to mark: Mark) {
+        forgetWaitingPuts()
         while let last = openMarks.last, last > mark.number { openMarks.removeLast() }
         while treeCapacity < mark.trees.count { growTreeTable() }
         for (index, tree) in mark.trees.enumerated() { (trees + index).initialize(to: tree) }
@@ -286,7 +330,7 @@ final class Writer {
         spilled = min(spilled, allocated.count)
         freed.removeLast(freed.count - mark.freed)
         floor = store.nextSerial
-        failure = nil
+        failure = mark.failure
         forgetHints()
         noteChange()
     }
@@ -304,6 +348,7 @@ final class Writer {
     /// Gives everything back.
     func abandon() {
         isEnded = true
+        forgetWaitingPuts()
         for page in allocated { frames.forget(page: page) }
         store.giveBack(stock + allocated)
         stock = []

@@ -37,6 +37,12 @@ enum ByteLayout: NodeLayout {
         mako_prefetch(page + 192)
     }
 
+    @inline(__always)
+    static func keep(_ key: KeyBytes, at memory: UnsafeMutableRawPointer) -> (number: UInt64, bytes: Int) {
+        if let source = key.baseAddress { memcpy(memory, source, key.count) }
+        return (0, key.count)
+    }
+
     static var lowest: KeyBytes { lendable(KeyBytes(start: nil, count: 0)) }
 
     @inline(__always)

@@ -33,6 +33,9 @@ enum IntegerLayout: NodeLayout {
         mako_prefetch(page + 320)
     }
 
+    @inline(__always)
+    static func keep(_ key: UInt64, at memory: UnsafeMutableRawPointer) -> (number: UInt64, bytes: Int) { (key, 0) }
+
     static var lowest: UInt64 { 0 }
 
     @inline(__always)

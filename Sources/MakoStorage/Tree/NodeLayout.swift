@@ -18,6 +18,9 @@ protocol NodeLayout {
     /// Asks for the lines of a leaf that a search will touch first.
     static func prefetchLeaf(_ page: UnsafeMutableRawPointer)
 
+    /// Copies a key to memory of at least `keyBytes(key)` bytes, or answers it as a number.
+    static func keep(_ key: Key, at memory: UnsafeMutableRawPointer) -> (number: UInt64, bytes: Int)
+
     /// A key that no other is below.
     static var lowest: Key { get }
 

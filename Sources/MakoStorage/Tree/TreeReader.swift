@@ -21,6 +21,17 @@ extension FrameStore {
         return found ? Layout.record(leaf, slot) : nil
     }
 
+    /// One step down from an inner node; the processor is asked for the lines of the child that come next.
+    @inline(__always)
+    func step<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ reference: PageReference, level: Int, _ key: Layout.Key
+    ) throws(StorageError) -> PageReference {
+        let page = try resolve(reference, type: Layout.innerType, level: level)
+        let child = Layout.child(page, at: Layout.childSlot(page, key))
+        if level > 1 { prefetchPage(child) } else { prefetchLeaf(child) }
+        return child
+    }
+
     /// Moves a batch of lookups down together, level by level, so that their cache misses overlap.
     ///
     /// - Parameters:

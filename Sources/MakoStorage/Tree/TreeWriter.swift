@@ -14,6 +14,14 @@ extension Writer {
         case insertOnly
     }
 
+    /// How the puts to a tree have gone of late.
+    struct PutStreak {
+        /// Puts in a row that missed the hint.
+        var misses: Int32 = 0
+        /// Collected puts that are not in the tree yet.
+        var waiting: Int32 = 0
+    }
+
     // MARK: Put
 
     /// Enters a value. False when the key exists and was to be left alone.
@@ -27,6 +35,7 @@ extension Writer {
             return try put(
                 layout, index, key, RecordView(bytes: bytes, count: value.count, isOverflow: false), mode)
         }
+        try enterWaitingPuts(of: index)
         if mode == .insertOnly, try frames.find(layout, trees[index], key) != nil { return false }
         let overflow: Overflow
         do throws(StorageError) { overflow = try writeOverflow(value, tree: trees[index].id) } catch {
@@ -36,9 +45,10 @@ extension Writer {
             result { () throws(StorageError) in
                 guard let descriptor = memory.baseAddress else { return false }
                 overflow.write(to: descriptor)
-                return try put(
+                try enter(
                     layout, index, key,
-                    RecordView(bytes: descriptor, count: Overflow.descriptorBytes, isOverflow: true), mode)
+                    RecordView(bytes: descriptor, count: Overflow.descriptorBytes, isOverflow: true))
+                return true
             }
         }.get()
     }
@@ -47,6 +57,13 @@ extension Writer {
     private func put<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: RecordView, _ mode: PutMode
     ) throws(StorageError) -> Bool {
+        if streaks[index].waiting > 0 {
+            if mode == .replace {
+                try collect(layout, index, key, value)
+                return true
+            }
+            try enterWaitingPuts()
+        }
         if let leaf = Layout.hinted(hints + index, key) {
             let (slot, found) = Layout.find(leaf, key)
             if found {
@@ -56,10 +73,24 @@ extension Writer {
                 Layout.insert(leaf, at: slot, key, value, scratch: scratch.page)
                 hints[index].slot = slot
                 trees[index].count &+= 1
+                streaks[index].misses = 0
                 return true
             }
         }
+        streaks[index].misses &+= 1
+        if mode == .replace && streaks[index].misses > PutBatch.patience && trees[index].levels > 1 {
+            try collect(layout, index, key, value)
+            return true
+        }
         return try putSlow(layout, index, key, value, mode)
+    }
+
+    /// Enters a value without collecting.
+    @inline(__always)
+    func enter<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: RecordView)
+        throws(StorageError)
+    {
+        _ = try putSlow(layout, index, key, value, .replace)
     }
 
     @inline(never)
@@ -80,6 +111,7 @@ extension Writer {
             let isAscending = previous.page == path[0].page && previous.slot == slot - 1 || isRightmost(index)
             while !Layout.fits(path[0].page, key, valueBytes: value.count) {
                 let ascending = isAscending && slot == Page(path[0].page).count
+                if ascending { noteFinishedLeaf() }
                 try split(layout, index, level: 0, incoming: key, slot: slot, ascending: ascending)
                 slot = Layout.find(path[0].page, key).slot
             }
@@ -209,6 +241,7 @@ extension Writer {
     /// Removes an entry. False when the key is absent.
     func delete<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key) throws(StorageError) -> Bool
     {
+        try enterWaitingPuts(of: index)
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         guard try frames.find(layout, trees[index], key) != nil else { return false }
@@ -322,6 +355,8 @@ extension Writer {
 
     /// Frees every page of a tree and leaves it empty.
     func deleteAll<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
+        // All of them: the tree may be on its way out of the table, and the others would change places.
+        try enterWaitingPuts()
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         do throws(StorageError) {
