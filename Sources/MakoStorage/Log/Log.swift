@@ -27,7 +27,8 @@ final class Log {
 
     /// What a flush writes.
     struct Group {
-        var bytes: [UInt8]
+        /// The log's own memory, until the next group is taken.
+        var bytes: UnsafeRawBufferPointer
         var file: any File
         var offset: UInt64
         /// The log is durable to here once this is written and synced.
@@ -35,21 +36,23 @@ final class Log {
     }
 
     /// Segments that recovery may still need, and the one being written, last.
-    private var segments: [Segment] = []
+    @exclusivity(unchecked) private var segments: [Segment] = []
     /// Files of retired segments, to be used again.
     private var spare: [String] = []
     private var lastNumber: UInt64
     /// The last segment was written by an earlier run: nothing is added to it.
-    private var isSealed = false
+    @exclusivity(unchecked) private var isSealed = false
     /// After the last appended frame.
-    private(set) var position: LogPosition
-    private(set) var durable: UInt64
-    private var buffer: [UInt8] = []
-    private var bufferStart: UInt64 = 0
+    @exclusivity(unchecked) private(set) var position: LogPosition
+    @exclusivity(unchecked) private(set) var durable: UInt64
+    @exclusivity(unchecked) private var buffer = GrowingBytes()
+    /// The group that is being written, and the memory of the one after the next.
+    @exclusivity(unchecked) private var inFlight = GrowingBytes()
+    @exclusivity(unchecked) private var bufferStart: UInt64 = 0
     /// Where the next group may begin: behind the last block that a sync has made, or is making, durable.
-    private var nextStart: UInt64 = 0
+    @exclusivity(unchecked) private var nextStart: UInt64 = 0
     /// Frame bytes appended since opening.
-    private(set) var appendedBytes: UInt64 = 0
+    @exclusivity(unchecked) private(set) var appendedBytes: UInt64 = 0
 
     init(
         fileSystem: any FileSystem, path: String, database: DatabaseID, segmentBytes: Int, entropy: any Entropy,
@@ -65,6 +68,9 @@ final class Log {
         self.lastNumber = lastNumber
         durable = position.lsn
     }
+
+    /// What an idle buffer keeps of its memory.
+    private static let keptBytes = 1 << 20
 
     static func segmentPath(_ path: String, _ number: UInt64) -> String { "\(path)-wal-\(number)" }
 
@@ -170,35 +176,36 @@ final class Log {
     /// Appends a frame to the group being collected. There must be room.
     ///
     /// - Returns: the position behind the frame.
-    func append(_ kind: FrameKind, commit: UInt64, payload: [UInt8]) -> LogPosition {
+    func append(_ kind: FrameKind, commit: UInt64, payload: UnsafeRawBufferPointer) -> LogPosition {
         guard let segment = segments.last else { return position }
-        var stored = payload
-        var isCompressed = false
-        if payload.count > 1024, let block = payload.withUnsafeBytes({ LZ4.compress($0, limit: payload.count * 7 / 8) })
-        {
-            stored = block
-            isCompressed = true
-        }
-        guard let lsn = place(stored.count) else { return position }
+        let block = payload.count > 1024 ? LZ4.compress(payload, limit: payload.count * 7 / 8) : nil
+        let stored = block?.count ?? payload.count
+        guard let lsn = place(stored) else { return position }
         if buffer.isEmpty { bufferStart = lsn }
         let frame = LogFrame(
-            stored: stored.count, raw: payload.count, isCompressed: isCompressed, lsn: lsn, commit: commit,
+            stored: stored, raw: payload.count, isCompressed: block != nil, lsn: lsn, commit: commit,
             durable: durable, kind: kind)
-        let offset = Int(lsn - bufferStart)
-        let size = LogFrame.bytes(payload: stored.count)
-        buffer.append(contentsOf: repeatElement(0, count: offset + size - buffer.count))
-        let chain = buffer.withUnsafeMutableBytes { bytes in
-            guard let base = bytes.baseAddress else { return position.chain }
-            stored.withUnsafeBytes { payload in
-                if let source = payload.baseAddress {
-                    memcpy(base + offset + LogFrame.headerBytes, source, payload.count)
-                }
+        let size = LogFrame.bytes(payload: stored)
+        buffer.appendZeros(Int(lsn - bufferStart) - buffer.count)
+        let start = buffer.extend(by: size)
+        let place = start + LogFrame.headerBytes
+        if let block {
+            block.withUnsafeBytes { bytes in
+                if let source = bytes.baseAddress { memcpy(place, source, stored) }
             }
-            return frame.write(to: base + offset, salt: segment.salt, chain: position.chain)
+        } else if let source = payload.baseAddress {
+            memcpy(place, source, stored)
         }
+        memset(place + stored, 0, size - LogFrame.headerBytes - stored)
+        let chain = frame.write(to: start, salt: segment.salt, chain: position.chain)
         position = LogPosition(lsn: lsn + UInt64(size), chain: chain)
         appendedBytes += UInt64(size)
         return position
+    }
+
+    /// Appends the mark of a commit whose content went to the data file.
+    func appendBarrier(commit: UInt64) -> LogPosition {
+        append(.barrier, commit: commit, payload: UnsafeRawBufferPointer(start: nil, count: 0))
     }
 
     // MARK: Flushing
@@ -211,15 +218,15 @@ final class Log {
         guard !buffer.isEmpty, let segment = segments.last else { return nil }
         let base = segment.number * UInt64(segmentBytes)
         let end = synced ? roundedUp(position.lsn) : position.lsn
-        var bytes = buffer
-        bytes.append(contentsOf: repeatElement(0, count: Int(end - bufferStart) - bytes.count))
-        buffer.removeAll(keepingCapacity: true)
-        return Group(bytes: bytes, file: segment.file, offset: bufferStart - base, end: position.lsn)
+        buffer.appendZeros(Int(end - bufferStart) - buffer.count)
+        swap(&buffer, &inFlight)
+        buffer.removeAll(keeping: Log.keptBytes)
+        return Group(bytes: inFlight.bytes, file: segment.file, offset: bufferStart - base, end: position.lsn)
     }
 
     /// Writes a group, and makes it durable when asked to.
     static func write(_ group: Group, synced: Bool) throws(FileError) {
-        try writeBytes(group.file, group.bytes, count: group.bytes.count, at: group.offset)
+        try group.file.write(group.bytes, at: group.offset)
         if synced { try group.file.sync() }
     }
 
@@ -262,6 +269,11 @@ final class Log {
         for file in spare { try fileSystem.remove(file) }
         segments = []
         spare = []
+    }
+
+    deinit {
+        buffer.deallocate()
+        inFlight.deallocate()
     }
 
     func closeFiles() {

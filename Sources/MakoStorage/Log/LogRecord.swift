@@ -18,85 +18,100 @@ enum Operation: UInt8 {
     case deleteAll = 8
 }
 
-/// The operations of a transaction, in the form they have in the log.
+/// Writes the operations of a transaction, in the form they have in the log.
 ///
 /// A transaction that outgrows the limit commits by checkpoint instead; its operations are then dropped.
-struct OperationBuffer {
-    private(set) var bytes: [UInt8] = []
-    private(set) var isRecording = true
-    let limit: Int
+struct OperationWriter {
+    private(set) var isRecording: Bool
+    private let limit: Int
 
-    init(limit: Int) { self.limit = limit }
-
-    var isEmpty: Bool { bytes.isEmpty && isRecording }
-
-    mutating func put(_ key: UInt64, _ value: UnsafeRawBufferPointer, tree: UInt32) {
-        guard begin(.putInteger, tree, more: 12 + value.count) else { return }
-        append(key)
-        append(UInt32(value.count))
-        bytes.append(contentsOf: value)
-    }
-
-    mutating func put(_ key: KeyBytes, _ value: UnsafeRawBufferPointer, tree: UInt32) {
-        guard begin(.putBytes, tree, more: 6 + key.count + value.count) else { return }
-        append(UInt16(key.count))
-        bytes.append(contentsOf: key)
-        append(UInt32(value.count))
-        bytes.append(contentsOf: value)
-    }
-
-    mutating func delete(_ key: UInt64, tree: UInt32) {
-        guard begin(.deleteInteger, tree, more: 8) else { return }
-        append(key)
-    }
-
-    mutating func delete(_ key: KeyBytes, tree: UInt32) {
-        guard begin(.deleteBytes, tree, more: 2 + key.count) else { return }
-        append(UInt16(key.count))
-        bytes.append(contentsOf: key)
-    }
-
-    mutating func createTree(_ tree: UInt32, _ kind: KeyKind, name: String) {
-        guard begin(.createTree, tree, more: 3 + name.utf8.count) else { return }
-        bytes.append(kind.rawValue)
-        append(UInt16(name.utf8.count))
-        bytes.append(contentsOf: name.utf8)
-    }
-
-    mutating func dropTree(_ tree: UInt32) { _ = begin(.dropTree, tree, more: 0) }
-    mutating func deleteAll(_ tree: UInt32) { _ = begin(.deleteAll, tree, more: 0) }
-
-    mutating func deleteRange(_ range: ClosedRange<UInt64>, tree: UInt32) {
-        guard begin(.deleteRange, tree, more: 16) else { return }
-        append(range.lowerBound)
-        append(range.upperBound)
-    }
-
-    /// Gives recording up: the transaction will commit by checkpoint.
-    mutating func stopRecording() {
-        isRecording = false
-        bytes = []
-    }
-
-    mutating func truncate(to count: Int) {
-        if isRecording { bytes.removeLast(bytes.count - count) }
+    init(limit: Int, isRecording: Bool) {
+        self.limit = limit
+        self.isRecording = isRecording
     }
 
     @inline(__always)
-    private mutating func begin(_ operation: Operation, _ tree: UInt32, more: Int) -> Bool {
-        guard isRecording else { return false }
-        guard bytes.count + 5 + more <= limit else {
-            stopRecording()
-            return false
+    mutating func put(
+        _ key: UInt64, _ value: UnsafeRawBufferPointer, tree: UInt32, to bytes: inout GrowingBytes
+    ) {
+        guard var place = begin(.putInteger, tree, more: 12 + value.count, &bytes) else { return }
+        place = write(key, to: place)
+        place = write(UInt32(value.count), to: place)
+        _ = write(value, to: place)
+    }
+
+    mutating func put(
+        _ key: KeyBytes, _ value: UnsafeRawBufferPointer, tree: UInt32, to bytes: inout GrowingBytes
+    ) {
+        guard var place = begin(.putBytes, tree, more: 6 + key.count + value.count, &bytes) else { return }
+        place = write(UInt16(key.count), to: place)
+        place = write(key, to: place)
+        place = write(UInt32(value.count), to: place)
+        _ = write(value, to: place)
+    }
+
+    mutating func delete(_ key: UInt64, tree: UInt32, to bytes: inout GrowingBytes) {
+        guard let place = begin(.deleteInteger, tree, more: 8, &bytes) else { return }
+        _ = write(key, to: place)
+    }
+
+    mutating func delete(_ key: KeyBytes, tree: UInt32, to bytes: inout GrowingBytes) {
+        guard let place = begin(.deleteBytes, tree, more: 2 + key.count, &bytes) else { return }
+        _ = write(key, to: write(UInt16(key.count), to: place))
+    }
+
+    mutating func createTree(_ tree: UInt32, _ kind: KeyKind, name: String, to bytes: inout GrowingBytes) {
+        var name = name
+        name.withUTF8 { name in
+            guard var place = begin(.createTree, tree, more: 3 + name.count, &bytes) else { return }
+            place = write(kind.rawValue, to: place)
+            place = write(UInt16(name.count), to: place)
+            _ = write(UnsafeRawBufferPointer(name), to: place)
         }
-        bytes.append(operation.rawValue)
-        append(tree)
-        return true
+    }
+
+    mutating func dropTree(_ tree: UInt32, to bytes: inout GrowingBytes) {
+        _ = begin(.dropTree, tree, more: 0, &bytes)
+    }
+
+    mutating func deleteAll(_ tree: UInt32, to bytes: inout GrowingBytes) {
+        _ = begin(.deleteAll, tree, more: 0, &bytes)
+    }
+
+    mutating func deleteRange(_ range: ClosedRange<UInt64>, tree: UInt32, to bytes: inout GrowingBytes) {
+        guard let place = begin(.deleteRange, tree, more: 16, &bytes) else { return }
+        _ = write(range.upperBound, to: write(range.lowerBound, to: place))
+    }
+
+    /// Begins an operation with `more` bytes behind its head. Nil when nothing is recorded any more.
+    @inline(__always)
+    private mutating func begin(_ operation: Operation, _ tree: UInt32, more: Int, _ bytes: inout GrowingBytes)
+        -> UnsafeMutableRawPointer?
+    {
+        guard isRecording else { return nil }
+        guard bytes.count + 5 + more <= limit else {
+            isRecording = false
+            bytes.deallocate()
+            return nil
+        }
+        let place = bytes.extend(by: 5 + more)
+        return write(tree, to: write(operation.rawValue, to: place))
     }
 
     @inline(__always)
-    private mutating func append<Word: FixedWidthInteger>(_ word: Word) {
-        withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
+    private func write<Word: FixedWidthInteger & BitwiseCopyable>(_ word: Word, to place: UnsafeMutableRawPointer)
+        -> UnsafeMutableRawPointer
+    {
+        place.storeBytes(of: word.littleEndian, as: Word.self)
+        return place + MemoryLayout<Word>.size
+    }
+
+    @inline(__always)
+    private func write(_ source: UnsafeRawBufferPointer, to place: UnsafeMutableRawPointer)
+        -> UnsafeMutableRawPointer
+    {
+        if let start = source.baseAddress { place.copyMemory(from: start, byteCount: source.count) }
+        return place + source.count
     }
 }
 

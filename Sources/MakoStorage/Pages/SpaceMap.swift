@@ -33,18 +33,18 @@ final class SpaceMap {
     }
 
     /// Bits of pages that cannot be handed out: live, dead but still seen, or recycled.
-    private var used: [[UInt64]] = []
+    @exclusivity(unchecked) private var used: [[UInt64]] = []
     /// Bits of the pages that the latest published version reaches, and of the fixed places.
-    private(set) var live: [[UInt64]] = []
-    private(set) var changed: [Bool] = []
+    @exclusivity(unchecked) private(set) var live: [[UInt64]] = []
+    @exclusivity(unchecked) private(set) var changed: [Bool] = []
     /// All words before this position are full.
-    private var hint = (region: 0, word: 0)
+    @exclusivity(unchecked) private var hint = (region: 0, word: 0)
     /// Pages ready for use, the last freed first: they are still in the processor's cache.
-    private var recycled: [UInt64] = []
+    @exclusivity(unchecked) private var recycled: [UInt64] = []
     /// How many of them `takeRecycled` has told of.
-    private var noted = 0
-    private var waiting: [UInt64: [DeadPage]] = [:]
-    private(set) var waitingCount = 0
+    @exclusivity(unchecked) private var noted = 0
+    @exclusivity(unchecked) private var waiting: [UInt64: [DeadPage]] = [:]
+    @exclusivity(unchecked) private(set) var waitingCount = 0
 
     var regionCount: Int { live.count }
 

@@ -39,8 +39,7 @@ extension Store {
             let version = Version(
                 commit: tail.lastCommit, point: point, trees: writer.trees, treeCount: writer.treeCount,
                 nextTreeID: writer.nextTreeID, names: writer.names, log: tail.end)
-            let (allocated, freed) = writer.end()
-            let dead = freed.map { SpaceMap.DeadPage(page: $0.page, birth: $0.birth, death: point) }
+            let (allocated, dead) = writer.end(at: point)
             try adopt(tail)
             newest = version
             publishedCommit = version.commit

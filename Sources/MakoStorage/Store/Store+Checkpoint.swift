@@ -30,16 +30,16 @@ extension Store {
             let version = makeVersion(
                 writer, commit: newest.commit + 1, point: point, log: commitLock.withLock { log.position })
             request = CheckpointRequest(
-                version: version, allocated: writer.allocated,
-                freed: writer.freed.map { .init(page: $0.page, birth: $0.birth, death: point) },
+                version: version, allocated: writer.allocated, freed: writer.freed(dyingAt: point),
                 basePoint: writer.base.point, writesBarrier: true, fillsBothSlots: true)
             try checkpointer.checkpoint(self, request)
         } catch {
             rollback(writer)
             throw error
         }
-        _ = writer.end()
+        writer.isEnded = true
         finishLargeCommit(request)
+        writer.rest()
         turn.release()
     }
 
@@ -63,7 +63,9 @@ extension Store {
 
     /// Writes and syncs the barrier of a commit; returns the position behind it.
     func writeBarrier(commit: UInt64) throws(StorageError) -> LogPosition {
-        let position = commitLock.withLock { log.append(.barrier, commit: commit, payload: []) }
+        let position = commitLock.withLock {
+            log.appendBarrier(commit: commit)
+        }
         try flush(synced: true)
         return position
     }

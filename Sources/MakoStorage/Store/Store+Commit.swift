@@ -21,11 +21,11 @@ extension Store {
             rollback(writer)
             return
         }
-        guard writer.operations.isRecording else {
+        guard writer.isRecording else {
             try commitByCheckpoint(writer)
             return
         }
-        let payload = writer.operations.bytes
+        let payload = writer.memory.operations.bytes
         let point: UInt64
         do throws(StorageError) {
             try reserve(payload: payload.count)
@@ -34,15 +34,13 @@ extension Store {
             rollback(writer)
             throw error
         }
-        let (allocated, freed) = writer.end()
+        let (allocated, freed) = writer.end(at: point)
         let commit = newest.commit + 1
         commitLock.lock()
         let position = log.append(.commit, commit: commit, payload: payload)
         let version = makeVersion(writer, commit: commit, point: point, log: position)
         let record = PendingCommit(
-            version: version, allocated: allocated,
-            freed: freed.map { .init(page: $0.page, birth: $0.birth, death: point) },
-            durability: durability)
+            version: version, allocated: allocated, freed: freed, durability: durability)
         pending.append(record)
         newest = version
         // Visible at once only when nothing before it still waits for the device.
@@ -50,6 +48,7 @@ extension Store {
         if publishesNow { pending = [] }
         commitLock.unlock()
         if publishesNow { publish([record]) }
+        writer.rest()
         turn.release()
         if publishesNow {
             commitLock.withLock { publishedCommit = max(publishedCommit, commit) }
@@ -70,6 +69,7 @@ extension Store {
     func rollback(_ writer: Writer) {
         guard !writer.isEnded else { return }
         writer.abandon()
+        writer.rest()
         turn.release()
     }
 
@@ -221,14 +221,16 @@ extension Store {
     /// Lets go of versions that no snapshot uses. A reader may be looking at one for a moment longer, so they
     /// die an operation epoch later. Called under the space lock.
     private func dropVersions(except points: [UInt64]) {
-        guard versions.count > 1 else { return }
-        let current = versions[versions.count - 1]
-        var kept: [Version] = []
-        for version in versions.dropLast() {
-            if points.contains(version.point) { kept.append(version) } else { retiredVersions.append(version) }
+        var kept = 0
+        for index in versions.indices {
+            if index == versions.count - 1 || points.contains(versions[index].point) {
+                if kept != index { versions.swapAt(kept, index) }
+                kept += 1
+            } else {
+                retiredVersions.append(versions[index])
+            }
         }
-        kept.append(current)
-        versions = kept
+        versions.removeLast(versions.count - kept)
         if let dying = dyingVersions, Epochs.hasPassed(dying.epoch) { dyingVersions = nil }
         if dyingVersions == nil, retiredVersions.count >= 64 {
             dyingVersions = (Epochs.retire(), retiredVersions)
@@ -263,8 +265,13 @@ extension Store {
         } catch { throw failed(error, "raising the serial ceiling") }
     }
 
-    func allocatePages(_ count: Int) -> [UInt64] {
-        spaceLock.withLock { (0..<count).map { _ in space.allocate() }.reversed() }
+    /// Takes pages from the space map, so that the first of them is the last in the list.
+    func allocatePages(_ count: Int, to pages: inout [UInt64]) {
+        let start = pages.count
+        spaceLock.lock()
+        for _ in 0..<count { pages.append(space.allocate()) }
+        spaceLock.unlock()
+        pages[start...].reverse()
     }
 
     func allocateRun(_ count: Int) -> UInt64 { spaceLock.withLock { space.allocateRun(count) } }

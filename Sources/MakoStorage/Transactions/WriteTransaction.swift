@@ -42,7 +42,7 @@ public struct WriteTransaction: ~Copyable {
     public func deleteAll(in tree: Tree) throws(StorageError) {
         let index = try prepare(tree, nil)
         try empty(tree, index)
-        writer.operations.deleteAll(tree.id)
+        writer.record { $0.deleteAll(tree.id, to: &$1) }
         writer.noteChange()
     }
 
@@ -106,7 +106,7 @@ public struct WriteTransaction: ~Copyable {
     public func delete(_ key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
         let index = try prepare(tree, .integer)
         guard try writer.delete(IntegerLayout.self, index, key) else { return false }
-        writer.operations.delete(key, tree: tree.id)
+        writer.record { $0.delete(key, tree: tree.id, to: &$1) }
         writer.noteChange()
         return true
     }
@@ -124,7 +124,7 @@ public struct WriteTransaction: ~Copyable {
         guard key.count <= Limits.keyBytes, try writer.delete(ByteLayout.self, index, lendable(key)) else {
             return false
         }
-        writer.operations.delete(lendable(key), tree: tree.id)
+        writer.record { $0.delete(lendable(key), tree: tree.id, to: &$1) }
         writer.noteChange()
         return true
     }
@@ -141,7 +141,7 @@ public struct WriteTransaction: ~Copyable {
             writer.noteChange()
             removed += 1
         }
-        if removed > 0 { writer.operations.deleteRange(range, tree: tree.id) }
+        if removed > 0 { writer.record { $0.deleteRange(range, tree: tree.id, to: &$1) } }
         return removed
     }
 
@@ -154,7 +154,7 @@ public struct WriteTransaction: ~Copyable {
             throw StorageError.valueTooLarge(bytes: value.count, limit: Limits.valueBytes)
         }
         guard try writer.put(IntegerLayout.self, index, key, value, mode) else { return false }
-        if writer.isRecording { writer.operations.put(key, value, tree: tree.id) }
+        writer.record { $0.put(key, value, tree: tree.id, to: &$1) }
         writer.noteChange()
         return true
     }
@@ -178,7 +178,7 @@ public struct WriteTransaction: ~Copyable {
             throw .valueTooLarge(bytes: value.count, limit: Limits.valueBytes)
         }
         guard try writer.put(ByteLayout.self, index, key, value, mode) else { return false }
-        if writer.isRecording { writer.operations.put(key, value, tree: tree.id) }
+        writer.record { $0.put(key, value, tree: tree.id, to: &$1) }
         writer.noteChange()
         return true
     }

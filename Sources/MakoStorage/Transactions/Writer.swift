@@ -16,26 +16,18 @@ final class Writer {
     let frames: FrameStore
     let base: Version
     let view: Snapshot
-    let scratch: Scratch
     let state: UnsafeMutablePointer<Snapshot.ViewState>
 
-    /// Private roots, in order of tree number; `hints` and `streaks` run beside it.
-    @exclusivity(unchecked) private(set) var trees: UnsafeMutablePointer<TreeState>
-    @exclusivity(unchecked) private(set) var hints: UnsafeMutablePointer<LeafHint>
-    @exclusivity(unchecked) private(set) var streaks: UnsafeMutablePointer<PutStreak>
-    @exclusivity(unchecked) var batch = PutBatch()
+    @exclusivity(unchecked) var memory: WriterMemory
     @exclusivity(unchecked) private(set) var treeCount: Int
-    @exclusivity(unchecked) private var treeCapacity: Int
     var names: TreeNames
     var nextTreeID: UInt32
 
-    @exclusivity(unchecked) var operations: OperationBuffer
+    @exclusivity(unchecked) private var recorder: OperationWriter
     /// Pages handed to this transaction, in order.
     @exclusivity(unchecked) private(set) var allocated: [UInt64] = []
-    /// Pages it removed: number and serial.
-    @exclusivity(unchecked) private(set) var freed: [(page: UInt64, birth: UInt64)] = []
-    /// Page numbers fetched ahead from the space map.
-    @exclusivity(unchecked) private var stock: [UInt64] = []
+    /// Pages it removed; the point of their death is not known before the commit.
+    @exclusivity(unchecked) private(set) var freed: [SpaceMap.DeadPage] = []
     /// Pages with this serial or a later one are this transaction's, and unsealed.
     @exclusivity(unchecked) private(set) var floor: UInt64
     /// `allocated` up to here was handed to the device.
@@ -48,11 +40,19 @@ final class Writer {
     /// The savepoints that can still be gone back to, oldest first.
     private(set) var openMarks: [UInt64] = []
     var isEnded = false
+    private var isResting = false
     /// A failure in the middle of a change leaves the private trees unusable.
     private(set) var failure: StorageError?
 
-    /// The path of the latest descent: for each level the page and the slot taken.
-    let path: UnsafeMutablePointer<PathStep>
+    var scratch: Scratch { memory.scratch }
+    var path: UnsafeMutablePointer<PathStep> { memory.path }
+    var trees: UnsafeMutablePointer<TreeState> { memory.trees }
+    var hints: UnsafeMutablePointer<LeafHint> { memory.hints }
+    var streaks: UnsafeMutablePointer<PutStreak> { memory.streaks }
+    var batch: PutBatch {
+        get { memory.batch }
+        _modify { yield &memory.batch }
+    }
 
     /// 8 MiB.
     private static let spillPages = 2048
@@ -78,45 +78,51 @@ final class Writer {
         frames = store.frames
         spillSize = min(Writer.spillPages, store.frames.budgetFrames / 2 + 1)
         self.base = base
-        scratch = .allocate()
-        path = .allocate(capacity: Limits.levels + 2)
         names = base.names
         nextTreeID = base.nextTreeID
         treeCount = base.treeCount
-        treeCapacity = base.treeCount + 8
-        trees = .allocate(capacity: treeCapacity)
-        trees.initialize(from: base.trees, count: treeCount)
-        hints = .allocate(capacity: treeCapacity)
-        hints.initialize(repeating: .none, count: treeCapacity)
-        streaks = .allocate(capacity: treeCapacity)
-        streaks.initialize(repeating: PutStreak(), count: treeCapacity)
+        memory = store.idleMemory ?? WriterMemory(trees: base.treeCount)
+        store.idleMemory = nil
+        memory.begin(base.trees, count: base.treeCount)
         floor = store.nextSerial
-        operations = OperationBuffer(limit: recording ? store.largestLoggedBytes : 0)
-        if !recording { operations.stopRecording() }
+        recorder = OperationWriter(limit: store.largestLoggedBytes, isRecording: recording)
         state = .allocate(capacity: 1)
         state.initialize(
             to: Snapshot.ViewState(
-                trees: trees, treeCount: treeCount, commit: base.commit, changes: 0,
+                trees: memory.trees, treeCount: treeCount, commit: base.commit, changes: 0,
                 waitingPuts: 0, names: Unmanaged.passUnretained(base.names)))
         view = Snapshot(writerState: state, frames: frames)
         view.serve(self)
     }
 
-    deinit {
-        scratch.deallocate()
-        path.deallocate()
-        trees.deallocate()
-        hints.deallocate()
-        streaks.deallocate()
-        batch.deallocate()
+    deinit { rest() }
+
+    /// Hands the memory on to the next transaction, before the turn is given up. Nothing is read or changed through
+    /// this one any more.
+    func rest() {
+        guard !isResting else { return }
+        isResting = true
         view.endView()
+        memory.rest()
+        store.idleMemory = memory
+        // The lists are the next transaction's alone: it would have to copy them else.
+        memory.pages = []
+        memory.batch = PutBatch()
     }
 
     /// Looked at before each change is recorded: a plain read, where the buffer itself needs exclusive access.
     @inline(__always)
-    var isRecording: Bool { operations.isRecording }
+    var isRecording: Bool { recorder.isRecording }
 
-    var hasChanges: Bool { !allocated.isEmpty || !freed.isEmpty || !operations.isEmpty || names !== base.names }
+    var hasChanges: Bool {
+        !allocated.isEmpty || !freed.isEmpty || !memory.operations.isEmpty || !isRecording || names !== base.names
+    }
+
+    /// Records what was done, as long as the transaction is small enough for the log.
+    @inline(__always)
+    func record(_ body: (inout OperationWriter, inout GrowingBytes) -> Void) {
+        if recorder.isRecording { body(&recorder, &memory.operations) }
+    }
 
     // MARK: Trees
 
@@ -135,43 +141,29 @@ final class Writer {
         let id = id ?? nextTreeID
         guard id >= nextTreeID, id < .max else { throw .invalidArgument("tree number \(id) is not available") }
         nextTreeID = id + 1
-        if treeCount == treeCapacity { growTreeTable() }
+        if treeCount == memory.treeCapacity { growTreeTable() }
         (trees + treeCount).initialize(to: TreeState(id: id, kind: keys))
         hints[treeCount] = .none
         treeCount += 1
         var ids = names.ids
         ids[name] = id
         setNames(TreeNames(ids))
-        operations.createTree(id, keys, name: name)
+        record { $0.createTree(id, keys, name: name, to: &$1) }
         noteChange()
         return Tree(id: id, keys: keys)
     }
 
-    private func growTreeTable() {
-        treeCapacity *= 2
-        let grown = UnsafeMutablePointer<TreeState>.allocate(capacity: treeCapacity)
-        grown.moveInitialize(from: trees, count: treeCount)
-        trees.deallocate()
-        trees = grown
-        hints.deallocate()
-        hints = .allocate(capacity: treeCapacity)
-        hints.initialize(repeating: .none, count: treeCapacity)
-        let grownStreaks = UnsafeMutablePointer<PutStreak>.allocate(capacity: treeCapacity)
-        grownStreaks.initialize(repeating: PutStreak(), count: treeCapacity)
-        grownStreaks.update(from: streaks, count: treeCount)
-        streaks.deallocate()
-        streaks = grownStreaks
-    }
+    private func growTreeTable() { memory.growTables(to: memory.treeCapacity * 2, keeping: treeCount) }
 
     /// Takes a tree out of the table; its pages must be freed already.
     func removeTree(at index: Int) {
         let id = trees[index].id
         (trees + index).update(from: trees + index + 1, count: treeCount - index - 1)
         treeCount -= 1
-        streaks.update(repeating: PutStreak(), count: treeCapacity)
+        streaks.update(repeating: PutStreak(), count: memory.treeCapacity)
         forgetHints()
         setNames(TreeNames(names.ids.filter { $0.value != id }))
-        operations.dropTree(id)
+        record { $0.dropTree(id, to: &$1) }
         noteChange()
     }
 
@@ -190,7 +182,7 @@ final class Writer {
         state.pointee.changes &+= 1
     }
 
-    func forgetHints() { hints.update(repeating: .none, count: treeCapacity) }
+    func forgetHints() { hints.update(repeating: .none, count: memory.treeCapacity) }
 
     // MARK: Pages
 
@@ -213,17 +205,20 @@ final class Writer {
     }
 
     private func takeNumber() -> UInt64 {
-        if stock.isEmpty { stock = store.allocatePages(allocated.isEmpty ? 8 : 64) }
-        let number = stock.removeLast()
+        if memory.pages.isEmpty { store.allocatePages(allocated.isEmpty ? 16 : 64, to: &memory.pages) }
+        let number = memory.pages.removeLast()
         allocated.append(number)
         return number
     }
 
-    func free(_ page: UnsafeMutableRawPointer) { freed.append((Page(page).number, Page(page).serial)) }
+    func free(_ page: UnsafeMutableRawPointer) {
+        freed.append(.init(page: Page(page).number, birth: Page(page).serial, death: 0))
+    }
 
     func free(_ overflow: Overflow) {
         for index in 0..<overflow.pageCount {
-            freed.append((overflow.firstPage + UInt64(index), overflow.firstSerial + UInt64(index)))
+            freed.append(
+                .init(page: overflow.firstPage + UInt64(index), birth: overflow.firstSerial + UInt64(index), death: 0))
         }
     }
 
@@ -305,7 +300,7 @@ final class Writer {
         savepointCount += 1
         let mark = Mark(
             trees: Array(UnsafeBufferPointer(start: trees, count: treeCount)), names: names, nextTreeID: nextTreeID,
-            operations: operations.bytes.count, allocated: allocated.count, freed: freed.count, number: savepointCount,
+            operations: memory.operations.count, allocated: allocated.count, freed: freed.count, number: savepointCount,
             owner: ObjectIdentifier(self), failure: failure)
         openMarks.append(savepointCount)
         // What exists now is sealed: it is what a rollback comes back to.
@@ -317,12 +312,12 @@ final class Writer {
     func rollback(to mark: Mark) {
         forgetWaitingPuts()
         while let last = openMarks.last, last > mark.number { openMarks.removeLast() }
-        while treeCapacity < mark.trees.count { growTreeTable() }
+        while memory.treeCapacity < mark.trees.count { growTreeTable() }
         for (index, tree) in mark.trees.enumerated() { (trees + index).initialize(to: tree) }
         treeCount = mark.trees.count
         nextTreeID = mark.nextTreeID
         setNames(mark.names)
-        operations.truncate(to: mark.operations)
+        memory.operations.truncate(to: mark.operations)
         let dropped = Array(allocated[mark.allocated...])
         for page in dropped { frames.forget(page: page) }
         store.giveBack(dropped)
@@ -338,11 +333,16 @@ final class Writer {
     // MARK: Ending
 
     /// What the commit hands to the store. Nothing may be changed afterwards.
-    func end() -> (allocated: [UInt64], freed: [(page: UInt64, birth: UInt64)]) {
+    ///
+    /// - Parameter point: where the removed pages die.
+    func end(at point: UInt64) -> (allocated: [UInt64], freed: [SpaceMap.DeadPage]) {
         isEnded = true
-        store.giveBack(stock)
-        stock = []
-        return (allocated, freed)
+        return (allocated, freed(dyingAt: point))
+    }
+
+    func freed(dyingAt point: UInt64) -> [SpaceMap.DeadPage] {
+        for index in freed.indices { freed[index].death = point }
+        return freed
     }
 
     /// Gives everything back.
@@ -350,8 +350,7 @@ final class Writer {
         isEnded = true
         forgetWaitingPuts()
         for page in allocated { frames.forget(page: page) }
-        store.giveBack(stock + allocated)
-        stock = []
+        store.giveBack(allocated)
         allocated = []
         freed = []
     }

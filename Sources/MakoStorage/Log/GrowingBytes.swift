@@ -1,0 +1,62 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Bytes that are appended to and used again: memory of its own, without reference counts or bounds to look up for
+/// each field. Whoever owns one deallocates it.
+struct GrowingBytes {
+    private var base: UnsafeMutableRawPointer?
+    private var capacity = 0
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
+
+    /// Makes room for `more` bytes at the end, which the caller fills, and answers where they begin.
+    @inline(__always)
+    mutating func extend(by more: Int) -> UnsafeMutableRawPointer {
+        let start = count
+        let end = start &+ more
+        let memory: UnsafeMutableRawPointer
+        if let base, end <= capacity { memory = base } else { memory = grow(to: end) }
+        count = end
+        return memory + start
+    }
+
+    mutating func appendZeros(_ more: Int) {
+        if more > 0 { memset(extend(by: more), 0, more) }
+    }
+
+    @inline(never)
+    private mutating func grow(to needed: Int) -> UnsafeMutableRawPointer {
+        let wanted = max(needed, capacity * 2, 256)
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: wanted, alignment: 16)
+        if let base {
+            memcpy(memory, base, count)
+            base.deallocate()
+        }
+        base = memory
+        capacity = wanted
+        return memory
+    }
+
+    mutating func truncate(to count: Int) { self.count = min(self.count, count) }
+
+    /// Empties the buffer; memory beyond `kept` bytes is given back.
+    mutating func removeAll(keeping kept: Int) {
+        count = 0
+        if capacity > kept { deallocate() }
+    }
+
+    mutating func deallocate() {
+        base?.deallocate()
+        base = nil
+        capacity = 0
+        count = 0
+    }
+}

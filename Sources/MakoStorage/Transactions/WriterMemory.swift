@@ -1,0 +1,70 @@
+/// The memory that a write transaction works with. One transaction after the other uses the same: a small commit
+/// then allocates next to nothing.
+struct WriterMemory {
+    private static let keptOperationBytes = 64 << 10
+
+    let scratch: Scratch
+    /// The path of the latest descent: for each level the page and the slot taken.
+    let path: UnsafeMutablePointer<Writer.PathStep>
+    /// Private roots, in order of tree number; `hints` and `streaks` run beside it.
+    private(set) var trees: UnsafeMutablePointer<TreeState>
+    private(set) var hints: UnsafeMutablePointer<Writer.LeafHint>
+    private(set) var streaks: UnsafeMutablePointer<Writer.PutStreak>
+    private(set) var treeCapacity: Int
+    var operations = GrowingBytes()
+    var batch = PutBatch()
+    /// Page numbers fetched ahead from the space map.
+    var pages: [UInt64] = []
+
+    init(trees count: Int) {
+        scratch = .allocate()
+        path = .allocate(capacity: Limits.levels + 2)
+        treeCapacity = count + 8
+        trees = .allocate(capacity: treeCapacity)
+        hints = .allocate(capacity: treeCapacity)
+        streaks = .allocate(capacity: treeCapacity)
+    }
+
+    /// Starts a transaction from the roots of a version.
+    mutating func begin(_ source: UnsafePointer<TreeState>, count: Int) {
+        if count > treeCapacity { growTables(to: count + 8, keeping: 0) }
+        trees.initialize(from: source, count: count)
+        hints.initialize(repeating: .none, count: treeCapacity)
+        streaks.initialize(repeating: Writer.PutStreak(), count: treeCapacity)
+    }
+
+    /// Makes room for more trees. Hints are forgotten.
+    mutating func growTables(to capacity: Int, keeping count: Int) {
+        let newTrees = UnsafeMutablePointer<TreeState>.allocate(capacity: capacity)
+        newTrees.moveInitialize(from: trees, count: count)
+        let newStreaks = UnsafeMutablePointer<Writer.PutStreak>.allocate(capacity: capacity)
+        newStreaks.initialize(repeating: Writer.PutStreak(), count: capacity)
+        newStreaks.update(from: streaks, count: count)
+        deallocateTables()
+        trees = newTrees
+        streaks = newStreaks
+        hints = .allocate(capacity: capacity)
+        hints.initialize(repeating: .none, count: capacity)
+        treeCapacity = capacity
+    }
+
+    /// Readies the memory for the next transaction.
+    mutating func rest() {
+        operations.removeAll(keeping: WriterMemory.keptOperationBytes)
+        batch.removeAll()
+    }
+
+    private func deallocateTables() {
+        trees.deallocate()
+        hints.deallocate()
+        streaks.deallocate()
+    }
+
+    mutating func deallocate() {
+        scratch.deallocate()
+        path.deallocate()
+        deallocateTables()
+        operations.deallocate()
+        batch.deallocate()
+    }
+}
