@@ -103,9 +103,13 @@ extension EntityMacro: ExtensionMacro {
     ) throws -> [ExtensionDeclSyntax] {
         let (source, findings) = analyse(declaration, node, in: context)
         guard let source, findings.isEmpty, !protocols.isEmpty else { return [] }
-        // The implied protocols stand here by name, so that looking up any of them finds this extension.
-        let implied = "Entity, ConditionValue, Identifiable, CustomStringConvertible"
-        let conformance = source.isClass ? "ObjectEntity, \(implied), @unchecked Sendable" : "ValueEntity, \(implied)"
+        // The implied protocols stand here by name, so that looking up any of them finds this extension. Those that the
+        // type declares itself are not among `protocols`, and naming them again would not compile.
+        let missing = Set(protocols.map { String($0.trimmedDescription.split(separator: ".").last ?? "") })
+        var names = [source.isClass ? "ObjectEntity" : "ValueEntity"]
+        names += ["Entity", "ConditionValue", "Identifiable", "CustomStringConvertible"].filter(missing.contains)
+        if missing.contains("Sendable") { names.append(source.isClass ? "@unchecked Sendable" : "Sendable") }
+        let conformance = names.joined(separator: ", ")
         return [try ExtensionDeclSyntax("extension \(type.trimmed): \(raw: conformance) {}")]
     }
 }

@@ -58,6 +58,25 @@ import Testing
         #expect(!narrow.contains("public init(x: Int = 0)"))
     }
 
+    @Test func publicStructsAreSendableByName() {
+        // The compiler infers it for narrower structs only.
+        let (text, messages) = expand("@Entity public struct Rate { public var value: Double }")
+        #expect(messages.isEmpty)
+        #expect(text.contains("extension Rate: ValueEntity, Entity,"))
+        #expect(text.contains("Sendable"))
+        #expect(!text.contains("@unchecked"))
+    }
+
+    @Test func conformancesThatATypeHasAreNotRepeated() {
+        let (text, _) = expand(
+            "@Entity final class A: CustomStringConvertible { var x = 1; var description: String { \"a\" } }",
+            conformances: allConformances.filter { $0 != "CustomStringConvertible" })
+        #expect(text.contains("extension A: ObjectEntity, Entity, ConditionValue, Identifiable, @unchecked Sendable"))
+        let (other, _) = expand(
+            "@Entity struct B: Sendable { var x = 1 }", conformances: allConformances.filter { $0 != "Sendable" })
+        #expect(other.contains("extension B: ValueEntity, Entity,") && !other.contains("extension B: Sendable"))
+    }
+
     @Test func optionsReachTheModel() {
         let (text, messages) = expand(
             """

@@ -8,9 +8,12 @@ import Testing
 @testable import MakoMacros
 
 /// Expands the macros in a source text; answers the text and the messages.
-func expand(_ source: String, conformances: [String] = ["ObjectEntity", "ValueEntity", "Sendable"]) -> (
-    text: String, messages: [String]
-) {
+/// The conformances that the macro declares, as the compiler lists those a type does not have yet.
+let allConformances = [
+    "ObjectEntity", "ValueEntity", "Entity", "Identifiable", "ConditionValue", "CustomStringConvertible", "Sendable",
+]
+
+func expand(_ source: String, conformances: [String] = allConformances) -> (text: String, messages: [String]) {
     let file = Parser.parse(source: source)
     let context = BasicMacroExpansionContext(sourceFiles: [file: .init(moduleName: "Test", fullFilePath: "Test.swift")])
     let types = conformances.map { TypeSyntax(stringLiteral: $0) }

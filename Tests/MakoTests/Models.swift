@@ -52,6 +52,19 @@ struct Settings: Codable, Sendable, Equatable {
     var at: Date = Date(timeIntervalSinceReferenceDate: 0)
 }
 
+// As a library would write them: public types, and conformances that the macro would add by itself.
+@Entity public struct Rate: Hashable {
+    @Attribute(.primaryKey) public var from: String
+    @Attribute(.primaryKey) public var to: String
+    public var rate: Double
+}
+
+@Entity public final class Account: CustomStringConvertible, Identifiable {
+    public var owner: String = ""
+    var note = ""
+    public var description: String { "account of \(owner)" }
+}
+
 @Entity("all_types") final class Everything {
     var flag = false
     var int = 0
