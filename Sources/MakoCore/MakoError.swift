@@ -63,8 +63,8 @@ extension MakoError: CustomStringConvertible, LocalizedError {
             "this \(entity) belongs to another database; relate and save objects of one database only"
         case .notFound(let entity, let key): "there is no \(entity) with key \(key)"
         case .duplicate(let entity, let properties, let values):
-            "a \(entity) with \(properties.joined(separator: ", ")) = "
-                + "\(values.map(\.description).joined(separator: ", ")) exists already; change the value or update that object"
+            "there is a \(entity) with \(properties.joined(separator: ", ")) = "
+                + "\(values.map(\.description).joined(separator: ", ")) already; change the value or update that object"
         case .deniedByReference(let entity, let from, let property):
             "this \(entity) cannot be removed: \(from).\(property) refers to it and its delete rule is .deny"
         case .typeMismatch(let entity, let property, let expected, let found):
@@ -98,9 +98,8 @@ extension MakoError {
         case .nullViolation(let table, let column): self = .missingValue(entity: table, property: column)
         case .uniqueViolation(let table, let index, let values, _):
             self = .duplicate(entity: table, properties: [index], values: values)
-        case .duplicateKey(let table, let key):
-            let values: [StoredValue] = if case .rowID(let id) = key { [.integer(id)] } else { [.text("\(key)")] }
-            self = .duplicate(entity: table, properties: ["key"], values: values)
+        case .duplicateKey(let table, _, let columns, let values):
+            self = .duplicate(entity: table, properties: columns, values: values)
         case .syntax(let fault): self = .query(message: "\(fault)")
         case .incompatibleSchema(let table, _), .conversionFailed(let table, _, _, _), .idsExhausted(let table),
             .rowTooLarge(let table), .invalidKey(let table, _):

@@ -15,7 +15,8 @@ public enum RecordError: Error, Sendable, Hashable {
     // Writing rows.
     case nullViolation(table: String, column: String)
     case uniqueViolation(table: String, index: String, values: [Value], existing: RowKey)
-    case duplicateKey(table: String, key: RowKey)
+    /// The key, and what it is made of: the columns with their values.
+    case duplicateKey(table: String, key: RowKey, columns: [String], values: [Value])
     case invalidKey(table: String, reason: String)
     case idsExhausted(table: String)
     case rowTooLarge(table: String)
@@ -48,8 +49,9 @@ extension RecordError: CustomStringConvertible {
             "\(table).\(column) must have a value"
         case .uniqueViolation(let table, let index, let values, let existing):
             "\(table) has a row (key \(existing)) with the same \(index): \(values.map(\.description).joined(separator: ", "))"
-        case .duplicateKey(let table, let key):
-            "\(table) has a row with key \(key) already"
+        case .duplicateKey(let table, _, let columns, let values):
+            "\(table) has a row with key \(columns.joined(separator: ", ")) = "
+                + "\(values.map(\.description).joined(separator: ", ")) already"
         case .invalidKey(let table, let reason):
             "the key does not fit table \(table): \(reason)"
         case .idsExhausted(let table):
@@ -68,6 +70,18 @@ extension RecordError: CustomStringConvertible {
         case .catalogueDamaged(let reason):
             "the catalogue is damaged: \(reason); restore a backup"
         }
+    }
+
+    /// A key that is taken, in words that its user knows.
+    static func duplicateKey(_ key: RowKey, in schema: EntitySchema) -> RecordError {
+        let columns: [String]
+        switch schema.key {
+        case .rowID(let column): columns = [column]
+        case .columns(let names): columns = names
+        }
+        var values: [Value] = []
+        do throws(RecordError) { values = try key.values(in: schema) } catch {}
+        return .duplicateKey(table: schema.name, key: key, columns: columns, values: values)
     }
 
     static func suggestion(_ nearest: String?) -> String {

@@ -123,6 +123,15 @@ import Testing
         try db.save([Person(name: "C"), Person(name: "D")])
     }
 
+    @Test func aTakenKeyIsNamedWithItsValue() throws {
+        let db = try makeDatabase()
+        var rate = Rate(from: "CHF", to: "EUR", rate: 1)
+        try db.insert(&rate)
+        let error = #expect(throws: MakoError.self) { try db.insert(&rate) }
+        #expect(error == .duplicate(entity: "Rate", properties: ["from", "to"], values: [.text("CHF"), .text("EUR")]))
+        #expect("\(try #require(error))".contains("Rate with from, to = 'CHF', 'EUR'"))
+    }
+
     @Test func objectsOfAnotherDatabaseAreRefused() throws {
         let first = try makeDatabase()
         let second = try makeDatabase()
@@ -157,5 +166,14 @@ import Testing
         #expect("\(found)".contains("department: loaded 1"))
         #expect(found.asDictionary["name"] == .text("Ada"))
         #expect(found.asDictionary["id"] == .integer(1))
+    }
+
+    @Test func publicTypesAreEntitiesLikeOthers() throws {
+        let db = try makeDatabase()
+        try db.save([Rate(from: "CHF", to: "EUR", rate: 1.05), Rate(from: "EUR", to: "CHF", rate: 0.95)])
+        #expect(try db.query(Rate.self).where(\.from == "EUR").fetch().map(\.rate) == [0.95])
+        let account = Account(owner: "Ada")
+        try db.save(account)
+        #expect("\(account)" == "account of Ada" && account.id == 1)
     }
 }

@@ -147,6 +147,18 @@ import Testing
         #expect(message(db.query(Person.self).where("age = 'old'")).contains("age"))
         #expect(message(db.query(Person.self).where(\.isSelected == true)).contains("stored"))
         #expect(message(db.query(Person.self).orderBy("agee")).contains("age"))
+        #expect(message(db.query(Person.self).where("age > ? AND name = ?", 3)).contains("1 value was given"))
+        // A value that nothing asks for is a mistake too.
+        #expect(message(db.query(Person.self).where("age > ?", 3, 4)).contains("1 parameter, but 2 values"))
+        #expect(message(db.query(Person.self).where(text: "age > 3", 4)).contains("no parameters"))
+    }
+
+    @Test func firstWithAValue() throws {
+        let db = try makePeople()
+        try Database.withDefault(db) { () throws in
+            #expect(try Person.first(\.name, equals: "Cleo")?.age == 50)
+            #expect(try Person.first(\.age, equals: 1000) == nil)
+        }
     }
 
     @Test func deleteAndRemoveAll() throws {

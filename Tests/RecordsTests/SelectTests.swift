@@ -79,6 +79,18 @@ import Testing
         #expect(throws: RecordError.self) { try run(text) }
     }
 
+    @Test func valuesWithoutAPlaceAreRefused() throws {
+        let fixture = try fixture()
+        let statement = try SelectStatement.parse("SELECT name FROM Person WHERE age > ?")
+        let error = #expect(throws: RecordError.self) {
+            try statement.plan(fixture.catalogue, parameters: [.integer(1), .integer(2)])
+        }
+        #expect("\(try #require(error))".hasPrefix("the text has 1 parameter, but 2 values were given\n  SELECT"))
+        _ = try statement.plan(fixture.catalogue, parameters: [.integer(1)])
+        #expect(throws: RecordError.self) { try Condition.parse("age > 3", values: 1) }
+        #expect(try Condition.parse("age > ?1 AND age < ?1", values: 1) == Condition.parse("age > ?1 AND age < ?1"))
+    }
+
     @Test func explainSaysTheWay() throws {
         let fixture = try fixture()
         let plan = try SelectStatement.parse("SELECT name FROM Person WHERE id = 3").plan(fixture.catalogue)

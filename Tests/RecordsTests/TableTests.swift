@@ -51,7 +51,10 @@ import Testing
         #expect(try fixture.insert("Person", row("n", 1), key: .rowID(-5)) == .rowID(-5))
         #expect(try fixture.insert("Person", row("m", 1), key: .rowID(.max)) == .rowID(.max))
         #expect(throws: RecordError.idsExhausted(table: "Person")) { try fixture.insert("Person", row("x", 1)) }
-        #expect(throws: RecordError.duplicateKey(table: "Person", key: .rowID(100))) {
+        #expect(
+            throws: RecordError.duplicateKey(
+                table: "Person", key: .rowID(100), columns: ["id"], values: [.integer(100)])
+        ) {
             try fixture.insert("Person", row("x", 1), key: .rowID(100))
         }
         try fixture.expectSound()
@@ -114,9 +117,14 @@ import Testing
         let key = try fixture.insert("Wolf", [.double(40), .text("Fenrir"), .integer(3)])
         #expect(key == RowKey(values: [.integer(3), .text("Fenrir")]))
         #expect(try key.values(in: fixture.table("Wolf").schema) == [.integer(3), .text("Fenrir")])
-        #expect(throws: RecordError.duplicateKey(table: "Wolf", key: key)) {
+        let taken = #expect(throws: RecordError.self) {
             try fixture.insert("Wolf", [.double(41), .text("Fenrir"), .integer(3)])
         }
+        #expect(
+            taken
+                == .duplicateKey(
+                    table: "Wolf", key: key, columns: ["pack", "name"], values: [.integer(3), .text("Fenrir")]))
+        #expect("\(try #require(taken))" == "Wolf has a row with key pack, name = 3, 'Fenrir' already")
         #expect(throws: RecordError.self) {
             try fixture.insert(
                 "Wolf", [.double(41), .text("Skoll"), .integer(3)], key: RowKey(values: [.integer(3), .text("Hati")]))

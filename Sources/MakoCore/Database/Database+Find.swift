@@ -119,4 +119,14 @@ extension Entity {
     public static func find<K: StorableValue>(_ keys: [K]) throws(MakoError) -> [Self] {
         try Database.current(for: entityModel).find(Self.self, keys)
     }
+    /// The first object whose property has a value, or nil.
+    ///
+    /// ```swift
+    /// let ada = try Person.first(\.name, equals: "Ada")
+    /// ```
+    public static func first<V: StorableValue>(
+        _ keyPath: KeyPath<Row<Self>, Column<V>>, equals value: V
+    ) throws(MakoError) -> Self? {
+        try query().where(keyPath == value).first()
+    }
 }

@@ -110,8 +110,8 @@ struct ParameterValues: Sendable {
         switch parameter {
         case .position(let index):
             if positions.indices.contains(index) { return positions[index] }
-            throw .query(
-                message: "\(text)\n  has a parameter number \(index + 1), but \(positions.count) values were given")
+            let given = positions.count == 1 ? "1 value was" : "\(positions.count) values were"
+            throw .query(message: "\(text)\n  has a parameter number \(index + 1), but \(given) given")
         case .name(let name):
             if let value = names[name] { return value }
             throw .query(message: "\(text)\n  has a parameter :\(name) without a value")

@@ -70,7 +70,9 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
     /// Parsed and with every parameter replaced by its value.
     func condition(_ parameters: [StoredValue]) -> ConditionSource {
         do throws(MakoError) {
-            let parsed = try records { () throws(RecordError) in try MakoRecords.Condition.parse(text) }
+            let parsed = try records { () throws(RecordError) in
+                try MakoRecords.Condition.parse(text, values: parameters.count)
+            }
             return .parsed(try parsed.filled(ParameterValues(positions: parameters, names: interpolated, text: text)))
         } catch {
             return .failed(error)

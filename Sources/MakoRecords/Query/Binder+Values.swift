@@ -9,7 +9,9 @@ extension Binder {
             return .constant(value)
         case .parameter(.position(let number), let at):
             guard number >= 0, number < parameters.count else {
-                throw at.error("parameter \(number + 1) has no value; \(parameters.count) were given")
+                throw at.error(
+                    "parameter \(number + 1) has no value; \(parameters.count == 1 ? "1 was" : "\(parameters.count) were") given"
+                )
             }
             return .constant(parameters[number])
         case .parameter(.name(let name), let at):

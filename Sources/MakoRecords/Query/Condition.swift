@@ -17,6 +17,13 @@ public struct SourcePosition: Sendable, Hashable {
     public static func == (left: SourcePosition, right: SourcePosition) -> Bool { true }
     public func hash(into hasher: inout Hasher) {}
 
+    /// The fault of a text with places for fewer values than were given; shown at its end.
+    static func valuesLeftOver(_ given: Int, places: Int, in text: String) -> RecordError {
+        let asked = places == 0 ? "no parameters" : places == 1 ? "1 parameter" : "\(places) parameters"
+        return SourcePosition(text: text, offset: text.utf8.count, length: 1).error(
+            "the text has \(asked), but \(given == 1 ? "1 value was" : "\(given) values were") given")
+    }
+
     func error(_ message: String, nearest: String? = nil) -> RecordError {
         .syntax(QueryError(text: text, offset: offset, length: max(1, length), message: message, nearest: nearest))
     }
@@ -123,10 +130,19 @@ public indirect enum Condition: Sendable, Hashable {
     /// Reads a condition of the where language.
     ///
     /// - Throws: `RecordError.syntax`, pointing into the text.
-    public static func parse(_ text: String) throws(RecordError) -> Condition {
+    public static func parse(_ text: String) throws(RecordError) -> Condition { try parse(text, values: nil) }
+
+    /// Reads a condition and sees to it that each value given for its `?` has a place.
+    ///
+    /// - Parameter values: how many values were given; nil when that is not known yet.
+    /// - Throws: `RecordError.syntax`, pointing into the text.
+    public static func parse(_ text: String, values: Int?) throws(RecordError) -> Condition {
         var parser = try Parser(text)
         let result = try parser.condition()
         try parser.expectEnd()
+        if let values, values > parser.parameterCount {
+            throw SourcePosition.valuesLeftOver(values, places: parser.parameterCount, in: text)
+        }
         return result
     }
 

@@ -8,6 +8,9 @@ extension SelectStatement {
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> Plan {
         let table = try find(catalogue)
+        if parameters.count > parameterCount {
+            throw SourcePosition.valuesLeftOver(parameters.count, places: parameterCount, in: tableAt.text)
+        }
         let isWhole = !isGrouped && !isDistinct
         return try Selection(
             table: table.schema.name, condition: condition, parameters: parameters, namedParameters: named,

@@ -87,7 +87,7 @@ extension TableHandle {
     ) throws(RecordError) -> (key: RowKey, isThere: Bool) {
         let layout = try checkLayout(row)
         let old = try oldRow(key, &row, tx)
-        if mode == .insert && old != nil { throw .duplicateKey(table: schema.name, key: key) }
+        if mode == .insert && old != nil { throw .duplicateKey(key, in: schema) }
         if mode == .update && old == nil { return (key, false) }
         let bytes = try row.finish(over: old)
         let new = try RowReader(bytes, layout)
