@@ -38,11 +38,13 @@ public enum StorageError: Error, Sendable, Hashable, CustomStringConvertible {
         case .unsupportedVersion(let path, let found, let supported):
             "\(path) has format version \(found), this build reads version \(supported); open it with the version of Mako that wrote it"
         case .alreadyOpen(let path):
-            "\(path) is open for writing elsewhere; close it there or open it read-only"
+            "\(path) is in use elsewhere, there or here for writing; close it there first"
         case .logDamaged(let path, let reason):
             "the log of \(path) cannot be used: \(reason); restore the log files beside the database, or a backup"
         case .corrupted(let page, let reason):
             "page \(page) is damaged: \(reason); run a check, then restore a backup"
+        case .io(let error) where error.operation == "create" && error.isNotFound:
+            "\(error.path) cannot be created: its directory does not exist; make the directory first"
         case .io(let error):
             "\(error)"
         case .diskFull(let path):

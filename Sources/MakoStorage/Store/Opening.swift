@@ -92,7 +92,13 @@ struct Opening {
         let orphans = LogReader(
             fileSystem: fileSystem, path: path, database: DatabaseID(high: 0, low: 0), readOnly: true,
             required: 0)
-        if let number = try storage({ () throws(FileError) in try orphans.segmentNumbers() }).first {
+        let numbers: [UInt64]
+        do throws(FileError) { numbers = try orphans.segmentNumbers() } catch {
+            // The directory could not be listed; what the caller asked for was a file in it.
+            throw StorageError(
+                error.isNotFound ? FileError(operation: "create", path: path, code: error.code) : error)
+        }
+        if let number = numbers.first {
             throw .logDamaged(
                 path: path,
                 reason: "\(Log.segmentPath(path, number)) is there without the database it belongs to; "
