@@ -25,7 +25,7 @@ struct Failure: Error {
     init(_ error: any Error) {
         switch error {
         case let failure as Failure: self = failure
-        case let error as InputError: self.init(error.description, .badInput)
+        case let error as InputError: self.init(error.description, error.isMissing ? .noInput : .badInput)
         case let error as RecordError: self.init(error.description, Self.status(of: error))
         case let error as StorageError: self.init(error.description, Self.status(of: error))
         default: self.init("\(error)", .other)

@@ -108,7 +108,8 @@ import Testing
     @Test func aFileThatIsNotThereSaysSo() {
         #expect(
             throws: InputError(
-                source: "/no/such.csv", line: nil, message: "cannot be opened: No such file or directory")
+                source: "/no/such.csv", line: nil, message: "cannot be opened: No such file or directory",
+                isMissing: true)
         ) {
             try ByteInput(path: "/no/such.csv")
         }

@@ -104,7 +104,11 @@ import Testing
         _ = try mako("import", "people.csv", "people.mako")
         let missing = try mako("info", "nothing.mako")
         #expect(missing.status == 66 && missing.errors.contains("there is no file nothing.mako"))
+        let noSource = try mako("import", "nothing.csv", "people.mako")
+        #expect(noSource.status == 66 && noSource.errors.hasPrefix("mako: nothing.csv: cannot be opened"))
         #expect(try mako("query", "people.mako", "SELECT nme FROM people").status == 65)
+        let leftOver = try mako("query", "people.mako", "SELECT name FROM people", "--param", "3")
+        #expect(leftOver.status == 65 && leftOver.errors.contains("1 value was given"))
         #expect(try mako("query", "people.mako", "SELECT nme FROM people").errors.contains("name"))
         #expect(try mako("query", "people.mako", "SELECT name FROM peple").errors.contains("did you mean people"))
         #expect(try mako("export", "people.mako", "people", "--where", "age >").status == 65)
@@ -113,6 +117,66 @@ import Testing
         #expect(try mako("check", "people.csv").status != 0)
         #expect(try mako("--help").output.contains("import"))
         #expect(try mako("--version").output == "0.1.0\n")
+    }
+
+    @Test func exportingNeverHarmsAFileBeforeItIsSureOfItsRows() throws {
+        _ = try mako("import", "people.csv", "people.mako")
+        try "precious".write(toFile: folder + "kept.csv", atomically: true, encoding: .utf8)
+        #expect(try mako("export", "people.mako", "peple", "-o", "kept.csv").status == 65)
+        #expect(try mako("export", "people.mako", "people", "-o", "kept.csv", "--where", "agee = 3").status == 65)
+        #expect(try String(contentsOfFile: folder + "kept.csv", encoding: .utf8) == "precious")
+        let itself = try mako("export", "people.mako", "people", "-o", "./people.mako")
+        #expect(itself.status == 64 && itself.errors.contains("is the database itself"))
+        #expect(try mako("check", "people.mako").status == 0)
+    }
+
+    /// The file with bits of some pages turned round.
+    private func damage(_ pages: [Int], at offset: Int = 60) throws {
+        let url = URL(fileURLWithPath: folder + "people.mako")
+        var bytes = [UInt8](try Data(contentsOf: url))
+        for page in pages { bytes[page * 4096 + offset] ^= 1 }
+        try Data(bytes).write(to: url)
+    }
+
+    @Test(arguments: [[0], [1], [2], [3], [4], [5], [2, 3], [4, 5]])
+    func aDamagedCopyCostsNothingIsReportedAndMended(pages: [Int]) throws {
+        _ = try mako("import", "people.csv", "people.mako")
+        try damage(pages)
+        let outcome = try mako("check", "people.mako")
+        #expect(outcome.status == 1)
+        #expect(outcome.output.split(separator: "\n").count == pages.count && outcome.output.contains("copy"))
+        #expect(outcome.errors.hasPrefix("mako: people.mako has lost nothing (1 table, 3 rows)"))
+        #expect(try mako("query", "people.mako", "SELECT count(*) FROM people", "-f", "csv").output == "count(*)\n3\n")
+        // Reading changed nothing; the next change mends it, as was said.
+        #expect(try mako("check", "people.mako").status == 1)
+        #expect(try mako("import", "people.csv", "people.mako", "--table", "more").status == 0)
+        #expect(try mako("check", "people.mako").output.hasPrefix("people.mako is whole: 2 tables, 6 rows"))
+    }
+
+    @Test func damageThatCannotBeMendedNamesTheFileAndThePage() throws {
+        for (pages, page) in [([0, 1], 0), ([2, 3, 4, 5], 2)] {
+            try? FileManager.default.removeItem(atPath: folder + "people.mako")
+            _ = try mako("import", "people.csv", "people.mako")
+            try damage(pages)
+            for verb in [["check", "people.mako"], ["query", "people.mako", "SELECT * FROM people"]] {
+                let outcome = try verb.count == 2 ? mako(verb[0], verb[1]) : mako(verb[0], verb[1], verb[2])
+                #expect(outcome.status == 1)
+                #expect(outcome.errors.hasPrefix("mako: people.mako is damaged: page \(page): "))
+            }
+        }
+    }
+
+    @Test func whatIsNoDatabaseIsNamedForWhatItIs() throws {
+        try FileManager.default.createDirectory(atPath: folder + "folder", withIntermediateDirectories: true)
+        try "".write(toFile: folder + "empty.mako", atomically: true, encoding: .utf8)
+        #expect(try mako("check", "people.csv").errors.contains("people.csv is not a Mako database"))
+        #expect(try mako("check", "folder").errors.contains("folder is not a Mako database: it is a directory"))
+        #expect(try mako("check", "empty.mako").errors.contains("it is empty"))
+        for name in ["people.csv", "folder", "empty.mako"] { #expect(try mako("check", name).status == 65) }
+        // An empty file is a new database to whoever writes.
+        #expect(try mako("import", "people.csv", "empty.mako").status == 0)
+        #expect(try mako("import", "people.csv", "no/such/x.mako").errors.contains("its directory does not exist"))
+        #expect(try mako("import", "people.csv", "no/such/x.mako").status == 74)
     }
 
     @Test func damageIsFoundAndGivesStatusOne() throws {

@@ -34,6 +34,18 @@ import Testing
         #expect(answer("SELECT name, age", "FROM Person", "ORDER BY age;").output == expected)
     }
 
+    @Test func severalStatementsMayStandOnOneLine() {
+        #expect(
+            answer(".mode csv", "SELECT name FROM Person WHERE age = 7; SELECT age FROM Person WHERE name = 'A;a'; ")
+                .output == "name\nBob\nage\n")
+        #expect(
+            answer(".mode csv", "SELECT count(*) FROM Person; SELECT name", "FROM Person WHERE age = 7;").output
+                == "count(*)\n2\nname\nBob\n")
+        let (output, complaints, session) = answer(
+            ".mode csv", "SELECT nam FROM Person; SELECT name FROM Person WHERE age = 7")
+        #expect(output == "name\nBob\n" && complaints.contains("nam") && session.failures == 1)
+    }
+
     @Test func modesChangeTheForm() {
         #expect(answer(".mode csv", "select name from Person where age > 10").output == "name\nAda\n")
         #expect(

@@ -20,13 +20,22 @@ struct DatabaseFile {
         var options = StoreOptions()
         options.readOnly = true
         self.path = path
-        store = try Store(at: path, options: options)
+        store = try Self.open(path, options)
     }
 
     /// Opens a file for reading and writing; makes it when it is not there.
     init(writing path: String) throws {
         self.path = path
-        store = try Store(at: path)
+        store = try Self.open(path, StoreOptions())
+    }
+
+    /// Damage that opening finds is told with the file's name: the engine names the page alone.
+    private static func open(_ path: String, _ options: StoreOptions) throws -> Store {
+        do {
+            return try Store(at: path, options: options)
+        } catch .corrupted(let page, let reason) {
+            throw Failure("\(path) is damaged: page \(page): \(reason). Restore a backup", .damaged)
+        }
     }
 
     /// Runs the body on the newest commit and the tables it holds.

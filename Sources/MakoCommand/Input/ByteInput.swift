@@ -115,11 +115,21 @@ final class OpenFile {
         self.path = path
         descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw InputError(source: path, line: nil, message: "cannot be opened: \(systemMessage())")
+            let isMissing = errno == ENOENT || errno == ENOTDIR
+            throw InputError(
+                source: path, line: nil, message: "cannot be opened: \(systemMessage())", isMissing: isMissing)
         }
     }
 
     deinit { close(descriptor) }
+
+    /// Whether two paths lead to the same file.
+    static func isSame(_ first: String, _ second: String) -> Bool {
+        var one = stat()
+        var other = stat()
+        return stat(first, &one) == 0 && stat(second, &other) == 0 && one.st_dev == other.st_dev
+            && one.st_ino == other.st_ino
+    }
 
     /// The size in bytes, where the file has one.
     static func size(of path: String) -> Int? {

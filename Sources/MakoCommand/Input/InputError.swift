@@ -5,6 +5,8 @@ struct InputError: Error, Equatable, CustomStringConvertible {
     /// The line, counted from 1; `nil` where no single line is at fault.
     var line: Int?
     var message: String
+    /// There is no such file.
+    var isMissing = false
 
     var description: String {
         if let line { return "\(source), line \(line): \(message)" }

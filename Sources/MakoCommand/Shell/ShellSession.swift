@@ -58,7 +58,10 @@ final class ShellSession {
         // A statement on one line needs no semicolon; one that went on to a second line ends with one.
         let isFirst = pending.isEmpty
         pending += isFirst ? text : "\n" + line
-        if text.isEmpty || text.hasSuffix(";") || (isFirst && !isUnfinished(pending)) { runPending() }
+        let (statements, rest) = Self.split(pending)
+        for statement in statements { run(statement) }
+        pending = statements.isEmpty ? pending : rest.trimmed
+        if text.isEmpty || (isFirst && !isUnfinished(pending)) { runPending() }
         return true
     }
 
@@ -107,6 +110,26 @@ final class ShellSession {
         }
     }
 
+    /// The statements that end with a semicolon, and what follows them. A semicolon in quotes ends nothing.
+    private static func split(_ text: String) -> (statements: [String], rest: String) {
+        var statements: [String] = []
+        var current = ""
+        var quote: Character?
+        for character in text {
+            current.append(character)
+            if let open = quote {
+                // A doubled quote closes and opens again.
+                if character == open { quote = nil }
+            } else if character == "'" || character == "\"" {
+                quote = character
+            } else if character == ";" {
+                statements.append(current)
+                current = ""
+            }
+        }
+        return (statements, current)
+    }
+
     /// Whether the parser reached the end of the text and wanted more.
     private func isUnfinished(_ text: String) -> Bool {
         let statement = Statement(text).text
@@ -121,8 +144,13 @@ final class ShellSession {
     }
 
     private func runPending() {
-        let statement = Statement(pending)
+        let text = pending
         pending = ""
+        run(text)
+    }
+
+    private func run(_ typed: String) {
+        let statement = Statement(typed)
         if statement.text.isEmpty { return }
         attempt { try statement.isExplain ? explain(statement.text) : select(statement.text) }
     }

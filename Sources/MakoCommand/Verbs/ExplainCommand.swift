@@ -12,7 +12,9 @@ struct ExplainCommand: Verb {
     @Argument(help: "The statement.")
     var statement: String
 
-    @Option(name: [.short, .customLong("param")], help: "A value for the next ? of the statement; may be repeated.")
+    @Option(
+        name: [.short, .customLong("param")],
+        help: "A value for the next ? of the statement; may be repeated. A number in single quotes is text: \"'007'\".")
     var parameters: [String] = []
 
     func perform() throws {

@@ -33,25 +33,35 @@ struct ExportCommand: Verb {
     var progress = false
 
     func perform() throws {
+        if let output, OpenFile.isSame(output, file) {
+            throw Failure("\(output) is the database itself; name another file to write", .usage)
+        }
         let database = try DatabaseFile(reading: file)
         let format = format ?? output.flatMap { InputFormat(path: $0) } ?? .csv
-        let target = try output.map { try OutputFile(path: $0) }
         let rows = try database.read { view, catalogue in
-            try write(format, from: catalogue, view) { text in
+            let (handle, plan) = try plan(catalogue)
+            // Only now: a file of that name stays as it is when the table or the condition is wrong.
+            let target = try output.map { try OutputFile(path: $0) }
+            return try write(format, handle, plan, view) { text in
                 if let target { try target.write(text) } else { Terminal.write(text) }
             }
         }
         if let output { Terminal.write("\(DisplayText.count(rows, "row")) written to \(output)\n", to: .error) }
     }
 
-    private func write(
-        _ format: InputFormat, from catalogue: Catalogue, _ view: Snapshot, to output: (String) throws -> Void
-    ) throws -> Int {
+    private func plan(_ catalogue: Catalogue) throws -> (TableHandle, Plan) {
         let handle = try catalogue.requireTable(table)
         let plan = try Selection(
             table: handle.schema.name, condition: `where`.map { text throws(RecordError) in try Condition.parse(text) },
             orderBy: order.map { text throws(RecordError) in try Order.parse(text) } ?? []
         ).plan(catalogue)
+        return (handle, plan)
+    }
+
+    private func write(
+        _ format: InputFormat, _ handle: TableHandle, _ plan: Plan, _ view: Snapshot,
+        to output: (String) throws -> Void
+    ) throws -> Int {
         var text = ""
         let rowFormat = RowFormat(rawValue: format.rawValue) ?? .csv
         let total = `where` == nil ? try handle.count(in: view) : nil

@@ -17,7 +17,9 @@ struct QueryCommand: Verb {
     @Argument(help: "The statement: SELECT … FROM … [WHERE …] [GROUP BY …] [ORDER BY …] [LIMIT …].")
     var statement: String
 
-    @Option(name: [.short, .customLong("param")], help: "A value for the next ? of the statement; may be repeated.")
+    @Option(
+        name: [.short, .customLong("param")],
+        help: "A value for the next ? of the statement; may be repeated. A number in single quotes is text: \"'007'\".")
     var parameters: [String] = []
 
     @Option(name: .shortAndLong, help: "The form of the rows: table, line, csv, tsv, json or jsonl.")
