@@ -145,8 +145,9 @@ final class Checkpointer: @unchecked Sendable {
         store.spaceLock.lock()
         defer { store.spaceLock.unlock() }
         let space = store.space
-        if request.allocated.isEmpty && request.freed.isEmpty {
-            // It may have moved on since the caller looked; pages and roots must be of one commit.
+        if !request.writesBarrier {
+            // It may have moved on since the caller looked; pages and roots must be of one commit. A commit by
+            // checkpoint is not published yet, and may have no page to show for itself.
             request.version = store.versions[store.versions.count - 1]
         }
         let version = request.version

@@ -113,6 +113,27 @@ extension Script {
             """
         ),
         (
+            "big transaction taken back",
+            """
+            options log 16384
+            tree t int
+            put t 1..3 40b
+            begin
+            tree u int
+            savepoint a
+            put t 1..60 300b
+            rollbackto a
+            commit
+            put u 1 10b
+            begin
+            savepoint b
+            put t 1..60 300b
+            rollbackto b
+            put t 2 50b
+            commit
+            """
+        ),
+        (
             "bulk load",
             """
             options log 65536 cache 524288
