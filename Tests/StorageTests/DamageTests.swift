@@ -281,6 +281,35 @@ import Testing
         }
     }
 
+    /// Mending writes over nothing that is the last of its kind: the power may go in the middle of it.
+    @Test(arguments: 0..<6) func aPowerCutWhileACopyIsMendedLosesNothing(page: Int) throws {
+        for closing in [true, false] {
+            let sample = try DamageTests.sample(closing: closing)
+            let damaged = DamageTests.flip(sample.image, byte: page * pageBytes + 60, mask: 1)
+            let disk = SimulatedDisk(damaged)
+            disk.startRecording()
+            var options = StoreOptions()
+            options.fileSystem = disk
+            options.background = .manual
+            options.entropy = SeededEntropy(seed: 99)
+            let store = try Store(at: DamageTests.path, options: options)
+            let points = disk.crashPoints()
+            disk.cutPower()
+            withExtendedLifetime(store) {}
+            for point in points {
+                for image in point.state.images(
+                    CrashChoice(exhaustiveBits: 3, structuredUnits: 4, sampled: 0, torn: 60))
+                {
+                    let answer = try DamageTests.open(image)
+                    guard answer == .state(sample.latest) else {
+                        Issue.record("page \(page), power cut before call \(point.call): \(answer)")
+                        return
+                    }
+                }
+            }
+        }
+    }
+
     @Test func aDirectoryIsRefused() throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

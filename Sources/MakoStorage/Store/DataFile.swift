@@ -2,6 +2,8 @@
 final class DataFile {
     let file: any File
     private(set) var header: FileHeader
+    /// The one copy of the header that is whole, after opening found it so or a write broke off; nil: both are.
+    private var soundCopy: Int?
     /// What was wrong with copies that were passed over at opening.
     private(set) var findings: [String] = []
 
@@ -78,7 +80,7 @@ final class DataFile {
         var findings: [String] = []
         var version: UInt32?
         var foreign = 0
-        var generations: [UInt64] = []
+        var generations: [UInt64?] = []
         for copy in 0..<FileHeader.copies {
             let reading = bytes.withUnsafeBytes { buffer -> FileHeader.Reading in
                 guard let base = buffer.baseAddress, buffer.count >= (copy + 1) * pageBytes else {
@@ -86,9 +88,10 @@ final class DataFile {
                 }
                 return FileHeader.read(base + copy * pageBytes, copy: copy)
             }
+            generations.append(nil)
             switch reading {
             case .good(let header):
-                generations.append(header.generation)
+                generations[copy] = header.generation
                 if header.generation > best?.generation ?? 0 { best = header }
             case .version(let found): version = found
             case .damaged: findings.append("copy \(copy) of the header block is damaged")
@@ -103,7 +106,10 @@ final class DataFile {
                     path: file.path, reason: "it uses features (\(header.mustRead)) that this version does not know")
             }
             let dataFile = DataFile(file: file, header: header, findings: findings)
-            if repairing && generations != [header.generation, header.generation] {
+            if repairing, let sound = generations.firstIndex(of: header.generation),
+                generations != [header.generation, header.generation]
+            {
+                dataFile.soundCopy = sound
                 try storage { () throws(FileError) in try dataFile.update { _ in } }
             }
             return dataFile
@@ -162,15 +168,18 @@ final class DataFile {
         change(&next)
         next.generation += 1
         var bytes = [UInt8](repeating: 0, count: pageBytes)
-        for copy in 0..<FileHeader.copies {
+        // Never first over the only copy that is whole.
+        for copy in soundCopy == 0 ? [1, 0] : [0, 1] {
+            soundCopy = 1 - copy
             bytes.withUnsafeMutableBytes { if let base = $0.baseAddress { next.write(to: base, copy: copy) } }
             try writeBytes(file, bytes, count: pageBytes, at: UInt64(copy * pageBytes))
             try file.sync()
         }
+        soundCopy = nil
         header = next
     }
 
-    /// Rewrites those copies of a meta that are not what they should be.
+    /// Rewrites those copies of a meta that are not what they should be, and leaves a good one alone.
     func repair(_ meta: Meta) throws(StorageError) {
         for copy in 0..<Meta.copies {
             let place = Meta.page(number: meta.number, copy: copy)
@@ -179,23 +188,27 @@ final class DataFile {
                 buffer.count == pageBytes ? buffer.baseAddress.flatMap { Meta($0, place: place, seed: seed) } : nil
             }
             if found != meta {
-                try storage { () throws(FileError) in try write(meta) }
-                return
+                try storage { () throws(FileError) in
+                    try write(meta, copy: copy)
+                    try file.sync()
+                }
             }
         }
     }
 
     /// Writes both copies of a meta and makes them durable.
     func write(_ meta: Meta) throws(FileError) {
-        var bytes = [UInt8](repeating: 0, count: pageBytes)
-        for copy in 0..<Meta.copies {
-            bytes.withUnsafeMutableBytes {
-                if let base = $0.baseAddress { meta.write(to: base, copy: copy, seed: seed) }
-            }
-            try writeBytes(
-                file, bytes, count: pageBytes, at: Meta.page(number: meta.number, copy: copy) * UInt64(pageBytes))
-        }
+        for copy in 0..<Meta.copies { try write(meta, copy: copy) }
         try file.sync()
+    }
+
+    private func write(_ meta: Meta, copy: Int) throws(FileError) {
+        var bytes = [UInt8](repeating: 0, count: pageBytes)
+        bytes.withUnsafeMutableBytes {
+            if let base = $0.baseAddress { meta.write(to: base, copy: copy, seed: seed) }
+        }
+        try writeBytes(
+            file, bytes, count: pageBytes, at: Meta.page(number: meta.number, copy: copy) * UInt64(pageBytes))
     }
 
     /// The bitmap of a region as a checkpoint recorded it.
