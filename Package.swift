@@ -74,5 +74,15 @@ let package = Package(
             swiftSettings: macroSettings, linkerSettings: macroLinking),
         .testTarget(name: "CommandTests", dependencies: ["MakoCommand"], swiftSettings: settings),
         .testTarget(name: "RepositoryTests", swiftSettings: settings),
+        // A module whose default isolation is the main actor, as apps have it.
+        .testTarget(
+            name: "MainActorTests", dependencies: ["Mako"],
+            swiftSettings: settings + [.defaultIsolation(MainActor.self)]),
+
+        // The bodies of the fuzz targets, here to replay what was found before; `Fuzz/Package.swift` links them to libFuzzer.
+        .target(name: "FileFuzz", dependencies: ["MakoStorage"], path: "Fuzz/FileFuzz", swiftSettings: settings),
+        .target(name: "WhereFuzz", dependencies: ["MakoRecords"], path: "Fuzz/WhereFuzz", swiftSettings: settings),
+        .testTarget(
+            name: "FuzzTests", dependencies: ["FileFuzz", "WhereFuzz", "MakoTestSupport"], swiftSettings: settings),
     ]
 )

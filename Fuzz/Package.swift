@@ -3,7 +3,7 @@ import PackageDescription
 
 // Fuzz targets cannot be linked in a plain build, so they live in a package of their own that nobody depends on.
 // `make fuzz` in the folder above builds and runs them.
-let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]
+let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error), .define("FUZZING")]
 
 let package = Package(
     name: "Fuzz",

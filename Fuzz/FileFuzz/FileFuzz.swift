@@ -4,13 +4,19 @@ import MakoStorage
 ///
 /// The input is a list of edits: one byte for the file, three for the place, one for the length `n`, and `n` bytes that
 /// are laid over what stands there. A length of 255 cuts the file off at the place.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let image else { return 0 }
-    let edits = Array(UnsafeBufferPointer(start: start, count: count))
-    try? image.edited(by: edits).open()
-    return 0
+/// One input; the tests replay inputs of the corpus by it.
+public func fuzzFile(_ input: [UInt8]) {
+    guard let image else { return }
+    try? image.edited(by: input).open()
 }
+
+#if FUZZING
+    @_cdecl("LLVMFuzzerTestOneInput")
+    public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+        fuzzFile(Array(UnsafeBufferPointer(start: start, count: count)))
+        return 0
+    }
+#endif
 
 private let image = try? Image()
 

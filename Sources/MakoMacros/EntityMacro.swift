@@ -108,6 +108,8 @@ extension EntityMacro: ExtensionMacro {
         let missing = Set(protocols.map { String($0.trimmedDescription.split(separator: ".").last ?? "") })
         var names = [source.isClass ? "ObjectEntity" : "ValueEntity"]
         names += ["Entity", "ConditionValue", "Identifiable", "CustomStringConvertible"].filter(missing.contains)
+        // In a module whose default isolation is the main actor, conformances would belong to it, too.
+        names = names.map { "nonisolated " + $0 }
         if missing.contains("Sendable") { names.append(source.isClass ? "@unchecked Sendable" : "Sendable") }
         let conformance = names.joined(separator: ", ")
         return [try ExtensionDeclSyntax("extension \(type.trimmed): \(raw: conformance) {}")]
