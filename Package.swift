@@ -47,7 +47,7 @@ let package = Package(
         .target(name: "CPlatform"),
         .target(name: "MakoStorage", dependencies: ["CLZ4", "CPlatform"], swiftSettings: settings),
         .target(name: "MakoRecords", dependencies: ["MakoStorage"], swiftSettings: settings),
-        .target(name: "MakoCore", dependencies: ["MakoRecords"], swiftSettings: settings),
+        .target(name: "MakoCore", dependencies: ["MakoRecords", "CPlatform"], swiftSettings: settings),
         .macro(
             name: "MakoMacros", dependencies: macroDependencies, swiftSettings: macroSettings,
             linkerSettings: macroLinking),

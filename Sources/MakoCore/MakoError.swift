@@ -117,6 +117,7 @@ extension MakoError {
     }
 
     /// Any error that came out of a closure of this module.
+    @usableFromInline
     init(any error: any Error) {
         switch error {
         case let error as MakoError: self = error

@@ -87,9 +87,7 @@ extension EntityMacro: MemberAttributeMacro {
             let property = source.properties.first(where: { $0.name == name })
         else { return [] }
         let column = source.columns.firstIndex { $0.name == name } ?? 0
-        let kind =
-            property.isMany
-            ? "many" : property.name == source.rowNumberKey?.name ? "rowNumber" : property.needsSlot ? "slot" : "value"
+        let kind = property.name == source.rowNumberKey?.name ? "rowNumber" : property.storage
         let keeps = source.hasDesignatedInitializer ? ", keepsDefault: true" : ""
         return ["@_Stored(\(raw: column), .\(raw: kind)\(raw: keeps))"]
     }

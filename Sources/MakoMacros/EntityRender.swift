@@ -88,18 +88,31 @@ extension EntityRender {
     private func keyMembers(prefix: String, mutating: String) -> [String] {
         guard source.rowNumberKey == nil, !source.keyProperties.isEmpty else { return [] }
         let keys = source.keyProperties
-        let name: (PropertySource) -> String = { prefix.isEmpty ? $0.codeName : prefix + $0.name }
+        let name: (PropertySource) -> String = { prefix.isEmpty ? $0.codeName : $0.content }
+        let decoding = source.isClass ? decodeCall(keys) : []
         let values = keys.map { property in
             property.needsSlot && source.isClass
                 ? "\(Self.codec(property)).stored(self.\(name(property)).value)"
                 : "\(Self.codec(property)).stored(self.\(name(property)))"
         }
         return [
-            block("\(access)func keyValues() -> [StoredValue]", ["[\(values.joined(separator: ", "))]"]),
+            block(
+                "\(access)func keyValues() -> [StoredValue]",
+                decoding + ["\(decoding.isEmpty ? "" : "return ")[\(values.joined(separator: ", "))]"]),
             block(
                 "\(access)\(mutating)func assignMissingKey()",
-                keys.filter { !$0.needsSlot || !source.isClass }.map { "EntityCoding.assignKey(&self.\(name($0)))" }),
+                decoding
+                    + keys.filter { !source.isClass || !$0.needsSlot && !$0.isScalar }.map {
+                        "EntityCoding.assignKey(&self.\(name($0)))"
+                    }),
         ]
+    }
+
+    /// Brings those of some properties that may still stand in the row to their fields.
+    private func decodeCall(_ properties: [PropertySource]) -> [String] {
+        let names = Set(properties.filter(\.isLazy).map(\.name))
+        let bits = source.lazyColumns.filter { names.contains($0.element.name) }.map { bit($0.offset) }
+        return bits.isEmpty ? [] : ["self._$decode(\(bits.joined(separator: " | ")))"]
     }
 
     /// Members that visit the properties which may hold an object of another entity.
@@ -140,15 +153,21 @@ extension EntityRender {
 
 extension EntityRender {
     private func classMembers() -> [String] {
-        var members = ["\(access)var _$state = ObjectState()", model()]
+        let state = source.hasDesignatedInitializer ? " = ObjectState()" : ": ObjectState"
+        var members = ["@exclusivity(unchecked) \(access)var _$state\(state)", model()]
         if let identity = identity() { members.append(identity) }
         let stored = source.properties.filter { !$0.isMany }
+        let isLazy = !source.lazyColumns.isEmpty
+        let start =
+            source.hasDesignatedInitializer
+            ? [] : ["self._$state = ObjectState()"] + (isLazy ? ["self._$row = LazyRow()"] : [])
         let required = source.isFinalClass ? "" : "required "
         let rowKey = source.rowNumberKey?.name
 
         if !writes([]) {
             let lines =
-                source.hasDesignatedInitializer ? [] : stored.compactMap { defaultAssignment($0, rowKey: rowKey) }
+                source.hasDesignatedInitializer
+                ? [] : start + stored.compactMap { defaultAssignment($0, rowKey: rowKey) }
             members.append(block("\(access)\(required)init()", lines))
         }
         if !stored.isEmpty, !writes(stored.map(\.name)) {
@@ -158,7 +177,7 @@ extension EntityRender {
             members.append(
                 block(
                     "\(memberwiseAccess)\(chained ? "convenience " : "")init(\(parameters))",
-                    (chained ? ["self.init()"] : []) + assignments))
+                    (chained ? ["self.init()"] : start) + assignments))
         }
         if !writes(["_"]) { members.append(classDictionaryInitializer(stored, rowKey: rowKey)) }
         members.append(classRowInitializer(required))
@@ -175,13 +194,14 @@ extension EntityRender {
         if property.needsSlot {
             return property.defaultValue.map { "self.\(property.backing) = \(Self.codec(property)).slot(\($0))" }
         }
-        return "self.\(property.backing) = \(property.defaultValue ?? (property.isToOne ? ".init()" : "nil"))"
+        let value = property.defaultValue ?? (property.isToOne ? ".init()" : "nil")
+        return "self.\(property.content) = \(value)"
     }
 
     private func assignment(_ property: PropertySource, value: String, rowKey: String?) -> String {
         if property.name == rowKey { return "self._$state.rowID = EntityCoding.rowID(\(value))" }
         if property.needsSlot { return "self.\(property.backing) = \(Self.codec(property)).slot(\(value))" }
-        return "self.\(property.backing) = \(value)"
+        return "self.\(property.content) = \(value)"
     }
 
     private func classDictionaryInitializer(_ stored: [PropertySource], rowKey: String?) -> String {
@@ -198,26 +218,57 @@ extension EntityRender {
 
     private func classRowInitializer(_ required: String) -> String {
         let lines = source.columns.enumerated().map { column, property in
+            if property.isLazy { return "self.\(property.backing) = \(Self.placeholder(property))" }
             let read = property.needsSlot ? "readSlot" : "read"
-            return "self.\(property.backing) = try \(Self.codec(property)).\(read)(row, \(column))"
+            return "self.\(property.content) = try \(Self.codec(property)).\(read)(row, \(column))"
         }
-        return block(
-            "\(access)\(required)init(row: EntityRow) throws(MakoError)", ["self._$state = row.state"] + lines)
+        var start = ["self._$state = row.state"]
+        if !source.lazyColumns.isEmpty { start.append("self._$row = LazyRow(row)") }
+        return block("\(access)\(required)init(row: EntityRow) throws(MakoError)", start + lines)
+    }
+
+    /// What stands in a field while the value stands in the row.
+    private static func placeholder(_ property: PropertySource) -> String {
+        property.isOptional ? "nil" : property.type == "String" ? "\"\"" : "\(property.type)()"
     }
 
     private func classCoding() -> [String] {
         let writes = source.columns.enumerated().map { column, property in
             let write = property.needsSlot ? "writeSlot" : "write"
             return "if properties & (\(bit(column))) != 0 { "
-                + "try \(Self.codec(property)).\(write)(self.\(property.backing), &writer, \(column)) }"
+                + "try \(Self.codec(property)).\(write)(self.\(property.content), &writer, \(column)) }"
         }
-        let copies = source.columns.map { "self.\($0.backing) = other.\($0.backing)" }
-        return [
-            block("\(access)func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError)", writes),
+        let copies = source.columns.map { "self.\($0.content) = other.\($0.content)" }
+        let lazies = source.lazyColumns
+        let isLazy = !lazies.isEmpty
+        let mask = lazies.map { bit($0.offset) }.joined(separator: " | ")
+        var members = [
+            block(
+                "\(access)func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError)",
+                (isLazy ? ["self._$decode(properties)"] : []) + writes),
             block(
                 "\(access)func adoptValues(of object: AnyObject)",
-                copies.isEmpty ? [] : ["guard let other = object as? \(type) else { return }"] + copies),
+                copies.isEmpty
+                    ? []
+                    : ["guard let other = object as? \(type) else { return }"]
+                        + (isLazy ? ["other._$decode(.max)", "self._$row.drop()"] : []) + copies),
         ]
+        if !isLazy { return members }
+        let row = source.hasDesignatedInitializer ? " = LazyRow()" : ": LazyRow"
+        members.append("@exclusivity(unchecked) private var _$row\(row)")
+        members.append(
+            "/// The properties that stay in the row until they are asked for.\n"
+                + "\(access)static var _$lazyProperties: UInt64 {\n    \(mask)\n}")
+        let reads = lazies.map { column, property in
+            "    if pending & (\(bit(column))) != 0 { "
+                + "self.\(property.backing) = EntityCoding.field(row, \(column)) }"
+        }
+        members.append(
+            block(
+                "/// Brings properties from the row to their fields; the object is locked.\n"
+                    + "private func _$decode(_ properties: UInt64)",
+                ["self._$row.decode(properties) { pending, row in"] + reads + ["}"]))
+        return members
     }
 }
 
@@ -283,7 +334,7 @@ extension EntityRender {
             "self.\(property.codeName) = try \(Self.codec(property)).read(row, \(column))"
         }
         if let key = source.rowNumberKey {
-            lines.append("self.\(key.codeName) = EntityCoding.integer(row.state.rowID, as: (\(key.type)).self)")
+            lines.append("self.\(key.codeName) = EntityCoding.integer(row.rowID, as: (\(key.type)).self)")
         }
         lines.append("self._$state = row.valueState")
         return block("\(access)init(row: EntityRow) throws(MakoError)", lines)

@@ -35,6 +35,8 @@ struct EntitySource {
         let rowKey = rowNumberKey?.name
         return properties.filter { !$0.isMany && $0.name != rowKey }
     }
+    /// The columns that an object leaves in its row until they are asked for, with their positions.
+    var lazyColumns: [(offset: Int, element: PropertySource)] { columns.enumerated().filter { $0.element.isLazy } }
 }
 
 struct InitializerSource {
@@ -84,8 +86,24 @@ struct PropertySource {
         isOptional && !isMany && !Self.valueTypes.contains(baseType) && !baseType.contains("<")
             && !baseType.hasPrefix("[") && !baseType.hasPrefix("(") && !baseType.hasSuffix("?")
     }
+    /// Whether a class keeps it in a word that is read without a lock.
+    var isScalar: Bool { Self.scalarTypes.contains(type) }
+    /// Whether a class leaves it in its row until it is asked for.
+    var isLazy: Bool { ["String", "Data", "[UInt8]"].contains(baseType) }
+    /// How a class keeps it, a case of `StoredPropertyKind`.
+    var storage: String {
+        if isMany { return "many" }
+        if needsSlot { return "slot" }
+        return isScalar ? "scalar" : isLazy ? "lazy" : "value"
+    }
     var backing: String { "_" + name }
+    /// The value behind the property of a class, as code that holds the lock reads and writes it.
+    var content: String { isScalar ? backing + ".value" : backing }
 
+    static let scalarTypes: Set<String> = [
+        "Bool", "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "Float",
+        "Double", "Date",
+    ]
     static let valueTypes: Set<String> = [
         "Bool", "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "Float",
         "Double", "String", "Character", "Date", "Data", "URL", "UUID", "Decimal", "Substring",

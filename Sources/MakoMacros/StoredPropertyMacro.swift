@@ -66,6 +66,28 @@ extension StoredPropertyMacro: AccessorMacro {
                 """,
                 setter(request, field: field, value: "\(EntityRender.codec(property)).slot(newValue)"),
             ]
+        case "scalar":
+            return [
+                """
+                get {
+                    \(raw: field).value
+                }
+                """,
+                setter(request, field: field + ".value", value: "newValue"),
+            ]
+        case "lazy":
+            return [
+                """
+                get {
+                    let lock = ObjectLock(self)
+                    lock.lock()
+                    defer { lock.unlock() }
+                    if self._$row.isPending(1 << \(raw: request.column)) { self._$decode(1 << \(raw: request.column)) }
+                    return \(raw: field)
+                }
+                """,
+                setter(request, field: field, value: "newValue"),
+            ]
         default:
             return [
                 """
@@ -82,18 +104,19 @@ extension StoredPropertyMacro: AccessorMacro {
     }
 
     private static func setter(_ request: Request, field: String, value: String) -> AccessorDeclSyntax {
-        """
-        set {
-            let lock = ObjectLock(self)
-            let value = \(raw: value)
-            lock.lock()
-            let old = \(raw: field)
-            let mark = EntityCoding.noteWrite(&self._$state, of: self, property: \(raw: request.column))
-            \(raw: field) = value
-            lock.unlock()
-            if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0.\(raw: request.property.backing) = old } }
-        }
-        """
+        let decoding = request.kind == "lazy" ? "\n    self._$decode(1 << \(request.column))" : ""
+        return """
+            set {
+                let lock = ObjectLock(self)
+                let value = \(raw: value)
+                lock.lock()\(raw: decoding)
+                let old = \(raw: field)
+                let mark = EntityCoding.noteWrite(&self._$state, of: self, property: \(raw: request.column))
+                \(raw: field) = value
+                lock.unlock()
+                if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0.\(raw: request.property.content) = old } }
+            }
+            """
     }
 }
 
@@ -111,9 +134,16 @@ extension StoredPropertyMacro: PeerMacro {
             let start =
                 request.keepsDefault && property.defaultValue != nil
                 ? ".slot(\(property.defaultValue ?? "nil"))" : ".emptySlot"
-            return ["private var \(raw: property.backing) = \(raw: EntityRender.codec(property))\(raw: start)"]
+            return [
+                "@exclusivity(unchecked) private var \(raw: property.backing) = \(raw: EntityRender.codec(property))\(raw: start)"
+            ]
+        case "scalar":
+            let start = request.keepsDefault ? property.defaultValue ?? "" : ""
+            return [
+                "private let \(raw: property.backing) = ScalarField<\(raw: property.type)>(\(raw: start))"
+            ]
         default:
-            var text = "private var \(property.backing): \(property.type)"
+            var text = "@exclusivity(unchecked) private var \(property.backing): \(property.type)"
             if request.keepsDefault {
                 text += " = " + (property.defaultValue ?? (property.isToOne ? ".init()" : "nil"))
             }

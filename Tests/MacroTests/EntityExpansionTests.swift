@@ -118,7 +118,7 @@ import Testing
             }
             """)
         #expect(messages.isEmpty)
-        #expect(text.contains("private var _x: Int = 0"))
+        #expect(text.contains("private let _x = ScalarField<Int>(0)"))
         #expect(text.contains("convenience init(x: Int = 0)"))
     }
 
@@ -126,7 +126,7 @@ import Testing
         let (text, messages) = expand("@Entity final class A { var `default`: Int = 0 }")
         #expect(messages.isEmpty)
         #expect(text.contains("\\A.`default`"))
-        #expect(text.contains("private var _default: Int"))
+        #expect(text.contains("private let _default = ScalarField<Int>()"))
     }
 }
 

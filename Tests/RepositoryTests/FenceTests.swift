@@ -11,6 +11,7 @@ import Testing
         "Sources/MakoRecords/Query/IndexWalk.swift",
         "Sources/MakoRecords/Query/RelatedRows.swift",
         "Sources/MakoRecords/Values/KeyOrder.swift",
+        "Sources/MakoRecords/Values/RowChunk.swift",
         "Sources/MakoRecords/Values/RowLayout.swift",
         "Sources/MakoRecords/Values/RowReader.swift",
         "Sources/MakoRecords/Values/RowWriter.swift",

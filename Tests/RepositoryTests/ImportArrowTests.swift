@@ -9,7 +9,9 @@ import Testing
     private static let allowed: [String: Set<String>] = [
         "MakoStorage": ["CLZ4", "CPlatform"],
         "MakoRecords": ["MakoStorage"],
-        "MakoCore": ["MakoRecords", "MakoStorage", "Foundation", "Dispatch", "CoreLocation", "CoreGraphics"],
+        "MakoCore": [
+            "MakoRecords", "MakoStorage", "CPlatform", "Foundation", "Dispatch", "CoreLocation", "CoreGraphics",
+        ],
         "Mako": ["MakoCore"],
         "MakoMacros": [
             "SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftCompilerPlugin", "SwiftDiagnostics",

@@ -1,5 +1,6 @@
 // What Swift cannot say, or says in more instructions than a lookup can spare: prefetch a cache line, keep a
-// pointer per thread, ask the kernel for a process-wide memory barrier, interpolate without overflow checks.
+// pointer per thread, ask the kernel for a process-wide memory barrier, interpolate without overflow checks, keep
+// words at fixed addresses.
 // Everything on the read path is inline.
 #pragma once
 #include <stdint.h>
@@ -10,6 +11,29 @@ static inline void mako_prefetch(const void *address) { __builtin_prefetch(addre
 extern _Thread_local void *mako_thread_cell;
 static inline void *mako_get_thread_cell(void) { return mako_thread_cell; }
 static inline void mako_set_thread_cell(void *cell) { mako_thread_cell = cell; }
+
+/// What runs on the calling thread, or null.
+extern _Thread_local void *mako_thread_scope;
+static inline void *mako_get_thread_scope(void) { return mako_thread_scope; }
+static inline void mako_set_thread_scope(void *scope) { mako_thread_scope = scope; }
+
+/// Words that guard objects: four to a cache line, so that all of them stay in the nearest cache and two threads seldom
+/// meet on one line.
+#define MAKO_OBJECT_LOCKS 1024
+extern struct mako_object_lock { _Alignas(16) uint32_t word; } mako_object_locks[MAKO_OBJECT_LOCKS];
+static inline void *mako_object_lock(const void *object) {
+    uintptr_t address = (uintptr_t)object;
+    return &mako_object_locks[((address >> 4) ^ (address >> 14)) & (MAKO_OBJECT_LOCKS - 1)];
+}
+
+/// Tells the processor that this is a loop that waits.
+static inline void mako_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+    __asm__ volatile("yield");
+#endif
+}
 
 /// Whether `mako_process_barrier` works here. Set before main begins; where it is 0 readers fence for themselves.
 extern int mako_has_process_barrier;

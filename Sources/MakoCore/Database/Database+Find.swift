@@ -3,24 +3,33 @@ import MakoStorage
 
 extension Database {
     /// Reads one row by its key.
+    @inlinable
     func object<T: Entity>(_ type: T.Type, key: RowKey, context: FetchContext? = nil) throws(MakoError) -> T? {
-        try viewing(T.entityModel) { (view, binding, _) throws(MakoError) in
-            try translated {
+        try foundRow(T.entityModel, key: key, context: context)?.object(type)
+    }
+
+    /// Finds a row and copies it.
+    @usableFromInline
+    func foundRow(_ model: EntityModel, key: RowKey, context: FetchContext?) throws(MakoError) -> FoundRow? {
+        try viewing(model) { (view, binding, _) throws(MakoError) in
+            var keeper = RowKeeper(firstChunk: 0)
+            return try translated {
                 try binding.table.withRow(key, layout: binding.layout, in: view) { reader in
-                    try T(row: EntityRow(reader: reader, state: state(key, context)))
+                    FoundRow(key, reader, &keeper, number, context)
                 }
             }
         }
     }
 
-    /// The notes an object starts with.
-    func state(_ key: RowKey, _ context: FetchContext?) -> ObjectState {
-        guard case .rowID(let id) = key else {
-            var state = ObjectState(rowID: 0, database: number, context: context)
-            state.extra = ObjectExtra(key: key)
-            return state
+    /// Finds a row by a whole number and copies it.
+    @usableFromInline
+    func foundRow(_ model: EntityModel, _ id: Int) throws(MakoError) -> FoundRow? {
+        let found = try ThreadScope.withCurrent(of: self) { (scope) throws(MakoError) in
+            try scope.foundRow(model, Int64(id))
         }
-        return ObjectState(rowID: id, database: number, context: context)
+        if let found { return found }
+        return try foundRow(
+            model, key: model.hasColumnKey ? RowKey(values: [.integer(Int64(id))]) : .rowID(Int64(id)), context: nil)
     }
 
     /// The object with a key, or nil.
@@ -28,23 +37,9 @@ extension Database {
     /// ```swift
     /// let ada = try db.find(Person.self, 42)
     /// ```
+    @inlinable
     public func find<T: Entity>(_ type: T.Type, _ id: Int) throws(MakoError) -> T? {
-        if T.entityModel.hasColumnKey { return try object(type, key: RowKey(values: [.integer(Int64(id))])) }
-        if let scope = ThreadScope.current, scope.database === self, let binding = scope.schema.binding(T.entityModel) {
-            return try read(id, binding, scope.view)
-        }
-        return try viewing(T.entityModel) { (view, binding, _) throws(MakoError) in try self.read(id, binding, view) }
-    }
-
-    @inline(__always)
-    private func read<T: Entity>(_ id: Int, _ binding: Binding, _ view: Snapshot) throws(MakoError) -> T? {
-        try translated {
-            try binding.table.withRow(id: Int64(id), layout: binding.layout, in: view) { reader in
-                try T(
-                    row: EntityRow(
-                        reader: reader, state: ObjectState(rowID: Int64(id), database: number, context: nil)))
-            }
-        }
+        try foundRow(T.entityModel, id)?.object(type)
     }
 
     /// The object with a key of any type, or nil.
@@ -66,14 +61,14 @@ extension Database {
         }
         return try viewing(T.entityModel) { (view, binding, _) throws(MakoError) in
             let context = binding.hasReferences ? FetchContext() : nil
+            var maker = RowMaker(database: number, context: context, lazyProperties: T._$lazyProperties)
             var found: [T] = []
             found.reserveCapacity(ids.count)
             let keys = ids.map { Int64($0) }
             try translated {
                 try binding.table.withRows(ids: keys, layout: binding.layout, in: view) { index, reader in
                     guard let reader else { return }
-                    let state = ObjectState(rowID: keys[index], database: number, context: context)
-                    found.append(try T(row: EntityRow(reader: reader, state: state)))
+                    found.append(try T(row: maker.row(keys[index], reader)))
                 }
             }
             return found
@@ -101,9 +96,9 @@ extension RowKey {
 
 extension Entity {
     /// The object with a key in the current database, or nil: `try Person.find(42)`.
+    @inlinable
     public static func find(_ id: Int) throws(MakoError) -> Self? {
-        if let scope = ThreadScope.current { return try scope.database.find(Self.self, id) }
-        return try Database.current(for: entityModel).find(Self.self, id)
+        try Database.current(for: entityModel).find(Self.self, id)
     }
     /// The object with a key of any type, or nil: `try Wolf.find("Akela")`.
     public static func find<K: StorableValue>(_ key: K) throws(MakoError) -> Self? {

@@ -22,6 +22,7 @@ extension Database {
     }
 
     /// The running transaction's or read's database, else the task's default, else the process's.
+    @usableFromInline
     static func current(for model: EntityModel) throws(MakoError) -> Database {
         if let scope = ThreadScope.current { return scope.database }
         if let database = taskDefault ?? Database.default { return database }

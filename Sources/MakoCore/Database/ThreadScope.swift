@@ -1,13 +1,7 @@
+import CPlatform
+import MakoRecords
 import MakoStorage
 import Synchronization
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 /// What runs on this thread: a transaction, or a read that pins one snapshot. Scopes nest; the innermost of a database counts.
 @usableFromInline
@@ -19,6 +13,17 @@ final class ThreadScope {
     /// Whether anything was read on the pinned snapshot.
     var hasRead = false
     let outer: ThreadScope?
+    private let number: UInt32
+    /// Where rows are kept that were found one by one.
+    @exclusivity(unchecked) private var keeper = RowKeeper(firstChunk: 256)
+    /// The table rows were last found in. Its binding lives as long as the pinned schema.
+    @exclusivity(unchecked) private var known: Known?
+
+    private struct Known {
+        let model: ObjectIdentifier
+        let lookup: RowLookup
+        unowned(unsafe) let view: Snapshot
+    }
 
     init(database: Database, transaction: Transaction?, view: Snapshot, schema: SchemaState, outer: ThreadScope?) {
         self.database = database
@@ -26,6 +31,7 @@ final class ThreadScope {
         snapshot = view
         pinnedSchema = schema
         self.outer = outer
+        number = database.number
     }
 
     /// What reads see.
@@ -44,9 +50,11 @@ final class ThreadScope {
                         "it is used for the first time inside a read that has begun; list it when the database is opened"
                 )
             }
+            known = nil
             snapshot = try storage { () throws(StorageError) in try database.store.snapshot() }
         }
         pinnedSchema = schema
+        known = nil
         hasRead = true
         guard let binding = schema.binding(model) else {
             throw .migration(entity: model.name, reason: "its table could not be bound")
@@ -54,16 +62,45 @@ final class ThreadScope {
         return binding
     }
 
-    // The key is made once; the scope is owned by the stack frame that pushed it.
-    private static let key: pthread_key_t = {
-        var key = pthread_key_t()
-        pthread_key_create(&key, nil)
-        return key
-    }()
+    /// Finds a row by its number and copies it.
+    func foundRow(_ model: EntityModel, _ id: Int64) throws(MakoError) -> FoundRow? {
+        if let known, known.model == ObjectIdentifier(model) { return try copy(known.lookup, id, known.view) }
+        guard let binding = schema.binding(model), !model.hasColumnKey else {
+            let key = model.hasColumnKey ? RowKey(values: [.integer(id)]) : .rowID(id)
+            return try database.foundRow(model, key: key, context: nil)
+        }
+        hasRead = true
+        if !keeper.holds(binding.layout) { keeper = RowKeeper(firstChunk: 256) }
+        let lookup = binding.table.lookup(binding.layout)
+        // A transaction may bind its tables anew.
+        if transaction == nil { known = Known(model: ObjectIdentifier(model), lookup: lookup, view: snapshot) }
+        return try copy(lookup, id, view)
+    }
 
+    @inline(__always)
+    private func copy(_ lookup: RowLookup, _ id: Int64, _ view: Snapshot) throws(MakoError) -> FoundRow? {
+        try translated {
+            try lookup.withRow(id: id, in: view) { FoundRow(.rowID(id), $0, &keeper, number, nil) }
+        }
+    }
+
+    // The scope is owned by the stack frame that pushed it.
     static var current: ThreadScope? {
-        guard let pointer = pthread_getspecific(key) else { return nil }
+        guard let pointer = mako_get_thread_scope() else { return nil }
         return Unmanaged<ThreadScope>.fromOpaque(pointer).takeUnretainedValue()
+    }
+
+    /// Runs a closure with the innermost scope, if that is a database's, and counts no reference to it.
+    @inline(__always)
+    static func withCurrent<R>(
+        of database: Database, _ body: (ThreadScope) throws(MakoError) -> R?
+    ) throws(MakoError) -> R?? {
+        guard let pointer = mako_get_thread_scope() else { return nil }
+        return try translated {
+            try Unmanaged<ThreadScope>.fromOpaque(pointer)._withUnsafeGuaranteedRef { scope in
+                scope.database === database ? .some(try body(scope)) : nil
+            }
+        }
     }
 
     /// The innermost transaction of this thread.
@@ -87,10 +124,8 @@ final class ThreadScope {
 
     /// Runs a closure with a scope on top.
     static func with<R, E: Error>(_ scope: ThreadScope, _ body: () throws(E) -> R) throws(E) -> R {
-        pthread_setspecific(key, Unmanaged.passUnretained(scope).toOpaque())
-        defer {
-            pthread_setspecific(key, scope.outer.map { UnsafeRawPointer(Unmanaged.passUnretained($0).toOpaque()) })
-        }
+        mako_set_thread_scope(Unmanaged.passUnretained(scope).toOpaque())
+        defer { mako_set_thread_scope(scope.outer.map { Unmanaged.passUnretained($0).toOpaque() }) }
         return try withExtendedLifetime(scope) { () throws(E) -> R in try body() }
     }
 }

@@ -2,11 +2,12 @@ import MakoRecords
 
 /// A type whose values are stored in a table of their own. `@Entity` writes the conformance; it can be written by hand as well.
 ///
-/// `import MakoCore` alone needs no macro. This is what the macro writes for a class with one property, in short:
+/// `import MakoCore` alone needs no macro. This is what the macro writes for a class with one property, in short (numbers it keeps in
+/// ``ScalarField``s, which are read without a lock, and texts it leaves in the row until they are asked for):
 ///
 /// ```swift
 /// final class City: ObjectEntity, @unchecked Sendable {
-///     var _$state = ObjectState()
+///     @exclusivity(unchecked) var _$state = ObjectState()
 ///     static let entityModel = EntityModel(
 ///         City.self, table: "City", id: \City.id,
 ///         properties: [.column("name", \City.name, EntityCoding.codec(String.self), default: "")])
@@ -46,9 +47,13 @@ public protocol Entity: ConditionValue, Sendable, Identifiable, CustomStringConv
     func keyValues() -> [StoredValue]
     /// Visits the objects that references hold in memory.
     func visitReferences(_ visit: (Int, any ObjectEntity) -> Void)
+    /// The properties that `init(row:)` leaves in the row until they are asked for, bit 0 being the first column. A type that has some is
+    /// a class, and its `init(row:)` keeps the row's state before it reads a field.
+    static var _$lazyProperties: UInt64 { get }
 }
 
 extension Entity {
+    @inlinable public static var _$lazyProperties: UInt64 { 0 }
     public func keyValues() -> [StoredValue] { [] }
     public func visitReferences(_ visit: (Int, any ObjectEntity) -> Void) {}
 }
@@ -88,19 +93,40 @@ extension ValueEntity {
     public mutating func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {}
 }
 
-/// One stored row on its way to a value.
+/// One stored row on its way to a value. Borrowed: valid inside the `init(row:)` it is given to, and must not be kept.
 @frozen
 public struct EntityRow {
     public let reader: RowReader
-    /// What the object made from the row starts with.
-    public let state: ObjectState
+    /// The row's number; 0 in tables with other keys.
+    public let rowID: Int64
+    @usableFromInline let database: UInt32
+    // Counting no references, a row is passed on without a call.
+    @usableFromInline unowned(unsafe) let context: FetchContext?
+    @usableFromInline unowned(unsafe) let extra: ObjectExtra?
+    /// Where the row was copied to, for the properties that stay in it.
+    @usableFromInline unowned(unsafe) let rows: RowChunk?
+    @usableFromInline let offset: UInt32
+    @usableFromInline let pending: UInt64
 
-    @inlinable
-    public init(reader: RowReader, state: ObjectState) {
+    @inlinable @inline(__always)
+    init(
+        _ reader: RowReader, rowID: Int64, database: UInt32, context: FetchContext?, extra: ObjectExtra?,
+        rows: RowChunk?, offset: UInt32, pending: UInt64
+    ) {
         self.reader = reader
-        self.state = state
+        self.rowID = rowID
+        self.database = database
+        self.context = context
+        self.extra = extra
+        self.rows = rows
+        self.offset = offset
+        self.pending = pending
     }
 
-    public var valueState: ValueState { ValueState(rowID: state.rowID, database: state.database) }
-    var entity: String { state.database == 0 ? "row" : "stored row" }
+    /// What the object made from the row starts with.
+    @inlinable @inline(__always)
+    public var state: ObjectState { ObjectState(of: self) }
+    /// What the struct made from the row starts with.
+    public var valueState: ValueState { ValueState(rowID: rowID, database: database) }
+    var entity: String { database == 0 ? "row" : "stored row" }
 }

@@ -43,7 +43,7 @@ public struct AttributeOption: Sendable, Hashable {
 public enum RelationshipOption: Sendable, Hashable { case owned, weak }
 
 /// How generated code keeps a property; an argument of `@_Stored`.
-public enum StoredPropertyKind: Sendable { case value, slot, rowNumber, many }
+public enum StoredPropertyKind: Sendable { case value, scalar, lazy, slot, rowNumber, many }
 
 /// One property of an index, with its order or without regard to case.
 public struct IndexKey<Root: Entity> {

@@ -1,3 +1,6 @@
+import CPlatform
+import Synchronization
+
 #if canImport(Darwin)
     import Darwin
 #elseif canImport(Glibc)
@@ -6,22 +9,31 @@
     import Musl
 #endif
 
-/// The lock of one object: one of a fixed number of stripes, picked by the object's address, so that objects carry no lock of their own.
+/// The lock of one object: one of a fixed number of words, picked by the object's address, so that objects carry no lock of their own.
 ///
-/// Never hold two at once: two objects may share a stripe.
+/// Never hold two at once: two objects may share a word. What it guards takes nanoseconds, a property read or written, so taking it
+/// costs one atomic exchange and giving it back a store. Who finds it taken spins, then yields, then sleeps: a holder of any priority gets
+/// to run.
 @frozen
 public struct ObjectLock: @unchecked Sendable {
-    // Unchecked: a pointer to a mutex that lives as long as the process.
-    @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    // Unchecked: a pointer to a word that lives as long as the process.
+    @usableFromInline let word: UnsafeMutableRawPointer
 
     @inlinable @inline(__always)
     public init(_ object: AnyObject) {
-        let address = UInt(bitPattern: ObjectIdentifier(object))
-        mutex = ObjectLockStripes.base + Int(bitPattern: ((address >> 4) ^ (address >> 14)) & 1023) &* 2
+        word = mako_object_lock(Unmanaged.passUnretained(object).toOpaque())
     }
 
-    @inlinable @inline(__always) public func lock() { pthread_mutex_lock(mutex) }
-    @inlinable @inline(__always) public func unlock() { pthread_mutex_unlock(mutex) }
+    @inlinable @inline(__always)
+    var isTaken: UnsafeMutablePointer<Atomic<UInt32>> { word.assumingMemoryBound(to: Atomic<UInt32>.self) }
+
+    @inlinable @inline(__always)
+    public func lock() {
+        if isTaken.pointee.exchange(1, ordering: .acquiring) != 0 { wait() }
+    }
+
+    @inlinable @inline(__always)
+    public func unlock() { isTaken.pointee.store(0, ordering: .releasing) }
 
     /// Runs a closure under the lock.
     @inlinable @inline(__always)
@@ -30,15 +42,23 @@ public struct ObjectLock: @unchecked Sendable {
         defer { unlock() }
         return body()
     }
-}
 
-@usableFromInline
-enum ObjectLockStripes {
-    /// Two mutexes' room for each stripe keeps neighbours off one cache line.
-    @usableFromInline
-    nonisolated(unsafe) static let base: UnsafeMutablePointer<pthread_mutex_t> = {
-        let base = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 2048)
-        for index in 0..<2048 { pthread_mutex_init(base + index, nil) }
-        return base
-    }()
+    @usableFromInline @inline(never)
+    func wait() {
+        var rounds = 0
+        while true {
+            if isTaken.pointee.load(ordering: .relaxed) == 0, isTaken.pointee.exchange(1, ordering: .acquiring) == 0 {
+                return
+            }
+            rounds += 1
+            if rounds < 64 {
+                mako_pause()
+            } else if rounds < 72 {
+                sched_yield()
+            } else {
+                // Yielding alone would starve a holder of lower priority.
+                usleep(rounds < 200 ? 20 : 500)
+            }
+        }
+    }
 }

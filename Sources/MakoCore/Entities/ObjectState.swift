@@ -18,25 +18,26 @@ public struct ObjectState: Sendable {
 
     public init() {}
 
-    @usableFromInline
-    init(rowID: Int64, database: UInt32, context: FetchContext?) {
-        self.rowID = rowID
-        self.database = database
-        self.context = context
+    @inlinable @inline(__always)
+    init(of row: EntityRow) {
+        rowID = row.rowID
         dirty = 0
+        database = row.database
         flags = .exists
+        context = row.context
+        extra = row.extra
     }
 
     @frozen @usableFromInline
     struct Flags: OptionSet, Sendable {
         @usableFromInline let rawValue: UInt32
-        @usableFromInline init(rawValue: UInt32) { self.rawValue = rawValue }
+        @inlinable @inline(__always) init(rawValue: UInt32) { self.rawValue = rawValue }
         /// The row was read or written by this object.
-        @usableFromInline static let exists = Flags(rawValue: 1)
+        @inlinable static var exists: Flags { Flags(rawValue: 1) }
         /// Removed: commits answer false.
-        @usableFromInline static let sterile = Flags(rawValue: 2)
+        @inlinable static var sterile: Flags { Flags(rawValue: 2) }
         /// Being saved: a circle of references ends here.
-        @usableFromInline static let saving = Flags(rawValue: 4)
+        @inlinable static var saving: Flags { Flags(rawValue: 4) }
     }
 }
 
@@ -48,6 +49,7 @@ final class ObjectExtra: Sendable {
     /// Why the last lazy load failed.
     let loadError: MakoError?
 
+    @usableFromInline
     init(key: RowKey? = nil, loadError: MakoError? = nil) {
         self.key = key
         self.loadError = loadError

@@ -5,14 +5,20 @@ extension Query {
     /// The objects. Everything is read before it returns.
     ///
     /// - Throws: `MakoError.query` for a condition that does not hold together, before any row is read.
+    @inlinable
     public func fetch() throws(MakoError) -> Results<T> {
+        Results(try plannedRows().makeObjects(of: T.self))
+    }
+
+    @usableFromInline
+    func plannedRows() throws(MakoError) -> PlannedRows {
         try planned { (plan, binding, view, database) throws(MakoError) in
-            let context = binding.hasReferences ? FetchContext() : nil
-            return Results(try collect(plan, binding, view, database, context))
+            try PlannedRows(plan, binding, view, database)
         }
     }
 
     /// The first object, or nil.
+    @inlinable
     public func first() throws(MakoError) -> T? { try limit(1).fetch().first }
 
     /// The only object, or nil.
@@ -92,19 +98,6 @@ extension Query {
     private func groupCount(_ expr: Expr) throws(MakoError) -> [(value: StoredValue, count: Int)] {
         try planned { (plan, _, view, _) throws(MakoError) in
             try records { () throws(RecordError) in try plan.groupCount(by: expr, in: view) }
-        }
-    }
-
-    private func collect(
-        _ plan: Plan, _ binding: Binding, _ view: Snapshot, _ database: Database, _ context: FetchContext?
-    ) throws(MakoError) -> [T] {
-        try translated {
-            var objects: [T] = []
-            try plan.forEachRow(layout: binding.layout, in: view) { key, reader in
-                objects.append(try T(row: EntityRow(reader: reader, state: database.state(key, context))))
-                return true
-            }
-            return objects
         }
     }
 }

@@ -1,15 +1,17 @@
 /// The objects a query found, in its order. A value; nothing is read later but relationships.
+@frozen
 public struct Results<T: Entity>: RandomAccessCollection, Sendable {
-    private let objects: [T]
+    @usableFromInline let objects: [T]
 
+    @inlinable
     init(_ objects: [T]) { self.objects = objects }
 
-    public var startIndex: Int { 0 }
-    public var endIndex: Int { objects.count }
-    public subscript(position: Int) -> T { objects[position] }
-    public func makeIterator() -> IndexingIterator<[T]> { objects.makeIterator() }
+    @inlinable public var startIndex: Int { 0 }
+    @inlinable public var endIndex: Int { objects.count }
+    @inlinable public subscript(position: Int) -> T { objects[position] }
+    @inlinable public func makeIterator() -> IndexingIterator<[T]> { objects.makeIterator() }
     /// The same objects as an array.
-    public var array: [T] { objects }
+    @inlinable public var array: [T] { objects }
 }
 
 extension Results: CustomStringConvertible {

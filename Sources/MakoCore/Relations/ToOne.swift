@@ -56,7 +56,7 @@ public enum ToOneCodec<Target: ObjectEntity>: PropertyCodec {
     }
     public static func value(_ stored: StoredValue) -> ToOne<Target>? { stored.isNull ? ToOne() : nil }
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> ToOne<Target> {
-        ToOne(key: ReferenceKeys.read(row.reader, position, of: Target.entityModel), database: row.state.database)
+        ToOne(key: ReferenceKeys.read(row.reader, position, of: Target.entityModel), database: row.database)
     }
     public static func write(_ value: ToOne<Target>, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         ReferenceKeys.write(value.key, of: Target.entityModel, &writer, position)

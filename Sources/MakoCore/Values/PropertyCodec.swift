@@ -66,7 +66,7 @@ public enum StorableCodec<Property: StorableValue>: PropertyCodec {
     @inlinable public static func stored(_ value: Property) -> StoredValue { value.stored }
     @inlinable public static func value(_ stored: StoredValue) -> Property? { Property(stored: stored) }
 
-    @inlinable
+    @inlinable @inline(__always)
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         if let value = Property.read(row.reader, position) { return value }
         throw EntityCoding.mismatch(row, position, Property.self)

@@ -25,7 +25,7 @@ extension StorableInteger {
         }
     }
 
-    @inlinable
+    @inlinable @inline(__always)
     public static func read(_ row: RowReader, _ position: Int) -> Self? {
         isSigned ? Self(exactly: row.integer(position)) : Self(exactly: row.unsigned(position))
     }
@@ -60,7 +60,7 @@ extension Bool: StorableValue {
         guard case .bool(let value) = stored else { return nil }
         self = value
     }
-    @inlinable
+    @inlinable @inline(__always)
     public static func read(_ row: RowReader, _ position: Int) -> Bool? { row.bool(position) }
     @inlinable
     public func write(to writer: inout RowWriter, _ position: Int) { writer.set(position, self) }
@@ -77,7 +77,7 @@ extension Double: StorableValue {
         default: return nil
         }
     }
-    @inlinable
+    @inlinable @inline(__always)
     public static func read(_ row: RowReader, _ position: Int) -> Double? { row.double(position) }
     @inlinable
     public func write(to writer: inout RowWriter, _ position: Int) { writer.set(position, self) }
@@ -90,7 +90,7 @@ extension Float: StorableValue {
         guard let value = Double(stored: stored) else { return nil }
         self = Float(value)
     }
-    @inlinable
+    @inlinable @inline(__always)
     public static func read(_ row: RowReader, _ position: Int) -> Float? { Float(row.double(position)) }
     @inlinable
     public func write(to writer: inout RowWriter, _ position: Int) { writer.set(position, Double(self)) }
@@ -152,7 +152,7 @@ extension Date: StorableValue {
         guard case .date(let seconds) = stored else { return nil }
         self.init(timeIntervalSinceReferenceDate: seconds)
     }
-    @inlinable
+    @inlinable @inline(__always)
     public static func read(_ row: RowReader, _ position: Int) -> Date? {
         Date(timeIntervalSinceReferenceDate: row.date(position))
     }

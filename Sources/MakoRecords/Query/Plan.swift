@@ -39,7 +39,9 @@ public struct Plan: Sendable, CustomStringConvertible {
         layout: RowLayout? = nil, in view: Snapshot, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         let layout = layout ?? table.layout
-        if orders.isEmpty {
+        if orders.isEmpty && bound.offset == 0 && bound.limit == nil {
+            try RowScan(self, view).forEachRow(layout, expecting: expected, body)
+        } else if orders.isEmpty {
             var left = bound.offset
             var room = bound.limit ?? .max
             try RowScan(self, view).forEachRow(layout, expecting: expected) { key, row in
@@ -140,6 +142,39 @@ public struct Plan: Sendable, CustomStringConvertible {
             }
         }
         return sorter.sorted(offset: bound.offset, limit: bound.limit)
+    }
+}
+
+/// All rows between two ids, in their order: the plan of a query without a condition. Walking it costs no call for a row.
+@frozen
+public struct PlainWalk: Sendable {
+    @usableFromInline let rows: Tree
+    @usableFromInline let low: UInt64
+    @usableFromInline let high: UInt64
+    /// Whether these are all rows of the table.
+    public let isWhole: Bool
+
+    /// Lends the rows one after the other until the closure answers `false`. The closure must not change the table.
+    @inlinable
+    public func forEachRow(
+        _ layout: RowLayout, in view: Snapshot, _ body: (Int64, RowReader) throws -> Bool
+    ) throws {
+        try view.forEach(in: rows, from: low) { key, bytes in
+            if key > high { return false }
+            return try body(Int64(bitPattern: key ^ (1 << 63)), RowReader(bytes, layout))
+        }
+    }
+}
+
+extension Plan {
+    /// The plan as a walk; `nil` for one that tests, sorts, turns, skips or looks up.
+    public var plainWalk: PlainWalk? {
+        guard orders.isEmpty, residual == nil, !isReversed, bound.offset == 0, bound.limit == nil,
+            case .rows(let range) = access
+        else { return nil }
+        return PlainWalk(
+            rows: table.rows, low: KeyOrder.treeKey(range.lowerBound), high: KeyOrder.treeKey(range.upperBound),
+            isWhole: range == .min ... .max)
     }
 }
 

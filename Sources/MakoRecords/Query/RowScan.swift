@@ -74,28 +74,31 @@ final class RowScan {
     private func walkRows(
         _ range: ClosedRange<Int64>, _ layout: RowLayout, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
-        var cursor = try view.cursor(in: table.rows)
         let low = KeyOrder.treeKey(range.lowerBound)
         let high = KeyOrder.treeKey(range.upperBound)
-        var isThere: Bool
-        if plan.isReversed {
-            isThere = try cursor.seek(high)
-            if !isThere {
-                isThere = try cursor.last()
-            } else if cursor.integerKey > high {
-                isThere = try cursor.previous()
+        if !plan.isReversed {
+            return try view.forEach(in: table.rows, from: low) { key, bytes in
+                if key > high { return false }
+                let row = try RowReader(bytes, layout)
+                let key = RowKey.rowID(KeyOrder.rowID(key))
+                return try passes(row, key) ? try body(key, row) : true
             }
-        } else {
-            isThere = try cursor.seek(low)
         }
-        while isThere, plan.isReversed ? cursor.integerKey >= low : cursor.integerKey <= high {
+        var cursor = try view.cursor(in: table.rows)
+        var isThere = try cursor.seek(high)
+        if !isThere {
+            isThere = try cursor.last()
+        } else if cursor.integerKey > high {
+            isThere = try cursor.previous()
+        }
+        while isThere, cursor.integerKey >= low {
             let key = RowKey.rowID(KeyOrder.rowID(cursor.integerKey))
             let goesOn = try cursor.withValue { bytes in
                 let row = try RowReader(bytes, layout)
                 return try passes(row, key) ? try body(key, row) : true
             }
             if !goesOn { return }
-            isThere = plan.isReversed ? try cursor.previous() : try cursor.next()
+            isThere = try cursor.previous()
         }
     }
 

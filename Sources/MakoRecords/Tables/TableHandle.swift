@@ -113,6 +113,9 @@ public final class TableHandle: Sendable {
         }
     }
 
+    /// The way to single rows, for many lookups.
+    public func lookup(_ layout: RowLayout) -> RowLookup { RowLookup(rows: rows, layout: layout) }
+
     /// Lends many rows, one call per id in the order given, `nil` for one that is not there. Much faster than one by one: the engine
     /// overlaps its memory accesses.
     @inlinable
@@ -157,5 +160,18 @@ public final class TableHandle: Sendable {
             guard try cursor.withValue({ try body(id, RowReader($0, layout)) }) else { return }
             isThere = try cursor.next()
         }
+    }
+}
+
+/// The way to single rows of a table with ids: neither table nor layout count references. Valid as long as both live.
+@frozen
+public struct RowLookup {
+    @usableFromInline let rows: Tree
+    @usableFromInline unowned(unsafe) let layout: RowLayout
+
+    /// Lends the row with this id, or answers `nil` when there is none.
+    @inlinable @inline(__always)
+    public func withRow<R>(id: Int64, in view: Snapshot, _ body: (RowReader) throws -> R) throws -> R? {
+        try view.withValue(of: UInt64(bitPattern: id) ^ (1 << 63), in: rows) { try body(RowReader($0, layout)) }
     }
 }

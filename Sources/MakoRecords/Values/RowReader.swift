@@ -14,6 +14,10 @@ public struct RowReader: @unchecked Sendable {
     @usableFromInline let columnCount: UInt32
     @usableFromInline let nulls: UInt32
     @usableFromInline let heap: UInt32
+    /// The bytes of the whole row.
+    @usableFromInline let byteCount: UInt32
+    /// Whether the row has every column and no NULL: then a field is where its slot says.
+    @usableFromInline let isPlain: Bool
 
     /// Checks the bytes once: header, slots and every text and blob lie inside.
     ///
@@ -47,7 +51,46 @@ public struct RowReader: @unchecked Sendable {
         columnCount = UInt32(truncatingIfNeeded: columns)
         self.nulls = UInt32(truncatingIfNeeded: nulls)
         self.heap = UInt32(truncatingIfNeeded: heap)
+        byteCount = UInt32(truncatingIfNeeded: bytes.count)
+        var bits: UInt8 = 0
+        var byte = nulls
+        while byte < heap {
+            bits |= base.load(fromByteOffset: byte, as: UInt8.self)
+            byte &+= 1
+        }
+        isPlain = bits == 0 && columns == layout.columnCount
         borrowedLayout = copy layout
+    }
+
+    /// A row that was checked before, when it was copied to here.
+    @usableFromInline
+    init(checked base: UnsafeRawPointer, _ layout: RowLayout) {
+        let columns = min(
+            Int(UInt16(littleEndian: base.loadUnaligned(fromByteOffset: 2, as: UInt16.self))), layout.columnCount)
+        let nulls = layout.slotEnds[columns]
+        self.base = base
+        slots = layout.slots
+        slotCount = UInt32(truncatingIfNeeded: layout.count)
+        columnCount = UInt32(truncatingIfNeeded: columns)
+        self.nulls = nulls
+        heap = nulls + UInt32(truncatingIfNeeded: (columns + 7) / 8)
+        byteCount = 0
+        isPlain = false
+        borrowedLayout = layout
+    }
+
+    /// The same row where its bytes were copied to.
+    @inlinable @inline(__always)
+    init(_ other: RowReader, copiedTo base: UnsafeRawPointer) {
+        self.base = base
+        slots = other.slots
+        borrowedLayout = other.borrowedLayout
+        slotCount = other.slotCount
+        columnCount = other.columnCount
+        nulls = other.nulls
+        heap = other.heap
+        byteCount = other.byteCount
+        isPlain = other.isPlain
     }
 
     @usableFromInline
@@ -113,9 +156,15 @@ extension RowReader {
     public func isNull(_ position: Int) -> Bool { address(slot(position)) == nil }
 
     /// An integer or a reference; an unsigned number when it fits.
-    @inlinable
+    @inlinable @inline(__always)
     public func integer(_ position: Int) -> Int64 {
         let slot = slot(position)
+        if isPlain, slot.type == .integer { return Int64(bitPattern: word(base + Int(slot.offset))) }
+        return integer(in: slot)
+    }
+
+    @usableFromInline @inline(never)
+    func integer(in slot: ColumnSlot) -> Int64 {
         guard slot.type == .integer || slot.type == .reference || slot.type == .unsigned, let field = address(slot)
         else { return 0 }
         let number = Int64(bitPattern: word(field))
@@ -123,32 +172,59 @@ extension RowReader {
     }
 
     /// An unsigned number, or an integer that is not negative.
-    @inlinable
+    @inlinable @inline(__always)
     public func unsigned(_ position: Int) -> UInt64 {
         let slot = slot(position)
+        if isPlain, slot.type == .unsigned { return word(base + Int(slot.offset)) }
+        return unsigned(in: slot)
+    }
+
+    @usableFromInline @inline(never)
+    func unsigned(in slot: ColumnSlot) -> UInt64 {
         guard slot.type == .unsigned || slot.type == .integer, let field = address(slot) else { return 0 }
         let number = word(field)
         return slot.type == .integer && number >> 63 == 1 ? 0 : number
     }
 
-    @inlinable
+    @inlinable @inline(__always)
     public func double(_ position: Int) -> Double {
         let slot = slot(position)
+        if isPlain, slot.type == .double { return Double(bitPattern: word(base + Int(slot.offset))) }
+        return double(in: slot)
+    }
+
+    @usableFromInline @inline(never)
+    func double(in slot: ColumnSlot) -> Double {
         guard slot.type == .double, let field = address(slot) else { return 0 }
         return Double(bitPattern: word(field))
     }
 
     /// Seconds since 2001-01-01 UTC.
-    @inlinable
+    @inlinable @inline(__always)
     public func date(_ position: Int) -> Double {
         let slot = slot(position)
+        if isPlain, slot.type == .date { return Double(bitPattern: word(base + Int(slot.offset))) }
+        return date(in: slot)
+    }
+
+    @usableFromInline @inline(never)
+    func date(in slot: ColumnSlot) -> Double {
         guard slot.type == .date, let field = address(slot) else { return 0 }
         return Double(bitPattern: word(field))
     }
 
-    @inlinable
+    @inlinable @inline(__always)
     public func bool(_ position: Int) -> Bool {
         let slot = slot(position)
+        // The slot that stands for no position is a bool, too.
+        if isPlain, slot.type == .bool, slot.ordinal != .max {
+            return base.load(fromByteOffset: Int(slot.offset), as: UInt8.self) != 0
+        }
+        return bool(in: slot)
+    }
+
+    @usableFromInline @inline(never)
+    func bool(in slot: ColumnSlot) -> Bool {
         guard slot.type == .bool, let field = address(slot) else { return false }
         return field.load(as: UInt8.self) != 0
     }

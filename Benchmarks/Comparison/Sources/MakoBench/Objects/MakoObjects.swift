@@ -3,7 +3,7 @@ import MakoCore
 /// A person as Mako stores it. This is what `@Entity` would write for a class whose properties are not assigned to afterwards;
 /// written by hand, the benchmark builds without swift-syntax.
 final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
-    var _$state = ObjectState()
+    @exclusivity(unchecked) var _$state: ObjectState
     static let entityModel = EntityModel(
         MakoPerson.self, table: "person",
         properties: [
@@ -21,69 +21,97 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
             EntityModel.index(MakoPerson.self, [\.points], isUnique: false),
         ])
 
-    private var _name: String
-    private var _email: String
-    private var _age: Int
-    private var _points: Int
-    private var _balance: Double
-    private var _rating: Double
-    private var _isActive: Bool
-    private var _joined: Int
+    @exclusivity(unchecked) private var _name: String
+    @exclusivity(unchecked) private var _email: String
+    private let _age = ScalarField<Int>()
+    private let _points = ScalarField<Int>()
+    private let _balance = ScalarField<Double>()
+    private let _rating = ScalarField<Double>()
+    private let _isActive = ScalarField<Bool>()
+    private let _joined = ScalarField<Int>()
 
     var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
-    var name: String { ObjectLock(self).locked { _name } }
-    var email: String { ObjectLock(self).locked { _email } }
-    var age: Int { ObjectLock(self).locked { _age } }
-    var points: Int { ObjectLock(self).locked { _points } }
-    var balance: Double { ObjectLock(self).locked { _balance } }
-    var rating: Double { ObjectLock(self).locked { _rating } }
-    var isActive: Bool { ObjectLock(self).locked { _isActive } }
-    var joined: Int { ObjectLock(self).locked { _joined } }
+    var name: String {
+        let lock = ObjectLock(self)
+        lock.lock()
+        defer { lock.unlock() }
+        if self._$row.isPending(1 << 0) { self._$decode(1 << 0) }
+        return self._name
+    }
+    var email: String {
+        let lock = ObjectLock(self)
+        lock.lock()
+        defer { lock.unlock() }
+        if self._$row.isPending(1 << 1) { self._$decode(1 << 1) }
+        return self._email
+    }
+    var age: Int { self._age.value }
+    var points: Int { self._points.value }
+    var balance: Double { self._balance.value }
+    var rating: Double { self._rating.value }
+    var isActive: Bool { self._isActive.value }
+    var joined: Int { self._joined.value }
 
     init(_ data: PersonData) {
-        _name = data.name
-        _email = data.email
-        _age = data.age
-        _points = data.points
-        _balance = data.balance
-        _rating = data.rating
-        _isActive = data.isActive
-        _joined = data.joined
+        self._$state = ObjectState()
+        self._$row = LazyRow()
+        self._name = data.name
+        self._email = data.email
+        self._age.value = data.age
+        self._points.value = data.points
+        self._balance.value = data.balance
+        self._rating.value = data.rating
+        self._isActive.value = data.isActive
+        self._joined.value = data.joined
     }
 
     init(row: EntityRow) throws(MakoError) {
-        _$state = row.state
-        _name = try EntityCoding.codec(String.self).read(row, 0)
-        _email = try EntityCoding.codec(String.self).read(row, 1)
-        _age = try EntityCoding.codec(Int.self).read(row, 2)
-        _points = try EntityCoding.codec(Int.self).read(row, 3)
-        _balance = try EntityCoding.codec(Double.self).read(row, 4)
-        _rating = try EntityCoding.codec(Double.self).read(row, 5)
-        _isActive = try EntityCoding.codec(Bool.self).read(row, 6)
-        _joined = try EntityCoding.codec(Int.self).read(row, 7)
+        self._$state = row.state
+        self._$row = LazyRow(row)
+        self._name = ""
+        self._email = ""
+        self._age.value = try EntityCoding.codec(Int.self).read(row, 2)
+        self._points.value = try EntityCoding.codec(Int.self).read(row, 3)
+        self._balance.value = try EntityCoding.codec(Double.self).read(row, 4)
+        self._rating.value = try EntityCoding.codec(Double.self).read(row, 5)
+        self._isActive.value = try EntityCoding.codec(Bool.self).read(row, 6)
+        self._joined.value = try EntityCoding.codec(Int.self).read(row, 7)
     }
 
     func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {
-        if properties & (1 << 0) != 0 { try EntityCoding.codec(String.self).write(_name, &writer, 0) }
-        if properties & (1 << 1) != 0 { try EntityCoding.codec(String.self).write(_email, &writer, 1) }
-        if properties & (1 << 2) != 0 { try EntityCoding.codec(Int.self).write(_age, &writer, 2) }
-        if properties & (1 << 3) != 0 { try EntityCoding.codec(Int.self).write(_points, &writer, 3) }
-        if properties & (1 << 4) != 0 { try EntityCoding.codec(Double.self).write(_balance, &writer, 4) }
-        if properties & (1 << 5) != 0 { try EntityCoding.codec(Double.self).write(_rating, &writer, 5) }
-        if properties & (1 << 6) != 0 { try EntityCoding.codec(Bool.self).write(_isActive, &writer, 6) }
-        if properties & (1 << 7) != 0 { try EntityCoding.codec(Int.self).write(_joined, &writer, 7) }
+        self._$decode(properties)
+        if properties & (1 << 0) != 0 { try EntityCoding.codec(String.self).write(self._name, &writer, 0) }
+        if properties & (1 << 1) != 0 { try EntityCoding.codec(String.self).write(self._email, &writer, 1) }
+        if properties & (1 << 2) != 0 { try EntityCoding.codec(Int.self).write(self._age.value, &writer, 2) }
+        if properties & (1 << 3) != 0 { try EntityCoding.codec(Int.self).write(self._points.value, &writer, 3) }
+        if properties & (1 << 4) != 0 { try EntityCoding.codec(Double.self).write(self._balance.value, &writer, 4) }
+        if properties & (1 << 5) != 0 { try EntityCoding.codec(Double.self).write(self._rating.value, &writer, 5) }
+        if properties & (1 << 6) != 0 { try EntityCoding.codec(Bool.self).write(self._isActive.value, &writer, 6) }
+        if properties & (1 << 7) != 0 { try EntityCoding.codec(Int.self).write(self._joined.value, &writer, 7) }
     }
 
     func adoptValues(of object: AnyObject) {
         guard let other = object as? MakoPerson else { return }
-        _name = other._name
-        _email = other._email
-        _age = other._age
-        _points = other._points
-        _balance = other._balance
-        _rating = other._rating
-        _isActive = other._isActive
-        _joined = other._joined
+        other._$decode(.max)
+        self._$row.drop()
+        self._name = other._name
+        self._email = other._email
+        self._age.value = other._age.value
+        self._points.value = other._points.value
+        self._balance.value = other._balance.value
+        self._rating.value = other._rating.value
+        self._isActive.value = other._isActive.value
+        self._joined.value = other._joined.value
+    }
+
+    @exclusivity(unchecked) private var _$row: LazyRow
+    static var _$lazyProperties: UInt64 { 1 << 0 | 1 << 1 }
+
+    private func _$decode(_ properties: UInt64) {
+        self._$row.decode(properties) { pending, row in
+            if pending & (1 << 0) != 0 { self._name = EntityCoding.field(row, 0) }
+            if pending & (1 << 1) != 0 { self._email = EntityCoding.field(row, 1) }
+        }
     }
 }
 

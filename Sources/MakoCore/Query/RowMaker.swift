@@ -1,0 +1,126 @@
+import MakoRecords
+import MakoStorage
+
+// The part of reading that knows the entity's type is inlined into the user's module, where the type is known; it calls what is here,
+// which knows rows only.
+
+/// What the rows of one fetch have in common; makes rows ready to become objects. It keeps what it puts into the row that it made last.
+@frozen @usableFromInline
+struct RowMaker {
+    @usableFromInline let database: UInt32
+    @usableFromInline let context: FetchContext?
+    /// The properties that stay in the row.
+    @usableFromInline let lazyProperties: UInt64
+    @usableFromInline var keeper: RowKeeper
+    @usableFromInline var extra: ObjectExtra?
+
+    @inlinable
+    init(database: UInt32, context: FetchContext?, lazyProperties: UInt64) {
+        self.database = database
+        self.context = context
+        self.lazyProperties = lazyProperties
+        keeper = RowKeeper(firstChunk: 1024)
+    }
+
+    @inlinable @inline(__always)
+    mutating func row(_ id: Int64, _ reader: RowReader) -> EntityRow {
+        let offset = lazyProperties == 0 ? 0 : keeper.keep(reader).offset
+        return EntityRow(
+            reader, rowID: id, database: database, context: context, extra: extra, rows: keeper.chunk, offset: offset,
+            pending: lazyProperties)
+    }
+
+    @inlinable @inline(__always)
+    mutating func row(_ key: RowKey, _ reader: RowReader) -> EntityRow {
+        if case .rowID(let id) = key { return row(id, reader) }
+        extra = ObjectExtra(key: key)
+        return row(0, reader)
+    }
+}
+
+/// A planned query on the view it is to be run on.
+@usableFromInline
+final class PlannedRows: Sendable {
+    @usableFromInline let plan: Plan
+    @usableFromInline let walk: PlainWalk?
+    @usableFromInline let layout: RowLayout
+    @usableFromInline let view: Snapshot
+    @usableFromInline let context: FetchContext?
+    @usableFromInline let database: UInt32
+    /// How many rows there are, where that is known.
+    @usableFromInline let count: Int
+    /// Keeps the database open meanwhile.
+    private let owner: Database
+
+    init(_ plan: Plan, _ binding: Binding, _ view: Snapshot, _ database: Database) throws(MakoError) {
+        self.plan = plan
+        self.view = view
+        walk = plan.plainWalk
+        layout = binding.layout
+        context = binding.hasReferences ? FetchContext() : nil
+        self.database = database.number
+        owner = database
+        count =
+            walk?.isWhole == true
+            ? try records { () throws(RecordError) in try binding.table.count(in: view) } : 0
+    }
+
+    @inlinable
+    func makeObjects<T: Entity>(of type: T.Type) throws(MakoError) -> [T] {
+        var objects: [T] = []
+        objects.reserveCapacity(count)
+        var maker = RowMaker(database: database, context: context, lazyProperties: T._$lazyProperties)
+        do {
+            if let walk {
+                try walk.forEachRow(layout, in: view) { id, reader in
+                    objects.append(try T(row: maker.row(id, reader)))
+                    return true
+                }
+            } else {
+                try plan.forEachRow(layout: layout, in: view) { key, reader in
+                    objects.append(try T(row: maker.row(key, reader)))
+                    return true
+                }
+            }
+        } catch {
+            throw MakoError(any: error)
+        }
+        return objects
+    }
+}
+
+/// A row that was found by its key and copied.
+@frozen @usableFromInline
+struct FoundRow {
+    @usableFromInline let reader: RowReader
+    @usableFromInline let rowID: Int64
+    @usableFromInline let database: UInt32
+    @usableFromInline let context: FetchContext?
+    @usableFromInline let extra: ObjectExtra?
+    @usableFromInline let rows: RowChunk?
+    @usableFromInline let offset: UInt32
+
+    /// Copies a row.
+    init(_ key: RowKey, _ reader: RowReader, _ keeper: inout RowKeeper, _ database: UInt32, _ context: FetchContext?) {
+        let copy = keeper.keep(reader)
+        self.reader = copy.reader
+        self.database = database
+        self.context = context
+        rowID = key.rowID ?? 0
+        extra = key.rowID == nil ? ObjectExtra(key: key) : nil
+        rows = keeper.chunk
+        offset = copy.offset
+    }
+
+    /// Makes the object or value.
+    @inlinable @inline(__always)
+    func object<T: Entity>(_ type: T.Type) throws(MakoError) -> T {
+        let lazyProperties = T._$lazyProperties
+        let object = try T(
+            row: EntityRow(
+                reader, rowID: rowID, database: database, context: context, extra: extra,
+                rows: lazyProperties == 0 ? nil : rows, offset: offset, pending: lazyProperties))
+        withExtendedLifetime((rows, context, extra)) {}
+        return object
+    }
+}

@@ -1,0 +1,35 @@
+import Foundation
+import MakoRecords
+
+/// A value that an object may leave in its row until it is asked for, because reading it later cannot fail.
+public protocol LazyValue: StorableValue {
+    /// The field at a position.
+    static func field(_ row: RowReader, _ position: Int) -> Self
+}
+
+extension String: LazyValue {
+    @inlinable
+    public static func field(_ row: RowReader, _ position: Int) -> String { row.text(position) }
+}
+
+extension Data: LazyValue {
+    public static func field(_ row: RowReader, _ position: Int) -> Data { row.withText(position) { Data($0) } }
+}
+
+extension Array: LazyValue where Element == UInt8 {
+    @inlinable
+    public static func field(_ row: RowReader, _ position: Int) -> [UInt8] { row.blob(position) }
+}
+
+extension Optional: LazyValue where Wrapped: LazyValue {
+    @inlinable
+    public static func field(_ row: RowReader, _ position: Int) -> Wrapped? {
+        row.isNull(position) ? nil : Wrapped.field(row, position)
+    }
+}
+
+extension EntityCoding {
+    /// Reads a property that was left in the row.
+    @inlinable
+    public static func field<T: LazyValue>(_ row: RowReader, _ position: Int) -> T { T.field(row, position) }
+}
