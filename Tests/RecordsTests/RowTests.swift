@@ -30,6 +30,44 @@ import Testing
         }
     }
 
+    /// Rows of as many columns as the writer's bits hold, and of more.
+    @Test(arguments: [63, 64, 65, 72, 200]) func wideRowsComeBack(count: Int) throws {
+        let layout = layout(
+            (0..<count).map { number in
+                number % 5 == 4
+                    ? ColumnSchema("c\(number)", .text, default: .text("default"))
+                    : ColumnSchema("c\(number)", number % 2 == 0 ? .integer : .text, isOptional: true)
+            })
+        var random = Seeded(UInt64(count))
+        var writer = RowWriter()
+        for _ in 0..<50 {
+            var expected: [Value] = []
+            writer.begin(layout)
+            for place in 0..<count {
+                let type = layout.type(place)
+                if random.chance(20) {
+                    expected.append(place % 5 == 4 ? .text("default") : .null)
+                    continue
+                }
+                // What was set or made NULL before counts no more.
+                if random.chance(10) { writer.setNull(place) }
+                let value = place % 5 != 4 && random.chance(20) ? Value.null : random.value(type)
+                if random.chance(10) { writer.set(place, random.value(type)) }
+                writer.set(place, value)
+                expected.append(value)
+            }
+            let draft = try writer.draft()
+            for (place, value) in expected.enumerated() where value != .text("default") {
+                #expect(draft?.value(place) == value)
+            }
+            let reader = try RowReader(writer.finish(), layout)
+            #expect((0..<count).map { reader.value($0) } == expected)
+        }
+        writer.begin(layout)
+        writer.setNull(count / 5 * 5 - 1)
+        #expect(throws: RecordError.nullViolation(table: "T", column: "c\(count / 5 * 5 - 1)")) { try writer.finish() }
+    }
+
     @Test func typedReadersGiveZeroForNullAndForAnotherType() throws {
         let layout = layout(all)
         var writer = RowWriter()

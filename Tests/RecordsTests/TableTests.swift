@@ -172,6 +172,44 @@ import Testing
         try fixture.expectSound()
     }
 
+    @Test func runsOfInsertsAreToldRowByRow() throws {
+        let fixture = try Fixture(Self.person)
+        let table = try fixture.table("Person")
+        func insert(_ count: Int, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet) throws -> [RowKey] {
+            var writer = RowWriter()
+            return try (0..<count).map { number in
+                writer.begin(table.layout)
+                writer.set(0, "p\(number)")
+                return try table.insert(&writer, in: tx, changes: &changes)
+            }
+        }
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            let first = try insert(5, tx, &changes)
+            #expect(changes.count == 5)
+            #expect(changes.changes.map(\.key) == first)
+            var nested = ChangeSet()
+            let second = try insert(3, tx, &nested)
+            changes.append(nested)
+            #expect(changes.count == 8)
+            #expect(changes.changes.map(\.key) == first + second)
+            // One in the middle of a run goes: the others stay what they are.
+            try table.delete(first[2], in: tx, changes: &changes)
+            try table.delete(second[0], in: tx, changes: &changes)
+            let third = try insert(2, tx, &changes)
+            let left = [first[0], first[1], first[3], first[4], second[1], second[2]] + third
+            #expect(changes.count == left.count)
+            #expect(changes.changes.map(\.key) == left)
+            #expect(changes.changes.allSatisfy { $0.kind == .insert })
+            var outer = ChangeSet()
+            try table.delete(first[0], in: tx, changes: &outer)
+            outer.append(changes)
+            #expect(outer.count == left.count)
+            #expect(Set(outer.changes.map(\.key)) == Set(left))
+        }
+        try fixture.expectSound()
+    }
+
     @Test func longKeysAreCutAndStillTold() throws {
         let schema = EntitySchema(
             name: "Page", columns: [ColumnSchema("text", .text)],

@@ -14,7 +14,7 @@ extension Database {
     /// Stores objects in one transaction.
     public func save<T: ObjectEntity>(_ objects: [T]) throws(MakoError) {
         try allOrNothing { (transaction) throws(MakoError) in
-            for object in objects { try transaction.save(object) }
+            try transaction.save(objects)
         }
     }
 
@@ -33,7 +33,7 @@ extension Database {
     public func save<T: ValueEntity>(_ values: [T]) throws(MakoError) -> [T] {
         try allOrNothing { (transaction) throws(MakoError) in
             var saved = values
-            for index in saved.indices { try transaction.save(&saved[index]) }
+            try transaction.save(&saved)
             return saved
         }
     }

@@ -24,6 +24,7 @@ extension Transaction {
     /// Removes a row by its key, after what refers to it was dealt with by the relationships' delete rules.
     @discardableResult
     func remove(_ key: RowKey, _ binding: Binding) throws(MakoError) -> Bool {
+        try settle()
         for referrer in binding.referrers { try release(referrer, from: key, binding) }
         return try table(binding) { (table, tx) throws(RecordError) in
             try table.delete(key, in: tx, changes: &self.changes)

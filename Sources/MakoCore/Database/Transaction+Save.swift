@@ -6,10 +6,14 @@ enum SaveMode { case upsert, insert }
 
 extension Transaction {
     /// Saves an object and the objects its references hold, circles included. False: the object was removed before.
+    ///
+    /// - Parameter run: the array the object stands in, when it is saved with others.
     @discardableResult
-    func save<T: ObjectEntity>(_ object: T, _ mode: SaveMode = .upsert) throws(MakoError) -> Bool {
-        let model = Swift.type(of: object).entityModel
-        let binding = try binding(model)
+    func save<T: ObjectEntity>(
+        _ object: T, _ mode: SaveMode = .upsert, in run: FreshRun? = nil
+    ) throws(MakoError) -> Bool {
+        let binding = try binding(Swift.type(of: object).entityModel)
+        if !binding.hasReferences { return try write(object, nil, binding, mode, run) }
         let before = object.lockedState { state in
             let before = state
             if !before.flags.contains(.sterile) { state.flags.insert(.saving) }
@@ -18,15 +22,34 @@ extension Transaction {
         if before.flags.contains(.sterile) { return false }
         if before.flags.contains(.saving) { return true }
         do throws(MakoError) {
-            if before.database != 0 && before.database != database.number { throw .foreignObject(entity: model.name) }
-            if binding.hasReferences { try saveReferences(of: object, binding) }
-            try write(object, before, binding, mode)
+            if before.database != 0 && before.database != database.number {
+                throw .foreignObject(entity: binding.model.name)
+            }
+            try saveReferences(of: object, binding)
+            return try write(object, ObjectNotes(before), binding, mode, run)
         } catch {
             object.lockedState { state in _ = state.flags.remove(.saving) }
             throw error
         }
-        return true
     }
+
+    /// Saves many objects: what each index is to have of them is sorted first.
+    func save<T: ObjectEntity>(_ objects: [T]) throws(MakoError) {
+        if objects.count < Transaction.smallestBatch {
+            for object in objects { try save(object) }
+            return
+        }
+        try batching { () throws(MakoError) in
+            let run = undo.beginFresh(objects)
+            for place in objects.indices {
+                run.place = place
+                try save(objects[place], in: run)
+            }
+        }
+    }
+
+    /// With fewer, sorting gains nothing.
+    private static var smallestBatch: Int { 16 }
 
     /// Saves what the references hold and notes the keys, until the references stay the same under the lock.
     private func saveReferences<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) {
@@ -77,23 +100,34 @@ extension Transaction {
         }
     }
 
+    /// Writes one object.
+    ///
+    /// - Parameter noted: what the object's notes were before its references were saved; nil: it has no references.
     private func write<T: ObjectEntity>(
-        _ object: T, _ before: ObjectState, _ binding: Binding, _ mode: SaveMode
-    ) throws(MakoError) {
+        _ object: T, _ noted: ObjectNotes?, _ binding: Binding, _ mode: SaveMode, _ run: FreshRun?
+    ) throws(MakoError) -> Bool {
+        if isEncoding { throw .unsupported("saving an object while another one is being written") }
         let lock = ObjectLock(object)
         lock.lock()
-        let state = object._$state
+        let state = ObjectNotes(object._$state)
+        if noted == nil {
+            if state.flags.contains(.sterile) {
+                lock.unlock()
+                return false
+            }
+            if state.database != 0 && state.database != database.number {
+                lock.unlock()
+                throw .foreignObject(entity: binding.model.name)
+            }
+        }
         let exists = state.flags.contains(.exists) && mode == .upsert
         if exists && state.dirty == 0 {
-            object._$state.flags.remove(.saving)
+            if noted != nil { object._$state.flags.remove(.saving) }
             lock.unlock()
-            return
+            return true
         }
-        do throws(MakoError) {
-            writer.begin(binding.layout)
-            if !exists { object.assignMissingKey() }
-            try object.encode(into: &writer, properties: exists ? state.dirty : .max)
-        } catch {
+        if !exists { object.assignMissingKey() }
+        do throws(MakoError) { try encode(object, exists ? state.dirty : .max, binding) } catch {
             lock.unlock()
             throw error
         }
@@ -105,56 +139,64 @@ extension Transaction {
             key = RowKey(values: object.keyValues())
             moved = exists && key != state.extra?.key
             if moved {
-                writer.begin(binding.layout)
-                do throws(MakoError) { try object.encode(into: &writer, properties: .max) } catch {
+                do throws(MakoError) { try encode(object, .max, binding) } catch {
+                    object._$state.dirty |= state.dirty
                     lock.unlock()
                     throw error
                 }
             }
         }
         lock.unlock()
-        undo.recordState(of: object, before)
+        let before = noted ?? state
+        if let run, before.isFresh { run.note() } else { undo.record(object, before) }
 
         var stored: RowKey
         if exists, !moved, let key {
             stored = key
             let wasThere = try table(binding) { (table, tx) throws(RecordError) in
-                try table.update(&self.writer, key: key, in: tx, changes: &self.changes)
+                try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
             }
             if !wasThere { stored = try rewrite(object, key, binding) }
         } else {
-            let given = binding.model.hasColumnKey ? nil : key
-            stored = try table(binding) { (table, tx) throws(RecordError) in
-                mode == .insert
-                    ? try table.insert(&self.writer, key: given, in: tx, changes: &self.changes)
-                    : try table.put(&self.writer, key: given, in: tx, changes: &self.changes)
-            }
+            stored = try store(binding, binding.model.hasColumnKey ? nil : key, mode)
         }
         lock.lock()
-        object._$state.setKey(stored)
-        object._$state.database = database.number
-        object._$state.flags.insert(.exists)
-        object._$state.flags.remove(.saving)
+        object._$state.noteSaved(stored, database.number)
         lock.unlock()
         if database.hub.isWatched(binding.model) {
             touched[EventHub.Identity(table: binding.model.table, key: stored)] = object
+        }
+        return true
+    }
+
+    /// Begins a row and has the object, which is locked, fill it.
+    private func encode<T: Entity>(_ object: T, _ properties: UInt64, _ binding: Binding) throws(MakoError) {
+        if isEncoding { throw .unsupported("saving an object while another one is being written") }
+        isEncoding = true
+        defer { isEncoding = false }
+        writer.begin(binding.layout)
+        try object.encode(into: &writer, properties: properties)
+    }
+
+    /// Stores the row in the writer, new or in the place of the one with its key.
+    private func store(_ binding: Binding, _ key: RowKey?, _ mode: SaveMode) throws(MakoError) -> RowKey {
+        try table(binding) { (table, tx) throws(RecordError) in
+            mode == .insert
+                ? try table.insert(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
+                : try table.put(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
         }
     }
 
     /// The row of an object that existed is gone: the whole object is stored again.
     private func rewrite<T: ObjectEntity>(_ object: T, _ key: RowKey, _ binding: Binding) throws(MakoError) -> RowKey {
-        writer.begin(binding.layout)
         let lock = ObjectLock(object)
         lock.lock()
-        do throws(MakoError) { try object.encode(into: &writer, properties: .max) } catch {
+        do throws(MakoError) { try encode(object, .max, binding) } catch {
             lock.unlock()
             throw error
         }
         lock.unlock()
-        let given = binding.model.hasColumnKey ? nil : key
-        return try table(binding) { (table, tx) throws(RecordError) in
-            try table.put(&self.writer, key: given, in: tx, changes: &self.changes)
-        }
+        return try store(binding, binding.model.hasColumnKey ? nil : key, .upsert)
     }
 
     /// Runs one call of a table with the engine's transaction.
@@ -188,15 +230,29 @@ extension Transaction {
             }
         }
         value.assignMissingKey()
-        writer.begin(binding.layout)
-        try value.encode(into: &writer, properties: .max)
+        try encode(value, .max, binding)
         let given: RowKey? = binding.model.hasColumnKey || value.rowNumber == 0 ? nil : .rowID(value.rowNumber)
-        let stored = try table(binding) { (table, tx) throws(RecordError) in
-            mode == .insert
-                ? try table.insert(&self.writer, key: given, in: tx, changes: &self.changes)
-                : try table.put(&self.writer, key: given, in: tx, changes: &self.changes)
-        }
-        if case .rowID(let id) = stored { value.rowNumber = id }
+        if case .rowID(let id) = try store(binding, given, mode) { value.rowNumber = id }
         value._$state.database = database.number
+    }
+
+    /// Saves many structs, as ``save(_:)-(_)`` does with objects.
+    func save<T: ValueEntity>(_ values: inout [T]) throws(MakoError) {
+        if values.count < Transaction.smallestBatch {
+            for index in values.indices { try save(&values[index]) }
+            return
+        }
+        try batching { () throws(MakoError) in
+            for index in values.indices { try save(&values[index]) }
+        }
+    }
+}
+
+extension ObjectState {
+    /// The object has the row under this key.
+    fileprivate mutating func noteSaved(_ key: RowKey, _ number: UInt32) {
+        setKey(key)
+        database = number
+        flags = flags.union(.exists).subtracting(.saving)
     }
 }

@@ -10,14 +10,19 @@ public final class Transaction: @unchecked Sendable {
     public let database: Database
     let turn: WriteTurn
     let view: Snapshot
-    var schema: SchemaState
+    @exclusivity(unchecked) var schema: SchemaState
     private let base: SchemaState
     private var steps: [MigrationStep] = []
-    var writer = RowWriter()
-    var changes = ChangeSet()
+    // One thread uses a transaction, and `isEncoding` keeps it from coming back to the writer: no dynamic checks.
+    @exclusivity(unchecked) var writer = RowWriter()
+    @exclusivity(unchecked) var changes = ChangeSet()
     let undo = UndoLog()
+    /// Index entries of new objects, while an array of them is being saved.
+    @exclusivity(unchecked) private(set) var batch: IndexBatch?
+    /// A row is being made of an object: its type's own code runs.
+    @exclusivity(unchecked) var isEncoding = false
     /// The objects behind the changes, where somebody watches their type.
-    var touched: [EventHub.Identity: any ObjectEntity] = [:]
+    @exclusivity(unchecked) var touched: [EventHub.Identity: any ObjectEntity] = [:]
     private var isDoomed = false
     private var hasEnded = false
 
@@ -79,24 +84,29 @@ public final class Transaction: @unchecked Sendable {
 
     /// Runs a closure as a savepoint: when it throws, file and objects are as they were before it.
     func nested<R>(_ body: () throws -> R) throws -> R {
+        try settle()
         let savepoint = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
-        let outerChanges = changes
-        let outerTouched = touched
+        // Moved out and back: a second reference would have everything copied at the next change.
+        var outerChanges = ChangeSet()
+        var outerTouched: [EventHub.Identity: any ObjectEntity] = [:]
+        swap(&changes, &outerChanges)
+        swap(&touched, &outerTouched)
         let outerSchema = schema
         let outerSteps = steps
         let mark = undo.savepoint()
-        changes = ChangeSet()
         do {
             let result = try body()
             try throwIfDoomed()
-            let inner = changes
-            changes = outerChanges
-            changes.append(inner)
+            swap(&changes, &outerChanges)
+            changes.append(outerChanges)
+            swap(&touched, &outerTouched)
+            touched.merge(outerTouched) { _, later in later }
             return result
         } catch {
             isDoomed = false
-            changes = outerChanges
-            touched = outerTouched
+            swap(&changes, &outerChanges)
+            swap(&touched, &outerTouched)
+            batch?.removeAll()
             schema = outerSchema
             steps = outerSteps
             undo.rollback(to: mark)
@@ -116,9 +126,28 @@ public final class Transaction: @unchecked Sendable {
         }
     }
 
+    /// Runs a closure that stores many objects: their index entries wait until its end, or until somebody looks.
+    func batching<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
+        if batch != nil { return try body() }
+        batch = IndexBatch()
+        defer { batch = nil }
+        let result = try body()
+        try settle()
+        return result
+    }
+
+    /// Brings the indexes up to date, so that they may be looked at.
+    func settle() throws(MakoError) {
+        guard let batch, !batch.isEmpty else { return }
+        try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+            try records { () throws(RecordError) in try batch.flush(in: tx) }
+        }
+    }
+
     /// Migrates the tables of types and ties the types to them.
     func bind(_ models: [EntityModel]) throws(MakoError) {
         if models.isEmpty { return }
+        try settle()
         var wanted: [EntitySchema] = []
         for model in models { wanted.append(try model.schema()) }
         for (model, schema) in zip(models, wanted) {
@@ -234,6 +263,7 @@ extension Database {
         _ model: EntityModel, _ body: (Snapshot, Binding, SchemaState) throws(MakoError) -> R
     ) throws(MakoError) -> R {
         if let scope = ThreadScope.current(of: self) {
+            try scope.transaction?.settle()
             if let binding = scope.schema.binding(model) {
                 scope.hasRead = true
                 return try body(scope.view, binding, scope.schema)

@@ -2,7 +2,8 @@ import MakoStorage
 
 /// Holds the engine's transaction, which cannot be copied, where an object can reach it.
 final class WriteTurn {
-    private var transaction: WriteTransaction?
+    // The turn is one thread's, and nothing ends it inside `with`.
+    @exclusivity(unchecked) private var transaction: WriteTransaction?
     let view: Snapshot
 
     init(_ store: Store) throws(MakoError) {

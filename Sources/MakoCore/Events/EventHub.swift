@@ -1,4 +1,5 @@
 import MakoRecords
+import Synchronization
 
 /// Tells watchers what transactions did: after the commit, outside every lock, in the order of the commits.
 final class EventHub: Sendable {
@@ -39,6 +40,8 @@ final class EventHub: Sendable {
         var isFinished = false
     }
     private let state = Protected(State())
+    /// How many watchers there are: none is what each save and each commit asks first.
+    private let watcherCount = Atomic<Int>(0)
 
     // MARK: - Watching
 
@@ -46,19 +49,24 @@ final class EventHub: Sendable {
         state.with { state in
             state.nextID += 1
             state.watchers[state.nextID] = watcher
+            watcherCount.store(state.watchers.count, ordering: .relaxed)
             return state.nextID
         }
     }
 
     func remove(_ id: Int) {
         // The watcher may own what its release frees: that happens outside the lock.
-        let removed = state.with { $0.watchers.removeValue(forKey: id) }
+        let removed = state.with { state in
+            defer { watcherCount.store(state.watchers.count, ordering: .relaxed) }
+            return state.watchers.removeValue(forKey: id)
+        }
         withExtendedLifetime(removed) {}
     }
 
     func isWatched(_ model: EntityModel) -> Bool {
-        state.with { state in
-            !state.watchers.isEmpty && state.watchers.values.contains { $0.table == nil || $0.table == model.table }
+        if watcherCount.load(ordering: .relaxed) == 0 { return false }
+        return state.with { state in
+            state.watchers.values.contains { $0.table == nil || $0.table == model.table }
         }
     }
 
@@ -67,6 +75,7 @@ final class EventHub: Sendable {
         let watchers = state.with { state in
             defer {
                 state.watchers = [:]
+                watcherCount.store(0, ordering: .relaxed)
                 state.isFinished = true
             }
             return Array(state.watchers.values)
@@ -76,20 +85,24 @@ final class EventHub: Sendable {
 
     // MARK: - Telling
 
-    /// Taken while the writer's turn is held, so that tickets are in the order of commits.
-    func takeTicket() -> Int {
-        state.with { state in
+    /// Taken while the writer's turn is held, so that tickets are in the order of commits. Nil: nobody watches.
+    func takeTicket() -> Int? {
+        if watcherCount.load(ordering: .relaxed) == 0 { return nil }
+        return state.with { state in
             state.nextTicket += 1
             return state.nextTicket - 1
         }
     }
 
-    func cancel(_ ticket: Int) { enqueue(ticket, nil) }
+    func cancel(_ ticket: Int?) {
+        if let ticket { enqueue(ticket, nil) }
+    }
 
     func publish(
-        _ ticket: Int, _ changes: ChangeSet, _ schema: SchemaState, _ objects: [Identity: any ObjectEntity],
+        _ ticket: Int?, _ changes: ChangeSet, _ schema: SchemaState, _ objects: [Identity: any ObjectEntity],
         _ database: Database
     ) {
+        guard let ticket else { return }
         let isWatched = state.with { !$0.watchers.isEmpty }
         guard isWatched, !changes.isEmpty else { return enqueue(ticket, nil) }
         let events = changes.changes.map { change in

@@ -94,7 +94,8 @@ extension Plan {
             let operand = try values.operand(0, row, key)
             coding.clear()
             coding.append(operand)
-            if (groups[coding.bytes]?.count += 1) == nil { groups[coding.bytes] = (operand.value, 1) }
+            let place = coding.bytes
+            if (groups[place]?.count += 1) == nil { groups[place] = (operand.value, 1) }
         }
         return groups.sorted { KeyOrder.precedes($0.key, $1.key) }.map(\.value)
     }

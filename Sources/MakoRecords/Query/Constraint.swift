@@ -141,7 +141,7 @@ struct KeySearch {
         }
         isPoint = equalCount == parts.count
         ranges = [KeyRange(prefix: prefix.bytes)]
-        if equalCount < parts.count { narrow(parts[equalCount], prefix, constraints, parts.count, &exact) }
+        if equalCount < parts.count { narrow(parts[equalCount], prefix.bytes, constraints, parts.count, &exact) }
         var isWider = false
         for index in ranges.indices where ranges[index].widen(to: limit) { isWider = true }
         ranges = KeyRange.merged(ranges)
@@ -175,11 +175,11 @@ struct KeySearch {
 
     /// Takes a list, a range or a prefix on the first column that is not equal to one value.
     private mutating func narrow(
-        _ part: Part, _ prefix: KeyBuffer, _ constraints: [Constraint], _ partCount: Int, _ exact: inout [Int]
+        _ part: Part, _ prefix: [UInt8], _ constraints: [Constraint], _ partCount: Int, _ exact: inout [Int]
     ) {
         let mine = constraints.filter { $0.term == part.term }
         func coded(_ value: Value) -> [UInt8] {
-            var buffer = prefix
+            var buffer = KeyBuffer(prefix)
             KeySearch.append(value, part, to: &buffer)
             return buffer.bytes
         }
@@ -194,7 +194,7 @@ struct KeySearch {
         for constraint in mine {
             guard case .prefix(var text) = constraint.test else { continue }
             note(constraint, &exact)
-            var buffer = prefix
+            var buffer = KeyBuffer(prefix)
             let noCase = part.term.noCase
             text.withUTF8 { buffer.appendPrefix(.init($0), noCase: noCase) }
             if part.descending { buffer.complement(from: prefix.count) }
@@ -202,7 +202,7 @@ struct KeySearch {
             share *= 0.01
             return
         }
-        var bounds = KeyRange(prefix: prefix.bytes)
+        var bounds = KeyRange(prefix: prefix)
         var low: Value?
         var high: Value?
         var isBounded = false
@@ -233,11 +233,11 @@ struct KeySearch {
         guard isBounded else { return }
         // NULL is in no range: it stands before the values, or behind them in a descending column.
         if part.descending {
-            if low == nil { bounds.upper = prefix.bytes + [0xFF] }
+            if low == nil { bounds.upper = prefix + [0xFF] }
         } else if low == nil {
-            bounds.lower = prefix.bytes + [1]
+            bounds.lower = prefix + [1]
         }
-        if part.descending && high == nil { bounds.lower = prefix.bytes }
+        if part.descending && high == nil { bounds.lower = prefix }
         ranges = [bounds]
         share *= low != nil && high != nil ? 0.05 : (low == nil && high == nil ? 0.9 : 0.3)
     }

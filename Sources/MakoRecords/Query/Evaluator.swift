@@ -162,7 +162,7 @@ final class Evaluator {
         var high = keys.count
         while low < high {
             let middle = (low + high) / 2
-            let order = KeyOrder.compareKeys(keys[middle], scratch.bytes)
+            let order = keys[middle].withUnsafeBytes { KeyOrder.compareRaw($0, scratch.raw) }
             if order == 0 { return .yes }
             if order < 0 { low = middle + 1 } else { high = middle }
         }

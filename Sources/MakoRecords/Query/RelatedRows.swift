@@ -43,10 +43,11 @@ final class RelatedRows {
         }
         buffer.clear()
         buffer.append(row, join.slot)
-        let place = Int(truncatingIfNeeded: KeyHash.hash(buffer.bytes[...]).0 >> 55)
-        if places[place].state == 0 || keys[place] != buffer.bytes {
-            keys[place] = buffer.bytes
-            try fill(place, .bytes(buffer.bytes))
+        let place = Int(truncatingIfNeeded: KeyHash.hash(buffer.raw).0 >> 55)
+        if places[place].state == 0 || keys[place].withUnsafeBytes({ KeyOrder.compareRaw($0, buffer.raw) }) != 0 {
+            let key = buffer.bytes
+            keys[place] = key
+            try fill(place, .bytes(key))
         }
         return places[place].row
     }

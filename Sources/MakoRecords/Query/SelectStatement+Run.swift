@@ -96,8 +96,9 @@ extension SelectStatement {
         try plan.forEachResult(in: view) { (key, row) throws(RecordError) in
             coding.clear()
             for index in groupBy.indices { coding.append(try keys.operand(index, row, key)) }
+            let place = coding.bytes
             var group: (values: [Value], accumulators: [Accumulator])
-            if let known = groups.removeValue(forKey: coding.bytes) {
+            if let known = groups.removeValue(forKey: place) {
                 group = known
             } else {
                 group = (try keys.all(row, key), empty)
@@ -109,7 +110,7 @@ extension SelectStatement {
                     group.accumulators[index].add(try arguments.operand(index, row, key))
                 }
             }
-            groups[coding.bytes] = group
+            groups[place] = group
         }
         // Without GROUP BY there is one row, also when there are none to count.
         if groups.isEmpty && groupBy.isEmpty { groups[[]] = ([], empty) }

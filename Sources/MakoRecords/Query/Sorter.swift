@@ -40,18 +40,19 @@ final class Sorter {
             buffer.append(operand, noCase: order.noCase)
             if order.descending { buffer.complement(from: start) }
         }
-        let entry = Entry(head: head, offset: codings.count, count: buffer.count, key: key)
+        let entry = Entry(
+            head: buffer.head(from: 0, to: buffer.count), offset: codings.count, count: buffer.count, key: key)
         guard let wanted else {
-            codings += buffer.bytes
+            codings.append(contentsOf: buffer.raw)
             entries.append(entry)
             return
         }
         if entries.count < wanted {
-            codings += buffer.bytes
+            codings.append(contentsOf: buffer.raw)
             entries.append(entry)
             siftUp(entries.count - 1)
         } else if wanted > 0, comesBefore(entry, entries[0], isNew: true) {
-            codings += buffer.bytes
+            codings.append(contentsOf: buffer.raw)
             entries[0] = entry
             siftDown(0)
             if codings.count > 1 << 20 { compact() }
@@ -65,12 +66,6 @@ final class Sorter {
         let start = min(offset, order.count)
         let end = limit.map { start + min($0, order.count - start) } ?? order.count
         return order[start..<end].map(\.key)
-    }
-
-    private var head: UInt64 {
-        var head: UInt64 = 0
-        for index in 0..<8 { head = head << 8 | (index < buffer.count ? UInt64(buffer.bytes[index]) : 0) }
-        return head
     }
 
     private static func compare(
@@ -93,7 +88,7 @@ final class Sorter {
         codings.withUnsafeBytes { codings in
             guard isNew else { return Sorter.compare(a, b, codings, codings) < 0 }
             let moved = Entry(head: a.head, offset: 0, count: a.count, key: a.key)
-            return buffer.bytes.withUnsafeBytes { Sorter.compare(moved, b, $0, codings) < 0 }
+            return Sorter.compare(moved, b, buffer.raw, codings) < 0
         }
     }
 

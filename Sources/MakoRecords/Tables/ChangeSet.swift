@@ -75,6 +75,8 @@ public struct ChangeSet: Sendable {
         var kind: ChangeKind
         /// The row was inserted and deleted again.
         var isVoid = false
+        /// How many rows were inserted under ids in a row, the first being the key.
+        var run: Int32 = 1
         var key: RowKey
         var columns: ColumnSet
     }
@@ -89,7 +91,10 @@ public struct ChangeSet: Sendable {
     private var lastTable: (id: UInt32, index: Int32)?
     private var entries: [Entry] = []
     private var voids = 0
-    /// Places of the first `indexed` entries. Rows that are only appended never need it, so it is built when first asked.
+    /// Rows beyond the first of each run.
+    private var followers = 0
+    /// Places of the first `indexed` entries. Rows that are only appended never need it, so it is built when first asked,
+    /// and from then on these entries are of one row each.
     private var places: [Place: Int] = [:]
     private var indexed = 0
     private var hasDeletes = false
@@ -97,13 +102,24 @@ public struct ChangeSet: Sendable {
     public init() {}
 
     /// How many rows changed.
-    public var count: Int { entries.count - voids }
+    public var count: Int { entries.count - voids + followers }
     public var isEmpty: Bool { count == 0 }
 
     public var changes: [Change] {
-        entries.lazy.filter { !$0.isVoid }.map {
-            Change(table: tables[Int($0.table)], key: $0.key, kind: $0.kind, changedColumns: $0.columns)
+        var changes: [Change] = []
+        changes.reserveCapacity(count)
+        for entry in entries where !entry.isVoid {
+            let table = tables[Int(entry.table)]
+            ChangeSet.forEachKey(of: entry) {
+                changes.append(Change(table: table, key: $0, kind: entry.kind, changedColumns: entry.columns))
+            }
         }
+        return changes
+    }
+
+    private static func forEachKey(of entry: Entry, _ body: (RowKey) -> Void) {
+        guard entry.run > 1, case .rowID(let first) = entry.key else { return body(entry.key) }
+        for step in 0..<Int64(entry.run) { body(.rowID(first + step)) }
     }
 
     public mutating func removeAll() { self = ChangeSet() }
@@ -113,13 +129,50 @@ public struct ChangeSet: Sendable {
         for entry in later.entries where !entry.isVoid {
             let name = later.tables[Int(entry.table)]
             let table = tables.firstIndex(of: name).map { Int32($0) } ?? add(name)
-            record(table, entry.key, entry.kind, entry.columns)
+            if entry.kind == .insert && !hasDeletes {
+                var inserted = entry
+                inserted.table = table
+                entries.append(inserted)
+                followers += Int(entry.run) - 1
+            } else {
+                ChangeSet.forEachKey(of: entry) { record(table, $0, entry.kind, entry.columns) }
+            }
         }
     }
 
     /// A row that was not there before this transaction and that it has not touched yet.
-    mutating func recordFresh(_ table: TableHandle, _ key: RowKey) {
-        entries.append(Entry(table: number(table), kind: .insert, key: key, columns: .all))
+    mutating func recordFresh(_ table: TableHandle, _ id: Int64) {
+        let number = number(table)
+        let last = entries.count - 1
+        if last >= indexed, ChangeSet.isFollowed(entries[last], number, by: id) {
+            entries[last].run += 1
+            followers += 1
+        } else {
+            entries.append(Entry(table: number, kind: .insert, key: .rowID(id), columns: .all))
+        }
+    }
+
+    private static func isFollowed(_ entry: Entry, _ table: Int32, by id: Int64) -> Bool {
+        guard entry.kind == .insert, !entry.isVoid, entry.table == table, entry.run < .max,
+            case .rowID(let first) = entry.key
+        else { return false }
+        return first.addingReportingOverflow(Int64(entry.run)) == (id, false)
+    }
+
+    /// Gives each row of a run an entry of its own.
+    private mutating func expandRuns() {
+        if followers == 0 { return }
+        let runs = Array(entries[indexed...])
+        entries.removeSubrange(indexed...)
+        for entry in runs {
+            var single = entry
+            single.run = 1
+            ChangeSet.forEachKey(of: entry) {
+                single.key = $0
+                entries.append(single)
+            }
+        }
+        followers = 0
     }
 
     mutating func record(_ table: TableHandle, _ key: RowKey, _ kind: ChangeKind, _ columns: ColumnSet) {
@@ -146,6 +199,7 @@ public struct ChangeSet: Sendable {
             return
         }
         if kind == .delete { hasDeletes = true }
+        expandRuns()
         while indexed < entries.count {
             places[Place(table: entries[indexed].table, key: entries[indexed].key)] = indexed
             indexed += 1

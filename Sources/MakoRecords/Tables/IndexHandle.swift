@@ -48,16 +48,21 @@ final class IndexHandle: Sendable {
     /// The coding of the columns alone.
     @discardableResult
     func encodeColumns(_ row: RowReader, into buffer: inout KeyBuffer) -> Form {
-        var form = encodeUncut(row, into: &buffer)
-        form.isCut = IndexHandle.cut(&buffer)
+        buffer.clear()
+        var form = appendUncut(row, to: &buffer)
+        form.isCut = IndexHandle.cut(&buffer, from: 0)
         return form
     }
 
     /// The coding of the columns, however long.
     @discardableResult
     func encodeUncut(_ row: RowReader, into buffer: inout KeyBuffer) -> Form {
-        var form = Form()
         buffer.clear()
+        return appendUncut(row, to: &buffer)
+    }
+
+    private func appendUncut(_ row: RowReader, to buffer: inout KeyBuffer) -> Form {
+        var form = Form()
         for part in parts {
             let start = buffer.count
             if row.address(part.slot) == nil { form.hasNull = true }
@@ -68,11 +73,10 @@ final class IndexHandle: Sendable {
     }
 
     /// Shortens the coding of columns that is too long for the engine.
-    static func cut(_ buffer: inout KeyBuffer) -> Bool {
-        guard buffer.count > columnLimit else { return false }
-        let rest = buffer.bytes[keptBytes...]
-        let (high, low) = KeyHash.hash(rest)
-        buffer.truncate(to: keptBytes)
+    private static func cut(_ buffer: inout KeyBuffer, from start: Int) -> Bool {
+        guard buffer.count - start > columnLimit else { return false }
+        let (high, low) = KeyHash.hash(buffer.raw(from: start + keptBytes, to: buffer.count))
+        buffer.truncate(to: start + keptBytes)
         buffer.append(bigEndian: high)
         buffer.append(bigEndian: low)
         return true
@@ -81,25 +85,40 @@ final class IndexHandle: Sendable {
     /// The whole entry of a row.
     @discardableResult
     func encodeEntry(_ row: RowReader, _ key: RowKey, into buffer: inout KeyBuffer) -> Form {
-        let form = encodeColumns(row, into: &buffer)
+        buffer.clear()
+        return appendEntry(row, key, to: &buffer)
+    }
+
+    /// The whole entry of a row, behind what the buffer holds already.
+    func appendEntry(_ row: RowReader, _ key: RowKey, to buffer: inout KeyBuffer) -> Form {
+        let start = buffer.count
+        var form = appendUncut(row, to: &buffer)
+        form.isCut = IndexHandle.cut(&buffer, from: start)
         if isUnique && !form.hasNull && !form.isCut { return form }
         switch key {
         case .rowID(let id):
             buffer.append(bigEndian: KeyOrder.treeKey(id))
         case .bytes(let bytes) where bytes.count <= IndexHandle.longRowKey:
-            buffer.append(raw: bytes)
+            bytes.withUnsafeBytes { buffer.append(raw: $0) }
         case .bytes(let bytes):
-            KeyHash.append(of: bytes[...], to: &buffer)
+            KeyHash.append(of: bytes, to: &buffer)
         }
         return form
     }
 
     /// The value of an entry.
     func entryValue(_ key: RowKey) -> [UInt8] {
-        guard hasKeyInValue else { return [] }
+        var buffer = KeyBuffer()
+        appendValue(key, to: &buffer)
+        return buffer.bytes
+    }
+
+    /// The value of an entry, behind what the buffer holds already.
+    func appendValue(_ key: RowKey, to buffer: inout KeyBuffer) {
+        guard hasKeyInValue else { return }
         switch key {
-        case .rowID(let id): return withUnsafeBytes(of: KeyOrder.treeKey(id).bigEndian) { Array($0) }
-        case .bytes(let bytes): return bytes
+        case .rowID(let id): buffer.append(bigEndian: KeyOrder.treeKey(id))
+        case .bytes(let bytes): bytes.withUnsafeBytes { buffer.append(raw: $0) }
         }
     }
 

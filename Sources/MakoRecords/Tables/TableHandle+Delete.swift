@@ -17,7 +17,7 @@ extension TableHandle {
                         index.encodeEntry(try RowReader(bytes, layout), key, into: &entry)
                     }
                 }
-                let bytes = entry.bytes
+                let bytes = entry.raw
                 _ = try engine { () throws(StorageError) in try tx.delete(bytes, in: index.tree) }
             }
         }

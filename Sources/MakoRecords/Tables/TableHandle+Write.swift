@@ -6,35 +6,41 @@ extension TableHandle {
     /// Stores a new row.
     ///
     /// Without a key, a table with ids gives the next one, and a table with key columns takes the key from the row.
+    /// - Parameter batch: where to keep the index entries of a new row back, for the caller to flush.
     /// - Throws: `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch`; nothing has changed then.
     @discardableResult
     public func insert(
-        _ row: inout RowWriter, key: RowKey? = nil, in tx: borrowing WriteTransaction, changes: inout ChangeSet
+        _ row: inout RowWriter, key: RowKey? = nil, in tx: borrowing WriteTransaction, changes: inout ChangeSet,
+        batch: IndexBatch? = nil
     ) throws(RecordError) -> RowKey {
-        if isRowID, key == nil { return try append(&row, tx, &changes) }
+        if isRowID, key == nil { return try append(&row, batch, tx, &changes) }
         let key = if let key { key } else { try keyOfDraft(&row) }
-        return try store(&row, key, .insert, tx, &changes).key
+        return try store(&row, key, .insert, batch, tx, &changes).key
     }
 
     /// Stores a row, new or in the place of the one with its key. Storing a row as it is already is no change.
     ///
+    /// - Parameter batch: where to keep the index entries of a new row back, for the caller to flush.
     /// - Throws: `uniqueViolation`, `nullViolation`, `typeMismatch`; nothing has changed then.
     @discardableResult
     public func put(
-        _ row: inout RowWriter, key: RowKey? = nil, in tx: borrowing WriteTransaction, changes: inout ChangeSet
+        _ row: inout RowWriter, key: RowKey? = nil, in tx: borrowing WriteTransaction, changes: inout ChangeSet,
+        batch: IndexBatch? = nil
     ) throws(RecordError) -> RowKey {
-        if isRowID, key == nil { return try append(&row, tx, &changes) }
+        if isRowID, key == nil { return try append(&row, batch, tx, &changes) }
         let key = if let key { key } else { try keyOfDraft(&row) }
-        return try store(&row, key, .put, tx, &changes).key
+        return try store(&row, key, .put, batch, tx, &changes).key
     }
 
     /// Changes the row with this key; answers `false` when there is none.
     ///
+    /// - Parameter batch: entries kept back, which are flushed when the row's own may be among them.
     /// - Throws: `uniqueViolation`, `nullViolation`, `typeMismatch`; nothing has changed then.
     public func update(
-        _ row: inout RowWriter, key: RowKey, in tx: borrowing WriteTransaction, changes: inout ChangeSet
+        _ row: inout RowWriter, key: RowKey, in tx: borrowing WriteTransaction, changes: inout ChangeSet,
+        batch: IndexBatch? = nil
     ) throws(RecordError) -> Bool {
-        try store(&row, key, .update, tx, &changes).isThere
+        try store(&row, key, .update, batch, tx, &changes).isThere
     }
 
     /// Takes an id for a row that must be referred to before it is written.
@@ -53,7 +59,7 @@ extension TableHandle {
 
     /// Stores a row under the next id.
     private func append(
-        _ row: inout RowWriter, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+        _ row: inout RowWriter, _ batch: IndexBatch?, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) -> RowKey {
         let layout = try checkLayout(row)
         let bytes = try row.finish()
@@ -66,12 +72,12 @@ extension TableHandle {
         }
         let key = RowKey.rowID(id)
         do {
-            try updateIndexes(key, nil, new, .all, &row, tx)
+            try addToIndexes(key, new, batch, &row, tx)
         } catch {
             _ = try engine { () throws(StorageError) in try tx.delete(KeyOrder.treeKey(id), in: rows) }
             throw error
         }
-        changes.recordFresh(self, key)
+        changes.recordFresh(self, id)
         return key
     }
 
@@ -82,7 +88,7 @@ extension TableHandle {
     }
 
     private func store(
-        _ row: inout RowWriter, _ key: RowKey, _ mode: Mode, _ tx: borrowing WriteTransaction,
+        _ row: inout RowWriter, _ key: RowKey, _ mode: Mode, _ batch: IndexBatch?, _ tx: borrowing WriteTransaction,
         _ changes: inout ChangeSet
     ) throws(RecordError) -> (key: RowKey, isThere: Bool) {
         let layout = try checkLayout(row)
@@ -97,14 +103,20 @@ extension TableHandle {
         if let old {
             changed = difference(old, new)
             if changed.isEmpty { return (key, true) }
-        } else if case .rowID(let id) = key {
-            try ids.note(id, self, tx)
+            // The old row's entries must be where they are looked for.
+            try batch?.flush(in: tx)
+            try updateIndexes(key, old, new, changed, &row, tx)
+        } else {
+            if case .rowID(let id) = key { try ids.note(id, self, tx) }
+            try addToIndexes(key, new, batch, &row, tx)
         }
-        try updateIndexes(key, old, new, changed, &row, tx)
         do throws(StorageError) {
             switch key {
             case .rowID(let id): try tx.put(bytes, for: KeyOrder.treeKey(id), in: rows)
-            case .bytes(let keyBytes): try tx.put([UInt8](bytes), for: keyBytes, in: rows)
+            case .bytes(let keyBytes):
+                row.keys.clear()
+                keyBytes.withUnsafeBytes { row.keys.append(raw: $0) }
+                try tx.put(bytes, for: row.keys.raw, in: rows)
             }
         } catch { throw .storage(error) }
         changes.record(self, key, old == nil ? .insert : .update, changed)
@@ -157,6 +169,18 @@ extension TableHandle {
         return changed
     }
 
+    /// Enters a new row in the indexes, or has the batch do so later.
+    private func addToIndexes(
+        _ key: RowKey, _ new: RowReader, _ batch: IndexBatch?, _ row: inout RowWriter, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        if let batch, !indexes.isEmpty {
+            if try batch.collect(self, key, new, tx) { return }
+            // Whether the row may have its values shows only beside all others.
+            try batch.flush(in: tx)
+        }
+        try updateIndexes(key, nil, new, .all, &row, tx)
+    }
+
     /// Brings the indexes in step. Unique ones go first, because they can refuse; what they did is then taken back.
     private func updateIndexes(
         _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ changed: ColumnSet, _ row: inout RowWriter,
@@ -180,10 +204,15 @@ extension TableHandle {
                 index.encodeEntry(new, key, into: &row.keys)
                 if let old {
                     index.encodeEntry(old, key, into: &row.oldKeys)
-                    if row.oldKeys.bytes == row.keys.bytes { continue }
-                    _ = try tx.delete(row.oldKeys.bytes, in: index.tree)
+                    if row.hasSameKeys { continue }
+                    _ = try tx.delete(row.oldKeys.raw, in: index.tree)
                 }
-                if !index.isUnique { try tx.put(index.entryValue(key), for: row.keys.bytes, in: index.tree) }
+                if index.isUnique { continue }
+                let middle = row.keys.count
+                index.appendValue(key, to: &row.keys)
+                try tx.put(
+                    row.keys.raw(from: middle, to: row.keys.count), for: row.keys.raw(from: 0, to: middle),
+                    in: index.tree)
             }
         } catch { throw .storage(error) }
     }
@@ -195,19 +224,34 @@ extension TableHandle {
         let form = index.encodeEntry(new, key, into: &row.keys)
         if let old {
             index.encodeEntry(old, key, into: &row.oldKeys)
-            if row.oldKeys.bytes == row.keys.bytes { return }
+            if row.hasSameKeys { return }
         }
         if form.isCut && !form.hasNull, let existing = try equalRow(index, new, key, tx.view) {
             throw violation(index, new, existing)
         }
-        let entry = row.keys.bytes
-        let isNew = try engine { () throws(StorageError) in
-            try tx.insert(index.entryValue(key), for: entry, in: index.tree)
-        }
-        if isNew { return }
-        let view = tx.view
+        let middle = row.keys.count
+        index.appendValue(key, to: &row.keys)
+        let entry = row.keys.raw(from: 0, to: middle)
+        let value = row.keys.raw(from: middle, to: row.keys.count)
+        let isNew = try engine { () throws(StorageError) in try tx.insert(value, for: entry, in: index.tree) }
+        if !isNew { throw violation(index, new, try owner(of: [UInt8](entry), index, tx.view)) }
+    }
+
+    /// The row that an entry of a unique index stands for.
+    private func owner(of entry: [UInt8], _ index: IndexHandle, _ view: Snapshot) throws(RecordError) -> RowKey {
         let stored = try engine { () throws(StorageError) in try view.get(entry, in: index.tree) } ?? []
-        throw violation(index, new, try index.rowKey(ofValue: stored, isRowID: isRowID, table: schema.name))
+        return try index.rowKey(ofValue: stored, isRowID: isRowID, table: schema.name)
+    }
+
+    /// What to say of a stored row whose entry of a unique index another row has.
+    func violation(
+        _ index: IndexHandle, entry: [UInt8], value: [UInt8], _ view: Snapshot
+    ) throws(RecordError) -> RecordError {
+        let key = try index.rowKey(ofValue: value, isRowID: isRowID, table: schema.name)
+        let existing = try owner(of: entry, index, view)
+        return try recorded { try withRow(key, in: view) { violation(index, $0, existing) } }
+            ?? .indexDamaged(
+                table: schema.name, index: index.schema.name, reason: "it has an entry of row \(key), which is missing")
     }
 
     private func violation(_ index: IndexHandle, _ new: RowReader, _ existing: RowKey) -> RecordError {
@@ -257,9 +301,9 @@ extension TableHandle {
                 index.encodeEntry(new, key, into: &row.keys)
                 if let old {
                     index.encodeEntry(old, key, into: &row.oldKeys)
-                    if row.oldKeys.bytes == row.keys.bytes { continue }
+                    if row.hasSameKeys { continue }
                 }
-                _ = try tx.delete(row.keys.bytes, in: index.tree)
+                _ = try tx.delete(row.keys.raw, in: index.tree)
             }
         } catch { throw .storage(error) }
     }

@@ -11,71 +11,138 @@
 // The end mark sorts before every byte, so "a" < "ab" also inside composites, and no coding is a prefix of another.
 // A descending column is the complement of its ascending bytes.
 
-/// A reusable buffer in which keys are built.
-struct KeyBuffer: Sendable {
-    private(set) var bytes: [UInt8] = []
+/// A reusable buffer in which keys are built, in memory of its own that it keeps.
+struct KeyBuffer: ~Copyable, @unchecked Sendable {
+    // Unchecked: the memory belongs to this value alone.
 
-    init() { bytes.reserveCapacity(64) }
+    private var base: UnsafeMutableRawPointer?
+    private var capacity = 0
+    private(set) var count = 0
 
-    var count: Int { bytes.count }
+    init() {}
 
-    mutating func clear() { bytes.removeAll(keepingCapacity: true) }
+    init(_ bytes: [UInt8]) { bytes.withUnsafeBytes { append(raw: $0) } }
 
-    mutating func truncate(to count: Int) { bytes.removeLast(bytes.count - count) }
+    deinit { base?.deallocate() }
 
-    mutating func append(raw: some Collection<UInt8>) { bytes.append(contentsOf: raw) }
+    /// A copy of what was appended.
+    var bytes: [UInt8] { [UInt8](raw) }
 
-    mutating func appendNull() { bytes.append(0) }
+    /// What was appended. Valid until the buffer is changed; only for buffers that outlive the use.
+    var raw: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 
-    mutating func append(_ flag: Bool) {
-        bytes.append(2)
-        bytes.append(flag ? 1 : 0)
+    /// A part of what was appended, under the same conditions.
+    func raw(from start: Int, to end: Int) -> UnsafeRawBufferPointer {
+        guard let base, start >= 0, start <= end, end <= count else {
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        return UnsafeRawBufferPointer(start: base + start, count: end - start)
+    }
+
+    /// The first eight bytes of a part as a number whose order is theirs; a shorter part is padded with zeros.
+    func head(from start: Int, to end: Int) -> UInt64 {
+        guard let base, start >= 0, end <= count else { return 0 }
+        if start + 8 <= end { return UInt64(bigEndian: base.loadUnaligned(fromByteOffset: start, as: UInt64.self)) }
+        var head: UInt64 = 0
+        var shift: UInt64 = 56
+        for place in start..<max(start, end) {
+            head |= UInt64(base.load(fromByteOffset: place, as: UInt8.self)) << shift
+            shift &-= 8
+        }
+        return head
+    }
+
+    mutating func clear() { count = 0 }
+
+    mutating func truncate(to count: Int) { if count >= 0 && count < self.count { self.count = count } }
+
+    /// Memory for so many bytes behind the end. The caller fills them.
+    @inline(__always)
+    private mutating func room(_ more: Int) -> UnsafeMutableRawPointer {
+        if let base, count &+ more <= capacity {
+            defer { count = count &+ more }
+            return base + count
+        }
+        return grownRoom(more)
+    }
+
+    @inline(never)
+    private mutating func grownRoom(_ more: Int) -> UnsafeMutableRawPointer {
+        let larger = max(128, (count + more) * 2)
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
+        if let base {
+            memory.copyMemory(from: base, byteCount: count)
+            base.deallocate()
+        }
+        base = memory
+        capacity = larger
+        defer { count += more }
+        return memory + count
+    }
+
+    mutating func append(raw content: UnsafeRawBufferPointer) {
+        guard let source = content.baseAddress, content.count > 0 else { return }
+        room(content.count).copyMemory(from: source, byteCount: content.count)
     }
 
     @inline(__always)
-    mutating func append(_ number: Int64) {
-        bytes.append(number < 0 ? 1 : 2)
-        append(bigEndian: UInt64(bitPattern: number))
+    private mutating func append(byte: UInt8) { room(1).storeBytes(of: byte, as: UInt8.self) }
+
+    mutating func appendNull() { append(byte: 0) }
+
+    mutating func append(_ flag: Bool) {
+        append(byte: 2)
+        append(byte: flag ? 1 : 0)
     }
 
-    mutating func append(_ number: UInt64) {
-        bytes.append(2)
-        append(bigEndian: number)
-    }
+    @inline(__always)
+    mutating func append(_ number: Int64) { append(number < 0 ? 1 : 2, UInt64(bitPattern: number)) }
 
-    mutating func append(_ number: Double) {
-        bytes.append(2)
-        append(bigEndian: KeyOrder.bits(number))
-    }
+    @inline(__always)
+    mutating func append(_ number: UInt64) { append(2, number) }
+
+    @inline(__always)
+    mutating func append(_ number: Double) { append(2, KeyOrder.bits(number)) }
 
     mutating func append(high: UInt64, low: UInt64) {
-        bytes.append(2)
-        append(bigEndian: high)
+        append(2, high)
         append(bigEndian: low)
     }
 
     @inline(__always)
-    mutating func append(bigEndian number: UInt64) {
-        withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+    mutating func append(bigEndian number: UInt64) { room(8).storeBytes(of: number.bigEndian, as: UInt64.self) }
+
+    @inline(__always)
+    private mutating func append(_ tag: UInt8, _ number: UInt64) {
+        let place = room(9)
+        place.storeBytes(of: tag, as: UInt8.self)
+        place.storeBytes(of: number.bigEndian, toByteOffset: 1, as: UInt64.self)
     }
 
     /// Text or blob, from its bytes.
     mutating func append(_ content: UnsafeRawBufferPointer) {
-        bytes.append(2)
+        if let source = content.baseAddress, KeyBuffer.isPlain(content) {
+            let place = room(content.count + 2)
+            place.storeBytes(of: 2, as: UInt8.self)
+            (place + 1).copyMemory(from: source, byteCount: content.count)
+            place.storeBytes(of: 0, toByteOffset: content.count + 1, as: UInt8.self)
+            return
+        }
+        append(byte: 2)
         append(escaping: content)
-        bytes.append(0)
+        append(byte: 0)
     }
 
     /// Text under the no-case form.
     mutating func appendFolded(_ content: UnsafeRawBufferPointer) {
-        bytes.append(2)
+        append(byte: 2)
         append(escaping: content, folding: true)
-        bytes.append(0)
+        append(byte: 0)
     }
 
     /// The coding of every text that begins with `content`: without the end mark.
     mutating func appendPrefix(_ content: UnsafeRawBufferPointer, noCase: Bool) {
-        bytes.append(2)
+        append(byte: 2)
         append(escaping: content, folding: noCase)
     }
 
@@ -95,19 +162,34 @@ struct KeyBuffer: Sendable {
 
     /// Turns what was appended since `start` round, for a descending column.
     mutating func complement(from start: Int) {
-        for index in start..<bytes.count { bytes[index] = ~bytes[index] }
+        guard let base else { return }
+        for index in start..<count {
+            let byte = base.load(fromByteOffset: index, as: UInt8.self)
+            base.storeBytes(of: ~byte, toByteOffset: index, as: UInt8.self)
+        }
+    }
+
+    /// Whether no byte has to be escaped: none is 00 or 01. Eight at a time.
+    private static func isPlain(_ content: UnsafeRawBufferPointer) -> Bool {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        var index = 0
+        while index &+ 8 <= content.count {
+            let word = content.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            if (word &- ones &* 2) & ~word & (ones << 7) != 0 { return false }
+            index &+= 8
+        }
+        while index < content.count {
+            if content[index] < 2 { return false }
+            index &+= 1
+        }
+        return true
     }
 
     private mutating func append(escaping content: UnsafeRawBufferPointer, folding: Bool = false) {
-        var isPlain = true
-        for byte in content where byte < 2 || (folding && (byte >= 0x80 || (byte >= 65 && byte <= 90))) {
-            isPlain = false
-            break
-        }
-        if isPlain {
-            bytes.append(contentsOf: content)
-        } else if folding {
+        if folding {
             Folding.forEachByte(of: content) { append(escaping: $0) }
+        } else if KeyBuffer.isPlain(content) {
+            append(raw: content)
         } else {
             for byte in content { append(escaping: byte) }
         }
@@ -116,10 +198,10 @@ struct KeyBuffer: Sendable {
     @inline(__always)
     private mutating func append(escaping byte: UInt8) {
         if byte < 2 {
-            bytes.append(1)
-            bytes.append(byte + 1)
+            append(byte: 1)
+            append(byte: byte + 1)
         } else {
-            bytes.append(byte)
+            append(byte: byte)
         }
     }
 }

@@ -2,13 +2,13 @@
 ///
 /// Two independent lanes of multiply-and-fold; lookups recheck the row, so a collision costs time and never a wrong answer.
 enum KeyHash {
-    static func append(of bytes: ArraySlice<UInt8>, to buffer: inout KeyBuffer) {
+    static func append(of bytes: some Collection<UInt8>, to buffer: inout KeyBuffer) {
         let (high, low) = hash(bytes)
         buffer.append(bigEndian: high)
         buffer.append(bigEndian: low)
     }
 
-    static func hash(_ bytes: ArraySlice<UInt8>) -> (UInt64, UInt64) {
+    static func hash(_ bytes: some Collection<UInt8>) -> (UInt64, UInt64) {
         var a: UInt64 = 0x243F_6A88_85A3_08D3
         var b: UInt64 = 0x1319_8A2E_0370_7344
         var word: UInt64 = 0

@@ -57,6 +57,8 @@ public final class RowLayout: @unchecked Sendable {
     let allSlots: UnsafeMutablePointer<ColumnSlot>
     /// By ordinal: whether a row must have a value there.
     let required: UnsafeMutablePointer<Bool>
+    /// The same for the first 64 ordinals, one bit for each.
+    let requiredBits: UInt64
     /// A row of fill values, from which columns are read that a row was written too early to have.
     @usableFromInline private(set) var defaults: UnsafeMutableRawBufferPointer
 
@@ -78,6 +80,7 @@ public final class RowLayout: @unchecked Sendable {
         required = .allocate(capacity: columnCount + 1)
         var end = RowLayout.headerSize
         var variableCount = 0
+        var requiredBits: UInt64 = 0
         for (ordinal, column) in columns.enumerated() {
             let slot = ColumnSlot(
                 offset: UInt32(truncatingIfNeeded: end), ordinal: UInt16(truncatingIfNeeded: ordinal), type: column.type
@@ -85,6 +88,7 @@ public final class RowLayout: @unchecked Sendable {
             allSlots[ordinal] = slot
             slotEnds[ordinal] = UInt32(truncatingIfNeeded: end)
             required[ordinal] = !column.isOptional && !column.isRetired
+            if required[ordinal] && ordinal < 64 { requiredBits |= 1 << UInt64(ordinal) }
             if column.type.isVariable {
                 variables[variableCount] = slot
                 variableCount += 1
@@ -93,6 +97,7 @@ public final class RowLayout: @unchecked Sendable {
         }
         slotEnds[columnCount] = UInt32(truncatingIfNeeded: end)
         self.variableCount = variableCount
+        self.requiredBits = requiredBits
         for (position, column) in positions.enumerated() { slots[position] = allSlots[column.ordinal] }
         slots[count] = ColumnSlot(offset: 0, ordinal: .max, type: .bool)
 

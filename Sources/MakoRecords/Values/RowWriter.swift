@@ -15,10 +15,11 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     private var capacity: Int
     private var count = 0
     private var heap = 0
-    /// By ordinal: 0 unset, 1 set, 2 NULL.
-    private var marks: UnsafeMutablePointer<UInt8>
-    private var markCapacity: Int
-    private var unset = 0
+    // One bit for each of the first 64 columns, by ordinal.
+    private var unset: UInt64 = 0
+    private var nulls: UInt64 = 0
+    /// Of the columns behind the first 64: 0 unset, 1 set, 2 NULL.
+    private var wideMarks: [UInt8] = []
     private(set) var layout: RowLayout?
     // Of the layout, so that setting a column does not count a reference to it.
     private var slots: UnsafeMutablePointer<ColumnSlot>?
@@ -27,22 +28,17 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     /// Scratch for the keys of indexes and for the row that is replaced.
     var keys = KeyBuffer()
     var oldKeys = KeyBuffer()
-    private var oldRow: UnsafeMutableRawPointer
-    private var oldCapacity: Int
+    private var oldRow: UnsafeMutableRawPointer?
+    private var oldCapacity = 0
 
     public init() {
         capacity = 512
         base = .allocate(byteCount: capacity, alignment: 8)
-        markCapacity = 64
-        marks = .allocate(capacity: markCapacity)
-        oldCapacity = 512
-        oldRow = .allocate(byteCount: oldCapacity, alignment: 8)
     }
 
     deinit {
         base.deallocate()
-        oldRow.deallocate()
-        marks.deallocate()
+        oldRow?.deallocate()
     }
 
     /// Starts a row: every column is unset.
@@ -54,21 +50,19 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         }
         fault = nil
         let columns = layout.columnCount
-        let bitmap = Int(layout.slotEnds[columns])
-        heap = bitmap + (columns + 7) / 8
+        heap = Int(layout.slotEnds[columns]) &+ (columns &+ 7) >> 3
         count = heap
-        reserve(heap)
-        if columns > markCapacity {
-            marks.deallocate()
-            markCapacity = columns
-            marks = .allocate(capacity: markCapacity)
+        if heap > capacity { reserve(heap) }
+        nulls = 0
+        if columns <= 64 {
+            unset = columns == 64 ? .max : 1 << UInt64(columns) &- 1
+            if !wideMarks.isEmpty { wideMarks = [] }
+        } else {
+            unset = .max
+            wideMarks = [UInt8](repeating: 0, count: columns - 64)
         }
-        memoryZero(base, heap)
-        memoryZero(marks, columns)
-        unset = columns
-        base.storeBytes(of: UInt16(RowLayout.format).littleEndian, as: UInt16.self)
-        base.storeBytes(of: UInt16(truncatingIfNeeded: columns).littleEndian, toByteOffset: 2, as: UInt16.self)
-        base.storeBytes(of: layout.version.littleEndian, toByteOffset: 4, as: UInt32.self)
+        let header = UInt64(RowLayout.format) | UInt64(columns) << 16 | UInt64(layout.version) << 32
+        base.storeBytes(of: header.littleEndian, as: UInt64.self)
     }
 
     public mutating func set(_ position: Int, _ number: Int64) {
@@ -106,7 +100,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         guard let slot = slot(position) else { return }
         guard slot.type == .bool else { return refuse(position, "bool") }
         base.storeBytes(of: flag ? 1 : 0, toByteOffset: Int(slot.offset), as: UInt8.self)
-        mark(slot, 1)
+        mark(slot)
     }
 
     public mutating func setUUID(_ position: Int, high: UInt64, low: UInt64) {
@@ -141,8 +135,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
 
     public mutating func setNull(_ position: Int) {
         guard let slot = slot(position) else { return }
-        memoryZero(base + Int(slot.offset), slot.type.slotWidth)
-        mark(slot, 2)
+        storeNull(slot)
     }
 
     /// A dynamic value; one of another type is converted where that loses nothing (see ``ColumnType/coerced(_:)``).
@@ -169,10 +162,14 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     mutating func finish(over old: RowReader?) throws(RecordError) -> UnsafeRawBufferPointer {
         guard let layout else { throw .invalidKey(table: "", reason: "the row was not begun") }
         if let fault { throw fault }
-        if unset > 0 { fill(layout, from: old) }
-        if let fault { throw fault }
-        for ordinal in 0..<layout.columnCount where marks[ordinal] == 2 && layout.required[ordinal] {
-            throw .nullViolation(table: layout.table, column: layout.columns[ordinal].name)
+        if unset != 0 || !wideMarks.isEmpty {
+            fill(layout, from: old)
+            if let fault { throw fault }
+        }
+        if nulls & layout.requiredBits != 0 || !wideMarks.isEmpty {
+            for ordinal in 0..<layout.columnCount where isNull(ordinal) && layout.required[ordinal] {
+                throw .nullViolation(table: layout.table, column: layout.columns[ordinal].name)
+            }
         }
         seal(layout)
         return UnsafeRawBufferPointer(start: base, count: count)
@@ -182,33 +179,60 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     mutating func draft() throws(RecordError) -> RowReader? {
         guard let layout else { return nil }
         if let fault { throw fault }
+        // Whatever reads a row looks at the slots of texts and blobs, NULL or not.
+        for slot in UnsafeBufferPointer(start: layout.allSlots, count: layout.columnCount) where isUnset(slot) {
+            memoryZero(base + Int(slot.offset), slot.type.slotWidth)
+        }
         seal(layout)
         return try RowReader(UnsafeRawBufferPointer(start: base, count: count), layout)
     }
 
-    func isUnset(_ slot: ColumnSlot) -> Bool { marks[Int(slot.ordinal)] == 0 }
+    func isUnset(_ slot: ColumnSlot) -> Bool {
+        let ordinal = Int(slot.ordinal)
+        return ordinal < 64 ? unset >> UInt64(ordinal) & 1 == 1 : wideMarks[ordinal - 64] == 0
+    }
+
+    private func isNull(_ ordinal: Int) -> Bool {
+        ordinal < 64 ? nulls >> UInt64(ordinal) & 1 == 1 : wideMarks[ordinal - 64] == 2
+    }
+
+    /// Whether the keys built for the old row and for the new one are the same.
+    var hasSameKeys: Bool { KeyOrder.compareRaw(keys.raw, oldKeys.raw) == 0 }
 
     /// Copies the row that is to be replaced, because its page may change while the indexes are brought in step.
     mutating func keepOld(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
-        if bytes.count > oldCapacity {
-            oldRow.deallocate()
-            oldCapacity = bytes.count * 2
-            oldRow = .allocate(byteCount: oldCapacity, alignment: 8)
+        guard let source = bytes.baseAddress else { return bytes }
+        let memory: UnsafeMutableRawPointer
+        if let oldRow, bytes.count <= oldCapacity {
+            memory = oldRow
+        } else {
+            oldRow?.deallocate()
+            oldCapacity = max(512, bytes.count * 2)
+            memory = .allocate(byteCount: oldCapacity, alignment: 8)
+            oldRow = memory
         }
-        if let source = bytes.baseAddress { oldRow.copyMemory(from: source, byteCount: bytes.count) }
-        return UnsafeRawBufferPointer(start: oldRow, count: bytes.count)
+        memory.copyMemory(from: source, byteCount: bytes.count)
+        return UnsafeRawBufferPointer(start: memory, count: bytes.count)
     }
 
     /// Writes the bits of the columns without a value.
     private func seal(_ layout: RowLayout) {
-        let bitmap = base + Int(layout.slotEnds[layout.columnCount])
-        var bits: UInt8 = 0
-        for ordinal in 0..<layout.columnCount {
-            if marks[ordinal] != 1 { bits |= 1 << UInt8(truncatingIfNeeded: ordinal & 7) }
-            if ordinal & 7 == 7 || ordinal == layout.columnCount - 1 {
-                bitmap.storeBytes(of: bits, toByteOffset: ordinal >> 3, as: UInt8.self)
-                bits = 0
+        let bitmap = Int(layout.slotEnds[layout.columnCount])
+        let end = min(heap, bitmap &+ 8)
+        var bits = nulls | unset
+        var place = bitmap
+        while place < end {
+            base.storeBytes(of: UInt8(truncatingIfNeeded: bits), toByteOffset: place, as: UInt8.self)
+            bits >>= 8
+            place &+= 1
+        }
+        if wideMarks.isEmpty { return }
+        for place in end..<heap {
+            var bits: UInt8 = 0
+            for (bit, mark) in wideMarks.dropFirst((place - end) * 8).prefix(8).enumerated() where mark != 1 {
+                bits |= 1 << UInt8(bit)
             }
+            base.storeBytes(of: bits, toByteOffset: place, as: UInt8.self)
         }
     }
 
@@ -224,8 +248,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     }
 
     private mutating func fill(_ layout: RowLayout, from old: RowReader?) {
-        for slot in UnsafeBufferPointer(start: layout.allSlots, count: layout.columnCount)
-        where marks[Int(slot.ordinal)] == 0 {
+        for slot in UnsafeBufferPointer(start: layout.allSlots, count: layout.columnCount) where isUnset(slot) {
             let column = layout.columns[Int(slot.ordinal)]
             if let old, !column.isDead {
                 store(slot, old.value(slot))
@@ -238,12 +261,10 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     /// A value that is known to fit its slot.
     private mutating func store(_ slot: ColumnSlot, _ value: Value) {
         switch value {
-        case .null:
-            memoryZero(base + Int(slot.offset), slot.type.slotWidth)
-            mark(slot, 2)
+        case .null: storeNull(slot)
         case .bool(let flag):
             base.storeBytes(of: flag ? 1 : 0, toByteOffset: Int(slot.offset), as: UInt8.self)
-            mark(slot, 1)
+            mark(slot)
         case .integer(let number): store(slot, UInt64(bitPattern: number))
         case .unsigned(let number): store(slot, number)
         case .double(let number), .date(let number): store(slot, number.bitPattern)
@@ -264,7 +285,14 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     @inline(__always)
     private mutating func store(_ slot: ColumnSlot, _ word: UInt64) {
         base.storeBytes(of: word.littleEndian, toByteOffset: Int(slot.offset), as: UInt64.self)
-        mark(slot, 1)
+        mark(slot)
+    }
+
+    private mutating func storeNull(_ slot: ColumnSlot) {
+        memoryZero(base + Int(slot.offset), slot.type.slotWidth)
+        mark(slot)
+        let ordinal = Int(slot.ordinal)
+        if ordinal < 64 { nulls |= 1 << UInt64(ordinal) } else { wideMarks[ordinal - 64] = 2 }
     }
 
     @inline(__always)
@@ -280,11 +308,17 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         store(slot, UInt64(start) | UInt64(content.count) << 32)
     }
 
+    /// Notes that a column has a value.
     @inline(__always)
-    private mutating func mark(_ slot: ColumnSlot, _ state: UInt8) {
+    private mutating func mark(_ slot: ColumnSlot) {
         let ordinal = Int(slot.ordinal)
-        if marks[ordinal] == 0 { unset -= 1 }
-        marks[ordinal] = state
+        guard ordinal < 64 else {
+            wideMarks[ordinal - 64] = 1
+            return
+        }
+        let bit: UInt64 = 1 &<< UInt64(truncatingIfNeeded: ordinal)
+        unset &= ~bit
+        nulls &= ~bit
     }
 
     private mutating func refuse(_ position: Int, _ found: String) {

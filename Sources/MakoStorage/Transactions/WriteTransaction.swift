@@ -102,6 +102,15 @@ public struct WriteTransaction: ~Copyable {
         try enter(value, key, tree, .insertOnly)
     }
 
+    /// Enters a value unless the key, of at most 900 bytes, has one.
+    ///
+    /// - Returns: false when the key exists; nothing is changed then.
+    public func insert(_ value: UnsafeRawBufferPointer, for key: UnsafeRawBufferPointer, in tree: Tree)
+        throws(StorageError) -> Bool
+    {
+        try enter(value, lendable(key), tree, .insertOnly)
+    }
+
     /// Removes an entry. False when the key is absent.
     public func delete(_ key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
         let index = try prepare(tree, .integer)

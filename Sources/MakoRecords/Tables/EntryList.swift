@@ -1,0 +1,159 @@
+/// Entries of one index that wait to be entered in their order.
+///
+/// Keys and values stand one behind the other in one piece of memory; what is sorted are 16-byte notes of where they are.
+final class EntryList {
+    /// Where an entry is, and what its key looks like.
+    private struct Note {
+        /// Eight bytes of the key behind what all keys have in common.
+        var head: UInt64
+        var offset: UInt32
+        var keyBytes: UInt16
+        var valueBytes: UInt16
+    }
+
+    let table: TableHandle
+    let index: IndexHandle
+    @exclusivity(unchecked) private var content = KeyBuffer()
+    @exclusivity(unchecked) private var notes: [Note] = []
+    @exclusivity(unchecked) private var staged = KeyBuffer()
+
+    init(_ table: TableHandle, _ index: IndexHandle) {
+        self.table = table
+        self.index = index
+    }
+
+    var isEmpty: Bool { notes.isEmpty }
+
+    /// Bytes of memory that the entries take, those for sorting them included.
+    var size: Int { content.count + notes.count * 2 * MemoryLayout<Note>.stride }
+
+    /// Adds the entry of a row. False, and nothing is added, when whether the row may have it cannot be told from the entry
+    /// alone, or when the entry is too long to be noted.
+    func add(_ row: RowReader, _ key: RowKey) -> Bool {
+        let start = content.count
+        let form = index.appendEntry(row, key, to: &content)
+        let middle = content.count
+        index.appendValue(key, to: &content)
+        guard !(index.isUnique && form.isCut && !form.hasNull), let offset = UInt32(exactly: start),
+            let keyBytes = UInt16(exactly: middle - start), let valueBytes = UInt16(exactly: content.count - middle)
+        else {
+            content.truncate(to: start)
+            return false
+        }
+        notes.append(Note(head: 0, offset: offset, keyBytes: keyBytes, valueBytes: valueBytes))
+        return true
+    }
+
+    /// Takes the entry back that was added last.
+    func removeLast() {
+        guard let last = notes.popLast() else { return }
+        content.truncate(to: Int(last.offset))
+    }
+
+    func removeAll() {
+        notes.removeAll(keepingCapacity: true)
+        content.clear()
+    }
+
+    /// Lends keys and values in the order of the keys; equal keys come in the order in which they were added.
+    func forEachSorted<E: Error>(_ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(E) -> Void) throws(E) {
+        sort()
+        var start = 0
+        while start < notes.count {
+            let end = min(start + EntryList.stagedEntries, notes.count)
+            // In their order they lie all over the memory: copied together, they are waited for together.
+            staged.clear()
+            for place in start..<end {
+                let first = Int(notes[place].offset)
+                let length = Int(notes[place].keyBytes) + Int(notes[place].valueBytes)
+                staged.append(raw: content.raw(from: first, to: first + length))
+            }
+            var first = 0
+            for place in start..<end {
+                let middle = first + Int(notes[place].keyBytes)
+                let last = middle + Int(notes[place].valueBytes)
+                try body(staged.raw(from: first, to: middle), staged.raw(from: middle, to: last))
+                first = last
+            }
+            start = end
+        }
+    }
+
+    private static var stagedEntries: Int { 64 }
+
+    // MARK: Sorting
+
+    private func key(_ note: Note) -> UnsafeRawBufferPointer {
+        let start = Int(note.offset)
+        return content.raw(from: start, to: start + Int(note.keyBytes))
+    }
+
+    /// Sorts by the heads, byte for byte, and then those with the same head by their whole keys.
+    private func sort() {
+        guard notes.count > 1 else { return }
+        noteHeads()
+        if notes.count >= EntryList.fewest { sortByHeads() }
+        notes.withUnsafeMutableBufferPointer { notes in
+            if notes.count < EntryList.fewest { return notes.sort { precedes($0, $1) } }
+            var start = 0
+            while start < notes.count {
+                let head = notes[start].head
+                var end = start + 1
+                while end < notes.count && notes[end].head == head { end += 1 }
+                if end - start > 1 { notes[start..<end].sort { precedes($0, $1) } }
+                start = end
+            }
+        }
+    }
+
+    /// Fewer are sorted by comparison.
+    private static let fewest = 256
+
+    private func precedes(_ a: Note, _ b: Note) -> Bool {
+        if a.head != b.head { return a.head < b.head }
+        let order = KeyOrder.compareRaw(key(a), key(b))
+        return order == 0 ? a.offset < b.offset : order < 0
+    }
+
+    /// Numbers and texts that look alike differ late: the heads begin behind what all keys have in common.
+    private func noteHeads() {
+        let first = key(notes[0])
+        var common = first.count
+        for note in notes { common = EntryList.commonBytes(first, key(note), limit: common) }
+        for index in notes.indices {
+            let start = Int(notes[index].offset)
+            notes[index].head = content.head(from: start + common, to: start + Int(notes[index].keyBytes))
+        }
+    }
+
+    private static func commonBytes(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer, limit: Int) -> Int {
+        let limit = min(limit, b.count)
+        var count = 0
+        while count < limit && a[count] == b[count] { count += 1 }
+        return count
+    }
+
+    /// A radix sort from the last byte to the first. Bytes in which no two heads differ are left out.
+    private func sortByHeads() {
+        var different: UInt64 = 0
+        for note in notes { different |= note.head ^ notes[0].head }
+        var places = [Int](repeating: 0, count: 256)
+        var sorted = notes
+        for shift in stride(from: UInt64(0), to: 64, by: 8) where different >> shift & 0xff != 0 {
+            for byte in 0..<256 { places[byte] = 0 }
+            for note in notes { places[Int(note.head >> shift & 0xff)] += 1 }
+            var sum = 0
+            for byte in 0..<256 {
+                let those = places[byte]
+                places[byte] = sum
+                sum += those
+            }
+            for note in notes {
+                let byte = Int(note.head >> shift & 0xff)
+                sorted[places[byte]] = note
+                places[byte] += 1
+            }
+            swap(&notes, &sorted)
+        }
+    }
+}

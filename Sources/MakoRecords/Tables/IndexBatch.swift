@@ -1,0 +1,103 @@
+import MakoStorage
+
+/// Entries of new rows, kept back so that each index gets them in its own order: the engine takes keys in order several times faster
+/// than at random.
+///
+///     let batch = IndexBatch()
+///     for person in people {
+///         row.begin(table.layout)
+///         row.set(0, person.name)
+///         try table.insert(&row, in: tx, changes: &changes, batch: batch)
+///     }
+///     try batch.flush(in: tx)
+///
+/// Until ``flush(in:)`` the indexes do not know the new rows: flush before anything reads through an index, deletes, takes a
+/// savepoint or commits. A unique index refuses at the flush, which then throws; the transaction must be taken back to where
+/// it was before the batch, and the batch emptied with ``removeAll()``. Used by one thread, with one transaction.
+public final class IndexBatch {
+    /// Entries are flushed by themselves when they take so many bytes.
+    private let limit: Int
+    private var lists: [EntryList] = []
+    /// The table whose lists were asked for last, and where they begin.
+    private var latest: (table: TableHandle, first: Int)?
+    private var size = 0
+    private var failure: RecordError?
+
+    /// - Parameter limit: bytes of memory to use before the entries are entered anyway.
+    public init(limit: Int = 16 << 20) { self.limit = limit }
+
+    public var isEmpty: Bool { size == 0 && failure == nil }
+
+    /// Enters what was kept back.
+    ///
+    /// - Throws: `RecordError.uniqueViolation` for a row whose values another row has, and what the engine throws.
+    public func flush(in tx: borrowing WriteTransaction) throws(RecordError) {
+        if let failure { throw failure }
+        if size == 0 { return }
+        do throws(RecordError) {
+            for list in lists where !list.isEmpty { try IndexBatch.enter(list, tx) }
+        } catch {
+            empty()
+            failure = error
+            throw error
+        }
+        empty()
+    }
+
+    /// Drops what was kept back, and the memory of a failure: the rows themselves were taken back.
+    public func removeAll() {
+        empty()
+        failure = nil
+    }
+
+    private func empty() {
+        for list in lists { list.removeAll() }
+        size = 0
+    }
+
+    private static func enter(_ list: EntryList, _ tx: borrowing WriteTransaction) throws(RecordError) {
+        let tree = list.index.tree
+        guard list.index.isUnique else {
+            do {
+                try list.forEachSorted { key, value throws(StorageError) in try tx.put(value, for: key, in: tree) }
+            } catch {
+                throw .storage(error)
+            }
+            return
+        }
+        try list.forEachSorted { key, value throws(RecordError) in
+            let isNew = try engine { () throws(StorageError) in try tx.insert(value, for: key, in: tree) }
+            if !isNew {
+                throw try list.table.violation(list.index, entry: [UInt8](key), value: [UInt8](value), tx.view)
+            }
+        }
+    }
+
+    /// Keeps the entries of a new row back. False: they must be entered at once.
+    func collect(
+        _ table: TableHandle, _ key: RowKey, _ row: RowReader, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> Bool {
+        if size >= limit || failure != nil { try flush(in: tx) }
+        let first = first(of: table)
+        var grown = 0
+        for place in table.indexes.indices {
+            let list = lists[first + place]
+            let before = list.size
+            guard list.add(row, key) else {
+                for done in 0..<place { lists[first + done].removeLast() }
+                return false
+            }
+            grown += list.size - before
+        }
+        size += grown
+        return true
+    }
+
+    private func first(of table: TableHandle) -> Int {
+        if let latest, latest.table === table { return latest.first }
+        let first = lists.firstIndex { $0.table === table } ?? lists.count
+        if first == lists.count { for index in table.indexes { lists.append(EntryList(table, index)) } }
+        latest = (table, first)
+        return first
+    }
+}

@@ -1,0 +1,184 @@
+import MakoRecords
+import Synchronization
+import Testing
+
+@testable import MakoCore
+import Mako
+
+@Entity final class Badge {
+    @Attribute(.unique) var code = ""
+    @Attribute(.indexed) var holder = ""
+    var level = 0
+    var probe: Probe = Probe()
+}
+
+/// A value whose coding looks around while its object is being saved.
+struct Probe: StorableValue {
+    static let look = Mutex<(@Sendable () -> Void)?>(nil)
+    static var columnType: ColumnType { .integer }
+    var stored: StoredValue {
+        Probe.look.withLock { $0 }?()
+        return .integer(0)
+    }
+    init() {}
+    init?(stored: StoredValue) {}
+}
+
+@Suite(.serialized) struct BatchTests {
+    private func badges(_ range: Range<Int>, _ holder: String = "Ada") -> [Badge] {
+        // In no order, so that indexes are not filled in theirs.
+        range.map { Badge(code: "\($0 &* 7919 % 10007)-\($0)", holder: holder, level: $0) }
+    }
+
+    /// Every index agrees with the rows.
+    private func expectSound(_ db: Database, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let view = try db.store.snapshot()
+        for table in db.schema.catalogue.handles {
+            #expect(try table.verify(in: view) == [], sourceLocation: sourceLocation)
+        }
+    }
+
+    @Test func aDuplicateInABatchTakesAllBack() throws {
+        let db = try makeDatabase([Badge.self])
+        let old = Badge(code: "taken", holder: "Bob")
+        try db.save(old)
+        for clash in ["taken", badges(3..<4)[0].code] {
+            let fresh = badges(0..<200) + [Badge(code: clash)] + badges(200..<300)
+            old.level += 1
+            let level = old.level
+            #expect(throws: MakoError.duplicate(entity: "Badge", properties: ["code"], values: [.text(clash)])) {
+                try db.save(fresh + [old])
+            }
+            #expect(fresh.allSatisfy { $0.id == nil && $0.isDirty })
+            #expect(old.isDirty)
+            #expect(try db.query(Badge.self).count() == 1)
+            #expect(try db.find(Badge.self, 1)?.level != level)
+            try expectSound(db)
+        }
+        let fresh = badges(0..<300)
+        try db.save(fresh + [old])
+        #expect(fresh.allSatisfy { $0.id != nil && !$0.isDirty })
+        #expect(try db.query(Badge.self).count() == 301)
+        try expectSound(db)
+    }
+
+    @Test func queriesInTheTransactionSeeTheBatch() throws {
+        let db = try makeDatabase([Badge.self])
+        try db.transaction { _ in
+            try db.save(self.badges(0..<500))
+            #expect(try db.query(Badge.self).where(\.holder == "Ada").count() == 500)
+            let one = badges(77..<78)[0].code
+            #expect(try db.query(Badge.self).where(\.code == one).fetch().map(\.level) == [77])
+            let again = try db.query(Badge.self).where(\.holder == "Ada").fetch()
+            for badge in again { badge.holder = "Bob" }
+            try db.save(Array(again) + badges(500..<600))
+            #expect(try db.query(Badge.self).where(\.holder == "Ada").count() == 100)
+            #expect(try db.query(Badge.self).where(\.holder == "Bob").count() == 500)
+        }
+        try expectSound(db)
+    }
+
+    @Test func savepointsDropWhatWasKeptBack() throws {
+        let db = try makeDatabase([Badge.self])
+        let kept = badges(0..<100)
+        let dropped = badges(100..<200, "Bob")
+        try db.transaction { _ in
+            try db.save(kept)
+            #expect(throws: Refused()) {
+                try db.transaction { _ in
+                    try db.save(dropped)
+                    throw Refused()
+                }
+            }
+            #expect(throws: MakoError.self) { try db.save(badges(200..<300) + kept.map { Badge(code: $0.code) }) }
+            #expect(try db.query(Badge.self).where(\.holder == "Bob").count() == 0)
+            #expect(try db.query(Badge.self).where(\.holder == "Ada").count() == 100)
+        }
+        #expect(dropped.allSatisfy { $0.id == nil })
+        #expect(kept.allSatisfy { $0.id != nil })
+        try expectSound(db)
+        try db.save(dropped)
+        #expect(try db.query(Badge.self).where(\.holder == "Bob").count() == 100)
+        try expectSound(db)
+    }
+
+    @Test func referencesAreSavedWithABatch() throws {
+        let db = try makeDatabase()
+        let engines = Department(name: "Engines")
+        let crew = (0..<100).map { Person(name: "p\($0 * 37 % 100)", age: $0, payrollNumber: $0) }
+        for person in crew { person.department = person.age % 2 == 0 ? engines : Department(name: "d\(person.age)") }
+        try db.save(crew)
+        #expect(try db.query(Department.self).count() == 51)
+        #expect(try db.query(Person.self).where(\.name == "p37").fetch().map(\.age) == [1])
+        let inEngines = engines.people
+        #expect(try inEngines.count() == 50)
+        try expectSound(db)
+        #expect(throws: MakoError.self) {
+            try db.save(
+                (0..<50).map { number in
+                    let person = Person(name: "q", payrollNumber: number + 60)
+                    person.department = Department(name: "late \(number)")
+                    return person
+                })
+        }
+        #expect(try db.query(Department.self).count() == 51)
+        #expect(try db.query(Person.self).count() == 100)
+        try expectSound(db)
+    }
+
+    @Test func structsAreSavedTogether() throws {
+        let db = try makeDatabase([Wolf.self, Den.self])
+        let wolves = try db.save((0..<100).map { Wolf(name: "w\($0 * 31 % 100)", weight: Double($0)) })
+        #expect(wolves.count == 100)
+        // The same names again: the rows are replaced.
+        try db.save(wolves.map { Wolf(name: $0.name, weight: $0.weight + 1) })
+        #expect(try db.query(Wolf.self).count() == 100)
+        #expect(try db.find(Wolf.self, "w31")?.weight == 2)
+        try expectSound(db)
+    }
+
+    @Test func whoLooksDuringABatchSeesWhatIsStored() throws {
+        let db = try makeDatabase([Badge.self])
+        let seen = Collected<Int>()
+        Probe.look.withLock {
+            $0 = {
+                do { seen.append(try db.query(Badge.self).where(\.holder == "Ada").count()) } catch {
+                    Issue.record(error)
+                }
+            }
+        }
+        defer { Probe.look.withLock { $0 = nil } }
+        try db.save(badges(0..<40))
+        #expect(seen.all == Array(0..<40))
+        try expectSound(db)
+    }
+
+    @Test func savingWhileAnotherObjectIsWrittenIsRefused() throws {
+        let db = try makeDatabase([Badge.self, Wolf.self, Den.self])
+        let refused = Collected<MakoError>()
+        Probe.look.withLock {
+            $0 = {
+                // The object locks its own stripe while it is encoded: what is saved here must be a struct.
+                var wolf = Wolf(name: "Akela")
+                do throws(MakoError) { try db.save(&wolf) } catch { refused.append(error) }
+            }
+        }
+        defer { Probe.look.withLock { $0 = nil } }
+        try db.save(Badge(code: "a"))
+        #expect(refused.all == [.unsupported("saving an object while another one is being written")])
+        #expect(try db.query(Badge.self).count() == 1)
+        try expectSound(db)
+    }
+
+    @Test func changesOfABatchAreToldRowByRow() throws {
+        let db = try makeDatabase([Badge.self])
+        let told = Collected<String>()
+        let token = db.onInsert { told.append("\($0.key.map { "\($0)" } ?? "")") }
+        let fresh = badges(0..<50)
+        try db.save(fresh)
+        #expect(told.all == fresh.compactMap { $0.id.map { "\($0)" } })
+        token.cancel()
+        try db.save(badges(50..<100))
+        #expect(told.all.count == 50)
+    }
+}

@@ -1,0 +1,177 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+@Suite struct IndexBatchTests {
+    private static let page = EntitySchema(
+        name: "Page",
+        columns: [
+            ColumnSchema("title", .text, isOptional: true), ColumnSchema("size", .integer),
+            ColumnSchema("code", .text, isOptional: true),
+        ],
+        indexes: [
+            IndexSchema("title", [IndexColumn("title", noCase: true), IndexColumn("size", descending: true)]),
+            IndexSchema("size", [IndexColumn("size")]),
+            IndexSchema("code", [IndexColumn("code")], isUnique: true),
+        ])
+
+    private func put(
+        _ values: [Value], _ key: RowKey?, _ table: TableHandle, _ batch: IndexBatch?,
+        _ tx: borrowing WriteTransaction
+    ) throws -> RowKey {
+        var changes = ChangeSet()
+        var writer = RowWriter()
+        writer.begin(table.layout)
+        for (position, value) in values.enumerated() { writer.set(position, value) }
+        return try table.put(&writer, key: key, in: tx, changes: &changes, batch: batch)
+    }
+
+    /// The rows in the order of an index, as the executor reads them.
+    private func walk(_ column: String, _ fixture: Fixture) throws -> [Value] {
+        let statement = try SelectStatement.parse("SELECT \(column) FROM Page ORDER BY \(column)")
+        return try statement.run(fixture.catalogue, view: fixture.store.snapshot()).rows.map { $0[0] }
+    }
+
+    @Test(arguments: [1, 500, 16 << 20]) func batchesLeaveWhatSingleRowsLeave(limit: Int) throws {
+        let batched = try Fixture(Self.page)
+        let single = try Fixture(Self.page)
+        var random = Seeded(UInt64(limit))
+        var code = 0
+        for _ in 0..<8 {
+            var rows: [(values: [Value], key: RowKey?)] = []
+            for _ in 0..<600 {
+                code += 1
+                let text =
+                    random.chance(3) ? String(repeating: "long", count: 300) + "\(code)" : "\(random.next())\(code)"
+                let values: [Value] = [
+                    random.chance(10) ? .null : .text(random.text()),
+                    .integer(
+                        random.chance(50) ? Int64.random(in: -9...9, using: &random) : Int64(bitPattern: random.next())),
+                    random.chance(10) ? .null : .text(text),
+                ]
+                // Now and then a row is replaced that may stand in the batch.
+                let key: RowKey? = random.chance(5) ? .rowID(Int64.random(in: 1...Int64(code), using: &random)) : nil
+                rows.append((values, key))
+            }
+            try batched.store.write { tx in
+                let batch = IndexBatch(limit: limit)
+                for row in rows { _ = try put(row.values, row.key, batched.table("Page"), batch, tx) }
+                try batch.flush(in: tx)
+                let isEmpty = batch.isEmpty
+                #expect(isEmpty)
+            }
+            try single.store.write { tx in
+                for row in rows { _ = try put(row.values, row.key, single.table("Page"), nil, tx) }
+            }
+            try batched.expectSound()
+        }
+        for column in ["id", "title", "size", "code"] {
+            #expect(try walk(column, batched) == walk(column, single))
+        }
+    }
+
+    @Test func tablesWithKeysOfTheirOwnAreBatched() throws {
+        let schema = EntitySchema(
+            name: "Page", columns: [ColumnSchema("name", .text), ColumnSchema("size", .integer)],
+            key: .columns(["name"]),
+            indexes: [
+                IndexSchema("size", [IndexColumn("size")]),
+                IndexSchema("both", [IndexColumn("size"), IndexColumn("name")], isUnique: true),
+            ])
+        let fixture = try Fixture(schema)
+        let table = try fixture.table("Page")
+        try fixture.store.write { tx in
+            let batch = IndexBatch()
+            for number in 0..<1000 {
+                // Every third name comes again: it replaces the row that the batch holds.
+                let name = Value.text("name \(number % 3 == 2 ? number - 1 : number * 7919 % 1000)")
+                _ = try put([name, .integer(Int64(number % 10))], nil, table, batch, tx)
+            }
+            try batch.flush(in: tx)
+        }
+        try fixture.expectSound()
+    }
+
+    @Test func aDuplicateIsNamedAtTheFlush() throws {
+        let fixture = try Fixture(Self.page)
+        let table = try fixture.table("Page")
+        let known = try fixture.insert("Page", [.text("old"), .integer(1), .text("taken")])
+        for clash in ["taken", "own 7"] {
+            try fixture.store.write { tx in
+                let savepoint = tx.savepoint()
+                let batch = IndexBatch()
+                var keys: [RowKey] = []
+                for number in 0..<20 {
+                    keys.append(try put([.null, .integer(0), .text("own \(number)")], nil, table, batch, tx))
+                }
+                _ = try put([.null, .integer(0), .text(clash)], nil, table, batch, tx)
+                let expected = RecordError.uniqueViolation(
+                    table: "Page", index: "code", values: [.text(clash)], existing: clash == "taken" ? known : keys[7])
+                #expect(throws: expected) { try batch.flush(in: tx) }
+                // It stays so until the batch is given up.
+                #expect(throws: expected) { try batch.flush(in: tx) }
+                try tx.rollback(to: savepoint)
+                batch.removeAll()
+                try batch.flush(in: tx)
+            }
+            try fixture.expectSound()
+            #expect(try table.count(in: fixture.store.snapshot()) == 1)
+        }
+    }
+
+    @Test func cutValuesOfUniqueIndexesAreComparedInFull() throws {
+        let fixture = try Fixture(Self.page)
+        let table = try fixture.table("Page")
+        let long = String(repeating: "x", count: 2000)
+        try fixture.store.write { tx in
+            let batch = IndexBatch()
+            let first = try put([.text("a"), .integer(1), .text(long + "a")], nil, table, batch, tx)
+            _ = try put([.text("b"), .integer(2), .text("short")], nil, table, batch, tx)
+            _ = try put([.text("c"), .integer(3), .text(long + "b")], nil, table, batch, tx)
+            let expected = RecordError.uniqueViolation(
+                table: "Page", index: "code", values: [.text(long + "a")], existing: first)
+            #expect(throws: expected) { try put([.text("d"), .integer(4), .text(long + "a")], nil, table, batch, tx) }
+            try batch.flush(in: tx)
+        }
+        try fixture.expectSound()
+    }
+
+    /// Few and many keys, alike and not, and among them such that begin others.
+    @Test func entriesComeInTheOrderOfTheirKeys() throws {
+        let schema = EntitySchema(
+            name: "T", columns: [ColumnSchema("text", .text), ColumnSchema("number", .integer)],
+            indexes: [IndexSchema("i", [IndexColumn("text"), IndexColumn("number")])])
+        let table = try Fixture(schema).table("T")
+        let index = table.indexes[0]
+        var random = Seeded(5)
+        for round in 0..<60 {
+            let list = EntryList(table, index)
+            let common = String(repeating: "same", count: round % 7)
+            var keys: [[UInt8]] = []
+            var writer = RowWriter()
+            for number in 0..<random.pick([0, 1, 2, 40, 255, 256, 1000]) {
+                writer.begin(table.layout)
+                let text = random.chance(30) ? common : common + random.text(12) + (random.chance(20) ? common : "")
+                writer.set(0, text)
+                writer.set(1, random.chance(50) ? 3 : Int64(bitPattern: random.next()))
+                let row = try RowReader(writer.finish(), table.layout)
+                let key = RowKey.rowID(Int64(number))
+                #expect(list.add(row, key))
+                var buffer = KeyBuffer()
+                index.encodeEntry(row, key, into: &buffer)
+                keys.append(buffer.bytes)
+                if random.chance(5) {
+                    list.removeLast()
+                    keys.removeLast()
+                }
+            }
+            var sorted: [[UInt8]] = []
+            list.forEachSorted { key, _ in sorted.append([UInt8](key)) }
+            keys.sort { KeyOrder.precedes($0, $1) }
+            #expect(sorted == keys)
+            list.removeAll()
+            #expect(list.isEmpty && list.size == 0)
+        }
+    }
+}
