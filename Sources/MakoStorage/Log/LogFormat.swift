@@ -156,7 +156,7 @@ struct SegmentHeader {
         chain = word(56)
         segmentBytes = word(64)
         guard segmentBytes >= SegmentHeader.smallestSegment, segmentBytes % UInt64(SegmentHeader.blockBytes) == 0,
-            segmentBytes <= 1 << 32
+            segmentBytes <= 1 << 32, number < 1 << 30
         else { return nil }
     }
 

@@ -1,7 +1,8 @@
 /// Proves that a page read from disk is safe to work on: counts, offsets and lengths lie inside the page.
 ///
-/// The checksum finds accidents; this finds well-formed garbage, so that no load can leave the page. Order of the
-/// keys is `verify`'s business: wrong order gives wrong answers, never a wild read.
+/// The checksum finds accidents; this finds well-formed garbage, so that no load and no later change can leave the
+/// page: entries that overlap would outgrow it when they are written anew. Order of the keys is `verify`'s business:
+/// wrong order gives wrong answers, never a wild read.
 enum PageCheck {
     static func validate(_ base: UnsafeMutableRawPointer) throws(StorageError) {
         let page = Page(base)
@@ -28,6 +29,7 @@ enum PageCheck {
             heapIsSound(page, arraysEnd: IntegerNode.keysOffset + count * 10)
         else { return "its counts do not fit the page" }
         let slots = IntegerNode.slots(base, count: count)
+        var used = page.garbage
         for slot in 0..<count {
             let offset = Int(slots[slot])
             guard offset >= page.heap, offset + 2 <= pageBytes else { return "entry \(slot) lies outside the heap" }
@@ -36,8 +38,9 @@ enum PageCheck {
             if record.isOverflow && record.count != Overflow.descriptorBytes {
                 return "entry \(slot) has a malformed overflow descriptor"
             }
+            used += 2 + record.count
         }
-        return nil
+        return used <= pageBytes - page.heap ? nil : "its entries overlap"
     }
 
     private static func integerInner(_ base: UnsafeMutableRawPointer) -> String? {
@@ -51,6 +54,7 @@ enum PageCheck {
         guard count <= (pageBytes - ByteNode.headsOffset) / ByteNode.entryOverhead, !isInner || count >= 1,
             heapIsSound(page, arraysEnd: ByteNode.headsOffset + count * 6)
         else { return "its counts do not fit the page" }
+        var used = page.garbage
         for place in [ByteNode.lowerFence, ByteNode.upperFence] {
             let length = ByteNode.word(base, place + 2)
             if place == ByteNode.upperFence && length == ByteNode.noUpperFence { continue }
@@ -58,8 +62,11 @@ enum PageCheck {
             guard offset >= page.heap, offset + length <= pageBytes, length <= Limits.keyBytes else {
                 return "a fence lies outside the heap"
             }
+            used += length
         }
-        guard page.prefix <= ByteNode.lower(base).count else { return "its prefix is longer than its fence" }
+        guard page.prefix == ByteNode.commonPrefix(ByteNode.lower(base), ByteNode.upper(base)) else {
+            return "its prefix is not that of its fences"
+        }
         let slots = ByteNode.slots(base, count: count)
         for slot in 0..<count {
             let offset = Int(slots[slot])
@@ -72,8 +79,9 @@ enum PageCheck {
             if isInner ? record.count != 8 : record.isOverflow && record.count != Overflow.descriptorBytes {
                 return "entry \(slot) has a malformed value"
             }
+            used += 4 + suffix + record.count
         }
-        return nil
+        return used <= pageBytes - page.heap ? nil : "its entries overlap"
     }
 }
 

@@ -154,6 +154,8 @@ final class SpaceMap {
 
     func setLive(_ page: UInt64, _ isLive: Bool) {
         let region = Int(page) / SpaceMap.pagesPerRegion
+        // A damaged entry may name pages that the file does not have.
+        guard region < live.count else { return }
         let bit = Int(page) % SpaceMap.pagesPerRegion
         let mask: UInt64 = 1 << UInt64(bit % 64)
         if isLive { live[region][bit / 64] |= mask } else { live[region][bit / 64] &= ~mask }
@@ -168,6 +170,7 @@ final class SpaceMap {
 
     /// Frees a dead page, or lets it wait under the oldest point that sees it. `points` is ascending.
     private func place(_ dead: DeadPage, _ points: [UInt64]) {
+        guard SpaceMap.region(of: dead.page) < live.count else { return }
         var low = 0
         var high = points.count
         while low < high {

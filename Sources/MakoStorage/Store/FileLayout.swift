@@ -69,12 +69,19 @@ struct FileHeader: Hashable {
         guard version == FileHeader.version else { return .version(version) }
         guard page.loadUnaligned(fromByteOffset: 52, as: UInt32.self) == UInt32(pageBytes) else { return .damaged }
         func word(_ index: Int) -> UInt64 { page.loadUnaligned(fromByteOffset: 56 + index * 8, as: UInt64.self) }
+        // Counters of a real file stay far below; sums of such numbers cannot overflow.
+        guard word(4) < counterLimit, word(5) <= 1 << 32, word(6) < 1 << 30, word(7) < counterLimit else {
+            return .damaged
+        }
         return .good(
             FileHeader(
                 id: DatabaseID(high: word(0), low: word(1)), mustRead: word(2), mustWrite: word(3), ceiling: word(4),
                 segmentBytes: word(5), newestSegment: word(6), generation: word(7)))
     }
 }
+
+/// Commits, serials, checkpoints and bytes of log are counted below this.
+let counterLimit: UInt64 = 1 << 62
 
 /// One checkpoint: a published commit of all trees, and where the log goes on from it.
 struct Meta: Hashable {
@@ -115,7 +122,9 @@ struct Meta: Hashable {
             page.loadUnaligned(fromByteOffset: Page.bodyOffset + index * 8, as: UInt64.self)
         }
         let length = word(8)
-        guard length <= UInt64(Limits.valueBytes), word(6) < pageNumberLimit, word(9) <= 1 << 20 else { return nil }
+        guard length <= UInt64(Limits.valueBytes), word(6) < pageNumberLimit, word(9) <= 1 << 20,
+            [0, 1, 2, 3, 7].allSatisfy({ word($0) < counterLimit })
+        else { return nil }
         number = word(0)
         commit = word(1)
         point = word(2)

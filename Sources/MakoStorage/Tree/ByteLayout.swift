@@ -101,7 +101,7 @@ enum ByteLayout: NodeLayout {
 
     // MARK: Cutting
 
-    static func cut(_ page: UnsafeMutableRawPointer, incoming slot: Int, _ key: KeyBytes, ascending: Bool) -> Int {
+    static func cut(_ page: UnsafeMutableRawPointer, incoming slot: Int, _ key: KeyBytes, ascending: Bool) -> Int? {
         let view = Page(page)
         let count = view.count
         let lowest = 1
@@ -124,7 +124,8 @@ enum ByteLayout: NodeLayout {
             for cut in distance == 0 ? [wanted] : [wanted - distance, wanted + distance]
             where cut >= lowest && cut <= highest && sidesFit(page, cut: cut, incoming: key) { return cut }
         }
-        return wanted
+        // Of a page whose fences and keys agree this cannot be said.
+        return nil
     }
 
     private static func sidesFit(_ page: UnsafeMutableRawPointer, cut: Int, incoming key: KeyBytes) -> Bool {

@@ -102,7 +102,8 @@ enum ByteNode {
         let count = view.count
         let prefix = view.prefix
         let start = key.baseAddress.unsafelyUnwrapped + prefix
-        let length = key.count &- prefix
+        // Only under fences that contradict the parent's can a key be shorter than the prefix.
+        let length = max(0, key.count &- prefix)
         let wanted = head(start, count: length)
         let heads = heads(page)
         // First position whose head is not less.
@@ -182,7 +183,7 @@ enum ByteNode {
     }
 
     static func fits(_ page: UnsafeMutableRawPointer, keyBytes: Int, valueBytes: Int) -> Bool {
-        gap(page) + Page(page).garbage >= keyBytes - Page(page).prefix + valueBytes + entryOverhead
+        gap(page) + Page(page).garbage >= max(0, keyBytes - Page(page).prefix) + valueBytes + entryOverhead
     }
 
     /// Bytes of entries and fences, without the header.
@@ -200,14 +201,18 @@ enum ByteNode {
         view.count = 0
         view.heap = pageBytes
         view.garbage = 0
-        var prefix = 0
-        if let upper {
-            let limit = min(lower.count, upper.count)
-            while prefix < limit && lower[prefix] == upper[prefix] { prefix += 1 }
-        }
-        view.prefix = prefix
+        view.prefix = commonPrefix(lower, upper)
         writeFence(page, lowerFence, lower)
         writeFence(page, upperFence, upper)
+    }
+
+    /// How many bytes all keys between two fences share.
+    static func commonPrefix(_ lower: KeyBytes, _ upper: KeyBytes?) -> Int {
+        guard let upper else { return 0 }
+        let limit = min(lower.count, upper.count)
+        var prefix = 0
+        while prefix < limit && lower[prefix] == upper[prefix] { prefix += 1 }
+        return prefix
     }
 
     private static func writeFence(_ page: UnsafeMutableRawPointer, _ place: Int, _ fence: KeyBytes?) {

@@ -92,7 +92,7 @@ enum IntegerLayout: NodeLayout {
 
     static func formatRoot(_ page: UnsafeMutableRawPointer) {}
 
-    static func cut(_ page: UnsafeMutableRawPointer, incoming slot: Int, _ key: UInt64, ascending: Bool) -> Int {
+    static func cut(_ page: UnsafeMutableRawPointer, incoming slot: Int, _ key: UInt64, ascending: Bool) -> Int? {
         let view = Page(page)
         if view.level > 0 { return ascending ? view.count - 1 : view.count / 2 }
         if ascending && slot > 0 { return slot }

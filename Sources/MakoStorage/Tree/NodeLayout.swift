@@ -57,7 +57,8 @@ protocol NodeLayout {
     ///
     /// - Parameter ascending: keys are arriving in order: what stands before the new entry stays together.
     /// - Returns: 1...count; `count` leaves the node as it is and the new entry alone to the right (leaves only).
-    static func cut(_ page: UnsafeMutableRawPointer, incoming slot: Int, _ key: Key, ascending: Bool) -> Int
+    ///   Nil when no cut leaves room on both sides, as only a damaged page can have it.
+    static func cut(_ page: UnsafeMutableRawPointer, incoming slot: Int, _ key: Key, ascending: Bool) -> Int?
     /// Moves the entries from `cut` on into the formatted page `right`; returns the key that parts the two.
     ///
     /// - Parameter separator: memory for that key, `Limits.keyBytes` long.

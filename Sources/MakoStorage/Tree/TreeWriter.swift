@@ -106,7 +106,7 @@ extension Writer {
                 if try replace(layout, path[0].page, slot, value) { return true }
                 // It has outgrown its page: leave, and come in again.
                 Layout.remove(path[0].page, at: slot)
-                trees[index].count -= 1
+                trees[index].count &-= 1
             }
             let isAscending = previous.page == path[0].page && previous.slot == slot - 1 || isRightmost(index)
             while !Layout.fits(path[0].page, key, valueBytes: value.count) {
@@ -116,7 +116,7 @@ extension Writer {
                 slot = Layout.find(path[0].page, key).slot
             }
             Layout.insert(path[0].page, at: slot, key, value, scratch: scratch.page)
-            trees[index].count += 1
+            trees[index].count &+= 1
             Layout.setHint(hints + index, path, levels: trees[index].levels, slot: slot)
             return true
         } catch { throw fail(error) }
@@ -201,7 +201,9 @@ extension Writer {
         let page = path[level].page
         let right = try allocate(level > 0 ? Layout.innerType : Layout.leafType, level: level, tree: trees[index].id)
         if level == trees[index].levels - 1 { try growRoot(layout, index) }
-        let cut = Layout.cut(page, incoming: slot, key, ascending: ascending)
+        guard let cut = Layout.cut(page, incoming: slot, key, ascending: ascending) else {
+            throw .corrupted(page: Page(page).number, reason: "its entries cannot be divided between two pages")
+        }
         let separator = Layout.split(
             page, at: cut, into: right, incoming: key, scratch: scratch, separator: scratch.separator(level))
         // Separators differ in length: a half of the parent may still be too full.
@@ -252,7 +254,7 @@ extension Writer {
             let record = Layout.record(leaf, slot)
             if record.isOverflow { free(try view.overflow(record)) }
             Layout.remove(leaf, at: slot)
-            trees[index].count -= 1
+            trees[index].count &-= 1
             hints[index] = .none
             try rebalance(layout, index)
             return true
