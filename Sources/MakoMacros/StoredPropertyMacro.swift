@@ -79,14 +79,14 @@ extension StoredPropertyMacro: AccessorMacro {
             return [
                 """
                 get {
-                    let lock = ObjectLock(self)
-                    lock.lock()
-                    defer { lock.unlock() }
-                    if self._$row.isPending(1 << \(raw: request.column)) { self._$decode(1 << \(raw: request.column)) }
-                    return \(raw: field)
+                    if self._$marks.isSettled(1 << \(raw: request.column)) { return \(raw: field).settled }
+                    return EntityCoding.locked(self) {
+                        self._$decode(1 << \(raw: request.column))
+                        return \(raw: field).current
+                    }
                 }
                 """,
-                setter(request, field: field, value: "newValue"),
+                setter(request, field: field + ".current", value: "newValue"),
             ]
         default:
             return [
@@ -104,7 +104,9 @@ extension StoredPropertyMacro: AccessorMacro {
     }
 
     private static func setter(_ request: Request, field: String, value: String) -> AccessorDeclSyntax {
-        let decoding = request.kind == "lazy" ? "\n    self._$decode(1 << \(request.column))" : ""
+        let bit = "1 << \(request.column)"
+        let decoding =
+            request.kind == "lazy" ? "\n    self._$decode(\(bit))\n    self._$marks.open(\(bit))" : ""
         return """
             set {
                 let lock = ObjectLock(self)
@@ -142,6 +144,11 @@ extension StoredPropertyMacro: PeerMacro {
             return [
                 "private let \(raw: property.backing) = ScalarField<\(raw: property.type)>(\(raw: start))"
             ]
+        case "lazy":
+            let start =
+                request.keepsDefault
+                ? " = LazyField<\(property.type)>(\(property.defaultValue ?? "nil"))" : ": LazyField<\(property.type)>"
+            return ["@exclusivity(unchecked) private var \(raw: property.backing)\(raw: start)"]
         default:
             var text = "@exclusivity(unchecked) private var \(property.backing): \(property.type)"
             if request.keepsDefault {

@@ -28,6 +28,28 @@ import Testing
         #expect(torn.all.isEmpty)
     }
 
+    @Test func textsAreDecodedByManyThreads() throws {
+        let db = try makeDatabase()
+        let texts = (0..<50).map { "\($0) " + String(repeating: "x", count: 30) }
+        try db.save(texts.map { Person(name: $0, age: 1, email: $0) })
+        for _ in 0..<4 {
+            let people = try db.query(Person.self).fetch()
+            let wrong = Collected<String>()
+            inParallel(4) { index in
+                for (person, text) in zip(people, texts) {
+                    if person.name != text { wrong.append(person.name ?? "nil") }
+                    if index == 0 { person.email = text + "!" }
+                    let email = person.email
+                    if email != text && email != text + "!" { wrong.append(email) }
+                    person.age += index
+                    if person.name != text { wrong.append(person.name ?? "nil") }
+                }
+            }
+            #expect(wrong.all.isEmpty)
+            #expect(people.map(\.email) == texts.map { $0 + "!" })
+        }
+    }
+
     @Test func lazyLoadsGiveOneObject() throws {
         let db = try makeDatabase()
         try db.save(Person(name: "Ada", department: Department(name: "Engines")))

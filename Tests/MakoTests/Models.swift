@@ -40,6 +40,12 @@ struct Settings: Codable, Sendable, Equatable {
     var place = ""
 }
 
+@Entity final class Label {
+    @Attribute(.primaryKey) var text: String = ""
+    var note = ""
+    var uses: UInt16 = 0
+}
+
 @Entity struct Wolf {
     @Attribute(.primaryKey) var name: String
     var weight: Double = 0

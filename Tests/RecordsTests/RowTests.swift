@@ -93,6 +93,32 @@ import Testing
         #expect(reader.withText(1) { $0.count } == 6)
     }
 
+    @Test func keptRowsStayWhereTheyAre() throws {
+        let layout = layout(all)
+        var random = Seeded(2)
+        var writer = RowWriter()
+        var keeper = RowKeeper(firstChunk: 64)
+        #expect(!keeper.holds(layout))
+        var kept: [(chunk: RowChunk, offset: UInt32, values: [Value])] = []
+        for round in 0..<400 {
+            var values = ColumnType.allCases.map { random.chance(20) ? Value.null : random.value($0) }
+            // Larger than any chunk.
+            if round % 100 == 50 { values[5] = .blob([UInt8](repeating: 7, count: RowKeeper.largestChunk * 2)) }
+            writer.begin(layout)
+            for (index, value) in values.enumerated() { writer.set(index, value) }
+            let copy = keeper.keep(try RowReader(writer.finish(), layout))
+            #expect(copy.reader.value(5) == values[5] && copy.reader.value(4) == values[4])
+            kept.append((try #require(keeper.chunk), copy.offset, values))
+        }
+        #expect(keeper.holds(layout))
+        #expect(Set(kept.map { ObjectIdentifier($0.chunk) }).count < 20)
+        for row in kept {
+            #expect(
+                row.chunk.withRow(at: row.offset) { reader in row.values.indices.map { reader.value($0) } }
+                    == row.values)
+        }
+    }
+
     @Test func layoutsGiveTheCallersOrder() throws {
         let schema = [
             ColumnSchema("a", .text), ColumnSchema("b", .integer, default: .integer(9)), ColumnSchema("c", .bool),
