@@ -98,6 +98,9 @@ public struct ChangeSet: Sendable {
     private var places: [Place: Int] = [:]
     private var indexed = 0
     private var hasDeletes = false
+    /// The table of the last entry and the id that goes on with it, when it is a run; table -1: it is none.
+    private var runTable: Int32 = -1
+    private var runNext: Int64 = 0
 
     public init() {}
 
@@ -126,6 +129,7 @@ public struct ChangeSet: Sendable {
 
     /// Adds what happened after this.
     public mutating func append(_ later: ChangeSet) {
+        runTable = -1
         for entry in later.entries where !entry.isVoid {
             let name = later.tables[Int(entry.table)]
             let table = tables.firstIndex(of: name).map { Int32($0) } ?? add(name)
@@ -143,20 +147,14 @@ public struct ChangeSet: Sendable {
     /// A row that was not there before this transaction and that it has not touched yet.
     mutating func recordFresh(_ table: TableHandle, _ id: Int64) {
         let number = number(table)
-        let last = entries.count - 1
-        if last >= indexed, ChangeSet.isFollowed(entries[last], number, by: id) {
-            entries[last].run += 1
+        if number == runTable && id == runNext && entries[entries.count - 1].run < .max {
+            entries[entries.count - 1].run += 1
             followers += 1
         } else {
             entries.append(Entry(table: number, kind: .insert, key: .rowID(id), columns: .all))
+            runTable = number
         }
-    }
-
-    private static func isFollowed(_ entry: Entry, _ table: Int32, by id: Int64) -> Bool {
-        guard entry.kind == .insert, !entry.isVoid, entry.table == table, entry.run < .max,
-            case .rowID(let first) = entry.key
-        else { return false }
-        return first.addingReportingOverflow(Int64(entry.run)) == (id, false)
+        runNext = id &+ 1
     }
 
     /// Gives each row of a run an entry of its own.
@@ -194,6 +192,7 @@ public struct ChangeSet: Sendable {
     }
 
     private mutating func record(_ table: Int32, _ key: RowKey, _ kind: ChangeKind, _ columns: ColumnSet) {
+        runTable = -1
         if kind == .insert && !hasDeletes {
             entries.append(Entry(table: table, kind: .insert, key: key, columns: .all))
             return

@@ -24,12 +24,9 @@ final class EntryList {
 
     var isEmpty: Bool { notes.isEmpty }
 
-    /// Bytes of memory that the entries take, those for sorting them included.
-    var size: Int { content.count + notes.count * 2 * MemoryLayout<Note>.stride }
-
-    /// Adds the entry of a row. False, and nothing is added, when whether the row may have it cannot be told from the entry
-    /// alone, or when the entry is too long to be noted.
-    func add(_ row: RowReader, _ key: RowKey) -> Bool {
+    /// Adds the entry of a row and answers how many bytes of memory it takes, those for sorting it included. Nil, and nothing
+    /// is added, when whether the row may have the entry cannot be told from it alone, or when it is too long to be noted.
+    func add(_ row: RowReader, _ key: RowKey) -> Int? {
         let start = content.count
         let form = index.appendEntry(row, key, to: &content)
         let middle = content.count
@@ -38,10 +35,10 @@ final class EntryList {
             let keyBytes = UInt16(exactly: middle - start), let valueBytes = UInt16(exactly: content.count - middle)
         else {
             content.truncate(to: start)
-            return false
+            return nil
         }
         notes.append(Note(head: 0, offset: offset, keyBytes: keyBytes, valueBytes: valueBytes))
-        return true
+        return content.count - start + 2 * MemoryLayout<Note>.stride
     }
 
     /// Takes the entry back that was added last.
@@ -88,26 +85,41 @@ final class EntryList {
         return content.raw(from: start, to: start + Int(note.keyBytes))
     }
 
-    /// Sorts by the heads, byte for byte, and then those with the same head by their whole keys.
+    /// Sorts by the first bytes in which heads differ, and then those that agree in them by their whole keys.
     private func sort() {
         guard notes.count > 1 else { return }
         noteHeads()
-        if notes.count >= EntryList.fewest { sortByHeads() }
+        guard notes.count >= EntryList.fewest else { return notes.sort { precedes($0, $1) } }
+        let sorted = sortByHeads()
         notes.withUnsafeMutableBufferPointer { notes in
-            if notes.count < EntryList.fewest { return notes.sort { precedes($0, $1) } }
             var start = 0
             while start < notes.count {
-                let head = notes[start].head
+                let head = notes[start].head & sorted
                 var end = start + 1
-                while end < notes.count && notes[end].head == head { end += 1 }
-                if end - start > 1 { notes[start..<end].sort { precedes($0, $1) } }
+                while end < notes.count && notes[end].head & sorted == head { end += 1 }
+                if end - start > 1 { sort(UnsafeMutableBufferPointer(rebasing: notes[start..<end])) }
                 start = end
             }
         }
     }
 
     /// Fewer are sorted by comparison.
-    private static let fewest = 256
+    private static var fewest: Int { 256 }
+
+    /// Sorts entries that look alike; mostly there are very few.
+    private func sort(_ alike: UnsafeMutableBufferPointer<Note>) {
+        var alike = alike
+        if alike.count > 16 { return alike.sort { precedes($0, $1) } }
+        for end in 1..<alike.count {
+            let note = alike[end]
+            var place = end
+            while place > 0 && precedes(note, alike[place - 1]) {
+                alike[place] = alike[place - 1]
+                place -= 1
+            }
+            alike[place] = note
+        }
+    }
 
     private func precedes(_ a: Note, _ b: Note) -> Bool {
         if a.head != b.head { return a.head < b.head }
@@ -120,9 +132,11 @@ final class EntryList {
         let first = key(notes[0])
         var common = first.count
         for note in notes { common = EntryList.commonBytes(first, key(note), limit: common) }
-        for index in notes.indices {
-            let start = Int(notes[index].offset)
-            notes[index].head = content.head(from: start + common, to: start + Int(notes[index].keyBytes))
+        notes.withUnsafeMutableBufferPointer { notes in
+            for place in 0..<notes.count {
+                let start = Int(notes[place].offset)
+                notes[place].head = content.head(from: start + common, to: start + Int(notes[place].keyBytes))
+            }
         }
     }
 
@@ -133,27 +147,49 @@ final class EntryList {
         return count
     }
 
-    /// A radix sort from the last byte to the first. Bytes in which no two heads differ are left out.
-    private func sortByHeads() {
+    /// A radix sort from the last byte to the first, over as many bytes as tell that many entries apart if their keys are spread.
+    ///
+    /// - Returns: a mask of the bytes of the heads that are in order now.
+    private func sortByHeads() -> UInt64 {
         var different: UInt64 = 0
         for note in notes { different |= note.head ^ notes[0].head }
-        var places = [Int](repeating: 0, count: 256)
-        var sorted = notes
-        for shift in stride(from: UInt64(0), to: 64, by: 8) where different >> shift & 0xff != 0 {
-            for byte in 0..<256 { places[byte] = 0 }
-            for note in notes { places[Int(note.head >> shift & 0xff)] += 1 }
-            var sum = 0
-            for byte in 0..<256 {
-                let those = places[byte]
-                places[byte] = sum
-                sum += those
+        var shifts: [UInt64] = []
+        let wanted = notes.count >> 16 == 0 ? 3 : 4
+        for shift in stride(from: UInt64(56), through: 0, by: -8) where different >> shift & 0xff != 0 {
+            shifts.append(shift)
+            if shifts.count == wanted { break }
+        }
+        var other = notes
+        withUnsafeTemporaryAllocation(of: Int.self, capacity: 256) { places in
+            for shift in shifts.reversed() {
+                notes.withUnsafeBufferPointer { from in
+                    other.withUnsafeMutableBufferPointer { to in
+                        EntryList.distribute(from, to, by: shift, places)
+                    }
+                }
+                swap(&notes, &other)
             }
-            for note in notes {
-                let byte = Int(note.head >> shift & 0xff)
-                sorted[places[byte]] = note
-                places[byte] += 1
-            }
-            swap(&notes, &sorted)
+        }
+        // Bytes above the last one looked at that are not in the list are the same in all heads.
+        return shifts.last.map { UInt64.max << $0 } ?? .max
+    }
+
+    private static func distribute(
+        _ from: UnsafeBufferPointer<Note>, _ to: UnsafeMutableBufferPointer<Note>, by shift: UInt64,
+        _ places: UnsafeMutableBufferPointer<Int>
+    ) {
+        places.initialize(repeating: 0)
+        for note in from { places[Int(note.head &>> shift & 0xff)] &+= 1 }
+        var sum = 0
+        for byte in 0..<256 {
+            let those = places[byte]
+            places[byte] = sum
+            sum += those
+        }
+        for note in from {
+            let byte = Int(note.head &>> shift & 0xff)
+            to[places[byte]] = note
+            places[byte] &+= 1
         }
     }
 }

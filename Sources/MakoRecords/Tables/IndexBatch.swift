@@ -17,16 +17,20 @@ import MakoStorage
 public final class IndexBatch {
     /// Entries are flushed by themselves when they take so many bytes.
     private let limit: Int
-    private var lists: [EntryList] = []
+    // One thread, and nothing comes back here while it is at work: no dynamic checks.
+    @exclusivity(unchecked) private var lists: [EntryList] = []
     /// The table whose lists were asked for last, and where they begin.
-    private var latest: (table: TableHandle, first: Int)?
-    private var size = 0
+    @exclusivity(unchecked) private var latest: TableHandle?
+    @exclusivity(unchecked) private var latestFirst = 0
+    @exclusivity(unchecked) private var size = 0
     private var failure: RecordError?
+    /// Asked for each row, which costs less than looking at the failure itself.
+    @exclusivity(unchecked) private var hasFailed = false
 
     /// - Parameter limit: bytes of memory to use before the entries are entered anyway.
     public init(limit: Int = 16 << 20) { self.limit = limit }
 
-    public var isEmpty: Bool { size == 0 && failure == nil }
+    public var isEmpty: Bool { size == 0 && !hasFailed }
 
     /// Enters what was kept back.
     ///
@@ -39,6 +43,7 @@ public final class IndexBatch {
         } catch {
             empty()
             failure = error
+            hasFailed = true
             throw error
         }
         empty()
@@ -48,6 +53,7 @@ public final class IndexBatch {
     public func removeAll() {
         empty()
         failure = nil
+        hasFailed = false
     }
 
     private func empty() {
@@ -77,27 +83,23 @@ public final class IndexBatch {
     func collect(
         _ table: TableHandle, _ key: RowKey, _ row: RowReader, _ tx: borrowing WriteTransaction
     ) throws(RecordError) -> Bool {
-        if size >= limit || failure != nil { try flush(in: tx) }
-        let first = first(of: table)
+        if size >= limit || hasFailed { try flush(in: tx) }
+        if latest !== table { find(table) }
         var grown = 0
-        for place in table.indexes.indices {
-            let list = lists[first + place]
-            let before = list.size
-            guard list.add(row, key) else {
-                for done in 0..<place { lists[first + done].removeLast() }
+        for place in 0..<table.indexes.count {
+            guard let bytes = lists[latestFirst + place].add(row, key) else {
+                for done in 0..<place { lists[latestFirst + done].removeLast() }
                 return false
             }
-            grown += list.size - before
+            grown += bytes
         }
         size += grown
         return true
     }
 
-    private func first(of table: TableHandle) -> Int {
-        if let latest, latest.table === table { return latest.first }
-        let first = lists.firstIndex { $0.table === table } ?? lists.count
-        if first == lists.count { for index in table.indexes { lists.append(EntryList(table, index)) } }
-        latest = (table, first)
-        return first
+    private func find(_ table: TableHandle) {
+        latestFirst = lists.firstIndex { $0.table === table } ?? lists.count
+        if latestFirst == lists.count { for index in table.indexes { lists.append(EntryList(table, index)) } }
+        latest = table
     }
 }

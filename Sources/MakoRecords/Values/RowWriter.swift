@@ -25,6 +25,8 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     private var slots: UnsafeMutablePointer<ColumnSlot>?
     private var slotCount = 0
     private var fault: RecordError?
+    /// Asked for each row, which costs less than looking at the fault itself.
+    private var hasFault = false
     /// Scratch for the keys of indexes and for the row that is replaced.
     var keys = KeyBuffer()
     var oldKeys = KeyBuffer()
@@ -48,7 +50,10 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
             slots = layout.slots
             slotCount = layout.count
         }
-        fault = nil
+        if hasFault {
+            fault = nil
+            hasFault = false
+        }
         let columns = layout.columnCount
         heap = Int(layout.slotEnds[columns]) &+ (columns &+ 7) >> 3
         count = heap
@@ -111,8 +116,12 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     }
 
     public mutating func set(_ position: Int, _ text: String) {
-        var text = text
-        text.withUTF8 { setText(position, utf8: UnsafeRawBufferPointer($0)) }
+        // Nearly every string lends its bytes as they are; a copy to make them so costs two reference counts.
+        if text.utf8.withContiguousStorageIfAvailable({ setText(position, utf8: UnsafeRawBufferPointer($0)) }) != nil {
+            return
+        }
+        var copy = text
+        copy.withUTF8 { setText(position, utf8: UnsafeRawBufferPointer($0)) }
     }
 
     /// Text from its UTF-8 bytes.
@@ -161,11 +170,8 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     /// The bytes of the row, unset columns taken from the row it replaces.
     mutating func finish(over old: RowReader?) throws(RecordError) -> UnsafeRawBufferPointer {
         guard let layout else { throw .invalidKey(table: "", reason: "the row was not begun") }
-        if let fault { throw fault }
-        if unset != 0 || !wideMarks.isEmpty {
-            fill(layout, from: old)
-            if let fault { throw fault }
-        }
+        if unset != 0 || !wideMarks.isEmpty { fill(layout, from: old) }
+        if hasFault, let fault { throw fault }
         if nulls & layout.requiredBits != 0 || !wideMarks.isEmpty {
             for ordinal in 0..<layout.columnCount where isNull(ordinal) && layout.required[ordinal] {
                 throw .nullViolation(table: layout.table, column: layout.columns[ordinal].name)
@@ -300,6 +306,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         let start = count - heap
         guard start + content.count <= Int(UInt32.max) else {
             fault = .rowTooLarge(table: layout?.table ?? "")
+            hasFault = true
             return
         }
         if count + content.count > capacity { reserve(count + content.count) }
@@ -323,6 +330,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
 
     private mutating func refuse(_ position: Int, _ found: String) {
         guard fault == nil, let layout, let column = layout.column(position) else { return }
+        hasFault = true
         fault = .typeMismatch(table: layout.table, column: column.name, expected: column.type, found: found)
     }
 
