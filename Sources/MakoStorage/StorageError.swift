@@ -38,7 +38,7 @@ public enum StorageError: Error, Sendable, Hashable, CustomStringConvertible {
         case .unsupportedVersion(let path, let found, let supported):
             "\(path) has format version \(found), this build reads version \(supported); open it with the version of Mako that wrote it"
         case .alreadyOpen(let path):
-            "\(path) is in use elsewhere, there or here for writing; close it there first"
+            "\(path) is in use elsewhere, and whoever writes needs it alone; close it there first"
         case .logDamaged(let path, let reason):
             "the log of \(path) cannot be used: \(reason); restore the log files beside the database, or a backup"
         case .corrupted(let page, let reason):

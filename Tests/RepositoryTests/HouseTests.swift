@@ -7,6 +7,7 @@ import Testing
         "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "Package.swift", ".swift-format",
         ".spi.yml",
         ".gitignore", ".ci/run", "docs/architecture.md", "docs/format.md",
+        "docs/testing.md",
     ])
     func isThere(_ path: String) {
         #expect(Repository.exists(path))
