@@ -26,6 +26,10 @@ enum ByteLayout: NodeLayout {
     }
     @inline(__always)
     static func record(_ page: UnsafeMutableRawPointer, _ slot: Int) -> RecordView { ByteNode.record(page, slot) }
+    @inline(__always)
+    static func offset(_ page: UnsafeMutableRawPointer, _ slot: Int) -> Int {
+        Int(ByteNode.slots(page, count: Page(page).count)[slot])
+    }
     static func isLess(_ a: KeyBytes, _ b: KeyBytes) -> Bool { ByteNode.compare(a, b) < 0 }
     @inline(__always)
     static func keyBytes(_ key: KeyBytes) -> Int { key.count }

@@ -20,6 +20,10 @@ enum IntegerLayout: NodeLayout {
     @inline(__always)
     static func record(_ page: UnsafeMutableRawPointer, _ slot: Int) -> RecordView { IntegerNode.record(page, slot) }
     @inline(__always)
+    static func offset(_ page: UnsafeMutableRawPointer, _ slot: Int) -> Int {
+        Int(IntegerNode.slots(page, count: Page(page).count)[slot])
+    }
+    @inline(__always)
     static func isLess(_ a: UInt64, _ b: UInt64) -> Bool { a < b }
     @inline(__always)
     static func keyBytes(_ key: UInt64) -> Int { 2 }
@@ -31,6 +35,7 @@ enum IntegerLayout: NodeLayout {
         mako_prefetch(page + 192)
         mako_prefetch(page + 256)
         mako_prefetch(page + 320)
+        mako_prefetch(page + 384)
     }
 
     @inline(__always)

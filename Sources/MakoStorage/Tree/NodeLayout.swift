@@ -13,6 +13,8 @@ protocol NodeLayout {
     static func child(_ page: UnsafeMutableRawPointer, at slot: Int) -> PageReference
     static func find(_ page: UnsafeMutableRawPointer, _ key: Key) -> (slot: Int, found: Bool)
     static func record(_ page: UnsafeMutableRawPointer, _ slot: Int) -> RecordView
+    /// Where the record in a slot begins.
+    static func offset(_ page: UnsafeMutableRawPointer, _ slot: Int) -> Int
     static func isLess(_ a: Key, _ b: Key) -> Bool
     static func keyBytes(_ key: Key) -> Int
     /// Asks for the lines of a leaf that a search will touch first.

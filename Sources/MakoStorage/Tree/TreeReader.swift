@@ -18,7 +18,12 @@ extension FrameStore {
         let leaf = try resolve(reference, type: Layout.leafType, level: 0)
         Layout.prefetchLeaf(leaf)
         let (slot, found) = Layout.find(leaf, key)
-        return found ? Layout.record(leaf, slot) : nil
+        guard found else { return nil }
+        let offset = Layout.offset(leaf, slot)
+        // Length and value come together: whoever asks for a record reads all of it.
+        mako_prefetch(leaf + (offset &+ 64) & (pageBytes &- 1))
+        mako_prefetch(leaf + (offset &+ 128) & (pageBytes &- 1))
+        return Layout.record(leaf, slot)
     }
 
     /// One step down from an inner node; the processor is asked for the lines of the child that come next.
