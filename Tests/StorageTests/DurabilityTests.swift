@@ -152,4 +152,25 @@ import Testing
         #expect(try second.read { $0.commitNumber } == number + 1)
         try second.close()
     }
+
+    /// A small durable commit takes a whole block of the log: it is blocks that must stay bounded.
+    @Test func theLogOfManySmallCommitsStaysBounded() throws {
+        let files = MemoryFileSystem()
+        var options = StoreOptions()
+        options.fileSystem = files
+        options.background = .manual
+        options.logSegmentBytes = 1 << 20
+        options.checkpointBytes = 1 << 20
+        let store = try Store(at: "small.mako", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        var most: UInt64 = 0
+        for row in 0..<1_500 {
+            try store.write { try $0.put([1], for: UInt64(row), in: tree) }
+            while try store.step() {}
+            let logs = try files.list(directory: ".").filter { $0.contains("-wal-") }
+            most = max(most, try logs.reduce(0) { try $0 + files.open($1, .readOnly).size() })
+        }
+        #expect(store.stats.checkpoints >= 4)
+        #expect(most <= 5 << 20)
+    }
 }

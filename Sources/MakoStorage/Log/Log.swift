@@ -53,6 +53,8 @@ final class Log {
     @exclusivity(unchecked) private var nextStart: UInt64 = 0
     /// Frame bytes appended since opening.
     @exclusivity(unchecked) private(set) var appendedBytes: UInt64 = 0
+    /// File bytes taken by them since opening.
+    @exclusivity(unchecked) private var filledBytes: UInt64 = 0
 
     init(
         fileSystem: any FileSystem, path: String, database: DatabaseID, segmentBytes: Int, entropy: any Entropy,
@@ -81,8 +83,8 @@ final class Log {
     var newestSegment: UInt64 { segments.last?.number ?? 0 }
     var oldestSegment: UInt64 { segments.first?.number ?? 0 }
     var isEmpty: Bool { buffer.isEmpty }
-    /// Bytes of log since `position`, as a checkpoint there would spare replaying.
-    func bytes(since lsn: UInt64) -> UInt64 { position.lsn > lsn ? min(position.lsn - lsn, appendedBytes) : 0 }
+    /// Bytes of log files since a position, the padding of small groups included: a checkpoint there would let go of them.
+    func bytes(since lsn: UInt64) -> UInt64 { position.lsn > lsn ? min(position.lsn - lsn, filledBytes) : 0 }
 
     // MARK: Room
 
@@ -219,6 +221,7 @@ final class Log {
         let base = segment.number * UInt64(segmentBytes)
         let end = synced ? roundedUp(position.lsn) : position.lsn
         buffer.appendZeros(Int(end - bufferStart) - buffer.count)
+        filledBytes += end - bufferStart
         swap(&buffer, &inFlight)
         buffer.removeAll(keeping: Log.keptBytes)
         return Group(bytes: inFlight.bytes, file: segment.file, offset: bufferStart - base, end: position.lsn)
