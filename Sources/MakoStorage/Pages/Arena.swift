@@ -6,20 +6,36 @@
     import Musl
 #endif
 
-/// A reservation of zeroed address space that the system backs with memory as it is touched.
+/// A reservation of address space, zeroed unless it is kept, that the system backs with memory as it is touched.
 ///
 /// Reserving costs nothing; where the system knows transparent huge pages the reservation asks for them, because
 /// a cached lookup is otherwise dominated by address translation.
 struct Arena: ~Copyable {
-    let base: UnsafeMutableRawPointer
-    let bytes: Int
-    private let mapping: UnsafeMutableRawPointer
-    private let mappedBytes: Int
+    var base: UnsafeMutableRawPointer { reservation.base }
+    private let reservation: Reservation
+    private let isKept: Bool
+
+    /// Address space from the system.
+    fileprivate struct Reservation {
+        var mapping: UnsafeMutableRawPointer
+        var mappedBytes: Int
+        /// Where the first huge page begins.
+        var base: UnsafeMutableRawPointer
+        var bytes: Int
+    }
 
     private static let hugePageBytes = 2 << 20
 
     /// Reserves `bytes`, or nil when the address space is too small for it.
-    init?(bytes: Int) {
+    ///
+    /// - Parameter isKept: the latest such arena to go is kept for the next of its size, as an allocator keeps what was freed; the
+    ///   system may take its memory when it is short. What it held may still be there then.
+    init?(bytes: Int, isKept: Bool = false) {
+        self.isKept = isKept
+        if isKept, let idle = IdleReservation.take(bytes: bytes) {
+            reservation = idle
+            return
+        }
         let wanted = bytes + Arena.hugePageBytes
         #if canImport(Darwin)
             let flags = MAP_PRIVATE | MAP_ANON
@@ -30,14 +46,39 @@ struct Arena: ~Copyable {
             return nil
         }
         let misalignment = Int(bitPattern: mapping) & (Arena.hugePageBytes - 1)
-        self.mapping = mapping
-        self.mappedBytes = wanted
-        self.base = misalignment == 0 ? mapping : mapping + (Arena.hugePageBytes - misalignment)
-        self.bytes = bytes
+        let base = misalignment == 0 ? mapping : mapping + (Arena.hugePageBytes - misalignment)
+        reservation = Reservation(mapping: mapping, mappedBytes: wanted, base: base, bytes: bytes)
         #if os(Linux)
             _ = madvise(base, bytes, 14 /* MADV_HUGEPAGE */)
         #endif
     }
 
-    deinit { munmap(mapping, mappedBytes) }
+    deinit {
+        let leaving = isKept ? IdleReservation.keep(reservation) : reservation
+        if let leaving { munmap(leaving.mapping, leaving.mappedBytes) }
+    }
+}
+
+/// The reservation that is kept: one in a process.
+private enum IdleReservation {
+    private static let lock = Lock()
+    private nonisolated(unsafe) static var idle: Arena.Reservation?
+
+    static func take(bytes: Int) -> Arena.Reservation? {
+        lock.withLock {
+            guard let found = idle, found.bytes == bytes else { return nil }
+            idle = nil
+            return found
+        }
+    }
+
+    /// Keeps a reservation in the place of another, which is answered.
+    static func keep(_ reservation: Arena.Reservation) -> Arena.Reservation? {
+        // Where the advice is unknown the memory simply stays.
+        _ = madvise(reservation.base, reservation.bytes, MADV_FREE)
+        return lock.withLock {
+            defer { idle = reservation }
+            return idle
+        }
+    }
 }

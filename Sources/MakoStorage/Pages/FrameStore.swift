@@ -64,7 +64,8 @@ final class FrameStore: @unchecked Sendable {
         var capacity = max(budgetFrames * 4, budgetFrames + 1 << 20)
         var tableEntries = FrameStore.tableEntries
         while true {
-            if let frames = Arena(bytes: capacity * pageBytes), let table = Arena(bytes: tableEntries * 4),
+            if let frames = Arena(bytes: capacity * pageBytes, isKept: true),
+                let table = Arena(bytes: tableEntries * 4),
                 let info = Arena(bytes: capacity * 8)
             {
                 self.frames = frames

@@ -13,7 +13,9 @@ final class ObjectCases {
         self.engines = engines
     }
 
-    static let names = ["object-insert", "object-get", "object-fetch-all", "object-query", "object-properties"]
+    static let names = [
+        "object-insert", "object-get", "object-fetch-all", "object-fetch-read", "object-query", "object-properties",
+    ]
 
     func make(_ name: String) -> BenchmarkCase? {
         switch name {
@@ -22,6 +24,11 @@ final class ObjectCases {
             let ids = IntegerKeys.choices(min(count, 100_000), of: count).map { Int($0) }
             return reading(name, ids.count) { try $0.fetch(ids) }
         case "object-fetch-all": return reading(name, count) { try $0.fetchAll() }
+        case "object-fetch-read":
+            return reading(name, count) {
+                try $0.hold()
+                return $0.readHeld()
+            }
         case "object-query":
             let lowest = IntegerKeys.choices(options.quick ? 200 : 1000, of: count - 100).map { Int($0) }
             return reading(name, lowest.count) { try $0.query(lowest) }
