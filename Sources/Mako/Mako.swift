@@ -20,7 +20,7 @@
     member, conformances: ObjectEntity, ValueEntity, Entity,
     names: named(init), named(id), named(_$state), named(entityModel), named(encode), named(adoptValues),
     named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(rowNumber),
-    named(_$lazyProperties), named(_$decode), named(_$row), named(_$marks))
+    named(_$lazyProperties), named(_$decode), named(_$row))
 @attached(memberAttribute)
 // The implied protocols are listed too: a look-up of one of them must find the extension as well.
 @attached(

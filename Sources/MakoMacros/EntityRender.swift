@@ -103,16 +103,9 @@ extension EntityRender {
                 "\(access)\(mutating)func assignMissingKey()",
                 decoding
                     + keys.filter { !source.isClass || !$0.needsSlot && !$0.isScalar }.map {
-                        source.isClass && $0.isLazy
-                            ? lazyKeyAssignment($0) : "EntityCoding.assignKey(&self.\(name($0)))"
+                        "EntityCoding.assignKey(&self.\(name($0)))"
                     }),
         ]
-    }
-
-    private func lazyKeyAssignment(_ key: PropertySource) -> String {
-        let column = source.lazyColumns.first { $0.element.name == key.name }?.offset ?? 0
-        return "if let key = EntityCoding.missingKey(self.\(key.content)) { "
-            + "self._$marks.open(\(bit(column))); self.\(key.content) = key }"
     }
 
     /// Brings those of some properties that may still stand in the row to their fields.
@@ -201,14 +194,13 @@ extension EntityRender {
         if property.needsSlot {
             return property.defaultValue.map { "self.\(property.backing) = \(Self.codec(property)).slot(\($0))" }
         }
-        return assignment(
-            property, value: property.defaultValue ?? (property.isToOne ? ".init()" : "nil"), rowKey: rowKey)
+        let value = property.defaultValue ?? (property.isToOne ? ".init()" : "nil")
+        return "self.\(property.content) = \(value)"
     }
 
     private func assignment(_ property: PropertySource, value: String, rowKey: String?) -> String {
         if property.name == rowKey { return "self._$state.rowID = EntityCoding.rowID(\(value))" }
         if property.needsSlot { return "self.\(property.backing) = \(Self.codec(property)).slot(\(value))" }
-        if property.isLazy { return "self.\(property.backing) = LazyField(\(value))" }
         return "self.\(property.content) = \(value)"
     }
 
@@ -226,12 +218,12 @@ extension EntityRender {
 
     private func classRowInitializer(_ required: String) -> String {
         let lines = source.columns.enumerated().map { column, property in
-            if property.isLazy { return "self.\(property.backing) = LazyField(\(Self.placeholder(property)))" }
+            if property.isLazy { return "self.\(property.backing) = \(Self.placeholder(property))" }
             let read = property.needsSlot ? "readSlot" : "read"
             return "self.\(property.content) = try \(Self.codec(property)).\(read)(row, \(column))"
         }
         var start = ["self._$state = row.state"]
-        if !source.lazyColumns.isEmpty { start += ["self._$row = LazyRow(row)", "self._$marks.begin(row)"] }
+        if !source.lazyColumns.isEmpty { start.append("self._$row = LazyRow(row)") }
         return block("\(access)\(required)init(row: EntityRow) throws(MakoError)", start + lines)
     }
 
@@ -259,25 +251,23 @@ extension EntityRender {
                 copies.isEmpty
                     ? []
                     : ["guard let other = object as? \(type) else { return }"]
-                        + (isLazy ? ["other._$decode(.max)", "self._$row.drop()", "self._$marks.open(\(mask))"] : [])
-                        + copies),
+                        + (isLazy ? ["other._$decode(.max)", "self._$row.drop()"] : []) + copies),
         ]
         if !isLazy { return members }
         let row = source.hasDesignatedInitializer ? " = LazyRow()" : ": LazyRow"
         members.append("@exclusivity(unchecked) private var _$row\(row)")
-        members.append("private let _$marks = LazyMarks()")
         members.append(
             "/// The properties that stay in the row until they are asked for.\n"
                 + "\(access)static var _$lazyProperties: UInt64 {\n    \(mask)\n}")
         let reads = lazies.map { column, property in
             "    if pending & (\(bit(column))) != 0 { "
-                + "self.\(property.backing).settled = EntityCoding.field(row, \(column)) }"
+                + "self.\(property.backing) = EntityCoding.field(row, \(column)) }"
         }
         members.append(
             block(
                 "/// Brings properties from the row to their fields; the object is locked.\n"
                     + "private func _$decode(_ properties: UInt64)",
-                ["self._$row.decode(properties, self._$marks) { pending, row in"] + reads + ["}"]))
+                ["self._$row.decode(properties) { pending, row in"] + reads + ["}"]))
         return members
     }
 }

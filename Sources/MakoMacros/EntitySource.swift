@@ -98,7 +98,7 @@ struct PropertySource {
     }
     var backing: String { "_" + name }
     /// The value behind the property of a class, as code that holds the lock reads and writes it.
-    var content: String { isScalar ? backing + ".value" : isLazy ? backing + ".current" : backing }
+    var content: String { isScalar ? backing + ".value" : backing }
 
     static let scalarTypes: Set<String> = [
         "Bool", "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "Float",

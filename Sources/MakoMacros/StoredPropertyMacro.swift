@@ -79,14 +79,14 @@ extension StoredPropertyMacro: AccessorMacro {
             return [
                 """
                 get {
-                    if self._$marks.isSettled(1 << \(raw: request.column)) { return \(raw: field).settled }
-                    return EntityCoding.locked(self) {
-                        self._$decode(1 << \(raw: request.column))
-                        return \(raw: field).current
-                    }
+                    let lock = ObjectLock(self)
+                    lock.lock()
+                    defer { lock.unlock() }
+                    if self._$row.isPending(1 << \(raw: request.column)) { self._$decode(1 << \(raw: request.column)) }
+                    return \(raw: field)
                 }
                 """,
-                setter(request, field: field + ".current", value: "newValue"),
+                setter(request, field: field, value: "newValue"),
             ]
         default:
             return [
@@ -104,9 +104,7 @@ extension StoredPropertyMacro: AccessorMacro {
     }
 
     private static func setter(_ request: Request, field: String, value: String) -> AccessorDeclSyntax {
-        let bit = "1 << \(request.column)"
-        let decoding =
-            request.kind == "lazy" ? "\n    self._$decode(\(bit))\n    self._$marks.open(\(bit))" : ""
+        let decoding = request.kind == "lazy" ? "\n    self._$decode(1 << \(request.column))" : ""
         return """
             set {
                 let lock = ObjectLock(self)
@@ -144,11 +142,6 @@ extension StoredPropertyMacro: PeerMacro {
             return [
                 "private let \(raw: property.backing) = ScalarField<\(raw: property.type)>(\(raw: start))"
             ]
-        case "lazy":
-            let start =
-                request.keepsDefault
-                ? " = LazyField<\(property.type)>(\(property.defaultValue ?? "nil"))" : ": LazyField<\(property.type)>"
-            return ["@exclusivity(unchecked) private var \(raw: property.backing)\(raw: start)"]
         default:
             var text = "@exclusivity(unchecked) private var \(property.backing): \(property.type)"
             if request.keepsDefault {

@@ -13,7 +13,7 @@ import Testing
         #expect(messages.isEmpty)
         #expect(text.contains("extension Person: nonisolated ObjectEntity, nonisolated Entity,"))
         #expect(text.contains("@unchecked Sendable"))
-        #expect(text.contains("private var _name: LazyField<String>\n"))
+        #expect(text.contains("private var _name: String\n"))
         #expect(text.contains("private var _boss = EntityCoding.codec((Boss?).self).emptySlot"))
         #expect(text.contains("init(name: String = \"\", boss: Boss? = nil)"))
         #expect(text.contains("convenience init(_ dictionary: [String: Any]) throws(MakoError)"))
@@ -21,33 +21,6 @@ import Testing
         #expect(text.contains("var id: Int?"))
         #expect(!text.contains("_isSelected"))
         #expect(!text.contains("required init"))
-    }
-
-    @Test func textsAreLazyAndNumbersAtomic() {
-        let (text, messages) = expand(
-            """
-            @Entity final class Note {
-                var title: String = ""
-                var size: Int = 3
-                var body: Data?
-                var level: Level = .low
-            }
-            """)
-        #expect(messages.isEmpty)
-        #expect(text.contains("@exclusivity(unchecked) var _$state: ObjectState\n"))
-        #expect(text.contains("private let _size = ScalarField<Int>()"))
-        #expect(text.contains("private var _body: LazyField<Data?>\n"))
-        #expect(text.contains("private var _level: Level\n"))
-        #expect(text.contains("self._size.value = 3"))
-        #expect(text.contains("self._title = LazyField(\"\")"))
-        #expect(text.contains("if self._$marks.isSettled(1 << 0) {\n"))
-        #expect(text.contains("return self._title.settled\n"))
-        #expect(text.contains("1 << 0 | 1 << 2"))
-        #expect(text.contains("self._body.settled = EntityCoding.field(row, 2)"))
-        #expect(text.contains("self._size.value = try EntityCoding.codec((Int).self).read(row, 1)"))
-        #expect(text.contains("self._level = try EntityCoding.codec((Level).self).read(row, 3)"))
-        let (plain, _) = expand("@Entity final class Pair { var x = 1; var y = 2.0 }")
-        #expect(!plain.contains("_$lazyProperties") && !plain.contains("LazyRow"))
     }
 
     @Test func openClassHasOneRequiredInitialiser() {

@@ -62,9 +62,3 @@ public struct ObjectLock: @unchecked Sendable {
         }
     }
 }
-
-extension EntityCoding {
-    /// Runs a closure under the object's lock. For the rarer way through a property: it is never inlined.
-    @inlinable @inline(never)
-    public static func locked<R>(_ object: AnyObject, _ body: () -> R) -> R { ObjectLock(object).locked(body) }
-}

@@ -78,12 +78,6 @@ public enum EntityCoding {
     public static func assignKey(_ key: inout UUID?) {
         if key == nil { key = UUID() }
     }
-    /// A UUID for an empty text key.
-    public static func missingKey(_ key: String?) -> String? {
-        key?.isEmpty ?? true ? UUID().uuidString.lowercased() : nil
-    }
-    @_disfavoredOverload
-    public static func missingKey<T>(_ key: T) -> T? { nil }
     /// Other keys are as the user left them.
     @_disfavoredOverload
     public static func assignKey<T>(_ key: inout T) {}

@@ -21,8 +21,8 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
             EntityModel.index(MakoPerson.self, [\.points], isUnique: false),
         ])
 
-    @exclusivity(unchecked) private var _name: LazyField<String>
-    @exclusivity(unchecked) private var _email: LazyField<String>
+    @exclusivity(unchecked) private var _name: String
+    @exclusivity(unchecked) private var _email: String
     private let _age = ScalarField<Int>()
     private let _points = ScalarField<Int>()
     private let _balance = ScalarField<Double>()
@@ -32,18 +32,18 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
 
     var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
     var name: String {
-        if self._$marks.isSettled(1 << 0) { return self._name.settled }
-        return EntityCoding.locked(self) {
-            self._$decode(1 << 0)
-            return self._name.current
-        }
+        let lock = ObjectLock(self)
+        lock.lock()
+        defer { lock.unlock() }
+        if self._$row.isPending(1 << 0) { self._$decode(1 << 0) }
+        return self._name
     }
     var email: String {
-        if self._$marks.isSettled(1 << 1) { return self._email.settled }
-        return EntityCoding.locked(self) {
-            self._$decode(1 << 1)
-            return self._email.current
-        }
+        let lock = ObjectLock(self)
+        lock.lock()
+        defer { lock.unlock() }
+        if self._$row.isPending(1 << 1) { self._$decode(1 << 1) }
+        return self._email
     }
     var age: Int { self._age.value }
     var points: Int { self._points.value }
@@ -55,8 +55,8 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
     init(_ data: PersonData) {
         self._$state = ObjectState()
         self._$row = LazyRow()
-        self._name = LazyField(data.name)
-        self._email = LazyField(data.email)
+        self._name = data.name
+        self._email = data.email
         self._age.value = data.age
         self._points.value = data.points
         self._balance.value = data.balance
@@ -68,9 +68,8 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
     init(row: EntityRow) throws(MakoError) {
         self._$state = row.state
         self._$row = LazyRow(row)
-        self._$marks.begin(row)
-        self._name = LazyField("")
-        self._email = LazyField("")
+        self._name = ""
+        self._email = ""
         self._age.value = try EntityCoding.codec(Int.self).read(row, 2)
         self._points.value = try EntityCoding.codec(Int.self).read(row, 3)
         self._balance.value = try EntityCoding.codec(Double.self).read(row, 4)
@@ -81,8 +80,8 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
 
     func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {
         self._$decode(properties)
-        if properties & (1 << 0) != 0 { try EntityCoding.codec(String.self).write(self._name.current, &writer, 0) }
-        if properties & (1 << 1) != 0 { try EntityCoding.codec(String.self).write(self._email.current, &writer, 1) }
+        if properties & (1 << 0) != 0 { try EntityCoding.codec(String.self).write(self._name, &writer, 0) }
+        if properties & (1 << 1) != 0 { try EntityCoding.codec(String.self).write(self._email, &writer, 1) }
         if properties & (1 << 2) != 0 { try EntityCoding.codec(Int.self).write(self._age.value, &writer, 2) }
         if properties & (1 << 3) != 0 { try EntityCoding.codec(Int.self).write(self._points.value, &writer, 3) }
         if properties & (1 << 4) != 0 { try EntityCoding.codec(Double.self).write(self._balance.value, &writer, 4) }
@@ -95,9 +94,8 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
         guard let other = object as? MakoPerson else { return }
         other._$decode(.max)
         self._$row.drop()
-        self._$marks.open(1 << 0 | 1 << 1)
-        self._name.current = other._name.current
-        self._email.current = other._email.current
+        self._name = other._name
+        self._email = other._email
         self._age.value = other._age.value
         self._points.value = other._points.value
         self._balance.value = other._balance.value
@@ -107,13 +105,12 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
     }
 
     @exclusivity(unchecked) private var _$row: LazyRow
-    private let _$marks = LazyMarks()
     static var _$lazyProperties: UInt64 { 1 << 0 | 1 << 1 }
 
     private func _$decode(_ properties: UInt64) {
-        self._$row.decode(properties, self._$marks) { pending, row in
-            if pending & (1 << 0) != 0 { self._name.settled = EntityCoding.field(row, 0) }
-            if pending & (1 << 1) != 0 { self._email.settled = EntityCoding.field(row, 1) }
+        self._$row.decode(properties) { pending, row in
+            if pending & (1 << 0) != 0 { self._name = EntityCoding.field(row, 0) }
+            if pending & (1 << 1) != 0 { self._email = EntityCoding.field(row, 1) }
         }
     }
 }
