@@ -173,4 +173,38 @@ import Testing
         #expect(store.stats.checkpoints >= 4)
         #expect(most <= 5 << 20)
     }
+
+    /// The memory of a closed store serves the next one: none of it may get into another file.
+    @Test func aStoreWritesNothingOfTheOneBefore() throws {
+        let secret = Array("never to be seen elsewhere ".utf8)
+        func load(_ files: MemoryFileSystem, _ value: [UInt8], rows: Int) throws {
+            var options = StoreOptions()
+            options.fileSystem = files
+            options.background = .manual
+            options.cacheBytes = 3 << 20
+            let store = try Store(at: "a.mako", options: options)
+            try store.write { transaction in
+                let numbers = try transaction.createTree(named: "numbers", keys: .integer)
+                let texts = try transaction.createTree(named: "texts", keys: .bytes)
+                for row in 0..<rows {
+                    try transaction.put(value, for: UInt64(row * 7), in: numbers)
+                    try transaction.put(value, for: Array("key \(row * 3)".utf8), in: texts)
+                }
+                try transaction.put([UInt8](repeating: 1, count: 9_001), for: UInt64(1), in: numbers)
+            }
+            try store.close()
+        }
+        func holdsSecret(_ files: MemoryFileSystem) throws -> Bool {
+            let file = try files.open("a.mako", .readOnly)
+            var bytes = [UInt8](repeating: 0, count: Int(try file.size()))
+            _ = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
+            return bytes.indices.contains { bytes[$0...].starts(with: secret) }
+        }
+        let first = MemoryFileSystem()
+        try load(first, secret, rows: 500)
+        #expect(try holdsSecret(first))
+        let second = MemoryFileSystem()
+        try load(second, [1, 2, 3], rows: 500)
+        #expect(try !holdsSecret(second))
+    }
 }

@@ -84,20 +84,3 @@ extension TableHandle {
         return values
     }
 }
-
-extension ColumnType {
-    /// The type as people write it.
-    var shown: String {
-        switch self {
-        case .bool: "bool"
-        case .integer: "integer"
-        case .unsigned: "unsigned"
-        case .double: "double"
-        case .text: "text"
-        case .blob: "blob"
-        case .date: "date"
-        case .uuid: "uuid"
-        case .reference: "reference"
-        }
-    }
-}

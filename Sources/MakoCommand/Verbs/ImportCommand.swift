@@ -127,7 +127,7 @@ struct ImportCommand: Verb {
         if report.isNew {
             let columns = report.columns.map { column in
                 let name = report.renamed.first { $0.from == column.name }?.to ?? column.name
-                return "\(name) \(column.type.shown)\(column.isOptional ? "?" : "")"
+                return "\(name) \(column.type.name)\(column.isOptional ? "?" : "")"
             }
             Terminal.write("Columns: \(columns.joined(separator: ", "))\n")
         }

@@ -70,7 +70,7 @@ struct InfoCommand: Verb {
         }
         for column in schema.liveColumns {
             printer.row([
-                .text(column.name), .text(column.type.shown), .bool(column.isOptional),
+                .text(column.name), .text(column.type.name), .bool(column.isOptional),
                 column.defaultValue.isNull ? none : .text(SchemaText.literal(column.defaultValue)),
                 column.target.map(Value.text) ?? none, .text(uses(of: column.name, in: schema)),
             ])

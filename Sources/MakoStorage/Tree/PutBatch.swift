@@ -80,7 +80,7 @@ struct PutBatch {
 }
 
 extension Writer {
-    /// Collects a put. False when it must be entered at once, for want of room.
+    /// Collects a put; enters those before it when there is no room for it.
     func collect<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: RecordView)
         throws(StorageError)
     {
