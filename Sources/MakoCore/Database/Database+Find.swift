@@ -16,7 +16,7 @@ extension Database {
             return try translated {
                 try binding.table.withRow(key, layout: binding.layout, in: view) { reader in
                     FoundRow(key, reader, &keeper, number, context)
-                }
+                } ?? nil
             }
         }
     }

@@ -80,7 +80,7 @@ final class ThreadScope {
     @inline(__always)
     private func copy(_ lookup: RowLookup, _ id: Int64, _ view: Snapshot) throws(MakoError) -> FoundRow? {
         try translated {
-            try lookup.withRow(id: id, in: view) { FoundRow(.rowID(id), $0, &keeper, number, nil) }
+            try lookup.withRow(id: id, in: view) { FoundRow(.rowID(id), $0, &keeper, number, nil) } ?? nil
         }
     }
 

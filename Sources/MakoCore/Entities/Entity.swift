@@ -101,7 +101,6 @@ public struct EntityRow {
     public let rowID: Int64
     @usableFromInline let database: UInt32
     // Counting no references, a row is passed on without a call.
-    @usableFromInline unowned(unsafe) let context: FetchContext?
     @usableFromInline unowned(unsafe) let extra: ObjectExtra?
     /// Where the row was copied to, for the properties that stay in it.
     @usableFromInline unowned(unsafe) let rows: RowChunk?
@@ -110,13 +109,12 @@ public struct EntityRow {
 
     @inlinable @inline(__always)
     init(
-        _ reader: RowReader, rowID: Int64, database: UInt32, context: FetchContext?, extra: ObjectExtra?,
-        rows: RowChunk?, offset: UInt32, pending: UInt64
+        _ reader: RowReader, rowID: Int64, database: UInt32, extra: ObjectExtra?, rows: RowChunk?, offset: UInt32,
+        pending: UInt64
     ) {
         self.reader = reader
         self.rowID = rowID
         self.database = database
-        self.context = context
         self.extra = extra
         self.rows = rows
         self.offset = offset

@@ -12,8 +12,6 @@ public struct ObjectState: Sendable {
     /// The database the object belongs to; 0: none yet.
     @usableFromInline var database: UInt32 = 0
     @usableFromInline var flags: Flags = []
-    /// The fetch the object came with: within one there is one object per row.
-    @usableFromInline var context: FetchContext?
     @usableFromInline var extra: ObjectExtra?
 
     public init() {}
@@ -24,7 +22,6 @@ public struct ObjectState: Sendable {
         dirty = 0
         database = row.database
         flags = .exists
-        context = row.context
         extra = row.extra
     }
 
@@ -41,18 +38,28 @@ public struct ObjectState: Sendable {
     }
 }
 
-/// What only some objects need.
+/// What only some objects need. Objects of one fetch may share it.
 @usableFromInline
 final class ObjectExtra: Sendable {
+    /// The fetch the object came with: within one there is one object per row.
+    let context: FetchContext?
     /// The key of a row that is keyed by properties, as it was stored.
     let key: RowKey?
     /// Why the last lazy load failed.
     let loadError: MakoError?
 
     @usableFromInline
-    init(key: RowKey? = nil, loadError: MakoError? = nil) {
+    init(context: FetchContext? = nil, key: RowKey? = nil, loadError: MakoError? = nil) {
+        self.context = context
         self.key = key
         self.loadError = loadError
+    }
+
+    /// Nil when there is nothing to note.
+    @usableFromInline
+    convenience init?(context: FetchContext?) {
+        guard let context else { return nil }
+        self.init(context: context, key: nil, loadError: nil)
     }
 }
 
@@ -63,11 +70,25 @@ extension ObjectState {
         return rowID == 0 ? nil : .rowID(rowID)
     }
 
+    /// The fetch the object came with; made when there is none.
+    mutating func requireContext() -> FetchContext {
+        if let context = extra?.context { return context }
+        let context = FetchContext()
+        extra = ObjectExtra(context: context, key: extra?.key, loadError: extra?.loadError)
+        return context
+    }
+
+    /// Notes why a lazy load failed, or that none did.
+    mutating func setLoadError(_ error: MakoError?) {
+        if extra?.loadError == nil && error == nil { return }
+        extra = ObjectExtra(context: extra?.context, key: extra?.key, loadError: error)
+    }
+
     /// Notes a key; integer keys stay inline.
     mutating func setKey(_ key: RowKey) {
         switch key {
         case .rowID(let id): rowID = id
-        case .bytes: extra = ObjectExtra(key: key, loadError: extra?.loadError)
+        case .bytes: extra = ObjectExtra(context: extra?.context, key: key, loadError: extra?.loadError)
         }
     }
 }

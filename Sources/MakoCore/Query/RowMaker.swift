@@ -20,20 +20,21 @@ struct RowMaker {
         self.context = context
         self.lazyProperties = lazyProperties
         keeper = RowKeeper(firstChunk: 1024)
+        extra = ObjectExtra(context: context)
     }
 
     @inlinable @inline(__always)
     mutating func row(_ id: Int64, _ reader: RowReader) -> EntityRow {
-        let offset = lazyProperties == 0 ? 0 : keeper.keep(reader).offset
+        let offset = lazyProperties == 0 ? 0 : keeper.keep(reader)
         return EntityRow(
-            reader, rowID: id, database: database, context: context, extra: extra, rows: keeper.chunk, offset: offset,
+            reader, rowID: id, database: database, extra: extra, rows: keeper.chunk, offset: offset,
             pending: lazyProperties)
     }
 
     @inlinable @inline(__always)
     mutating func row(_ key: RowKey, _ reader: RowReader) -> EntityRow {
         if case .rowID(let id) = key { return row(id, reader) }
-        extra = ObjectExtra(key: key)
+        extra = ObjectExtra(context: context, key: key)
         return row(0, reader)
     }
 }
@@ -89,38 +90,37 @@ final class PlannedRows: Sendable {
     }
 }
 
-/// A row that was found by its key and copied.
+/// A row that was found by its key and copied. Small, so that it is answered in registers.
 @frozen @usableFromInline
 struct FoundRow {
-    @usableFromInline let reader: RowReader
+    @usableFromInline let rows: RowChunk
+    @usableFromInline let extra: ObjectExtra?
     @usableFromInline let rowID: Int64
     @usableFromInline let database: UInt32
-    @usableFromInline let context: FetchContext?
-    @usableFromInline let extra: ObjectExtra?
-    @usableFromInline let rows: RowChunk?
     @usableFromInline let offset: UInt32
+    @usableFromInline let isPlain: Bool
 
     /// Copies a row.
-    init(_ key: RowKey, _ reader: RowReader, _ keeper: inout RowKeeper, _ database: UInt32, _ context: FetchContext?) {
-        let copy = keeper.keep(reader)
-        self.reader = copy.reader
+    init?(_ key: RowKey, _ reader: RowReader, _ keeper: inout RowKeeper, _ database: UInt32, _ context: FetchContext?) {
+        offset = keeper.keep(reader)
+        // There is one as soon as a row was kept.
+        guard let chunk = keeper.chunk else { return nil }
+        rows = chunk
         self.database = database
-        self.context = context
         rowID = key.rowID ?? 0
-        extra = key.rowID == nil ? ObjectExtra(key: key) : nil
-        rows = keeper.chunk
-        offset = copy.offset
+        extra = key.rowID == nil ? ObjectExtra(context: context, key: key) : ObjectExtra(context: context)
+        isPlain = reader.isPlain
     }
 
     /// Makes the object or value.
     @inlinable @inline(__always)
     func object<T: Entity>(_ type: T.Type) throws(MakoError) -> T {
-        let lazyProperties = T._$lazyProperties
-        let object = try T(
-            row: EntityRow(
-                reader, rowID: rowID, database: database, context: context, extra: extra,
-                rows: lazyProperties == 0 ? nil : rows, offset: offset, pending: lazyProperties))
-        withExtendedLifetime((rows, context, extra)) {}
-        return object
+        try rows.withRow(at: offset, isPlain: isPlain) { (reader) throws(MakoError) in
+            let lazyProperties = T._$lazyProperties
+            return try T(
+                row: EntityRow(
+                    reader, rowID: rowID, database: database, extra: extra, rows: lazyProperties == 0 ? nil : rows,
+                    offset: offset, pending: lazyProperties))
+        }
     }
 }

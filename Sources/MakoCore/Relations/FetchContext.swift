@@ -32,12 +32,10 @@ enum LazyLoad {
     static func object<Target: ObjectEntity>(
         _ type: Target.Type, key: RowKey, for owner: some ObjectEntity
     ) throws(MakoError) -> Target? {
-        let (number, ownContext, ownKey) = owner.lockedState { state in
-            if state.context == nil { state.context = FetchContext() }
-            return (state.database, state.context, state.key)
+        let (number, context, ownKey) = owner.lockedState { state in
+            (state.database, state.requireContext(), state.key)
         }
         let database = try Database.resolve(number: number, for: Target.entityModel)
-        guard let context = ownContext else { return try database.object(type, key: key) }
         if let ownKey { _ = context.note(owner, Swift.type(of: owner).entityModel, ownKey) }
         if let known = context.object(Target.entityModel, key) as? Target { return known }
         database.metricsCounters.lazyLoads.with { $0 += 1 }
@@ -46,7 +44,7 @@ enum LazyLoad {
     }
 
     static func failed(_ error: MakoError, owner: some ObjectEntity) {
-        owner.lockedState { $0.extra = ObjectExtra(key: $0.extra?.key, loadError: error) }
+        owner.lockedState { $0.setLoadError(error) }
     }
 }
 
@@ -61,9 +59,7 @@ extension ObjectEntity {
     /// ```
     @discardableResult
     public func load<Target: ObjectEntity>(_ relation: KeyPath<Self, Target?>) throws(MakoError) -> Target? {
-        lockedState { state in
-            if let extra = state.extra { state.extra = ObjectExtra(key: extra.key, loadError: nil) }
-        }
+        lockedState { $0.setLoadError(nil) }
         let value = self[keyPath: relation]
         if value == nil, let error = loadError { throw error }
         return value

@@ -114,7 +114,7 @@ public final class TableHandle: Sendable {
     }
 
     /// The way to single rows, for many lookups.
-    public func lookup(_ layout: RowLayout) -> RowLookup { RowLookup(rows: rows, layout: layout) }
+    public func lookup(_ layout: RowLayout) -> RowLookup { RowLookup(rows: rows, layout: .passUnretained(layout)) }
 
     /// Lends many rows, one call per id in the order given, `nil` for one that is not there. Much faster than one by one: the engine
     /// overlaps its memory accesses.
@@ -167,11 +167,13 @@ public final class TableHandle: Sendable {
 @frozen
 public struct RowLookup {
     @usableFromInline let rows: Tree
-    @usableFromInline unowned(unsafe) let layout: RowLayout
+    @usableFromInline let layout: Unmanaged<RowLayout>
 
     /// Lends the row with this id, or answers `nil` when there is none.
     @inlinable @inline(__always)
     public func withRow<R>(id: Int64, in view: Snapshot, _ body: (RowReader) throws -> R) throws -> R? {
-        try view.withValue(of: UInt64(bitPattern: id) ^ (1 << 63), in: rows) { try body(RowReader($0, layout)) }
+        try view.withValue(of: UInt64(bitPattern: id) ^ (1 << 63), in: rows) { bytes in
+            try layout._withUnsafeGuaranteedRef { try body(RowReader(bytes, $0)) }
+        }
     }
 }

@@ -16,8 +16,10 @@ public final class RowChunk: @unchecked Sendable {
 
     /// Lends a row that ``RowKeeper/keep(_:)`` gave this offset for.
     @inlinable @inline(__always)
-    public func withRow<R>(at offset: UInt32, _ body: (RowReader) -> R) -> R {
-        body(RowReader(checked: UnsafeRawPointer(base) + Int(offset), layout))
+    public func withRow<R, E: Error>(
+        at offset: UInt32, isPlain: Bool = false, _ body: (RowReader) throws(E) -> R
+    ) throws(E) -> R {
+        try body(RowReader(checked: UnsafeRawPointer(base) + Int(offset), layout, isPlain: isPlain))
     }
 }
 
@@ -41,26 +43,26 @@ public struct RowKeeper {
 
     /// Copies a row to ``chunk`` and answers where it stands there.
     @inlinable @inline(__always)
-    public mutating func keep(_ row: RowReader) -> (offset: UInt32, reader: RowReader) {
+    public mutating func keep(_ row: RowReader) -> UInt32 {
         let count = Int(row.byteCount)
-        if capacity &- used < count { begin(row) }
+        let base = if let base, capacity &- used >= count { base } else { begin(row) }
         let start = used
         used = (start &+ count &+ 7) & ~7
-        guard let base else { return (0, row) }
         (base + start).copyMemory(from: row.base, byteCount: count)
-        return (UInt32(truncatingIfNeeded: start), RowReader(row, copiedTo: UnsafeRawPointer(base) + start))
+        return UInt32(truncatingIfNeeded: start)
     }
 
     /// Whether the chunk's rows have this layout.
     public func holds(_ layout: RowLayout) -> Bool { chunk?.layout === layout }
 
     @usableFromInline @inline(never)
-    mutating func begin(_ row: RowReader) {
+    mutating func begin(_ row: RowReader) -> UnsafeMutableRawPointer {
         capacity = max(Int(row.byteCount), size)
         size = min(max(size, 64) * 2, RowKeeper.largestChunk)
         let fresh = RowChunk(row.borrowedLayout, capacity: capacity)
         chunk = fresh
         base = fresh.base
         used = 0
+        return fresh.base
     }
 }

@@ -17,7 +17,7 @@ public struct RowReader: @unchecked Sendable {
     /// The bytes of the whole row.
     @usableFromInline let byteCount: UInt32
     /// Whether the row has every column and no NULL: then a field is where its slot says.
-    @usableFromInline let isPlain: Bool
+    public let isPlain: Bool
 
     /// Checks the bytes once: header, slots and every text and blob lie inside.
     ///
@@ -63,8 +63,10 @@ public struct RowReader: @unchecked Sendable {
     }
 
     /// A row that was checked before, when it was copied to here.
+    ///
+    /// - Parameter isPlain: what its first reader said of that; false will do.
     @usableFromInline
-    init(checked base: UnsafeRawPointer, _ layout: RowLayout) {
+    init(checked base: UnsafeRawPointer, _ layout: RowLayout, isPlain: Bool) {
         let columns = min(
             Int(UInt16(littleEndian: base.loadUnaligned(fromByteOffset: 2, as: UInt16.self))), layout.columnCount)
         let nulls = layout.slotEnds[columns]
@@ -75,22 +77,8 @@ public struct RowReader: @unchecked Sendable {
         self.nulls = nulls
         heap = nulls + UInt32(truncatingIfNeeded: (columns + 7) / 8)
         byteCount = 0
-        isPlain = false
+        self.isPlain = isPlain
         borrowedLayout = layout
-    }
-
-    /// The same row where its bytes were copied to.
-    @inlinable @inline(__always)
-    init(_ other: RowReader, copiedTo base: UnsafeRawPointer) {
-        self.base = base
-        slots = other.slots
-        borrowedLayout = other.borrowedLayout
-        slotCount = other.slotCount
-        columnCount = other.columnCount
-        nulls = other.nulls
-        heap = other.heap
-        byteCount = other.byteCount
-        isPlain = other.isPlain
     }
 
     @usableFromInline

@@ -30,6 +30,8 @@ enum ByteLayout: NodeLayout {
     static func offset(_ page: UnsafeMutableRawPointer, _ slot: Int) -> Int {
         Int(ByteNode.slots(page, count: Page(page).count)[slot])
     }
+    @inline(__always)
+    static func likelyOffset(of key: KeyBytes, inChildAt slot: Int, of parent: UnsafeMutableRawPointer) -> Int { 0 }
     static func isLess(_ a: KeyBytes, _ b: KeyBytes) -> Bool { ByteNode.compare(a, b) < 0 }
     @inline(__always)
     static func keyBytes(_ key: KeyBytes) -> Int { key.count }

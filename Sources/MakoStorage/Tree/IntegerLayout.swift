@@ -24,6 +24,10 @@ enum IntegerLayout: NodeLayout {
         Int(IntegerNode.slots(page, count: Page(page).count)[slot])
     }
     @inline(__always)
+    static func likelyOffset(of key: UInt64, inChildAt slot: Int, of parent: UnsafeMutableRawPointer) -> Int {
+        IntegerNode.likelyOffset(of: key, inChildAt: slot, of: parent)
+    }
+    @inline(__always)
     static func isLess(_ a: UInt64, _ b: UInt64) -> Bool { a < b }
     @inline(__always)
     static func keyBytes(_ key: UInt64) -> Int { 2 }

@@ -105,6 +105,24 @@ enum IntegerNode {
         return bound == 0 ? 0 : bound &- 1
     }
 
+    /// Where a leaf's record probably begins, for a prefetch: keys that are dense were mostly loaded in order, so that their leaf is full
+    /// and its records, of about one length, stand from the page's end downwards.
+    @inline(__always)
+    static func likelyOffset(of key: UInt64, inChildAt slot: Int, of parent: UnsafeMutableRawPointer) -> Int {
+        let keys = keys(parent)
+        guard slot &+ 1 < Page(parent).count else { return 0 }
+        let first = keys[slot]
+        let count = keys[slot &+ 1] &- first
+        let index = key &- first
+        guard count &- 1 < UInt64(densestLeaf), index < count else { return 0 }
+        let heapBytes = UInt32(pageBytes &- keysOffset) &- UInt32(truncatingIfNeeded: count) &* 10
+        let end = UInt32(truncatingIfNeeded: index &+ 1) &* heapBytes / UInt32(truncatingIfNeeded: count)
+        return pageBytes &- Int(end)
+    }
+
+    /// As many entries as one leaf can hold.
+    private static var densestLeaf: Int { (pageBytes - keysOffset) / entryOverhead }
+
     // MARK: Leaf records
 
     /// The record in `slot`: where its bytes are, how many, and whether they describe an overflow value.

@@ -15,6 +15,8 @@ protocol NodeLayout {
     static func record(_ page: UnsafeMutableRawPointer, _ slot: Int) -> RecordView
     /// Where the record in a slot begins.
     static func offset(_ page: UnsafeMutableRawPointer, _ slot: Int) -> Int
+    /// Where in a leaf the record of `key` begins, guessed from the keys beside its child in the parent. Any number, 0 for no idea.
+    static func likelyOffset(of key: Key, inChildAt slot: Int, of parent: UnsafeMutableRawPointer) -> Int
     static func isLess(_ a: Key, _ b: Key) -> Bool
     static func keyBytes(_ key: Key) -> Int
     /// Asks for the lines of a leaf that a search will touch first.

@@ -10,13 +10,17 @@ extension FrameStore {
         if tree.levels == 0 { return nil }
         var level = tree.levels &- 1
         var reference = tree.root
+        var guess = 0
         while level > 0 {
             let page = try resolve(reference, type: Layout.innerType, level: level)
-            reference = Layout.child(page, at: Layout.childSlot(page, key))
+            let slot = Layout.childSlot(page, key)
+            reference = Layout.child(page, at: slot)
+            if level == 1 { guess = Layout.likelyOffset(of: key, inChildAt: slot, of: page) }
             level &-= 1
         }
         let leaf = try resolve(reference, type: Layout.leafType, level: 0)
         Layout.prefetchLeaf(leaf)
+        if guess != 0 { prefetchRecord(leaf, at: guess) }
         let (slot, found) = Layout.find(leaf, key)
         guard found else { return nil }
         let offset = Layout.offset(leaf, slot)
@@ -24,6 +28,16 @@ extension FrameStore {
         mako_prefetch(leaf + (offset &+ 64) & (pageBytes &- 1))
         mako_prefetch(leaf + (offset &+ 128) & (pageBytes &- 1))
         return Layout.record(leaf, slot)
+    }
+
+    /// Asks the processor for the lines about the place where a record probably stands, while the search that finds out is still waiting
+    /// for the leaf's first lines.
+    @inline(__always)
+    private func prefetchRecord(_ leaf: UnsafeMutableRawPointer, at offset: Int) {
+        mako_prefetch(leaf + (offset &- 64) & (pageBytes &- 1))
+        mako_prefetch(leaf + offset & (pageBytes &- 1))
+        mako_prefetch(leaf + (offset &+ 64) & (pageBytes &- 1))
+        mako_prefetch(leaf + (offset &+ 128) & (pageBytes &- 1))
     }
 
     /// One step down from an inner node; the processor is asked for the lines of the child that come next.
