@@ -11,6 +11,7 @@ int mako_has_process_barrier = 0;
 
 #if defined(__linux__)
 #include <linux/membarrier.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,8 +26,19 @@ int mako_process_barrier(void) {
 void mako_start_writing(int descriptor, int64_t offset, int64_t count) {
     (void)sync_file_range(descriptor, offset, count, SYNC_FILE_RANGE_WRITE);
 }
+
+int mako_open_direct(int descriptor) {
+    // By the descriptor, since the path may lead to another file by now.
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    return open(path, O_WRONLY | O_DIRECT | O_DSYNC | O_CLOEXEC);
+}
 #else
 int mako_process_barrier(void) { return -1; }
+int mako_open_direct(int descriptor) {
+    (void)descriptor;
+    return -1;
+}
 void mako_start_writing(int descriptor, int64_t offset, int64_t count) {
     (void)descriptor;
     (void)offset;

@@ -12,6 +12,7 @@ import Testing
         "Sources/MakoRecords/Query/RelatedRows.swift",
         "Sources/MakoRecords/Values/KeyBuffer.swift",
         "Sources/MakoRecords/Values/KeyOrder.swift",
+        "Sources/MakoRecords/Tables/RowLookup.swift",
         "Sources/MakoRecords/Values/RowChunk.swift",
         "Sources/MakoRecords/Values/RowLayout.swift",
         "Sources/MakoRecords/Values/RowReader.swift",

@@ -49,6 +49,38 @@ import Testing
         }
     }
 
+    @Test(arguments: Form.allCases) func durableWritesAreReadBackAmongOthers(form: Form) throws {
+        try withFileSystem(form) { fileSystem, directory in
+            let file = try fileSystem.open(directory + "/f", .create)
+            var expected = [UInt8](repeating: 0, count: 65_536)
+            try expected.withUnsafeBytes { buffer throws in try file.write(buffer, at: 0) }
+            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 4096)
+            defer { memory.deallocate() }
+            // Aligned and not, before, upon and beside writes that go the usual way.
+            let places = [
+                (0, 4096), (4096, 8192), (100, 50), (4096, 4096), (4000, 300), (8192, 16_384), (9000, 4096),
+                (40_960, 4096),
+            ]
+            for (round, (offset, count)) in places.enumerated() {
+                let bytes = UnsafeMutableRawBufferPointer(rebasing: memory.prefix(count))
+                for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: round &* 41 &+ index) }
+                expected.replaceSubrange(offset..<offset + count, with: bytes)
+                if round % 3 == 2 {
+                    try file.write(UnsafeRawBufferPointer(bytes), at: UInt64(offset))
+                } else {
+                    try file.writeDurably(UnsafeRawBufferPointer(bytes), at: UInt64(offset))
+                }
+            }
+            for handle in [file, try fileSystem.open(directory + "/f", .readOnly)] {
+                var result = [UInt8](repeating: 9, count: expected.count)
+                _ = try result.withUnsafeMutableBytes { buffer throws in try handle.read(into: buffer, at: 0) }
+                #expect(result == expected)
+            }
+            file.close()
+            #expect(throws: FileError.self) { try file.writeDurably(UnsafeRawBufferPointer(memory), at: 0) }
+        }
+    }
+
     @Test(arguments: Form.allCases) func bytesAreReadBack(form: Form) throws {
         try withFileSystem(form) { fileSystem, directory in
             let file = try fileSystem.open(directory + "/f", .create)

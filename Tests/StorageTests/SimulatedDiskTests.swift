@@ -45,6 +45,17 @@ import Testing
         #expect(images.count == 6)
     }
 
+    @Test func durableWritesVouchForThemselvesAlone() throws {
+        let (disk, file) = try disk(4 * 4096)
+        try write(bytes(2, 4096), at: 0, to: file)
+        try bytes(3, 4096).withUnsafeBytes { buffer throws in try file.writeDurably(buffer, at: 8192) }
+        let images = disk.crashState().images(CrashChoice(torn: 0))
+        #expect(
+            Set(images.compactMap { $0.files["d/f"] }.map { [$0.bytes[0], $0.bytes[8192]] }) == [[1, 3], [2, 3]])
+        try file.sync()
+        #expect(disk.crashState().isSettled)
+    }
+
     @Test func syncedDataIsNeverLost() throws {
         let (disk, file) = try disk(4096)
         try write(bytes(2, 3 * 4096), at: 0, to: file)

@@ -48,5 +48,8 @@ static inline int64_t mako_interpolate(uint64_t distance, uint64_t span, int64_t
     return (int64_t)((double)(int64_t)(distance >> 1) / (double)(int64_t)((span >> 1) | 1) * (double)last);
 }
 
+/// Another descriptor of an open file, whose writes bypass the page cache and are durable when they return; -1 where there is none.
+int mako_open_direct(int descriptor);
+
 /// Begins writing a range of a file that lies in the page cache. A hint.
 void mako_start_writing(int descriptor, int64_t offset, int64_t count);

@@ -59,6 +59,10 @@ public protocol File: AnyObject, Sendable {
     /// Makes everything written so far durable, with the size that is needed to read it.
     func sync() throws(FileError)
 
+    /// Writes the whole buffer at `offset` and makes these bytes durable, in one step where the system has one. Nothing is said of other
+    /// writes: what was not durable before may still not be.
+    func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError)
+
     /// Asks the device to begin with a range that was written, so that a later `sync()` finds less to do. A hint: it
     /// makes nothing durable and does not fail.
     func startWriting(at offset: UInt64, count: Int)
@@ -72,6 +76,11 @@ public protocol File: AnyObject, Sendable {
 
 extension File {
     public func startWriting(at offset: UInt64, count: Int) {}
+
+    public func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
+        try write(buffer, at: offset)
+        try sync()
+    }
 }
 
 /// Paths as the engine takes them apart: by the last slash, nothing more.

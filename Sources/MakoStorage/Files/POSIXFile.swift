@@ -1,4 +1,5 @@
 import CPlatform
+import Synchronization
 
 #if canImport(Darwin)
     import Darwin
@@ -16,6 +17,15 @@ final class POSIXFile: File, @unchecked Sendable {
     let path: String
     // Guarded by the rule above; -1 once closed.
     private var descriptor: Int32
+    /// For durable writes that go past the system's cache: `unknown` until the first, `unsupported` where there is no such thing.
+    private let direct = Atomic<Int32>(DirectAccess.unknown)
+
+    private enum DirectAccess {
+        static let unknown: Int32 = -2
+        static let unsupported: Int32 = -1
+        /// What memory, offset and length must be multiples of; a device that wants more says so.
+        static let alignment = 4096
+    }
 
     init(path: String, descriptor: Int32) {
         self.path = path
@@ -64,6 +74,50 @@ final class POSIXFile: File, @unchecked Sendable {
         }
     }
 
+    /// Whole aligned blocks go to the device in one call that returns when they are durable: no copy into the system's cache, and no search
+    /// in it for what is to be flushed. Everything else is written and flushed the usual way.
+    func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
+        if try writeDirectly(buffer, at: offset) { return }
+        try write(buffer, at: offset)
+        try sync()
+    }
+
+    private func writeDirectly(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) -> Bool {
+        let mask = DirectAccess.alignment - 1
+        guard let base = buffer.baseAddress,
+            (Int(bitPattern: base) | buffer.count | Int(truncatingIfNeeded: offset)) & mask == 0
+        else { return false }
+        let descriptor = directDescriptor()
+        guard descriptor >= 0 else { return false }
+        let position = try position(offset, 0, "write")
+        while true {
+            let count = pwrite(descriptor, base, buffer.count, position)
+            if count == buffer.count { return true }
+            if count < 0, errno == EINTR { continue }
+            if count < 0, errno != EINVAL { throw FileError(operation: "write", path: path, code: errno) }
+            // Taken in part, or a device of larger blocks: the usual way writes and flushes all of it.
+            if count < 0 { forbidDirect() }
+            return false
+        }
+    }
+
+    /// A second descriptor of the same file, opened at the first use, or a negative number where the system has none to give.
+    private func directDescriptor() -> Int32 {
+        let known = direct.load(ordering: .acquiring)
+        if known != DirectAccess.unknown { return known }
+        let opened = max(DirectAccess.unsupported, mako_open_direct(descriptor))
+        let (isMine, other) = direct.compareExchange(
+            expected: DirectAccess.unknown, desired: opened, ordering: .acquiringAndReleasing)
+        if isMine { return opened }
+        if opened >= 0 { closeDescriptor(opened) }
+        return other
+    }
+
+    private func forbidDirect() {
+        let former = direct.exchange(DirectAccess.unsupported, ordering: .acquiringAndReleasing)
+        if former >= 0 { closeDescriptor(former) }
+    }
+
     func resize(to size: UInt64) throws(FileError) {
         let length = try position(size, 0, "resize")
         _ = try posix("resize", path) { ftruncate(descriptor, length) }
@@ -100,6 +154,7 @@ final class POSIXFile: File, @unchecked Sendable {
 
     func close() {
         guard descriptor >= 0 else { return }
+        forbidDirect()
         closeDescriptor(descriptor)
         descriptor = -1
     }

@@ -12,6 +12,10 @@ struct GrowingBytes {
     private var base: UnsafeMutableRawPointer?
     private var capacity = 0
     private(set) var count = 0
+    private let alignment: Int
+
+    /// - Parameter alignment: what the address of the bytes is a multiple of.
+    init(alignment: Int = 16) { self.alignment = alignment }
 
     var isEmpty: Bool { count == 0 }
 
@@ -35,7 +39,7 @@ struct GrowingBytes {
     @inline(never)
     private mutating func grow(to needed: Int) -> UnsafeMutableRawPointer {
         let wanted = max(needed, capacity * 2, 256)
-        let memory = UnsafeMutableRawPointer.allocate(byteCount: wanted, alignment: 16)
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: wanted, alignment: alignment)
         if let base {
             memcpy(memory, base, count)
             base.deallocate()

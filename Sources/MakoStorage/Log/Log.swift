@@ -27,6 +27,8 @@ final class Log {
 
     /// What a flush writes.
     struct Group {
+        /// Everything before this group is durable.
+        var isAlone: Bool
         /// The log's own memory, until the next group is taken.
         var bytes: UnsafeRawBufferPointer
         var file: any File
@@ -45,9 +47,11 @@ final class Log {
     /// After the last appended frame.
     @exclusivity(unchecked) private(set) var position: LogPosition
     @exclusivity(unchecked) private(set) var durable: UInt64
-    @exclusivity(unchecked) private var buffer = GrowingBytes()
+    @exclusivity(unchecked) private var buffer = GrowingBytes(alignment: SegmentHeader.blockBytes)
     /// The group that is being written, and the memory of the one after the next.
-    @exclusivity(unchecked) private var inFlight = GrowingBytes()
+    @exclusivity(unchecked) private var inFlight = GrowingBytes(alignment: SegmentHeader.blockBytes)
+    /// A group was handed out to be written without a sync, and none with one after it.
+    @exclusivity(unchecked) private var hasUnsynced = false
     @exclusivity(unchecked) private var bufferStart: UInt64 = 0
     /// Where the next group may begin: behind the last block that a sync has made, or is making, durable.
     @exclusivity(unchecked) private var nextStart: UInt64 = 0
@@ -217,6 +221,8 @@ final class Log {
     /// A durable block is never written again, so the next group begins in a new one when this is to be synced.
     func takeGroup(synced: Bool) -> Group? {
         if synced { nextStart = roundedUp(position.lsn) }
+        let isAlone = !hasUnsynced
+        hasUnsynced = synced ? false : hasUnsynced || !buffer.isEmpty
         guard !buffer.isEmpty, let segment = segments.last else { return nil }
         let base = segment.number * UInt64(segmentBytes)
         let end = synced ? roundedUp(position.lsn) : position.lsn
@@ -224,13 +230,18 @@ final class Log {
         filledBytes += end - bufferStart
         swap(&buffer, &inFlight)
         buffer.removeAll(keeping: Log.keptBytes)
-        return Group(bytes: inFlight.bytes, file: segment.file, offset: bufferStart - base, end: position.lsn)
+        return Group(
+            isAlone: isAlone, bytes: inFlight.bytes, file: segment.file, offset: bufferStart - base, end: position.lsn)
     }
 
     /// Writes a group, and makes it durable when asked to.
     static func write(_ group: Group, synced: Bool) throws(FileError) {
-        try group.file.write(group.bytes, at: group.offset)
-        if synced { try group.file.sync() }
+        if synced && group.isAlone {
+            try group.file.writeDurably(group.bytes, at: group.offset)
+        } else {
+            try group.file.write(group.bytes, at: group.offset)
+            if synced { try group.file.sync() }
+        }
     }
 
     func noteDurable(_ lsn: UInt64) { durable = max(durable, lsn) }

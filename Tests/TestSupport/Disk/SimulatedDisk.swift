@@ -285,7 +285,8 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         }
     }
 
-    func sync(_ file: Int, _ path: String) throws(FileError) {
+    /// Makes pending writes durable, all of them or those to the sectors of a range, with the size.
+    func sync(_ file: Int, _ path: String, only range: Range<UInt64>? = nil) throws(FileError) {
         try call(.sync, path) { fault throws(FileError) in
             if state.files[file].hasLateError {
                 state.files[file].hasLateError = false
@@ -300,9 +301,19 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
             hasChanged = true
             state.files[file].stale = state.files[file].durable
             // What an earlier failed sync marked clean is not written: only what is pending becomes durable.
+            let pending = state.files[file].pending
+            let others = pending.filter { !isMeant($0, by: range) }
+            state.files[file].pending = pending.filter { isMeant($0, by: range) }
             state.files[file].durable = everythingPending(of: file)
-            state.files[file].pending = []
+            state.files[file].pending = others
         }
+    }
+
+    /// Whether a sync of a range, or of everything, makes a change durable.
+    private func isMeant(_ change: CrashState.PendingChange, by range: Range<UInt64>?) -> Bool {
+        guard let range, case .sector(let index, _) = change else { return true }
+        let start = UInt64(index * state.sectorBytes)
+        return range.overlaps(start..<start + UInt64(state.sectorBytes))
     }
 
     func takeLock(_ file: Int, _ path: String, exclusive: Bool, held: Bool?) throws(FileError) -> Bool {

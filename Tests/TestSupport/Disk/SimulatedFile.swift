@@ -43,6 +43,12 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
         try disk.write(file, path, buffer, at: offset)
     }
 
+    /// Two calls, between which the power may go; the second makes durable what the first wrote and nothing else.
+    func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
+        try write(buffer, at: offset)
+        try disk.sync(file, path, only: offset..<offset + UInt64(buffer.count))
+    }
+
     func resize(to size: UInt64) throws(FileError) {
         try checkOpen("resize", changes: true)
         try disk.resize(file, path, to: size)

@@ -4,7 +4,7 @@ final class CommitCases {
     private let workspace: Workspace
     private let engines: [any KeyValueEngine.Type]
     private var running: [String: Running] = [:]
-    private var raw: RawDisk?
+    private var raw: [RawDisk.Way: RawDisk] = [:]
 
     /// A database in use, and the next new key.
     private struct Running {
@@ -60,13 +60,15 @@ final class CommitCases {
             }
         }
         if durability == .full, threads == 1 {
-            contenders.append(
-                Contender(engine: RawDisk.name) { _ in
-                    let disk = try self.raw ?? RawDisk(directory: self.workspace.make("raw"))
-                    self.raw = disk
-                    let time = try self.options.clock.measure { try disk.writeAndFlush(times: count) }
-                    return Sample(nanoseconds: time, checksum: nil)
-                })
+            for way in RawDisk.Way.possible {
+                contenders.append(
+                    Contender(engine: way.rawValue) { _ in
+                        let disk = try self.raw[way] ?? RawDisk(directory: self.workspace.make(way.rawValue), way)
+                        self.raw[way] = disk
+                        let time = try self.options.clock.measure { try disk.writeAndFlush(times: count) }
+                        return Sample(nanoseconds: time, checksum: nil)
+                    })
+            }
         }
         return BenchmarkCase(
             name: name, durability: durability, records: max(options.records / 10, 1000), operations: count,
@@ -76,7 +78,7 @@ final class CommitCases {
     func close() throws {
         for state in running.values { try state.database.close() }
         running = [:]
-        raw?.shut()
-        raw = nil
+        for disk in raw.values { disk.shut() }
+        raw = [:]
     }
 }

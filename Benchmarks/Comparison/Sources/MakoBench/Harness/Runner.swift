@@ -1,5 +1,7 @@
-/// Runs cases: in each repetition every engine takes its turn, and the order moves on by one each time, so that a disturbance
-/// or a warm processor does not fall on one engine alone.
+import Foundation
+
+/// Runs cases: in each repetition every engine takes its turn, in an order of its own, so that a disturbance or a warm processor does not
+/// fall on one engine alone.
 struct Runner {
     let options: Options
 
@@ -12,8 +14,10 @@ struct Runner {
             // Anew each time: a database that the repetitions fill differs from one to the next.
             var checksum: (engine: String, value: UInt64)?
             for turn in contenders.indices {
-                let index = (turn + max(repetition, 0)) % contenders.count
+                let index = Runner.order(turn, repetition: max(repetition, 0), of: contenders.count)
                 let contender = contenders[index]
+                // What the engine before has left in the system's cache is written now, not while this one waits for the disk.
+                if benchmark.durability != .none { sync() }
                 let sample: Sample
                 do {
                     sample = try contender.measure(repetition)
@@ -34,5 +38,14 @@ struct Runner {
         return contenders.indices.map { index in
             Result(benchmark: benchmark, engine: contenders[index].engine, values: values[index].sorted())
         }
+    }
+
+    /// Who has a turn. Over as many repetitions as there are engines each follows each other one equally often (for an even number of
+    /// engines; nearly so for an odd one), because what one leaves behind, freed memory above all, falls to the next.
+    ///
+    /// Source: E. J. Williams, Experimental designs balanced for the estimation of residual effects of treatments, 1949.
+    private static func order(_ turn: Int, repetition: Int, of count: Int) -> Int {
+        let step = turn % 2 == 1 ? (turn + 1) / 2 : count - turn / 2
+        return (step + repetition) % count
     }
 }
