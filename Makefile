@@ -8,15 +8,17 @@ CONFIGURATION ?= debug
 KEEP ?=
 # Where `make bench` puts its rows of figures.
 JSON ?=
+# How many questions `make differential` asks.
+TRIPLES ?= 200000
 # How long `make fuzz` looks for trouble, per target.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= WhereFuzz FileFuzz
 
 # The macros are built against the toolchain's own swift-syntax where there is one: seconds instead of minutes.
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
-SOURCES := $(wildcard Package.swift Sources Tests Demo Fuzz Benchmarks)
+SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
 
-.PHONY: help demo test test-threads bench fuzz format lint docs clean
+.PHONY: help demo test test-threads bench fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -24,6 +26,7 @@ help:
 	@echo 'make demo KEEP=folder    leaves the database files there, to be looked into'
 	@echo 'make test                all tests, then those of concurrency under the thread sanitizer'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
+	@echo 'make differential        random questions to Mako and to SQLite; TRIPLES=200000'
 	@echo 'make fuzz                damaged files and random where texts, FUZZ_SECONDS=60 each'
 	@echo 'make format              formats all sources; make lint only checks'
 	@echo 'make docs                the documentation, into .build/docs'
@@ -51,6 +54,11 @@ test-threads:
 bench:
 	@scripts/need swift lz4 lmdb sqlite
 	cd Benchmarks/Comparison && SYNTAX_HOST="$$(../../scripts/syntax-host)" swift run -c release mako-bench $(if $(JSON),--json '$(abspath $(JSON))')
+
+# A build of its own, so that the other targets never see SQLite.
+differential:
+	@scripts/need swift lz4 macros sqlite
+	MAKO_DIFFERENTIAL=1 $(SYNTAX) swift run -c release --scratch-path .build-differential mako-differential --triples $(TRIPLES)
 
 # Swift's own crash report is off, so that libFuzzer can write the input that crashed to a file.
 fuzz:

@@ -86,3 +86,18 @@ let package = Package(
             name: "FuzzTests", dependencies: ["FileFuzz", "WhereFuzz", "MakoTestSupport"], swiftSettings: settings),
     ]
 )
+
+// `make differential` compares with SQLite; nothing else needs it.
+if Context.environment["MAKO_DIFFERENTIAL"] != nil {
+    package.targets += [
+        .systemLibrary(
+            name: "CSQLite", path: "Benchmarks/Comparison/Sources/CSQLite", pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+        .executableTarget(
+            name: "mako-differential",
+            dependencies: [
+                "CSQLite", "MakoRecords", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Differential", swiftSettings: settings),
+    ]
+}

@@ -257,6 +257,8 @@ import Testing
         for (text, value) in [
             ("upper(n)", Value.text("THREE")), ("length(n)", .integer(5)), ("substr(n, 2, 3)", .text("hre")),
             ("substr(n, -2)", .text("ee")),
+            // Places before the first letter count, as in SQLite.
+            ("substr(n, -7, 3)", .text("T")), ("substr(n, -7, 2)", .text("")), ("substr(n, -7)", .text("Three")),
             ("trim('  x ')", .text("x")), ("abs(-3)", .integer(3)), ("round(2.567, 2)", .double(2.57)),
             ("round(2.5)", .double(3)),
             ("coalesce(v, 9)", .integer(9)), ("nullif(1, 1)", .null), ("7 / 2", .integer(3)), ("7 / 2.0", .double(3.5)),

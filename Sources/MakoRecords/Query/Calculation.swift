@@ -69,12 +69,15 @@ enum Calculation {
         return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
     }
 
-    /// From the `start`-th scalar, counted from 1, or from the end when it is negative.
+    /// From the `start`-th scalar, counted from 1, or from the end when it is negative. A negative start may lie before the first
+    /// scalar: the length counts from there.
     static func part(of bytes: UnsafeRawBufferPointer, from start: Int64, length: Int64) -> UnsafeRawBufferPointer {
         let count = scalars(bytes)
-        var first = start > 0 ? start - 1 : (start < 0 ? max(0, count + max(start, -count - 1)) : 0)
-        first = min(first, count)
-        let last = first + min(max(length, 0), count - first)
+        // Clamped, so that no sum overflows.
+        let begin = start > 0 ? min(start - 1, count) : (start < 0 ? max(start, -1 << 62) + count : 0)
+        let end = begin + min(max(length, 0), count - min(begin, 0))
+        let first = max(begin, 0)
+        let last = max(first, min(end, count))
         var scalar: Int64 = -1
         var low = bytes.count
         var high = bytes.count

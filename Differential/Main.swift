@@ -1,0 +1,71 @@
+import ArgumentParser
+import MakoRecords
+
+/// Asks Mako and SQLite the same random questions about the same random data. The seed repeats a run.
+@main
+struct Differential: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "mako-differential", abstract: "Random schemas, data and questions, put to Mako and to SQLite.")
+
+    @Option(help: "How many schema/data/question triples.")
+    var triples = 200_000
+    @Option(help: "Where the random numbers begin.")
+    var seed: UInt64 = 1
+    @Option(help: "Disagreements to show before giving up.")
+    var show = 10
+
+    mutating func run() throws {
+        var asked = 0
+        var answers = 0
+        var found = 0
+        var number = seed
+        while asked < triples {
+            var random = Seeded(number)
+            let world = World(&random)
+            let sqlite = try SQLiteSide(world)
+            let mako = try MakoSide(world)
+            for _ in 0..<20 {
+                let question = Question.make(world, &random)
+                let expected = try sqlite.run(question.sqlite, question.parameters)
+                let outcome = Result { try mako.run(question) }
+                asked += 1
+                if case .success(let rows) = outcome, Answer.agree(rows, expected) {
+                    if !expected.isEmpty { answers += 1 }
+                    continue
+                }
+                found += 1
+                print("seed \(number)\n  \(question.mako)\n  parameters \(question.parameters)")
+                print("  SQLite \(expected.prefix(12))\n  Mako   \(outcome.map { $0.prefix(12) })")
+                if found >= show { throw ExitCode.failure }
+            }
+            number += 1
+            if number % 1000 == 0 { print("\(asked) triples, \(found) disagreements") }
+        }
+        print(
+            "\(asked) triples, \(answers) of them with rows to answer, seeds \(seed)..<\(number): \(found) disagreements"
+        )
+        if found > 0 { throw ExitCode.failure }
+    }
+}
+
+/// Whether two answers are one.
+enum Answer {
+    static func agree(_ mako: [[Value]], _ sqlite: [[Value]]) -> Bool {
+        mako.count == sqlite.count
+            && zip(mako, sqlite).allSatisfy { $0.count == $1.count && zip($0, $1).allSatisfy(same) }
+    }
+
+    private static func same(_ mako: Value, _ sqlite: Value) -> Bool {
+        switch (mako, sqlite) {
+        case (.null, .null): true
+        case (.bool(let flag), .integer(let number)): number == (flag ? 1 : 0)
+        case (.integer(let a), .integer(let b)): a == b
+        // Sums may be taken in another order.
+        case (.double(let a), .double(let b)), (.date(let a), .double(let b)):
+            a == b || abs(a - b) <= 1e-9 * max(abs(a), abs(b))
+        case (.text(let a), .text(let b)): Array(a.utf8) == Array(b.utf8)
+        case (.blob(let a), .blob(let b)): a == b
+        default: false
+        }
+    }
+}

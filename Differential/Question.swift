@@ -1,0 +1,361 @@
+import MakoRecords
+
+/// A random question in both languages: the same text, but for paths, which SQLite spells as sub-queries.
+///
+/// What the two mean differently is never asked. The rules:
+/// - arithmetic on numbers near the ends of 64 bits (Mako goes on to unsigned numbers, SQLite to doubles);
+/// - folding of letters outside ASCII (`lower`, `upper`, `NOCASE`: Mako folds all letters, SQLite those of ASCII);
+/// - `substr` from place 0 or of a negative length (Mako counts from the first letter and answers nothing);
+/// - NaN (SQLite has none), and comparisons of different types (Mako refuses them before anything runs);
+/// - dates as texts (SQLite has none: they are bound as numbers of seconds);
+/// - `||` outside parentheses (in Mako it is also OR).
+struct Question {
+    private(set) var mako = ""
+    private(set) var sqlite = ""
+    private(set) var parameters: [Value] = []
+
+    private let world: World
+    private var random: Seeded
+
+    static func make(_ world: World, _ random: inout Seeded) -> Question {
+        var question = Question(world: world, random: Seeded(random.next()))
+        question.write()
+        return question
+    }
+
+    private init(world: World, random: Seeded) {
+        self.world = world
+        self.random = random
+    }
+
+    // MARK: Statements
+
+    private mutating func write() {
+        switch random.below(10) {
+        case 0..<5: plain()
+        case 5..<7: totals()
+        case 7..<9: groups()
+        default: distinct()
+        }
+    }
+
+    private mutating func plain() {
+        add("SELECT id")
+        for _ in 0..<random.below(3) {
+            add(", ")
+            anyValue(2)
+        }
+        add(" FROM T")
+        condition(percent: 90)
+        add(" ORDER BY ")
+        for _ in 0..<random.below(3) {
+            orderKey()
+            add(", ")
+        }
+        add(random.chance(30) ? "id DESC" : "id")
+        limit()
+    }
+
+    private mutating func totals() {
+        add("SELECT ")
+        for place in 0...random.below(4) {
+            if place > 0 { add(", ") }
+            aggregate()
+        }
+        add(" FROM T")
+        condition(percent: 70)
+    }
+
+    private mutating func groups() {
+        let keys = Array(Set((0...random.below(2)).map { _ in random.pick(world.columns).name })).sorted()
+        add("SELECT \(keys.joined(separator: ", ")), ")
+        for place in 0...random.below(3) {
+            if place > 0 { add(", ") }
+            aggregate()
+        }
+        add(" FROM T")
+        condition(percent: 50)
+        add(" GROUP BY \(keys.joined(separator: ", ")) ORDER BY \(keys.joined(separator: ", "))")
+        limit()
+    }
+
+    private mutating func distinct() {
+        let keys = Array(Set((0...random.below(2)).map { _ in random.pick(world.columns).name })).sorted()
+        add("SELECT DISTINCT \(keys.joined(separator: ", ")) FROM T")
+        condition(percent: 50)
+        add(" ORDER BY \(keys.joined(separator: ", "))")
+        limit()
+    }
+
+    private mutating func condition(percent: Int) {
+        guard random.chance(percent) else { return }
+        add(" WHERE ")
+        truth(3)
+    }
+
+    private mutating func orderKey() {
+        if random.chance(70) {
+            let column = random.pick(world.columns)
+            add(column.name)
+            if column.kind == .ascii && random.chance(30) { add(" COLLATE NOCASE") }
+        } else {
+            path()
+        }
+        if random.chance(40) { add(" DESC") }
+    }
+
+    private mutating func limit() {
+        guard random.chance(40) else { return }
+        add(" LIMIT \(random.below(12))")
+        if random.chance(50) { add(" OFFSET \(random.below(6))") }
+    }
+
+    private mutating func aggregate() {
+        switch random.below(6) {
+        case 0: add("count(*)")
+        case 1:
+            add("count(")
+            add(random.pick(world.columns).name)
+            add(")")
+        case 2, 3:
+            add(random.pick(["sum", "avg", "total"]) + "(")
+            number(1)
+            add(")")
+        default:
+            add(random.pick(["min", "max"]) + "(")
+            add(random.pick(world.columns.filter { $0.kind != .bool }).name)
+            add(")")
+        }
+    }
+
+    // MARK: Conditions
+
+    private mutating func truth(_ depth: Int) {
+        if depth > 0 && random.chance(45) {
+            switch random.below(5) {
+            case 0:
+                add("NOT (")
+                truth(depth - 1)
+                add(")")
+            default:
+                let word = random.chance(50) ? " AND " : " OR "
+                add("(")
+                truth(depth - 1)
+                for _ in 0...random.below(2) {
+                    add(word)
+                    truth(depth - 1)
+                }
+                add(")")
+            }
+            return
+        }
+        predicate()
+    }
+
+    private mutating func predicate() {
+        let kind = random.pick(World.Kind.allCases)
+        switch random.below(13) {
+        case 10:
+            add("id")
+            comparison()
+            add("\(random.below(42) - 1)")
+        case 11:
+            add("id")
+            add(
+                random.pick([
+                    " IN (3, 1, 40, 7, 3)", " BETWEEN 4 AND 19", " NOT BETWEEN -3 AND 20", " IN ()",
+                    " NOT IN (2, NULL)",
+                ]))
+        case 12:
+            column(.ascii)
+            add(" COLLATE NOCASE")
+            comparison()
+            constant(.ascii)
+        case 0:
+            anyValue(1)
+            add(random.chance(50) ? " IS NULL" : " IS NOT NULL")
+        case 1:
+            column(kind)
+            add(random.chance(30) ? " NOT IN (" : " IN (")
+            for place in 0...random.below(4) {
+                if place > 0 { add(", ") }
+                if random.chance(5) { add("NULL") } else { constant(kind) }
+            }
+            add(")")
+        case 2:
+            column(kind)
+            add(random.chance(30) ? " NOT BETWEEN " : " BETWEEN ")
+            constant(kind)
+            add(" AND ")
+            constant(kind)
+        case 3: pattern()
+        case 4:
+            column(.bool)
+            if random.chance(50) { add(random.pick([" = TRUE", " = FALSE", " <> TRUE"])) }
+        case 5:
+            number(2)
+            comparison()
+            number(1)
+        case 6:
+            words(2)
+            comparison()
+            words(1)
+        case 7:
+            add("ref")
+            comparison()
+            add("\(random.below(7))")
+        case 8:
+            let name = path()
+            comparison()
+            constant(name == "v" ? .integer : .ascii)
+        default:
+            column(kind)
+            comparison()
+            if random.chance(15) { column(kind) } else { constant(kind) }
+        }
+    }
+
+    private mutating func pattern() {
+        if random.chance(75) {
+            column(random.chance(50) ? .ascii : .text)
+            add(random.chance(25) ? " NOT LIKE " : " LIKE ")
+            let pattern = random.pick([
+                "a%", "%b", "%a%", "a_c", "_", "__", "%", "", "A%", "ab", "é%", "%é", "日_", "a!%", "%!_%",
+            ])
+            text(pattern)
+            if pattern.contains("!") || random.chance(10) { add(" ESCAPE '!'") }
+        } else {
+            column(random.chance(50) ? .ascii : .text)
+            add(random.chance(25) ? " NOT GLOB " : " GLOB ")
+            text(random.pick(["a*", "*b", "*a*", "a?c", "?", "*", "", "A*", "ab", "[ab]*", "[^a]*", "[a-c]b*", "é*"]))
+        }
+    }
+
+    private mutating func comparison() {
+        add(random.pick([" = ", " == ", " <> ", " != ", " < ", " <= ", " > ", " >= "]))
+    }
+
+    // MARK: Values
+
+    private mutating func anyValue(_ depth: Int) {
+        switch random.below(4) {
+        case 0: number(depth)
+        case 1: words(depth)
+        case 2: path()
+        default: add(random.pick(world.columns).name)
+        }
+    }
+
+    private mutating func column(_ kind: World.Kind) {
+        add(random.pick(world.columns.filter { $0.kind == kind }).name)
+    }
+
+    /// A property of the row that is referred to.
+    @discardableResult
+    private mutating func path() -> String {
+        let name = random.pick(World.parent).name
+        mako += "ref.\(name)"
+        sqlite += "(SELECT \(name) FROM P WHERE P.id = T.ref)"
+        return name
+    }
+
+    private mutating func number(_ depth: Int) {
+        guard depth > 0, random.chance(60) else {
+            if random.chance(60) {
+                column(random.chance(60) ? .integer : .double)
+            } else {
+                constant(random.chance(70) ? .integer : .double)
+            }
+            return
+        }
+        switch random.below(10) {
+        case 8:
+            add("-(")
+            number(depth - 1)
+            add(")")
+        case 9:
+            add("round(")
+            column(.integer)
+            add(")")
+        case 0..<4:
+            add("(")
+            number(depth - 1)
+            add(random.pick([" + ", " - ", " * ", " / "]))
+            number(depth - 1)
+            add(")")
+        case 4:
+            // The remainder of doubles is that of whole numbers there.
+            add("(")
+            column(.integer)
+            add(" % ")
+            constant(.integer)
+            add(")")
+        case 5:
+            add("abs(")
+            number(depth - 1)
+            add(")")
+        case 6:
+            add("length(")
+            words(depth - 1)
+            add(")")
+        default:
+            add(random.pick(["coalesce(", "ifnull(", "nullif("]))
+            column(.integer)
+            add(", ")
+            constant(.integer)
+            add(")")
+        }
+    }
+
+    private mutating func words(_ depth: Int) {
+        guard depth > 0, random.chance(60) else {
+            if random.chance(60) { column(.ascii) } else { constant(.ascii) }
+            return
+        }
+        switch random.below(5) {
+        case 0:
+            add(random.pick(["lower(", "upper(", "trim("]))
+            words(depth - 1)
+            add(")")
+        case 1:
+            add("substr(")
+            words(depth - 1)
+            add(", \(random.pick([-4, -3, -2, -1, 1, 2, 3]))")
+            if random.chance(60) { add(", \(random.below(4))") }
+            add(")")
+        case 2:
+            add("(")
+            words(depth - 1)
+            add(" || ")
+            words(depth - 1)
+            add(")")
+        default:
+            add(random.pick(["coalesce(", "ifnull(", "nullif("]))
+            column(.ascii)
+            add(", ")
+            constant(.ascii)
+            add(")")
+        }
+    }
+
+    private mutating func text(_ text: String) {
+        if random.chance(30) { bind(.text(text)) } else { add(Value.text(text).description) }
+    }
+
+    private mutating func constant(_ kind: World.Kind) {
+        let value = World.constant(kind, &random)
+        if kind == .date || random.chance(30) { return bind(value) }
+        if case .integer(.min) = value { return bind(value) }
+        add(value.description)
+    }
+
+    private mutating func bind(_ value: Value) {
+        parameters.append(value)
+        add("?")
+    }
+
+    private mutating func add(_ text: String) {
+        mako += text
+        sqlite += text
+    }
+}
