@@ -1,6 +1,7 @@
-import MakoStorage
 import MakoTestSupport
 import Testing
+
+@testable import MakoStorage
 
 /// A store in memory with one tree, and the model that it is compared with.
 private struct Pair {
@@ -120,6 +121,72 @@ private struct Pair {
             try pair.compare()
         }
         try pair.store.close()
+    }
+
+    /// Fences of several hundred bytes can leave a node without room for its neighbour's entries, even when it is empty.
+    @Test(arguments: 0..<8) func treesOfTheLongestKeysShrinkInAnyOrder(seed: UInt64) throws {
+        var random = SplitMix(seed: seed)
+        var pair = try Pair(.bytes)
+        let tree = pair.tree
+        // Prefixes as long as a key, shared by all of them or by a few.
+        let groups = 1 + Int(seed % 4)
+        func key(_ number: Int) -> [UInt8] {
+            let length = Limits.keyBytes - random.below(seed < 4 ? 1 : 400) - 4
+            return [UInt8](repeating: UInt8(number % groups), count: length) + Array("\(1000 + number)".utf8)
+        }
+        let keys = (0..<60).map(key)
+        try pair.store.write { transaction in
+            for key in keys {
+                try transaction.put([1, 2, 3], for: key, in: tree)
+                pair.model.put([1, 2, 3], for: .bytes(key))
+            }
+        }
+        try pair.compare()
+        let order = seed % 3 == 0 ? keys : seed % 3 == 1 ? keys.reversed() : keys.shuffled(using: &random)
+        for (count, key) in order.enumerated() {
+            try pair.store.write { _ = try $0.delete(key, in: tree) }
+            _ = pair.model.delete(.bytes(key))
+            if count % 3 == 0 { try pair.compare() }
+        }
+        #expect(try pair.store.read { try $0.count(of: tree) } == 0)
+    }
+
+    /// A load in order fills inner nodes, so that one which loses its children finds no room beside it.
+    @Test(arguments: [KeyKind.integer, .bytes]) func aWholeInnerNodeIsEmptiedBetweenFullOnes(kind: KeyKind) throws {
+        var pair = try Pair(kind, cacheBytes: 64 << 20)
+        let tree = pair.tree
+        // Long entries, so that few keys make three levels.
+        let value = [UInt8](repeating: 9, count: kind == .integer ? 900 : 780)
+        func key(_ number: Int) -> ModelKey {
+            kind == .integer ? .integer(UInt64(number)) : .bytes(ScriptRun.bytes(UInt64(number), length: 200))
+        }
+        func change(_ numbers: some Sequence<Int>, removing: Bool) throws {
+            try pair.store.write { transaction in
+                for number in numbers {
+                    switch (key(number), removing) {
+                    case (.integer(let key), false): try transaction.put(value, for: key, in: tree)
+                    case (.bytes(let key), false): try transaction.put(value, for: key, in: tree)
+                    case (.integer(let key), true): _ = try transaction.delete(key, in: tree)
+                    case (.bytes(let key), true): _ = try transaction.delete(key, in: tree)
+                    }
+                    if removing {
+                        _ = pair.model.delete(key(number))
+                    } else {
+                        pair.model.put(value, for: key(number))
+                    }
+                }
+            }
+            try pair.compare()
+        }
+        let count = 3500
+        try change(0..<count, removing: false)
+        for part in [1000..<2400, 2600..<3499, 100..<900] {
+            try change(part, removing: true)
+            try change(stride(from: part.lowerBound, to: part.upperBound, by: 7), removing: false)
+        }
+        try change(0..<count, removing: true)
+        #expect(pair.model.count == 0)
+        try change(stride(from: 5, to: 50, by: 5), removing: false)
     }
 
     @Test func ascendingDescendingAndScatteredLoadsAreWhole() throws {

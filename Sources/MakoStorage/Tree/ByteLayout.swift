@@ -13,6 +13,7 @@ enum ByteLayout: NodeLayout {
 
     static var leafType: PageType { .byteLeaf }
     static var innerType: PageType { .byteInner }
+    static var hasFences: Bool { true }
 
     private static let room = pageBytes - ByteNode.headsOffset
 

@@ -6,6 +6,7 @@ enum IntegerLayout: NodeLayout {
 
     static var leafType: PageType { .integerLeaf }
     static var innerType: PageType { .integerInner }
+    static var hasFences: Bool { false }
 
     @inline(__always)
     static func childSlot(_ page: UnsafeMutableRawPointer, _ key: UInt64) -> Int { IntegerNode.childSlot(page, key) }

@@ -48,7 +48,7 @@ enum IntegerNode {
     /// so that the worst case stays logarithmic. A run without gaps is addressed directly.
     @inline(__always)
     static func upperBound(_ keys: UnsafeMutablePointer<UInt64>, count: Int, key: UInt64) -> Int {
-        if count == 0 || key < keys[0] { return 0 }
+        if count <= 0 || key < keys[0] { return 0 }
         let last = keys[count &- 1]
         if key >= last { return count }
         let first = keys[0]
@@ -98,11 +98,11 @@ enum IntegerNode {
         return (bound, false)
     }
 
-    /// Which child of an inner node holds `key`.
+    /// Which child of an inner node holds `key`. The first child's own key is not looked at: when a child before it went away,
+    /// it stands for lower ones too.
     @inline(__always)
     static func childSlot(_ page: UnsafeMutableRawPointer, _ key: UInt64) -> Int {
-        let bound = upperBound(keys(page), count: Page(page).count, key: key)
-        return bound == 0 ? 0 : bound &- 1
+        upperBound(keys(page) + 1, count: Page(page).count &- 1, key: key)
     }
 
     /// Where a leaf's record probably begins, for a prefetch: keys that are dense were mostly loaded in order, so that their leaf is full

@@ -7,6 +7,8 @@ protocol NodeLayout {
 
     static var leafType: PageType { get }
     static var innerType: PageType { get }
+    /// Whether a node knows between which keys it stands.
+    static var hasFences: Bool { get }
 
     // Looking.
     static func childSlot(_ page: UnsafeMutableRawPointer, _ key: Key) -> Int

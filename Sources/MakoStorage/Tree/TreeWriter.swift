@@ -263,27 +263,37 @@ extension Writer {
 
     /// Merges sparse nodes with a neighbour, from the leaf upwards, and takes empty ones away.
     private func rebalance<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
+        guard Layout.isSparse(path[0].page) else { return }
         var level = 0
-        while level < trees[index].levels - 1 {
-            let page = path[level].page
-            guard Layout.isSparse(page) || Page(page).count == 0 else { return }
-            let parent = path[level + 1].page
-            let slot = path[level + 1].slot
-            let siblings = Page(parent).count
-            if siblings == 1 {
-                guard Page(page).count == 0 else { return }
-                free(page)
-                Layout.removeChild(parent, at: 0)
-            } else if try !merge(layout, index, level, left: slot + 1 < siblings ? slot : slot - 1) {
-                if slot == 0 || slot + 1 == siblings { return }
-                guard try merge(layout, index, level, left: slot - 1) else { return }
+        while level < trees[index].levels - 1, Layout.isSparse(path[level].page) {
+            if Page(path[level].page).count == 0 && !Layout.hasFences {
+                free(path[level].page)
+                Layout.removeChild(path[level + 1].page, at: path[level + 1].slot)
+            } else if try !mergeWithNeighbour(layout, index, level) {
+                break
             }
             level += 1
         }
         try shrinkRoot(layout, index)
     }
 
-    /// Merges the children `left` and `left + 1` of the parent, when they fit one page.
+    /// Merges the path's node at `level` with a child beside it, when they fit one page.
+    ///
+    /// A node without any beside it gets some by a merge of its parent. Where nodes have fences, an inner node never loses its
+    /// only child: the fences of its neighbours' children would not cover the keys that it stood for.
+    private func mergeWithNeighbour<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ level: Int)
+        throws(StorageError) -> Bool
+    {
+        guard level < trees[index].levels - 1 else { return false }
+        if Page(path[level + 1].page).count == 1 {
+            guard try mergeWithNeighbour(layout, index, level + 1) else { return false }
+        }
+        let slot = path[level + 1].slot
+        if slot + 1 < Page(path[level + 1].page).count, try merge(layout, index, level, left: slot) { return true }
+        return slot > 0 ? try merge(layout, index, level, left: slot - 1) : false
+    }
+
+    /// Merges the children `left` and `left + 1` of the parent, one of which is on the path, when they fit one page.
     private func merge<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ level: Int, left slot: Int)
         throws(StorageError)
         -> Bool
@@ -293,6 +303,7 @@ extension Writer {
         var left = try frames.resolve(Layout.child(parent, at: slot), type: type, level: level)
         let right = try frames.resolve(Layout.child(parent, at: slot + 1), type: type, level: level)
         guard Layout.canMerge(left, right) else { return false }
+        if path[level + 1].slot > slot { path[level].slot += Page(left).count }
         path[level + 1].slot = slot
         left = try own(layout, index, level, left)
         Layout.merge(left, right, parent: parent, separator: slot + 1, scratch: scratch)

@@ -34,7 +34,7 @@ public enum ModelTree: Sendable, Equatable {
         }
     }
 
-    mutating func put(_ value: [UInt8], for key: ModelKey) {
+    public mutating func put(_ value: [UInt8], for key: ModelKey) {
         switch (self, key) {
         case (.integers(var map), .integer(let key)):
             self = .integers(SortedMap())  // Gives the map's storage up, so that the change copies nothing.
@@ -48,7 +48,7 @@ public enum ModelTree: Sendable, Equatable {
         }
     }
 
-    mutating func delete(_ key: ModelKey) -> Bool {
+    public mutating func delete(_ key: ModelKey) -> Bool {
         switch (self, key) {
         case (.integers(var map), .integer(let key)):
             self = .integers(SortedMap())
@@ -62,7 +62,7 @@ public enum ModelTree: Sendable, Equatable {
         }
     }
 
-    mutating func delete(_ range: ClosedRange<UInt64>) -> Int {
+    public mutating func delete(_ range: ClosedRange<UInt64>) -> Int {
         guard case .integers(var map) = self else { return 0 }
         defer { self = .integers(map) }
         return map.delete(range)
