@@ -14,17 +14,22 @@ TRIPLES ?= 200000
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= WhereFuzz FileFuzz
 
+# How often `make kill` kills, and how often `make power` cuts the power.
+CYCLES ?= 2000
+
 # The macros are built against the toolchain's own swift-syntax where there is one: seconds instead of minutes.
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
 
-.PHONY: help demo test test-threads bench fuzz differential format lint docs clean
+.PHONY: help demo test test-threads crash kill power bench fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
 	@echo 'make demo DATA=file.csv  the same with a file of your own (CSV, TSV, JSON, JSON lines)'
 	@echo 'make demo KEEP=folder    leaves the database files there, to be looked into'
 	@echo 'make test                all tests, then those of concurrency under the thread sanitizer'
+	@echo 'make crash               every crash of every scripted workload; about half an hour'
+	@echo 'make kill CYCLES=2000    kills a writing process over and over; make power stops its file system instead'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
 	@echo 'make differential        random questions to Mako and to SQLite; TRIPLES=200000'
 	@echo 'make fuzz                damaged files and random where texts, FUZZ_SECONDS=60 each'
@@ -50,6 +55,24 @@ test:
 test-threads:
 	@scripts/need swift lz4 macros
 	$(SYNTAX) swift test --sanitize=thread --scratch-path .build-tsan --disable-xctest --filter 'ConcurrencyTests/'
+
+# Release, because it opens some two million databases.
+crash:
+	@scripts/need swift lz4 macros
+	$(SYNTAX) swift build --build-tests -c release -Xswiftc -enable-testing
+	$(SYNTAX) MAKO_TEST_EFFORT=full swift test --skip-build -c release -Xswiftc -enable-testing --disable-xctest \
+		--filter 'CrashTests/everyCrash'
+
+KILL_RUNNER = $(SYNTAX) swift build -c release --product KillRunner && \
+	$(SYNTAX) swift run -q --skip-build -c release KillRunner
+
+kill:
+	@scripts/need swift lz4 macros
+	$(KILL_RUNNER) kill $(CYCLES)
+
+power:
+	@scripts/need swift lz4 macros
+	$(KILL_RUNNER) power $(CYCLES)
 
 bench:
 	@scripts/need swift lz4 lmdb sqlite

@@ -64,9 +64,11 @@ let package = Package(
             name: "MakoTestSupport", dependencies: ["MakoStorage"], path: "Tests/TestSupport",
             swiftSettings: settings),
         .testTarget(
-            name: "StorageTests", dependencies: ["MakoStorage", "MakoTestSupport"], swiftSettings: settings),
+            name: "StorageTests", dependencies: ["MakoStorage", "MakoTestSupport"], exclude: ["Scripts"],
+            swiftSettings: settings),
         .testTarget(
-            name: "RecordsTests", dependencies: ["MakoRecords", "MakoTestSupport"], swiftSettings: settings),
+            name: "RecordsTests", dependencies: ["MakoRecords", "MakoTestSupport"], exclude: ["Scripts"],
+            swiftSettings: settings),
         .testTarget(name: "CoreTests", dependencies: ["MakoCore", "MakoTestSupport"], swiftSettings: settings),
         .testTarget(name: "MakoTests", dependencies: ["Mako", "MakoTestSupport"], swiftSettings: settings),
         .testTarget(
@@ -78,6 +80,11 @@ let package = Package(
         .testTarget(
             name: "MainActorTests", dependencies: ["Mako"],
             swiftSettings: settings + [.defaultIsolation(MainActor.self)]),
+
+        // Kills processes of its own in a loop: `make kill`.
+        .executableTarget(
+            name: "KillRunner", dependencies: ["MakoStorage", "MakoTestSupport"], path: "Tests/KillRunner",
+            swiftSettings: settings),
 
         // The bodies of the fuzz targets, here to replay what was found before; `Fuzz/Package.swift` links them to libFuzzer.
         .target(name: "FileFuzz", dependencies: ["MakoStorage"], path: "Fuzz/FileFuzz", swiftSettings: settings),

@@ -13,7 +13,7 @@ import Testing
         #expect(Repository.exists(path))
     }
 
-    @Test(arguments: ["demo", "test", "bench", "fuzz", "format", "docs", "help"])
+    @Test(arguments: ["demo", "test", "crash", "kill", "bench", "fuzz", "format", "docs", "help"])
     func theMakefileHasTheTarget(_ target: String) throws {
         let lines = try #require(Repository.read("Makefile")).split(separator: "\n")
         #expect(lines.contains { $0.hasPrefix(target + ":") })

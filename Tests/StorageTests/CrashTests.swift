@@ -4,13 +4,19 @@ import Testing
 
 /// Scripted workloads, the power cut before and after every call, and again inside recovery.
 @Suite struct CrashTests {
-    @Test(arguments: Script.crashWorkloads.map(\.name))
+    @Test(
+        arguments: Script.crashWorkloads.map(\.name).filter { TestEffort.workload == nil || TestEffort.workload == $0 })
     func everyCrashLeavesTheAcknowledgedTransactions(workload: String) throws {
+        let start = ContinuousClock.now
         let report = try CrashRunner.run(try script(workload), effort: TestEffort.crash)
         #expect(report.failures.isEmpty, "\(report)")
         #expect(report.images > 10 && report.opened > 10, "\(report)")
-        if TestEffort.isFull || TestEffort.isChatty { print("\(workload): \(report)") }
+        if TestEffort.isFull || TestEffort.isChatty {
+            CrashTally.shared.print(workload, report, took: ContinuousClock.now - start)
+        }
     }
+
+    @Test func theWorkloadsAreThere() { #expect(Script.crashWorkloads.count >= 70) }
 
     @Test func theSameSeedWritesTheSameBytes() throws {
         func image() throws -> DiskImage {
@@ -34,7 +40,7 @@ import Testing
 @Suite struct FaultTests {
     static let workloads = [
         "overwrites", "splits", "overflow values", "big transaction by checkpoint", "create and drop trees",
-        "checkpoint in steps", "segment roll-over", "reopen", "cache smaller than data",
+        "checkpoint in steps", "segment roll over", "reopen", "cache smaller than data",
     ]
 
     @Test(arguments: workloads) func anInputOutputErrorLosesNothing(workload: String) throws {

@@ -9,18 +9,15 @@ enum TestEffort {
     /// The one seed to run, to look into a failure.
     static let seed = ProcessInfo.processInfo.environment["MAKO_TEST_SEED"].flatMap { UInt64($0) }
 
+    /// The one crash workload to run, to look into a failure.
+    static let workload = ProcessInfo.processInfo.environment["MAKO_TEST_WORKLOAD"]
+
     static let isFull = ProcessInfo.processInfo.environment["MAKO_TEST_EFFORT"] == "full"
 
     /// Figures of each crash run on standard output.
     static let isChatty = ProcessInfo.processInfo.environment["MAKO_TEST_FIGURES"] != nil
 
-    static let crash: CrashRunner.Effort =
-        isFull
-        ? .full
-        : CrashRunner.Effort(
-            crash: CrashChoice(exhaustiveBits: 7, structuredUnits: 12, sampled: 8, torn: 8),
-            recovery: CrashChoice(exhaustiveBits: 3, structuredUnits: 3, sampled: 2, torn: 2),
-            imageLimit: 400, recoveryLimit: 8)
+    static let crash: CrashRunner.Effort = isFull ? .full : .standard
 
     static let faultLimit = isFull ? Int.max : 40
 }

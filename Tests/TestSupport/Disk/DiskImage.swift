@@ -69,6 +69,19 @@ public struct CrashState: Sendable {
     var pendingNames: [PendingName] = []
     var directories: Set<String> = []
 
+    init(sectorBytes: Int) { self.sectorBytes = sectorBytes }
+
+    /// A disk with files on it, all durable.
+    init(_ image: DiskImage, sectorBytes: Int) {
+        self.sectorBytes = sectorBytes
+        for (path, content) in image.files.sorted(by: { $0.key < $1.key }) {
+            names[path] = files.count
+            files.append(FileState(durable: content, cached: content, stale: content))
+        }
+        durableNames = names
+        directories = image.directories
+    }
+
     /// What a crash decides about one pending thing.
     public struct Outcome: Sendable, Hashable {
         /// 0: nothing of it persists; n: its n-th version does.

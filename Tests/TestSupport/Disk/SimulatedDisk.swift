@@ -43,6 +43,8 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     private var isRecording = false
     private var recorded: [CrashPoint] = []
     private var hasChanged = true
+    /// How many processes have ended on this disk: handles of earlier ones are dead.
+    private var generation = 0
 
     /// An empty disk.
     public init(seed: UInt64 = 0, sectorBytes: Int = 4096) {
@@ -53,12 +55,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     /// A disk with files on it, all durable.
     public convenience init(_ image: DiskImage, seed: UInt64 = 0, sectorBytes: Int = 4096) {
         self.init(seed: seed, sectorBytes: sectorBytes)
-        for (path, content) in image.files.sorted(by: { $0.key < $1.key }) {
-            state.names[path] = state.files.count
-            state.files.append(CrashState.FileState(durable: content, cached: content, stale: content))
-        }
-        state.durableNames = state.names
-        state.directories = image.directories
+        state = CrashState(image, sectorBytes: sectorBytes)
     }
 
     // MARK: What tests ask and order
@@ -73,6 +70,26 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
 
     /// Cuts the power now: every later call fails and changes nothing.
     public func cutPower() { lock.withLock { crashed = true } }
+
+    /// Ends the process that uses the disk, as a kill does: its handles and locks are gone, and what it still tries has no
+    /// effect. What it wrote stays in the machine's cache, as little durable as before.
+    public func endProcess() {
+        lock.withLock {
+            generation += 1
+            locks = [:]
+        }
+    }
+
+    /// Cuts the power and starts the machine again. The disk then holds what this crash left.
+    public func restart(on image: DiskImage) {
+        lock.withLock {
+            generation += 1
+            locks = [:]
+            crashed = false
+            hasChanged = true
+            state = CrashState(image, sectorBytes: state.sectorBytes)
+        }
+    }
 
     /// Makes the disk fail at the call with this index, counted from 0.
     public func inject(_ fault: Fault, atCall index: Int) {
@@ -182,7 +199,8 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
             state.pendingNames.append(.create(path, state.files.count - 1))
             return state.files.count - 1
         }
-        return SimulatedFile(disk: self, path: path, file: file, isReadOnly: mode == .readOnly)
+        return SimulatedFile(
+            disk: self, path: path, file: file, generation: lock.withLock { generation }, isReadOnly: mode == .readOnly)
     }
 
     public func remove(_ path: String) throws(FileError) {
@@ -328,8 +346,11 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         }
     }
 
-    func releaseLock(_ file: Int, exclusive: Bool) {
+    func isAlive(_ handle: Int) -> Bool { lock.withLock { handle == generation } }
+
+    func releaseLock(_ file: Int, _ handle: Int, exclusive: Bool) {
         lock.withLock {
+            guard handle == generation else { return }
             if exclusive { locks[file]?.exclusive -= 1 } else { locks[file]?.shared -= 1 }
         }
     }

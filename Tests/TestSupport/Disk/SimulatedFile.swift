@@ -13,16 +13,18 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
     let path: String
     private let disk: SimulatedDisk
     private let file: Int
+    private let generation: Int
     private let isReadOnly: Bool
     private let lock = Lock()
     // Guarded by `lock`. Whether the held lock is exclusive; nil: none.
     private var held: Bool?
     private var isClosed = false
 
-    init(disk: SimulatedDisk, path: String, file: Int, isReadOnly: Bool) {
+    init(disk: SimulatedDisk, path: String, file: Int, generation: Int, isReadOnly: Bool) {
         self.disk = disk
         self.path = path
         self.file = file
+        self.generation = generation
         self.isReadOnly = isReadOnly
     }
 
@@ -72,13 +74,13 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
         lock.withLock {
             guard !isClosed else { return }
             isClosed = true
-            if let held { disk.releaseLock(file, exclusive: held) }
+            if let held { disk.releaseLock(file, generation, exclusive: held) }
             held = nil
         }
     }
 
     private func checkOpen(_ operation: String, changes: Bool = false) throws(FileError) {
-        guard lock.withLock({ !isClosed }), !(changes && isReadOnly) else {
+        guard lock.withLock({ !isClosed }), !(changes && isReadOnly), disk.isAlive(generation) else {
             throw FileError(operation: operation, path: path, code: EBADF)
         }
     }

@@ -14,7 +14,9 @@ import MakoStorage
 ///     snapshot s                          # kept open, compared by `check s` and at the end, until `release s`
 ///     checkpoint
 ///     step 3                              # the store's background work, so many steps
-///     reopen
+///     reopen                              # closes and opens
+///     kill                                # the process ends; what it wrote stays in the machine's cache; opens again
+///     crash                               # the power goes and nothing that was pending persists; `crash 7`: some of it
 ///     verify
 ///
 /// In a byte tree a number is a key by its digits. `#` begins a comment.
@@ -80,6 +82,9 @@ public enum ScriptStep: Sendable, Hashable {
     case check(String)
     case release(String)
     case reopen
+    case kill
+    /// With the seed of what persists; nil: nothing does.
+    case crash(UInt64?)
     case verify
 
     init?(_ verb: String, _ words: [String]) {
@@ -115,6 +120,11 @@ public enum ScriptStep: Sendable, Hashable {
         case ("check", 1): self = .check(words[0])
         case ("release", 1): self = .release(words[0])
         case ("reopen", 0): self = .reopen
+        case ("kill", 0): self = .kill
+        case ("crash", 0): self = .crash(nil)
+        case ("crash", 1):
+            guard let seed = UInt64(words[0]) else { return nil }
+            self = .crash(seed)
         case ("verify", 0): self = .verify
         default: return nil
         }
@@ -136,7 +146,8 @@ public enum KeyRange: Sendable, Hashable {
     case steps(from: UInt64, through: UInt64, by: UInt64)
     case random(count: Int, below: UInt64)
 
-    init?(_ text: String) {
+    /// Reads `5`, `1..9`, `9..1/2` or `?20:1000`.
+    public init?(_ text: String) {
         if text.hasPrefix("?") {
             let parts = text.dropFirst().split(separator: ":")
             guard parts.count == 2, let count = Int(parts[0]), let bound = UInt64(parts[1]), bound > 0 else {
@@ -154,7 +165,8 @@ public enum KeyRange: Sendable, Hashable {
         self = .steps(from: first, through: last, by: stride)
     }
 
-    func keys(seed: UInt64) -> [UInt64] {
+    /// The keys in their order; random ones by the seed.
+    public func keys(seed: UInt64) -> [UInt64] {
         switch self {
         case .steps(let first, let last, let stride):
             if first <= last { return Array(Swift.stride(from: first, through: last, by: Int(stride))) }

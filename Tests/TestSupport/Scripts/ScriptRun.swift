@@ -6,19 +6,14 @@ import MakoStorage
 /// acknowledged as durable to the last that was begun. The disk notes it with each crash point.
 public final class ScriptRun {
     /// A span of `states`: what may be found after a crash.
-    public struct Span: Sendable, Hashable {
-        public var acknowledged: Int
-        public var begun: Int
-    }
+    public typealias Span = CrashSpan
 
     public static let path = "d/store.mako"
 
     public let disk: SimulatedDisk
     public let script: Script
     /// The store's content after each commit, the first before any.
-    public private(set) var states: [ModelStore]
-    /// What `disk.tag` refers to.
-    public private(set) var spans: [Span]
+    public let history: CrashHistory<ModelStore>
     private var store: Store?
     private var model: ModelStore
     private var kept: [String: (snapshot: Snapshot, model: ModelStore)] = [:]
@@ -34,9 +29,7 @@ public final class ScriptRun {
         self.model = model
         self.seed = seed
         counter = seed &* 1_000_003
-        states = [model]
-        spans = [Span(acknowledged: 0, begun: 0)]
-        disk.tag = 0
+        history = CrashHistory(model, on: disk)
     }
 
     public static func options(_ script: Script, on disk: SimulatedDisk, seed: UInt64 = 1) -> StoreOptions {
@@ -50,8 +43,13 @@ public final class ScriptRun {
         return options
     }
 
+    public var states: [ModelStore] { history.states }
+
+    /// What `disk.tag` refers to.
+    public var spans: [Span] { history.spans }
+
     /// The present span.
-    public var span: Span { spans[spans.count - 1] }
+    public var span: Span { history.span }
 
     /// Runs all steps, then verifies and closes. A store that does not do what the model does is a `Disagreement`;
     /// what the store throws is passed on.
@@ -123,7 +121,7 @@ public final class ScriptRun {
         switch step {
         case .checkpoint:
             try opened().checkpoint()
-            acknowledgeAll()
+            history.acknowledge()
         case .step(let count):
             for _ in 0..<count { _ = try opened().step() }
         case .snapshot(let name): kept[name] = (try opened().snapshot(), model)
@@ -131,14 +129,34 @@ public final class ScriptRun {
         case .release(let name): kept[name] = nil
         case .reopen:
             try close()
-            acknowledgeAll()
+            history.acknowledge()
             try open()
             try compare()
+        case .kill:
+            disk.endProcess()
+            try openAfterDeath()
+        case .crash(let seed):
+            var random = SplitMix(seed: seed ?? 0)
+            let state = disk.crashState()
+            disk.restart(on: seed == nil ? state.image([]) : state.randomImage(&random))
+            try openAfterDeath()
         case .verify:
             try compare()
             try verify()
         default: throw Disagreement("\(step) outside a transaction")
         }
+    }
+
+    /// Opens on what the process before left. What is found must be allowed, and holds from then on.
+    private func openAfterDeath() throws {
+        kept = [:]
+        store = nil
+        try open()
+        guard let found = try visible(), states[span.acknowledged...span.begun].contains(found) else {
+            throw Disagreement("what came back after the end of the process is none of the states that may")
+        }
+        model = found
+        history.found(found)
     }
 
     private func transaction(_ steps: [ScriptStep], end: ScriptStep) throws {
@@ -172,11 +190,10 @@ public final class ScriptRun {
                 transaction.rollback()
                 return
             }
-            states.append(model)
-            enter(Span(acknowledged: span.acknowledged, begun: states.count - 1))
+            history.begin(model)
             try transaction.commit(durability: durability)
             // An empty commit promises nothing, not even for the commits before it.
-            if durability == nil || durability == .full, model != before { acknowledgeAll() }
+            if durability == nil || durability == .full, model != before { history.acknowledge() }
         } catch {
             model = before
             throw error
@@ -278,15 +295,6 @@ public final class ScriptRun {
         let digits = String(number)
         let text = String(repeating: "0", count: max(0, 6 - digits.count)) + digits
         return [UInt8](repeating: UInt8(ascii: "p"), count: max(0, length - text.utf8.count)) + Array(text.utf8)
-    }
-
-    private func enter(_ span: Span) {
-        spans.append(span)
-        disk.tag = spans.count - 1
-    }
-
-    private func acknowledgeAll() {
-        enter(Span(acknowledged: states.count - 1, begun: states.count - 1))
     }
 
     private func check(_ name: String) throws {

@@ -39,6 +39,22 @@ extension CrashState {
         return images
     }
 
+    /// The same, and whether each is a structured one: nothing persisted, everything, one pending thing missing or alone.
+    func markedImages(_ choice: CrashChoice) -> [(image: DiskImage, isStructured: Bool)] {
+        var structured: Set<Int> = []
+        var marked: [(DiskImage, Bool)] = []
+        var plain = CrashChoice.structured
+        plain.structuredUnits = choice.structuredUnits
+        for image in images(plain) where structured.insert(image.fingerprint).inserted { marked.append((image, true)) }
+        for image in images(choice) where !structured.contains(image.fingerprint) { marked.append((image, false)) }
+        return marked
+    }
+
+    /// Whether a choice makes every outcome that there is but for tears.
+    func isExhausted(by choice: CrashChoice) -> Bool {
+        everySelection(units(), limit: 1 << choice.exhaustiveBits) != nil
+    }
+
     /// One random outcome, torn sectors among them.
     public func randomImage(_ random: inout SplitMix) -> DiskImage {
         let units = units()

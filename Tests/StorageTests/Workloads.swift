@@ -1,0 +1,12 @@
+import MakoTestSupport
+
+extension Script {
+    /// The workloads that are crashed at every call: the files in `Scripts`, by name. Each is small, since it is run
+    /// thousands of times, and each is made for one way in which the file changes.
+    static let crashWorkloads: [(name: String, text: String)] =
+        ((try? ScriptFile.all(in: parentDirectory(#filePath) + "/Scripts")) ?? []).map { ($0.name, $0.text) }
+
+    private static func parentDirectory(_ path: String) -> Substring {
+        path[..<(path.lastIndex(of: "/") ?? path.startIndex)]
+    }
+}

@@ -1,0 +1,54 @@
+/// What a run has done to its data: the states that it went through, and which of them a crash may leave behind at present.
+///
+/// The workload says when a change begins and when it is promised to last; the disk notes it with each moment at which the
+/// power could go.
+public final class CrashHistory<State> {
+    /// A span of `states`: what may be found after a crash.
+    public typealias Span = CrashSpan
+
+    /// The data before the first change and after each.
+    public private(set) var states: [State]
+    /// What the disk's `tag` refers to.
+    public private(set) var spans: [CrashSpan]
+    private let disk: SimulatedDisk
+
+    /// - Parameter initial: the data before the run.
+    public init(_ initial: State, on disk: SimulatedDisk) {
+        self.disk = disk
+        states = [initial]
+        spans = [CrashSpan(acknowledged: 0, begun: 0)]
+        disk.tag = 0
+    }
+
+    /// The present span.
+    public var span: CrashSpan { spans[spans.count - 1] }
+
+    /// A change is about to be made that leads to this state. Until it is acknowledged a crash may leave it or any state
+    /// back to the last acknowledged one.
+    public func begin(_ state: State) {
+        states.append(state)
+        enter(CrashSpan(acknowledged: span.acknowledged, begun: states.count - 1))
+    }
+
+    /// Everything that was begun has been promised to last.
+    public func acknowledge() {
+        enter(CrashSpan(acknowledged: states.count - 1, begun: states.count - 1))
+    }
+
+    /// This is what a restart within the run found. It was shown, so it lasts.
+    public func found(_ state: State) {
+        states.append(state)
+        acknowledge()
+    }
+
+    private func enter(_ span: CrashSpan) {
+        spans.append(span)
+        disk.tag = spans.count - 1
+    }
+}
+
+/// From the last state that was promised to last to the last that was begun, as indexes of a history's states.
+public struct CrashSpan: Sendable, Hashable {
+    public var acknowledged: Int
+    public var begun: Int
+}

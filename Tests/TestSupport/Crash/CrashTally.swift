@@ -1,0 +1,39 @@
+import MakoStorage
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The figures of all crash workloads of one process, printed as they come: one line for each, and the sum so far.
+public final class CrashTally: Sendable {
+    public static let shared = CrashTally()
+
+    private struct Sum {
+        var workloads = 0
+        var report = CrashReport()
+    }
+
+    private let lock = Lock()
+    // Guarded by `lock`.
+    private nonisolated(unsafe) var sum = Sum()
+    private let start = ContinuousClock.now
+
+    private init() {}
+
+    public func print(_ name: String, _ report: CrashReport, took time: Duration) {
+        let text = lock.withLock {
+            sum.workloads += 1
+            sum.report.add(report)
+            let elapsed = (ContinuousClock.now - start).components.seconds
+            return "\(name) (\(time.components.seconds) s): \(report)\n"
+                + "    sum of \(sum.workloads) workloads after \(elapsed) s: \(sum.report)"
+        }
+        Swift.print(text)
+        // Whoever waits for an hour wants to see how far it is.
+        fflush(nil)
+    }
+}

@@ -1,0 +1,47 @@
+/// Something that keeps data on a disk, made so that every crash of it can be tried: a run from an empty disk, and a way to
+/// start again on what a crash left.
+///
+/// Both must do the same each time: no clock, no randomness but what a seed gives, no threads of their own.
+///
+///     struct Counter: CrashWorkload {
+///         func run(on disk: SimulatedDisk) throws -> CrashHistory<Int> {
+///             let store = try openStore(disk)
+///             let history = CrashHistory(0, on: disk)
+///             for number in 1...5 {
+///                 history.begin(number)
+///                 try save(number, in: store)
+///                 history.acknowledge()
+///             }
+///             return history
+///         }
+///         func recover(on disk: SimulatedDisk, served: () -> Void) throws -> Int {
+///             try load(openStore(disk))
+///         }
+///     }
+///     let report = try CrashRunner.run(Counter(), effort: .standard)
+///     assert(report.failures.isEmpty, "\(report)")
+public protocol CrashWorkload {
+    /// What the data is at one moment, as far as a user could tell.
+    associatedtype State: Equatable
+
+    /// The disk's sector size.
+    var sectorBytes: Int { get }
+
+    /// Runs it all once. The history says what a crash may leave at each moment.
+    func run(on disk: SimulatedDisk) throws -> CrashHistory<State>
+
+    /// Starts on what a crash left, and answers what the data is.
+    ///
+    /// - Parameter served: to be called once anybody may have seen the data. No later crash may take it back. What is done
+    ///   afterwards, such as closing, is crashed like everything else.
+    func recover(on disk: SimulatedDisk, served: () -> Void) throws -> State
+
+    /// How a state differs from the one that was expected, in a few words.
+    func difference(_ found: State, _ expected: State) -> String
+}
+
+extension CrashWorkload {
+    public var sectorBytes: Int { 4096 }
+
+    public func difference(_ found: State, _ expected: State) -> String { "\(found) instead of \(expected)" }
+}

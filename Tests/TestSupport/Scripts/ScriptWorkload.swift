@@ -1,0 +1,42 @@
+import MakoStorage
+
+/// A script of the storage engine, for `CrashRunner`.
+public struct ScriptWorkload: CrashWorkload {
+    public let script: Script
+    private let seed: UInt64
+
+    public init(_ script: Script, seed: UInt64 = 1) {
+        self.script = script
+        self.seed = seed
+    }
+
+    public var sectorBytes: Int { script.sectorBytes }
+
+    public func run(on disk: SimulatedDisk) throws -> CrashHistory<ModelStore> {
+        let run = ScriptRun(script, on: disk, seed: seed)
+        try run.run()
+        return run.history
+    }
+
+    /// Opens the store, reads everything, verifies and closes.
+    public func recover(on disk: SimulatedDisk, served: () -> Void) throws -> ModelStore {
+        let store = try Store(at: ScriptRun.path, options: ScriptRun.options(script, on: disk, seed: seed &+ 77))
+        let found = try store.read { try ModelStore(reading: $0) }
+        served()
+        let report = try store.verify()
+        guard report.isClean else { throw Disagreement("verify: \(report.findings)") }
+        try store.close()
+        return found
+    }
+
+    public func difference(_ found: ModelStore, _ expected: ModelStore) -> String {
+        found.difference(from: expected) ?? "nothing"
+    }
+}
+
+extension CrashRunner {
+    /// Runs a script of the storage engine.
+    public static func run(_ script: Script, seed: UInt64 = 1, effort: Effort) throws -> CrashReport {
+        try run(ScriptWorkload(script, seed: seed), seed: seed, effort: effort)
+    }
+}
