@@ -12,7 +12,8 @@ JSON ?=
 TRIPLES ?= 200000
 # How long `make fuzz` looks for trouble, per target.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= WhereFuzz FileFuzz
+FUZZ_RUNS ?= -1
+FUZZ_TARGETS ?= PageFuzz LogFuzz RowFuzz WhereFuzz SelectFuzz ImportFuzz FileFuzz
 
 # How often `make kill` kills, and how often `make power` cuts the power.
 CYCLES ?= 2000
@@ -88,11 +89,11 @@ fuzz:
 	@scripts/need swift lz4 macros
 	@for target in $(FUZZ_TARGETS); do \
 		echo "$$target, $(FUZZ_SECONDS) seconds"; \
-		(cd Fuzz && SYNTAX_HOST="$$(../scripts/syntax-host)" swift build --sanitize=fuzzer --product $$target) || exit 1; \
-		mkdir -p Fuzz/.build/corpus/$$target Fuzz/Corpus/$$target; \
-		(cd Fuzz && SWIFT_BACKTRACE=enable=no .build/debug/$$target .build/corpus/$$target Corpus/$$target \
-			-max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
-			-artifact_prefix=Corpus/$$target/) || exit 1; \
+		MAKO_FUZZ=1 $(SYNTAX) swift build -c release --sanitize=address --sanitize=fuzzer --scratch-path .build-fuzz --product $$target || exit 1; \
+		mkdir -p .build-fuzz/corpus/$$target Fuzz/Corpus/$$target; \
+		SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0 .build-fuzz/release/$$target .build-fuzz/corpus/$$target Fuzz/Corpus/$$target \
+			-max_total_time=$(FUZZ_SECONDS) -runs=$(FUZZ_RUNS) -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+			-artifact_prefix=Fuzz/Corpus/$$target/ || exit 1; \
 	done
 
 format:

@@ -85,14 +85,30 @@ let package = Package(
         .executableTarget(
             name: "KillRunner", dependencies: ["MakoStorage", "MakoTestSupport"], path: "Tests/KillRunner",
             swiftSettings: settings),
-
-        // The bodies of the fuzz targets, here to replay what was found before; `Fuzz/Package.swift` links them to libFuzzer.
-        .target(name: "FileFuzz", dependencies: ["MakoStorage"], path: "Fuzz/FileFuzz", swiftSettings: settings),
-        .target(name: "WhereFuzz", dependencies: ["MakoRecords"], path: "Fuzz/WhereFuzz", swiftSettings: settings),
-        .testTarget(
-            name: "FuzzTests", dependencies: ["FileFuzz", "WhereFuzz", "MakoTestSupport"], swiftSettings: settings),
     ]
 )
+
+// What `make fuzz` links to libFuzzer; elsewhere plain modules, for the tests that replay what was found.
+let isFuzzing = Context.environment["MAKO_FUZZ"] != nil
+let fuzzed: KeyValuePairs<String, Target.Dependency> = [
+    "FileFuzz": "MakoStorage", "PageFuzz": "MakoStorage", "LogFuzz": "MakoStorage", "RowFuzz": "MakoRecords",
+    "WhereFuzz": "MakoRecords", "SelectFuzz": "MakoRecords", "ImportFuzz": "MakoCommand",
+]
+for (name, room) in fuzzed {
+    let path = "Fuzz/\(name)"
+    package.targets.append(
+        isFuzzing
+            ? .executableTarget(
+                name: name, dependencies: [room], path: path, swiftSettings: settings + [.define("FUZZING")])
+            : .target(name: name, dependencies: [room], path: path, swiftSettings: settings))
+}
+if !isFuzzing {
+    package.targets.append(
+        .testTarget(
+            name: "FuzzTests",
+            dependencies: ["MakoTestSupport"] + fuzzed.map { name, _ in Target.Dependency(stringLiteral: name) },
+            swiftSettings: settings))
+}
 
 // `make differential` compares with SQLite; nothing else needs it.
 if Context.environment["MAKO_DIFFERENTIAL"] != nil {

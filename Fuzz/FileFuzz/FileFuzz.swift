@@ -3,7 +3,8 @@ import MakoStorage
 /// Damages the files of a database as the input says and opens it: the right data, or an error, and nothing else.
 ///
 /// The input is a list of edits: one byte for the file, three for the place, one for the length `n`, and `n` bytes that
-/// are laid over what stands there. A length of 255 cuts the file off at the place.
+/// are laid over what stands there. A length of 255 cuts the file off at the place; 254 gives the page there the checksum of
+/// what it holds by now.
 /// One input; the tests replay inputs of the corpus by it.
 public func fuzzFile(_ input: [UInt8]) {
     guard let image else { return }
@@ -61,6 +62,10 @@ private struct Image {
             let place = Int(head[1]) | Int(head[2]) << 8 | Int(head[3]) << 16
             if head[4] == 255 {
                 copy.files[file].bytes.removeLast(max(0, copy.files[file].bytes.count - place))
+                continue
+            }
+            if head[4] == 254 {
+                Probe.seal(page: place / 4096, of: &copy.files[file].bytes)
                 continue
             }
             for byte in rest.prefix(Int(head[4])).enumerated() where place + byte.offset < copy.files[file].bytes.count

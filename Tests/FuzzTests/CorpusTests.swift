@@ -1,13 +1,20 @@
 import FileFuzz
 import Foundation
+import ImportFuzz
+import LogFuzz
 import MakoTestSupport
+import PageFuzz
+import RowFuzz
+import SelectFuzz
 import Testing
 import WhereFuzz
 
 /// What the fuzzers found before, and inputs near it: nothing of it may trap again.
 @Suite struct CorpusTests {
     static let targets: [(name: String, run: @Sendable ([UInt8]) -> Void)] = [
-        ("FileFuzz", { fuzzFile($0) }), ("WhereFuzz", { fuzzWhere($0) }),
+        ("FileFuzz", { fuzzFile($0) }), ("PageFuzz", { fuzzPage($0) }), ("LogFuzz", { fuzzLog($0) }),
+        ("RowFuzz", { fuzzRow($0) }), ("WhereFuzz", { fuzzWhere($0) }), ("SelectFuzz", { fuzzSelect($0) }),
+        ("ImportFuzz", { fuzzImport($0) }),
     ]
 
     @Test(arguments: targets.map(\.name)) func theCorpusIsReplayed(name: String) throws {

@@ -34,6 +34,7 @@ import Testing
         "Sources/MakoStorage/Pages/PageFormat.swift",
         "Sources/MakoStorage/Pages/PageWriter.swift",
         "Sources/MakoStorage/Pages/ThreadExitKey.swift",
+        "Sources/MakoStorage/Probe.swift",
         "Sources/MakoStorage/Store/Checkpointer.swift",
         "Sources/MakoStorage/Store/DataFile.swift",
         "Sources/MakoStorage/Store/FileLayout.swift",

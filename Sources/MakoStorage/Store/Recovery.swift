@@ -63,7 +63,7 @@ extension Store {
 
 extension Writer {
     /// Applies the operations of one logged commit.
-    fileprivate func replay(_ operations: UnsafeRawBufferPointer, commit: UInt64, path: String) throws(StorageError) {
+    func replay(_ operations: UnsafeRawBufferPointer, commit: UInt64, path: String) throws(StorageError) {
         var reader = OperationReader(operations)
         while true {
             let step: OperationReader.Step?

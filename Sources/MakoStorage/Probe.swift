@@ -1,0 +1,102 @@
+/// Doors through which tests hand single parts of the engine bytes that the way through a file would never let them have.
+///
+/// Whatever the bytes: a typed error, or an answer that keeps the promises named here. Where one is broken the answer says so.
+package enum Probe {
+    /// Takes a page: when its check lets it pass, every search, read and change of it stays inside, and the changed page passes again.
+    ///
+    /// - Parameter bytes: the page, cut or filled up with zeros to its size.
+    /// - Returns: what is wrong with Mako; nil for nothing.
+    package static func page(_ bytes: [UInt8], key: UInt64, word: [UInt8]) -> String? {
+        withUnsafeTemporaryAllocation(byteCount: pageBytes * 2, alignment: 16) { memory in
+            guard let page = memory.baseAddress else { return nil }
+            memory.initializeMemory(as: UInt8.self, repeating: 0)
+            memory.copyBytes(from: bytes.prefix(pageBytes))
+            let scratch = page + pageBytes
+            do throws(StorageError) { try PageCheck.validate(page) } catch { return nil }
+            let type = PageType(rawValue: Page(page).type)
+            return word.withUnsafeBytes { word in
+                let word = lendable(UnsafeRawBufferPointer(rebasing: word.prefix(Limits.keyBytes)))
+                switch type {
+                case .integerLeaf: return leaf(IntegerLayout.self, page, key, word, scratch)
+                case .byteLeaf where isBetweenFences(page, word):
+                    return leaf(ByteLayout.self, page, word, word, scratch)
+                case .integerInner: return inner(IntegerLayout.self, page, key)
+                case .byteInner where isBetweenFences(page, word): return inner(ByteLayout.self, page, word)
+                default: return nil
+                }
+            }
+        }
+    }
+
+    /// A descent hands a node only keys that its fences admit.
+    private static func isBetweenFences(_ page: UnsafeMutableRawPointer, _ key: KeyBytes) -> Bool {
+        guard ByteNode.compare(ByteNode.lower(page), key) <= 0 else { return false }
+        guard let upper = ByteNode.upper(page) else { return true }
+        return ByteNode.compare(key, upper) < 0
+    }
+
+    private static func leaf<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ key: Layout.Key, _ value: KeyBytes,
+        _ scratch: UnsafeMutableRawPointer
+    ) -> String? {
+        for slot in 0..<Page(page).count { touch(Layout.record(page, slot)) }
+        guard let start = value.baseAddress else { return nil }
+        let record = RecordView(bytes: start, count: value.count, isOverflow: false)
+        var (slot, isThere) = Layout.find(page, key)
+        if isThere, Layout.replace(page, at: slot, record, scratch: scratch), let broken = check(page, "replace") {
+            return broken
+        }
+        (slot, isThere) = Layout.find(page, key)
+        if !isThere, Layout.fits(page, key, valueBytes: record.count) {
+            Layout.insert(page, at: slot, key, record, scratch: scratch)
+            if let broken = check(page, "insert") { return broken }
+        }
+        while Page(page).count > 0 {
+            Layout.remove(page, at: Page(page).count / 2)
+            if let broken = check(page, "remove") { return broken }
+        }
+        return nil
+    }
+
+    private static func inner<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ key: Layout.Key
+    ) -> String? {
+        let slot = Layout.childSlot(page, key)
+        guard (0..<Page(page).count).contains(slot) else { return "child \(slot) of \(Page(page).count)" }
+        _ = Layout.child(page, at: slot)
+        _ = Layout.likelyOffset(of: key, inChildAt: slot, of: page)
+        return nil
+    }
+
+    private static func check(_ page: UnsafeMutableRawPointer, _ change: String) -> String? {
+        do throws(StorageError) { try PageCheck.validate(page) } catch { return "after \(change): \(error)" }
+        return nil
+    }
+
+    private static func touch(_ record: RecordView) {
+        var sum: UInt8 = 0
+        for byte in UnsafeRawBufferPointer(start: record.bytes, count: record.count) { sum &+= byte }
+        withExtendedLifetime(sum) {}
+    }
+
+    /// Takes the payload of a logged commit and applies it to a transaction, as recovery does.
+    package static func operations(_ bytes: [UInt8], in transaction: borrowing WriteTransaction) throws(StorageError) {
+        let outcome: Result<Void, StorageError> = bytes.withUnsafeBytes { bytes in
+            result { () throws(StorageError) in
+                try transaction.writer.replay(bytes, commit: 1, path: "probe")
+            }
+        }
+        try outcome.get()
+    }
+
+    /// Gives a page in a file's bytes the checksum of what it holds.
+    package static func seal(page: Int, of file: inout [UInt8]) {
+        guard page >= 0, file.count >= pageBytes * max(2, page + 1) else { return }
+        file.withUnsafeMutableBytes { bytes in
+            guard let base = bytes.baseAddress else { return }
+            var seed: UInt64 = 0
+            if page >= 2, case .good(let header) = FileHeader.read(base, copy: 0) { seed = header.id.seed }
+            Page.seal(base + page * pageBytes, page: UInt64(page), seed: seed)
+        }
+    }
+}
