@@ -5,7 +5,8 @@ public enum Durability: Sendable, Hashable {
     /// The commit survives the end of the process once it returns. After a power cut the newest commits may be
     /// missing, never an older one without the newer.
     case ordered
-    /// The commit is visible at once and written soon. A crash of the process or the machine may take back the
+    /// The commit waits for nothing and is written soon. It is visible at once, or as soon as the commits before it are,
+    /// where those still wait for the device. A crash of the process or the machine may take back the
     /// newest commits, never an older one without the newer.
     case async
 }
