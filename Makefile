@@ -14,6 +14,8 @@ TRIPLES ?= 200000
 FUZZ_SECONDS ?= 60
 FUZZ_RUNS ?= -1
 FUZZ_TARGETS ?= PageFuzz LogFuzz RowFuzz WhereFuzz SelectFuzz ImportFuzz FileFuzz
+# The bugs that `make sabotage` tries; all of Tests/Sabotage.txt when none is named.
+BUGS ?=
 
 # How often `make kill` kills, and how often `make power` cuts the power.
 CYCLES ?= 2000
@@ -22,7 +24,7 @@ CYCLES ?= 2000
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
 
-.PHONY: help demo test test-threads crash kill power bench fuzz differential format lint docs clean
+.PHONY: help demo test test-threads crash kill power sabotage bench fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -31,6 +33,7 @@ help:
 	@echo 'make test                all tests, then those of concurrency under the thread sanitizer'
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
 	@echo 'make kill CYCLES=2000    kills a writing process over and over; make power stops its file system instead'
+	@echo 'make sabotage            about 140 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
 	@echo 'make differential        random questions to Mako and to SQLite; TRIPLES=200000'
 	@echo 'make fuzz                damaged files and random where texts, FUZZ_SECONDS=60 each'
@@ -75,6 +78,12 @@ power:
 	@scripts/need swift lz4 macros
 	$(KILL_RUNNER) power $(CYCLES)
 
+# Deliberate bugs, in a build of their own: see Tests/Sabotage.txt.
+sabotage:
+	@scripts/need swift lz4 macros
+	$(SYNTAX) MAKO_SABOTAGE=1 swift build --build-tests --scratch-path .build-sabotage
+	@scripts/sabotage $(BUGS)
+
 bench:
 	@scripts/need swift lz4 lmdb sqlite
 	cd Benchmarks/Comparison && SYNTAX_HOST="$$(../../scripts/syntax-host)" swift run -c release mako-bench $(if $(JSON),--json '$(abspath $(JSON))')
@@ -113,4 +122,4 @@ docs:
 	scripts/documentation .build/symbol-graphs .build/docs
 
 clean:
-	rm -rf .build .build-tsan Benchmarks/Comparison/.build Fuzz/.build
+	rm -rf .build .build-tsan .build-sabotage Benchmarks/Comparison/.build Fuzz/.build

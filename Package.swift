@@ -21,10 +21,14 @@ let macroTestDependencies: [Target.Dependency] =
         .product(name: "SwiftParser", package: "swift-syntax"),
     ] : []
 
-let settings: [SwiftSetting] = [
-    .swiftLanguageMode(.v6),
-    .treatAllWarnings(as: .error),
-]
+// MAKO_SABOTAGE=1 builds in the deliberate bugs of Tests/Sabotage.txt; `make sabotage` does, into a folder of its own.
+let isSabotaged = Context.environment["MAKO_SABOTAGE"].map { !$0.isEmpty } ?? false
+
+let settings: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .treatAllWarnings(as: .error),
+    ] + (isSabotaged ? [.define("SABOTAGE")] : [])
 let macroSettings: [SwiftSetting] =
     settings + (syntaxHost.map { [.unsafeFlags(["-I", $0]), .define("TOOLCHAIN_SYNTAX")] } ?? [])
 let macroLinking: [LinkerSetting] =

@@ -62,6 +62,22 @@ import Testing
         #expect(seen.all == ["insert Ada 3"])
     }
 
+    @Test func whoIsToldFindsWhatWasCommitted() throws {
+        let db = try makeDatabase()
+        let seen = Collected<String>()
+        let token = try Person.onChange(in: db) { change in
+            let found = try? db.find(Person.self, change.object?.id ?? 0)
+            seen.append("\(change.kind) \(found.map { "\($0.age)" } ?? "nobody")")
+        }
+        defer { token.cancel() }
+        let ada = Person(name: "Ada", age: 1)
+        try db.save(ada)
+        ada.age = 2
+        try db.save(ada)
+        try db.delete(ada)
+        #expect(seen.all == ["insert 1", "update 2", "delete nobody"])
+    }
+
     @Test func nothingIsToldOfARollback() throws {
         let db = try makeDatabase()
         let seen = Collected<ChangeKind>()

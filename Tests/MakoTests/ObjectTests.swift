@@ -110,6 +110,17 @@ import Testing
         #expect(last.age == 40)
     }
 
+    @Test func aChangedKeyMakesAnotherWholeRow() throws {
+        let db = try makeDatabase([Label.self])
+        let label = Label(text: "a", note: "first", uses: 3)
+        try db.save(label)
+        label.text = "b"
+        try db.save(label)
+        let other = try #require(try db.find(Label.self, "b"))
+        #expect(other.note == "first" && other.uses == 3)
+        #expect(try db.find(Label.self, "a")?.note == "first")
+    }
+
     @Test func uniquePropertiesAreKept() throws {
         let db = try makeDatabase()
         try db.save(Person(name: "Ada", payrollNumber: 7))

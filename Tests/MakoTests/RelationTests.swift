@@ -89,6 +89,7 @@ import Testing
         try db.delete(department)
         #expect(try db.find(Person.self, 1)?.department == nil)
         #expect(try db.find(Person.self, 2)?.department == nil)
+        #expect(try db.query(Person.self).where("department IS NULL").count() == 2)
     }
 
     @Test func cascadeAndDeny() throws {

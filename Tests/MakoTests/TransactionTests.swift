@@ -94,6 +94,22 @@ struct Refused: Error, Equatable {}
         #expect(try db.find(Person.self, bob.id ?? 0)?.age == 5)
     }
 
+    @Test func aTypeFirstUsedInARollbackIsBoundAgain() throws {
+        let db = try makeDatabase()
+        try db.transaction { _ in
+            #expect(throws: Refused()) {
+                try db.transaction { _ in
+                    try db.save(Label(text: "gone"))
+                    throw Refused()
+                }
+            }
+            try db.save(Label(text: "kept"))
+            #expect(try db.query(Label.self).count() == 1)
+        }
+        #expect(try db.find(Label.self, "kept") != nil)
+        #expect(try db.find(Label.self, "gone") == nil)
+    }
+
     @Test func removalIsRolledBackInMemory() throws {
         let db = try makeDatabase()
         let ada = Person(name: "Ada")

@@ -158,6 +158,23 @@ import Testing
         return buffer.bytes
     }
 
+    /// More rows are referred to than a query keeps at hand.
+    @Test func everyReferenceLeadsToItsOwnRow() throws {
+        let fixture = try Fixture(
+            EntitySchema(name: "B", columns: [ColumnSchema("v", .integer)]),
+            EntitySchema(
+                name: "A",
+                columns: [ColumnSchema("ref", .reference, isOptional: true, target: "B"), ColumnSchema("j", .integer)]))
+        let count: Int64 = 1500
+        try fixture.insertAll("B", (1...count).map { [.integer($0 * 10)] })
+        try fixture.insertAll("A", (1...count).map { [.integer($0), .integer($0 * 10)] })
+        let view = try fixture.store.snapshot()
+        let own = Selection(table: "A", condition: .comparison(.equal, .path("j"), .path("ref.v")))
+        #expect(try own.plan(fixture.catalogue).count(in: view) == Int(count))
+        let values = try Selection(table: "A").plan(fixture.catalogue).rows([.path("ref.v")], in: view)
+        #expect(values == (1...count).map { [.integer($0 * 10)] })
+    }
+
     @Test func transactionsSeeTheirOwnRows() throws {
         let fixture = try QueryFixture.small()
         let table = try fixture.table("A")

@@ -23,6 +23,25 @@ import Testing
         }
     }
 
+    /// Written out, since the order of values is made of the same bits.
+    @Test func doublesSortAsWrittenHere() {
+        let ascending: [[Double]] = [
+            [.nan, -.nan, .signalingNaN], [-.infinity], [-1e300], [-1.5], [-.leastNonzeroMagnitude], [-0.0, 0],
+            [.leastNonzeroMagnitude], [1], [1.5], [.infinity],
+        ]
+        for (rank, equals) in ascending.enumerated() {
+            for number in equals {
+                for (otherRank, others) in ascending.enumerated() {
+                    for other in others {
+                        let order = rank < otherRank ? -1 : (rank == otherRank ? 0 : 1)
+                        #expect(KeyOrder.compareKeys(key(.double(number)), key(.double(other))) == order)
+                        #expect(Value.double(number).compare(.double(other)) == order, "\(number) \(other)")
+                    }
+                }
+            }
+        }
+    }
+
     @Test func compositesSortColumnByColumn() {
         var random = Seeded(7)
         for _ in 0..<4000 {

@@ -44,6 +44,56 @@ import Testing
         }
     }
 
+    @Test func theIdOfADeletedLastRowIsNotGivenAgain() throws {
+        let fixture = try Fixture(Self.person)
+        let keys = try fixture.insertAll("Person", (0..<3).map { row("p\($0)", 1) })
+        let table = try fixture.table("Person")
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            try table.delete(keys[2], in: tx, changes: &changes)
+        }
+        // Only the file can tell the next session.
+        let reopened = try Catalogue.load(view: fixture.store.snapshot())
+        try fixture.store.write { tx in
+            let id = try reopened.requireTable("Person").reserveRowID(in: tx)
+            #expect(id == 4)
+        }
+    }
+
+    @Test func aRowIsNotInItsOwnWay() throws {
+        let fixture = try Fixture(Self.person)
+        let key = try fixture.insert("Person", row("a", 1, 7, "ada@x"))
+        let table = try fixture.table("Person")
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            var writer = RowWriter()
+            writer.begin(table.layout)
+            // Another spelling of what the index takes for the same, and the number as it was.
+            for (index, value) in row("a", 2, 7, "ADA@X").enumerated() { writer.set(index, value) }
+            let isThere = try table.update(&writer, key: key, in: tx, changes: &changes)
+            #expect(isThere)
+        }
+        #expect(try fixture.values("Person", key) == row("a", 2, 7, "ADA@X"))
+        try fixture.expectSound()
+    }
+
+    @Test func twoUpdatesOfARowTellBothTheirColumns() throws {
+        let fixture = try Fixture(Self.person)
+        let key = try fixture.insert("Person", row("a", 1, 7, "ada@x"))
+        let table = try fixture.table("Person")
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            var writer = RowWriter()
+            for (column, value) in [("age", Value.integer(5)), ("name", .text("b"))] {
+                writer.begin(try table.layout(for: [column]))
+                writer.set(0, value)
+                let isThere = try table.update(&writer, key: key, in: tx, changes: &changes)
+                #expect(isThere)
+            }
+            #expect(changes.changes.map { Set($0.changedColumns.names(in: table.schema)) } == [["age", "name"]])
+        }
+    }
+
     @Test func idsGivenByHandRaiseTheNext() throws {
         let fixture = try Fixture(Self.person)
         #expect(try fixture.insert("Person", row("a", 1), key: .rowID(100)) == .rowID(100))

@@ -1,6 +1,7 @@
-import MakoStorage
 import MakoTestSupport
 import Testing
+
+@testable import MakoStorage
 
 /// What each kind of commit survives.
 @Suite struct DurabilityTests {
@@ -63,6 +64,43 @@ import Testing
             let found = try keys(image)
             #expect(found == Array([1, 2, 3, 4, 5].prefix(found.count)))
         }
+        disk.cutPower()
+        withExtendedLifetime(store) {}
+    }
+
+    /// Sectors hold what was written last, or garbage where the write broke off; others are as they were.
+    @Test(arguments: [512, 4096]) func aWriteThatBreaksOffCostsNoDurableCommit(sectorBytes: Int) throws {
+        let disk = SimulatedDisk(seed: 3, sectorBytes: sectorBytes)
+        let store = try Store(at: DurabilityTests.path, options: options(disk))
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        for key in UInt64(1)...3 {
+            try store.write { try $0.put([1], for: key, in: tree) }
+            for written in UInt64(1)...2 {
+                try store.write(durability: .ordered) { try $0.put([2], for: 100 * written + key, in: tree) }
+            }
+            for image in disk.crashState().images(CrashChoice(exhaustiveBits: 4, sampled: 8, torn: 48)) {
+                #expect(Set(1...key).isSubset(of: try keys(image)))
+            }
+        }
+        disk.cutPower()
+        withExtendedLifetime(store) {}
+    }
+
+    /// From one log segment to the next without a sync of one's own: a crash leaves a beginning of the commits.
+    @Test func writtenCommitsAreLostFromTheEndOnly() throws {
+        let (disk, store, tree) = try prepare()
+        var random = SplitMix(seed: 8)
+        for key in UInt64(1)...60 {
+            let value = (0..<3000).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+            try store.write(durability: .ordered) { try $0.put(value, for: key, in: tree) }
+            for image in disk.crashState().images(
+                CrashChoice(exhaustiveBits: 0, structuredUnits: 3, sampled: 2, torn: 2))
+            {
+                let found = try keys(image)
+                #expect(found == Array((1...key).prefix(found.count)))
+            }
+        }
+        #expect(store.log.newestSegment > 2)
         disk.cutPower()
         withExtendedLifetime(store) {}
     }
@@ -206,5 +244,51 @@ import Testing
         let second = MemoryFileSystem()
         try load(second, [1, 2, 3], rows: 500)
         #expect(try !holdsSecret(second))
+    }
+
+    /// A sync that fails may lose anything that was written to that file before, and the next one says nothing of it:
+    /// here pages of a checkpoint, and then the header that is to name a new log segment.
+    @Test(arguments: SyncFailure.allCases) func aFailedSyncOfTheHeaderLosesNoPage(way: SyncFailure) throws {
+        let probe = SimulatedDisk(seed: 5)
+        let (begin, _) = try growsASegmentWithinACheckpoint(probe, fault: nil)
+        let name = try #require(probe.callLog[begin...].firstIndex(of: .syncDirectory))
+        let sync = try #require(probe.callLog[name...].firstIndex(of: .sync))
+        let disk = SimulatedDisk(seed: 5)
+        let (_, last) = try growsASegmentWithinACheckpoint(disk, fault: (.syncFails(way), sync))
+        // Whatever the store still took, what it acknowledged is there after a crash.
+        #expect(Set(1...last).isSubset(of: try keys(disk.crashState().image([]))))
+    }
+
+    /// Answers the call at which the checkpoint had written its pages, and the last key that was acknowledged.
+    private func growsASegmentWithinACheckpoint(
+        _ disk: SimulatedDisk, fault: (Fault, Int)?
+    ) throws -> (begin: Int, last: UInt64) {
+        let store = try Store(at: DurabilityTests.path, options: options(disk))
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        for key in UInt64(1)...60 {
+            try store.write(durability: .ordered) { try $0.put([UInt8](repeating: 1, count: 400), for: key, in: tree) }
+        }
+        try store.flush(synced: true)
+        let checkpointer = store.checkpointer
+        _ = try checkpointer.lock.withLock { try checkpointer.begin(store) }
+        for _ in 0..<2 { _ = try checkpointer.lock.withLock { try checkpointer.step(store) } }
+        let begin = disk.callCount
+        if let (fault, call) = fault { disk.inject(fault, atCall: call) }
+        var last: UInt64 = 60
+        do throws(StorageError) {
+            while last < 90 {
+                let value = [UInt8](repeating: 2, count: 400)
+                let transaction = try store.beginWrite()
+                try transaction.put(value, for: last + 1, in: tree)
+                try transaction.commit()
+                last += 1
+            }
+        } catch {}
+        #expect((last < 90) == (fault != nil))
+        try? checkpointer.lock.withLock { try checkpointer.runToEnd(store) }
+        try? store.checkpoint()
+        disk.cutPower()
+        withExtendedLifetime(store) {}
+        return (begin, last)
     }
 }

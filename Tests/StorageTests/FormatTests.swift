@@ -73,6 +73,18 @@ struct FormatTests {
         #expect(reference.raw == 0xab << 24 | 0x34_5678)
     }
 
+    @Test func theChecksumCoversThePlace() throws {
+        var bytes = [UInt8](repeating: 7, count: pageBytes)
+        bytes.withUnsafeMutableBytes { buffer in
+            guard let page = buffer.baseAddress else { return }
+            Page(page).format(page: 12, type: .overflow, level: 0, serial: 3, tree: 1)
+            Page.seal(page, page: 12, seed: 99)
+            #expect(Page.isSealed(page, page: 12, seed: 99))
+            #expect(!Page.isSealed(page, page: 13, seed: 99))
+            #expect(!Page.isSealed(page, page: 12, seed: 98))
+        }
+    }
+
     @Test func pageTypes() throws {
         let types = try FormatTests.lines(of: "Page types").filter { Int($0[0]) != nil }
         #expect(types.count == 9)

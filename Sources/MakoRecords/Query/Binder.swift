@@ -48,7 +48,8 @@ struct Binder {
             return try bindIn(value, items)
         case .between(let value, let low, let high):
             return .and([
-                try bindComparison(.greaterOrEqual, value, low), try bindComparison(.lessOrEqual, value, high),
+                try bindComparison(.greaterOrEqual, value, low),
+                try bindComparison(sabotaged("betweenExcludesItsEnd") ? .less : .lessOrEqual, value, high),
             ])
         case .like(let value, let pattern, let escape):
             let bound = BoundCondition.like(

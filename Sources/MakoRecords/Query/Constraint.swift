@@ -144,7 +144,7 @@ struct KeySearch {
         if equalCount < parts.count { narrow(parts[equalCount], prefix.bytes, constraints, parts.count, &exact) }
         var isWider = false
         for index in ranges.indices where ranges[index].widen(to: limit) { isWider = true }
-        ranges = KeyRange.merged(ranges)
+        if !sabotaged("listRangesNotJoined") { ranges = KeyRange.merged(ranges) }
         if isWider {
             isPoint = false
         } else {
@@ -154,7 +154,7 @@ struct KeySearch {
 
     private mutating func note(_ constraint: Constraint, _ exact: inout [Int]) {
         if !used.contains(constraint.conjunct) { used.append(constraint.conjunct) }
-        if constraint.isExact { exact.append(constraint.conjunct) }
+        if constraint.isExact || sabotaged("inexactConditionDropped") { exact.append(constraint.conjunct) }
     }
 
     private static func equality(_ term: Constraint.Term, _ constraints: [Constraint]) -> (Constraint, Value)? {
@@ -211,10 +211,11 @@ struct KeySearch {
             case .lower(let value, let inclusive) where low == nil:
                 low = value
                 let key = coded(value)
-                if part.descending {
+                if part.descending && !sabotaged("descendingBoundNotTurned") {
                     bounds.upper = inclusive ? KeyRange.successor(key) : key
                 } else {
-                    bounds.lower = inclusive ? key : KeyRange.successor(key) ?? key
+                    bounds.lower =
+                        inclusive || sabotaged("lowerBoundAlwaysIncluded") ? key : KeyRange.successor(key) ?? key
                 }
             case .upper(let value, let inclusive) where high == nil:
                 high = value

@@ -144,7 +144,7 @@ final class Evaluator {
         var result = Truth.no
         for index in Int(first)..<Int(first &+ count) {
             let item = try self.value(lists[index], row, key)
-            if item.isNull {
+            if item.isNull && !sabotaged("nullInListIgnored") {
                 result = .unknown
             } else if value.compare(item) == 0 {
                 return .yes

@@ -24,6 +24,7 @@ struct IndexWalk {
     static func start(_ cursor: inout Cursor, _ range: KeyRange, _ isReversed: Bool) throws -> Bool {
         if !isReversed { return range.lower.isEmpty ? try cursor.first() : try cursor.seek(range.lower) }
         guard let upper = range.upper else { return try cursor.last() }
+        if sabotaged("reverseWalkBeginsOneLate") { return try cursor.seek(upper) ? true : try cursor.last() }
         return try cursor.seek(upper) ? try cursor.previous() : try cursor.last()
     }
 
@@ -109,7 +110,7 @@ struct IndexWalk {
             }
             keyed.append((full ?? [], row))
         }
-        keyed.sort { KeyOrder.precedes($0.key, $1.key) }
+        if !sabotaged("cutEntriesUnsorted") { keyed.sort { KeyOrder.precedes($0.key, $1.key) } }
         return ((isReversed ? keyed.reversed() : keyed).map(\.row), isThere)
     }
 }

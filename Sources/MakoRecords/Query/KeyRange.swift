@@ -23,7 +23,7 @@ struct KeyRange: Sendable, Hashable {
     static func successor(_ bytes: [UInt8]) -> [UInt8]? {
         var result = bytes
         while let last = result.popLast() {
-            if last < 0xFF {
+            if last < 0xFF || sabotaged("successorForgetsCarry") {
                 result.append(last + 1)
                 return result
             }

@@ -226,7 +226,7 @@ public enum Planner {
                 part.term == Constraint.Term(ordinal: column.ordinal, noCase: order.noCase)
             else { return nil }
             let turned = part.descending != order.descending
-            if reversed != nil && reversed != turned { return nil }
+            if reversed != nil && reversed != turned && !sabotaged("mixedOrderServed") { return nil }
             reversed = turned
         }
         return reversed

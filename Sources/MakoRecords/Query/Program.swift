@@ -7,7 +7,9 @@ enum Truth: UInt8 {
     init(_ flag: Bool) { self = flag ? .yes : .no }
     init(_ flag: Bool?) { self = flag.map { Truth($0) } ?? .unknown }
 
-    var inverse: Truth { Truth(rawValue: 2 - rawValue) ?? .unknown }
+    var inverse: Truth {
+        sabotaged("notIsTwoValued") && self == .unknown ? .yes : Truth(rawValue: 2 - rawValue) ?? .unknown
+    }
 }
 
 /// A part of a compiled expression. Parts name each other by their places, so that running one counts no references.

@@ -23,7 +23,8 @@ final class Sorter {
     init(_ plan: Plan, _ view: Snapshot) {
         orders = plan.orders
         values = ExpressionRun(bound: orders.map(\.expr), plan.table, plan.bound.joins, view)
-        let total = plan.bound.limit.map { $0.addingReportingOverflow(plan.bound.offset) }
+        let skipped = sabotaged("heapForgetsOffset") ? 0 : plan.bound.offset
+        let total = plan.bound.limit.map { $0.addingReportingOverflow(skipped) }
         wanted = total.flatMap { $0.overflow || $0.partialValue > Sorter.largestHeap ? nil : $0.partialValue }
     }
 

@@ -97,7 +97,9 @@ struct TextPattern: Sendable, Hashable {
             guard case .scalar(let value) = element, let scalar = Unicode.Scalar(value) else { break }
             prefix.unicodeScalars.append(scalar)
         }
-        isPrefixOnly = elements.count == prefix.unicodeScalars.count + 1 && elements.last == .many
+        isPrefixOnly =
+            elements.count == prefix.unicodeScalars.count + 1
+            && (elements.last == .many || sabotaged("oneScalarTakenForMany"))
     }
 
     private static func folded(_ value: UInt32) -> UInt32 { value >= 65 && value <= 90 ? value | 0x20 : value }

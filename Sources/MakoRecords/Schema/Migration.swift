@@ -196,7 +196,7 @@ struct MigrationPlan {
                     {
                         steps.append(.changeColumnRules(column.name))
                     }
-                    planned.fill = found.fill
+                    if !sabotaged("fillValueOfOldRowsChanged") { planned.fill = found.fill }
                     record.columns[found.ordinal] = planned
                 } else {
                     steps.append(

@@ -216,10 +216,10 @@ public struct ChangeSet: Sendable {
         }
         switch (entries[place].kind, kind) {
         case (.insert, .delete):
-            entries[place].isVoid = true
+            entries[place].isVoid = !sabotaged("insertedAndDeletedIsTold")
             voids += 1
         case (.update, .update):
-            entries[place].columns.formUnion(columns)
+            if !sabotaged("secondUpdateForgotten") { entries[place].columns.formUnion(columns) }
         case (.update, .delete):
             entries[place].kind = .delete
             entries[place].columns = .all

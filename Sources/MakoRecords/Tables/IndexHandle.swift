@@ -67,7 +67,7 @@ final class IndexHandle: Sendable {
             let start = buffer.count
             if row.address(part.slot) == nil { form.hasNull = true }
             buffer.append(row, part.slot, noCase: part.noCase)
-            if part.descending { buffer.complement(from: start) }
+            if part.descending && !sabotaged("descendingKeyNotTurned") { buffer.complement(from: start) }
         }
         return form
     }
@@ -94,7 +94,7 @@ final class IndexHandle: Sendable {
         let start = buffer.count
         var form = appendUncut(row, to: &buffer)
         form.isCut = IndexHandle.cut(&buffer, from: start)
-        if isUnique && !form.hasNull && !form.isCut { return form }
+        if isUnique && (!form.hasNull || sabotaged("nullsConflict")) && !form.isCut { return form }
         switch key {
         case .rowID(let id):
             buffer.append(bigEndian: KeyOrder.treeKey(id))

@@ -18,6 +18,7 @@ extension TableHandle {
                     }
                 }
                 let bytes = entry.raw
+                if sabotaged("deletedRowStaysInUniqueIndex") && index.isUnique { continue }
                 _ = try engine { () throws(StorageError) in try tx.delete(bytes, in: index.tree) }
             }
         }

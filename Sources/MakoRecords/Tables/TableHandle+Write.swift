@@ -95,7 +95,7 @@ extension TableHandle {
         let old = try oldRow(key, &row, tx)
         if mode == .insert && old != nil { throw .duplicateKey(key, in: schema) }
         if mode == .update && old == nil { return (key, false) }
-        let bytes = try row.finish(over: old)
+        let bytes = try row.finish(over: sabotaged("unsetColumnsLost") ? nil : old)
         let new = try RowReader(bytes, layout)
         if !isRowID { try checkKey(key, new, &row) }
 
@@ -104,7 +104,7 @@ extension TableHandle {
             changed = difference(old, new)
             if changed.isEmpty { return (key, true) }
             // The old row's entries must be where they are looked for.
-            try batch?.flush(in: tx)
+            if !sabotaged("batchWaitsDuringUpdate") { try batch?.flush(in: tx) }
             try updateIndexes(key, old, new, changed, &row, tx)
         } else {
             if case .rowID(let id) = key { try ids.note(id, self, tx) }
@@ -193,7 +193,7 @@ extension TableHandle {
                 do {
                     try addUnique(index, key, old, new, &row, tx)
                 } catch {
-                    try takeBack(uniqueDone, key, old, new, changed, &row, tx)
+                    try takeBack(sabotaged("uniqueNotTakenBack") ? 0 : uniqueDone, key, old, new, changed, &row, tx)
                     throw error
                 }
             }
@@ -205,7 +205,7 @@ extension TableHandle {
                 if let old {
                     index.encodeEntry(old, key, into: &row.oldKeys)
                     if row.hasSameKeys { continue }
-                    _ = try tx.delete(row.oldKeys.raw, in: index.tree)
+                    if !sabotaged("staleIndexEntry") { _ = try tx.delete(row.oldKeys.raw, in: index.tree) }
                 }
                 if index.isUnique { continue }
                 let middle = row.keys.count
@@ -224,9 +224,11 @@ extension TableHandle {
         let form = index.encodeEntry(new, key, into: &row.keys)
         if let old {
             index.encodeEntry(old, key, into: &row.oldKeys)
-            if row.hasSameKeys { return }
+            if row.hasSameKeys && !sabotaged("uniqueForgetsOwnRow") { return }
         }
-        if form.isCut && !form.hasNull, let existing = try equalRow(index, new, key, tx.view) {
+        if form.isCut && !form.hasNull && !sabotaged("cutValuesNotCompared"),
+            let existing = try equalRow(index, new, key, tx.view)
+        {
             throw violation(index, new, existing)
         }
         let middle = row.keys.count

@@ -114,7 +114,8 @@ public struct RowReader: @unchecked Sendable {
         let bitmap = Int(layout.slotEnds[layout.columnCount])
         let bit =
             row.load(fromByteOffset: bitmap + ordinal >> 3, as: UInt8.self) >> UInt8(truncatingIfNeeded: ordinal & 7)
-        return bit & 1 == 1 ? nil : UnsafeRawPointer(row) + Int(slot.offset)
+        let start = UnsafeRawPointer(row) + (sabotaged("fillValueReadOneFieldOn") ? 8 : 0)
+        return bit & 1 == 1 ? nil : start + Int(slot.offset)
     }
 
     /// The bytes of a text or blob.

@@ -128,8 +128,8 @@ final class Log {
                 database: database, number: number, salt: segment.salt, previousEnd: position.lsn,
                 chain: position.chain, segmentBytes: UInt64(segmentBytes))
             try writeBlock(file, header)
-            try file.sync()
-            try fileSystem.syncDirectory(FilePath.directory(of: path))
+            if !sabotaged("segmentHeaderNotSynced") { try file.sync() }
+            if !sabotaged("segmentNameNotSynced") { try fileSystem.syncDirectory(FilePath.directory(of: path)) }
         } catch {
             file.close()
             try? fileSystem.remove(target)
@@ -189,7 +189,8 @@ final class Log {
         guard let lsn = place(stored) else { return position }
         if buffer.isEmpty { bufferStart = lsn }
         let frame = LogFrame(
-            stored: stored, raw: payload.count, isCompressed: block != nil, lsn: lsn, commit: commit,
+            stored: stored, raw: payload.count + (block != nil && sabotaged("compressedFrameLengthWrong") ? 1 : 0),
+            isCompressed: block != nil, lsn: lsn, commit: commit,
             durable: durable, kind: kind)
         let size = LogFrame.bytes(payload: stored)
         buffer.appendZeros(Int(lsn - bufferStart) - buffer.count)
@@ -220,8 +221,8 @@ final class Log {
     ///
     /// A durable block is never written again, so the next group begins in a new one when this is to be synced.
     func takeGroup(synced: Bool) -> Group? {
-        if synced { nextStart = roundedUp(position.lsn) }
-        let isAlone = !hasUnsynced
+        if synced && !sabotaged("durableBlockWrittenAgain") { nextStart = roundedUp(position.lsn) }
+        let isAlone = !hasUnsynced || sabotaged("olderGroupLeftUnsynced")
         hasUnsynced = synced ? false : hasUnsynced || !buffer.isEmpty
         guard !buffer.isEmpty, let segment = segments.last else { return nil }
         let base = segment.number * UInt64(segmentBytes)
@@ -236,11 +237,13 @@ final class Log {
 
     /// Writes a group, and makes it durable when asked to.
     static func write(_ group: Group, synced: Bool) throws(FileError) {
-        if synced && group.isAlone {
+        let isHeld = sabotaged("logNotSynced") || sabotaged("logSyncedBeforeWriting")
+        if synced && group.isAlone && !isHeld {
             try group.file.writeDurably(group.bytes, at: group.offset)
         } else {
+            if synced && sabotaged("logSyncedBeforeWriting") { try group.file.sync() }
             try group.file.write(group.bytes, at: group.offset)
-            if synced { try group.file.sync() }
+            if synced && !isHeld { try group.file.sync() }
         }
     }
 
@@ -267,7 +270,9 @@ final class Log {
     /// Lets go of the segments before the one that holds `lsn`; their files serve again.
     func retire(before lsn: UInt64) {
         let keep = lsn / UInt64(segmentBytes)
-        while segments.count > 1, let oldest = segments.first, oldest.number < keep {
+        while segments.count > 1, let oldest = segments.first,
+            oldest.number < keep + (sabotaged("segmentInUseRetired") ? 1 : 0)
+        {
             oldest.file.close()
             segments.removeFirst()
             if spare.count < 2 { spare.append(oldest.path) } else { try? fileSystem.remove(oldest.path) }

@@ -125,7 +125,7 @@ struct LogReader {
             return nil
         }
         let bytes = whole ? try read(file, count: Int(header.segmentBytes)) : []
-        if whole && number <= required && bytes.count < Int(header.segmentBytes) {
+        if whole && number <= required && bytes.count < Int(header.segmentBytes) && !sabotaged("cutSegmentAccepted") {
             // A segment has its full size before the data file names it.
             throw .logDamaged(
                 path: path, reason: "\(segmentPath) is cut short: \(bytes.count) of \(header.segmentBytes) bytes")
@@ -205,7 +205,9 @@ struct LogReader {
                     }
                     // A group ends with zeros up to the next block.
                     let boundary = (lsn + block - 1) / block * block
-                    if boundary != lsn, try frame(bytes, base: base, at: boundary, segment, tail.end.chain) != nil {
+                    if boundary != lsn, !sabotaged("laterGroupsNotSought"),
+                        try frame(bytes, base: base, at: boundary, segment, tail.end.chain) != nil
+                    {
                         lsn = boundary
                         continue
                     }
@@ -230,7 +232,8 @@ struct LogReader {
         let check = (start + offset).loadUnaligned(fromByteOffset: 40, as: UInt64.self)
         let expected = LogFrame.chain(
             payload: start + offset + LogFrame.headerBytes, count: frame.stored, check: check, after: chain)
-        return (start + offset).loadUnaligned(fromByteOffset: 48, as: UInt64.self) == expected ? frame : nil
+        return (start + offset).loadUnaligned(fromByteOffset: 48, as: UInt64.self) == expected
+            || sabotaged("chainNotChecked") ? frame : nil
     }
 
     private func take(
@@ -274,7 +277,7 @@ struct LogReader {
     private func refuseDamage(
         _ bytes: UnsafeRawBufferPointer, base: UInt64, after lsn: UInt64, _ segment: Segment
     ) throws(StorageError) {
-        guard let start = bytes.baseAddress else { return }
+        guard let start = bytes.baseAddress, !sabotaged("damageTakenForTornEnd") else { return }
         let block = UInt64(SegmentHeader.blockBytes)
         var place = (lsn - base) / block * block
         while place + UInt64(LogFrame.headerBytes) <= UInt64(bytes.count) {

@@ -23,7 +23,8 @@ enum Epochs {
     static func enter() -> Entry {
         let cell = Epochs.cell()
         if cell.pointee.epoch.load(ordering: .relaxed) != 0 { return nil }
-        cell.pointee.epoch.store(current.load(ordering: .relaxed), ordering: .releasing)
+        cell.pointee.epoch.store(
+            sabotaged("epochNotAnnounced") ? 0 : current.load(ordering: .relaxed), ordering: .releasing)
         if !hasProcessBarrier { atomicMemoryFence(ordering: .sequentiallyConsistent) }
         return cell
     }

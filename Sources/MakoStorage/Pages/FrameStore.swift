@@ -106,7 +106,7 @@ final class FrameStore: @unchecked Sendable {
         }
         let page = Page(frame)
         if page.identity != Page.identity(page: number, type: type, level: level)
-            || page.serial & 0xff_ffff != reference.tag
+            || page.serial & 0xff_ffff != reference.tag && !sabotaged("staleSerialAccepted")
         {
             throw misplaced(page, reference, type, level)
         }
@@ -175,11 +175,11 @@ final class FrameStore: @unchecked Sendable {
         let frame = base + Int(index) &<< 12
         do throws(StorageError) {
             try readPage(number, into: frame)
-            if Page(frame).serial & 0xff_ffff != reference.tag {
+            if Page(frame).serial & 0xff_ffff != reference.tag && !sabotaged("staleSerialAccepted") {
                 throw StorageError.corrupted(
                     page: number, reason: "its serial is not the one its parent knows (a lost or stale write)")
             }
-            try PageCheck.validate(frame)
+            if !sabotaged("pageBoundsNotChecked") { try PageCheck.validate(frame) }
         } catch {
             giveBack(index)
             throw error
@@ -196,7 +196,7 @@ final class FrameStore: @unchecked Sendable {
         guard read == pageBytes else {
             throw .corrupted(page: number, reason: "the file ends before it (cut short, or a lost write)")
         }
-        guard Page.isSealed(frame, page: number, seed: seed) else {
+        guard Page.isSealed(frame, page: number, seed: seed) || sabotaged("checksumNotChecked") else {
             throw .corrupted(page: number, reason: "its checksum does not match its bytes")
         }
         guard Page(frame).number == number else {
@@ -334,7 +334,7 @@ final class FrameStore: @unchecked Sendable {
     /// Marks a clean page as a candidate, or unhooks it when it already was one. True when it was unhooked.
     private func cool(_ index: Int) -> Bool {
         let word = info[index].load(ordering: .acquiring)
-        guard word & 0xff == State.clean.rawValue else { return false }
+        guard word & 0xff == State.clean.rawValue || sabotaged("dirtyFrameEvicted") else { return false }
         let slot = Int(word &>> 8)
         let entry = table[slot].load(ordering: .acquiring)
         guard entry & ~FrameStore.coolingBit == UInt32(index) &+ 1 else { return false }
@@ -356,7 +356,7 @@ final class FrameStore: @unchecked Sendable {
     }
 
     private func reclaimLimbo() {
-        while let batch = limbo.first, Epochs.hasPassed(batch.epoch) {
+        while let batch = limbo.first, Epochs.hasPassed(batch.epoch) || sabotaged("frameReusedUnderReader") {
             freeFrames.append(contentsOf: batch.frames)
             limboCount -= batch.frames.count
             limbo.removeFirst()

@@ -177,7 +177,7 @@ final class SpaceMap {
             let middle = (low + high) / 2
             if points[middle] > dead.birth { high = middle } else { low = middle + 1 }
         }
-        if low < points.count && points[low] < dead.death {
+        if low < points.count - (sabotaged("newestReaderOverlooked") ? 1 : 0) && points[low] < dead.death {
             waiting[points[low], default: []].append(dead)
             waitingCount += 1
         } else {
@@ -243,7 +243,7 @@ final class SpaceMap {
         }
         changed = [Bool](repeating: false, count: current.count)
         hint = (0, 0)
-        guard let older else { return }
+        guard let older, !sabotaged("olderCheckpointUnprotected") else { return }
         for (region, words) in older.enumerated() {
             while used.count <= region { addRegion() }
             for (index, word) in words.enumerated() {

@@ -87,7 +87,7 @@ final class Checkpointer: @unchecked Sendable {
     ///
     /// A slot without any usable meta gets the latest checkpoint too.
     func repairMetas(_ store: Store) throws(StorageError) {
-        try store.dataFile.repair(last.meta)
+        if !sabotaged("metaCopiesNotMended") { try store.dataFile.repair(last.meta) }
         if let previous, previous.meta.number + 1 == last.meta.number {
             try store.dataFile.repair(previous.meta)
         } else if previous == nil {
@@ -145,10 +145,10 @@ final class Checkpointer: @unchecked Sendable {
         store.spaceLock.lock()
         defer { store.spaceLock.unlock() }
         let space = store.space
-        if !request.writesBarrier {
+        if !request.writesBarrier || sabotaged("largeEmptyCommitForgotten") && request.allocated.isEmpty {
             // It may have moved on since the caller looked; pages and roots must be of one commit. A commit by
             // checkpoint is not published yet, and may have no page to show for itself.
-            request.version = store.versions[store.versions.count - 1]
+            request.version = store.versions[sabotaged("tornCapture") ? 0 : store.versions.count - 1]
         }
         let version = request.version
         runningPoint = version.point
@@ -179,13 +179,14 @@ final class Checkpointer: @unchecked Sendable {
             directory: Directory(
                 regions: regions, trees: Array(UnsafeBufferPointer(start: version.trees, count: version.treeCount)),
                 names: version.names
-            ).encoded(), directoryPages: directoryPages, serial: serial, number: last.meta.number + 1,
-            log: version.log)
+            ).encoded(), directoryPages: directoryPages, serial: serial,
+            number: last.meta.number + (sabotaged("metaOverItsPredecessor") ? 2 : 1), log: version.log)
     }
 
     /// The bitmap copy of a region that neither retained checkpoint uses.
     private func freeCopy(_ region: Int) -> UInt8 {
-        let taken = [last.regions, previous?.regions ?? []].compactMap { region < $0.count ? $0[region].copy : nil }
+        let taken = [last.regions, sabotaged("bitmapOfOlderCheckpointReused") ? [] : previous?.regions ?? []]
+            .compactMap { region < $0.count ? $0[region].copy : nil }
         return UInt8((0..<SpaceMap.bitmapCopies).first { !taken.contains(UInt8($0)) } ?? 0)
     }
 
@@ -196,7 +197,8 @@ final class Checkpointer: @unchecked Sendable {
         switch current.phase {
         case .pages:
             let end = min(current.nextPage + Checkpointer.pagesPerStep, current.pages.count)
-            try store.writePages(Array(current.pages[current.nextPage..<end]))
+            let isShort = sabotaged("lastPageOfStepNotWritten") && end > current.nextPage
+            try store.writePages(Array(current.pages[current.nextPage..<(isShort ? end - 1 : end)]))
             current.nextPage = end
             if end == current.pages.count { current.phase = .tables }
         case .tables:
@@ -204,14 +206,14 @@ final class Checkpointer: @unchecked Sendable {
             try writeBitmaps(store, current)
             current.phase = .data
         case .data:
-            do throws(FileError) { try store.dataFile.file.sync() } catch {
+            do throws(FileError) { if !sabotaged("dataNotSynced") { try store.dataFile.file.sync() } } catch {
                 throw latched(store, error, "syncing the data file")
             }
             current.phase = .log
         case .log:
             if current.request.writesBarrier {
                 current.log = try store.writeBarrier(commit: current.request.version.commit)
-            } else {
+            } else if !sabotaged("logNotSyncedBeforeMeta") {
                 try store.makeDurable(current.log.lsn)
             }
             current.phase = .meta
@@ -273,7 +275,7 @@ final class Checkpointer: @unchecked Sendable {
             throw latched(store, error, "writing a meta page")
         }
         let record = Record(meta: meta, regions: current.regions, directoryPages: current.directoryPages)
-        if current.phase == .meta && current.request.fillsBothSlots {
+        if current.phase == .meta && current.request.fillsBothSlots && !sabotaged("secondSlotNotFilled") {
             var second = current
             second.phase = .secondMeta
             second.number += 1
@@ -296,19 +298,21 @@ final class Checkpointer: @unchecked Sendable {
         store.spaceLock.lock()
         // Two checkpoints of one commit share their directory; the later of them owns it.
         if let previous, previous.directoryPages != last.directoryPages {
-            store.space.recycle(previous.directoryPages)
+            store.space.recycle(sabotaged("directoryReusedEarly") ? last.directoryPages : previous.directoryPages)
         }
         let kept = last
         previous = kept
         last = record
         if run == nil { runningPoint = nil }
-        points = mergePoints([kept.meta.point, record.meta.point], runningPoint.map { [$0] } ?? [])
+        let older = sabotaged("slotsReusedOneCheckpointEarly") ? record : kept
+        points = mergePoints([older.meta.point, record.meta.point], runningPoint.map { [$0] } ?? [])
         _ = store.seenPoints()
         store.forgetRecycled()
         store.spaceLock.unlock()
         completed += 1
         lastError = nil
-        store.commitLock.withLock { store.log.retire(before: min(kept.meta.log.lsn, record.meta.log.lsn)) }
+        let needed = sabotaged("logRetiredOneCheckpointEarly") ? record : kept
+        store.commitLock.withLock { store.log.retire(before: min(needed.meta.log.lsn, record.meta.log.lsn)) }
     }
 
     /// Nothing of the checkpoint counts: what it would have written is still to be written.
@@ -319,10 +323,12 @@ final class Checkpointer: @unchecked Sendable {
         if run.phase == .meta || run.phase == .secondMeta { return }
         store.spaceLock.lock()
         defer { store.spaceLock.unlock() }
-        store.space.withdraw(
-            allocated: run.request.allocated, freed: run.request.freed, bornSince: run.request.basePoint)
-        store.space.restoreChanges(run.bitmaps.map(\.region))
-        store.dirtyPages.append(contentsOf: run.dirty)
+        if !sabotaged("failedCommitStaysInMap") {
+            store.space.withdraw(
+                allocated: run.request.allocated, freed: run.request.freed, bornSince: run.request.basePoint)
+        }
+        if !sabotaged("abandonedBitmapsForgotten") { store.space.restoreChanges(run.bitmaps.map(\.region)) }
+        if !sabotaged("abandonedPagesForgotten") { store.dirtyPages.append(contentsOf: run.dirty) }
         store.space.recycle(run.directoryPages)
         runningPoint = nil
         points = mergePoints([last.meta.point], previous.map { [$0.meta.point] } ?? [])

@@ -169,11 +169,11 @@ final class DataFile {
         next.generation += 1
         var bytes = [UInt8](repeating: 0, count: pageBytes)
         // Never first over the only copy that is whole.
-        for copy in soundCopy == 0 ? [1, 0] : [0, 1] {
+        for copy in soundCopy == 0 && !sabotaged("mendingBeginsWithTheGoodCopy") ? [1, 0] : [0, 1] {
             soundCopy = 1 - copy
             bytes.withUnsafeMutableBytes { if let base = $0.baseAddress { next.write(to: base, copy: copy) } }
             try writeBytes(file, bytes, count: pageBytes, at: UInt64(copy * pageBytes))
-            try file.sync()
+            if !sabotaged("headerNotSynced") { try file.sync() }
         }
         soundCopy = nil
         header = next
@@ -198,8 +198,8 @@ final class DataFile {
 
     /// Writes both copies of a meta and makes them durable.
     func write(_ meta: Meta) throws(FileError) {
-        for copy in 0..<Meta.copies { try write(meta, copy: copy) }
-        try file.sync()
+        for copy in 0..<(sabotaged("oneMetaCopy") ? 1 : Meta.copies) { try write(meta, copy: copy) }
+        if !sabotaged("metaNotSynced") { try file.sync() }
     }
 
     private func write(_ meta: Meta, copy: Int) throws(FileError) {
@@ -219,7 +219,9 @@ final class DataFile {
             guard let base = buffer.baseAddress, buffer.count == pageBytes,
                 Page.isSealed(base, page: page, seed: seed)
             else { return .failure(.corrupted(page: page, reason: "the bitmap of region \(region) is damaged")) }
-            guard base.load(fromByteOffset: Page.serialOffset, as: UInt64.self) == state.serial,
+            guard
+                base.load(fromByteOffset: Page.serialOffset, as: UInt64.self) == state.serial
+                    || sabotaged("staleBitmapAccepted"),
                 base.load(fromByteOffset: Page.identityOffset, as: UInt64.self)
                     == Page.identity(page: page, type: .bitmap, level: 0)
             else { return .failure(.corrupted(page: page, reason: "the bitmap of region \(region) is stale")) }

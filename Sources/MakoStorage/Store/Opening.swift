@@ -69,7 +69,7 @@ struct Opening {
             }
             do throws(StorageError) {
                 let isLocked = try storage { () throws(FileError) in try file.lock(exclusive: !options.readOnly) }
-                guard isLocked else { throw .alreadyOpen(path: path) }
+                guard isLocked || sabotaged("secondWriterLetIn") else { throw .alreadyOpen(path: path) }
                 let size = try storage { () throws(FileError) in try file.size() }
                 if size > 0 { return file }
                 if options.readOnly { throw .notADatabase(path: path, reason: "it is empty") }
@@ -113,7 +113,7 @@ struct Opening {
             try DataFile.create(file, id: id, segmentBytes: options.logSegmentBytes)
             guard empty != nil || !fileSystem.exists(path) else { return }
             try fileSystem.rename(temporary, to: path)
-            try fileSystem.syncDirectory(FilePath.directory(of: path))
+            if !sabotaged("newFileNameNotSynced") { try fileSystem.syncDirectory(FilePath.directory(of: path)) }
         } catch {
             if error.isHeld { throw .alreadyOpen(path: path) }
             throw StorageError(error)

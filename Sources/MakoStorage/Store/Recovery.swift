@@ -27,7 +27,7 @@ extension Store {
             writer.abandon()
             throw error
         }
-        guard tail.frames > 0 else {
+        guard tail.frames > (sabotaged("loneFrameDropped") ? 1 : 0) else {
             writer.abandon()
             try adopt(tail)
             if !options.readOnly { try checkpointer.repairMetas(self) }
@@ -44,7 +44,7 @@ extension Store {
             newest = version
             publishedCommit = version.commit
             publish([PendingCommit(version: version, allocated: allocated, freed: dead, durability: .full)])
-            guard !options.readOnly else { return }
+            guard !options.readOnly, !sabotaged("servedBeforeRecoveryCheckpoint") else { return }
             try checkpointer.lock.withLock { () throws(StorageError) in
                 try checkpointer.repairMetas(self)
                 try checkpointer.checkpoint(self, CheckpointRequest(version: version))
@@ -99,7 +99,8 @@ extension Writer {
         case .deleteRange(let tree, let range):
             let index = try index(tree, .integer)
             var cursor = try view.cursor(in: Tree(id: tree, keys: .integer))
-            while try cursor.seek(range.lowerBound), cursor.integerKey <= range.upperBound {
+            let end = range.upperBound &- (sabotaged("replayedRangeHalfOpen") ? 1 : 0)
+            while try cursor.seek(range.lowerBound), cursor.integerKey <= end {
                 _ = try delete(IntegerLayout.self, index, cursor.integerKey)
                 noteChange()
             }

@@ -12,7 +12,7 @@ extension Store {
     func commit(_ writer: Writer, _ durability: Durability) throws(StorageError) {
         guard !writer.isEnded else { throw .transactionEnded }
         // What fails here is noted as the transaction's failure.
-        do throws(StorageError) { try writer.enterWaitingPuts() } catch {}
+        do throws(StorageError) { if !sabotaged("waitingPutsLostAtCommit") { try writer.enterWaitingPuts() } } catch {}
         if let failure = writer.failure {
             rollback(writer)
             throw failure
@@ -53,7 +53,7 @@ extension Store {
         if publishesNow {
             commitLock.withLock { publishedCommit = max(publishedCommit, commit) }
             wakeBackground()
-        } else if durability == .async {
+        } else if durability == .async || sabotaged("acknowledgedBeforeFlush") {
             wakeBackground()
         } else {
             try waitUntilPublished(commit)
@@ -84,7 +84,7 @@ extension Store {
         if ready { return }
         // A segment is begun only when everything before it is durable: so a log that ends early and yet has a
         // next segment is known to be damaged.
-        try flush(synced: true)
+        try flush(synced: !sabotaged("segmentBegunBeforeSync"))
         do throws(FileError) {
             try commitLock.withLock { () throws(FileError) in
                 guard !log.hasRoom(payload: payload) else { return }
@@ -95,7 +95,7 @@ extension Store {
         do throws(FileError) {
             try headerLock.withLock { () throws(FileError) in
                 let newest = log.newestSegment
-                try dataFile.update { $0.newestSegment = newest }
+                if !sabotaged("newestSegmentNotRecorded") { try dataFile.update { $0.newestSegment = newest } }
             }
         } catch { throw failed(error, "recording the new log segment") }
         commitLock.withLock { isHeaderBehind = false }
@@ -103,7 +103,9 @@ extension Store {
 
     /// The error to throw for a failed file operation; a failed sync makes the store read-only.
     func failed(_ error: FileError, _ what: String) -> StorageError {
-        if error.isSyncFailure { latch("a sync failed while \(what) (\(error)); reopen the database") }
+        if error.isSyncFailure && !sabotaged("failedSyncNotLatched") {
+            latch("a sync failed while \(what) (\(error)); reopen the database")
+        }
         return StorageError(error)
     }
 
@@ -159,6 +161,7 @@ extension Store {
         let end = log.position.lsn
         let file = log.currentFile
         commitLock.unlock()
+        if sabotaged("publishedBeforeFlush") { publish(batch) }
         var failure: FileError?
         do throws(FileError) {
             if let group {
@@ -167,14 +170,14 @@ extension Store {
                 try file?.sync()
             }
         } catch { failure = error }
-        if failure == nil { publish(batch) }
+        if failure == nil && !sabotaged("publishedBeforeFlush") { publish(batch) }
         commitLock.lock()
         isFlushing = false
         if let failure {
             if latch == nil { latch = "writing the log failed (\(failure)); reopen the database to see what was kept" }
         } else {
             flushCount &+= 1
-            if synced { log.noteDurable(end) }
+            if synced || sabotaged("unsyncedTakenForDurable") { log.noteDurable(end) }
             if let last = batch.last { publishedCommit = max(publishedCommit, last.version.commit) }
         }
         flushed.broadcast()
@@ -184,7 +187,7 @@ extension Store {
 
     /// Makes commits visible, in order, and frees what only earlier versions needed.
     func publish(_ batch: [PendingCommit]) {
-        guard let last = batch.last else { return }
+        guard let last = sabotaged("groupShowsItsFirstCommit") ? batch.first : batch.last else { return }
         spaceLock.lock()
         defer { spaceLock.unlock() }
         for commit in batch {
@@ -207,9 +210,9 @@ extension Store {
 
     /// The points of everything that must keep its pages. Called under the space lock, after publishing.
     func seenPoints() -> [UInt64] {
-        let open = snapshots.activePoints()
+        let open = sabotaged("openSnapshotsIgnored") ? [] : snapshots.activePoints()
         let points = mergePoints(open, checkpointer.points)
-        space.release(points: points)
+        if !sabotaged("waitingPagesNeverFreed") { space.release(points: points) }
         return points
     }
 
@@ -259,7 +262,7 @@ extension Store {
             try headerLock.withLock { () throws(FileError) in
                 guard serial > ceiling.load(ordering: .relaxed) else { return }
                 let raised = serial + FileHeader.serialStock
-                if !options.readOnly { try dataFile.update { $0.ceiling = raised } }
+                if !options.readOnly && !sabotaged("ceilingNotWritten") { try dataFile.update { $0.ceiling = raised } }
                 ceiling.store(raised, ordering: .relaxed)
             }
         } catch { throw failed(error, "raising the serial ceiling") }

@@ -97,7 +97,7 @@ public final class Store: @unchecked Sendable {
         space = opening.space
         log = opening.log
         recovery = opening.report
-        serial = Atomic(opening.dataFile.header.ceiling)
+        serial = Atomic(sabotaged("serialsBeginAgain") ? opening.version.point : opening.dataFile.header.ceiling)
         ceiling = Atomic(opening.dataFile.header.ceiling)
         let version = opening.version
         newest = version

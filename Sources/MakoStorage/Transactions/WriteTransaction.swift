@@ -115,7 +115,7 @@ public struct WriteTransaction: ~Copyable {
     public func delete(_ key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
         let index = try prepare(tree, .integer)
         guard try writer.delete(IntegerLayout.self, index, key) else { return false }
-        writer.record { $0.delete(key, tree: tree.id, to: &$1) }
+        if !sabotaged("deleteNotLogged") { writer.record { $0.delete(key, tree: tree.id, to: &$1) } }
         writer.noteChange()
         return true
     }

@@ -115,7 +115,8 @@ final class Writer {
     var isRecording: Bool { recorder.isRecording }
 
     var hasChanges: Bool {
-        !allocated.isEmpty || !freed.isEmpty || !memory.operations.isEmpty || !isRecording || names !== base.names
+        !allocated.isEmpty || !freed.isEmpty || !memory.operations.isEmpty
+            || !isRecording || names !== base.names
     }
 
     /// Records what was done, as long as the transaction is small enough for the log.
@@ -216,7 +217,7 @@ final class Writer {
     }
 
     func free(_ overflow: Overflow) {
-        for index in 0..<overflow.pageCount {
+        for index in 0..<overflow.pageCount - (sabotaged("lastOverflowPageNotFreed") ? 1 : 0) {
             freed.append(
                 .init(page: overflow.firstPage + UInt64(index), birth: overflow.firstSerial + UInt64(index), death: 0))
         }
@@ -224,7 +225,7 @@ final class Writer {
 
     @inline(__always)
     func isEditable(_ page: UnsafeMutableRawPointer) -> Bool {
-        Page(page).serial >= floor && (spilled == 0 || frames.isDirty(page))
+        Page(page).serial >= floor && (spilled == 0 || frames.isDirty(page) || sabotaged("writtenPageEditedInPlace"))
     }
 
     /// A copy of a page under a new number and serial; the old one is dead.
@@ -233,7 +234,7 @@ final class Writer {
         let frame = try frames.makeDirty(page: number)
         memcpy(frame, page, pageBytes)
         let view = Page(frame)
-        free(page)
+        if !sabotaged("copiedPageNotFreed") { free(page) }
         view.identity = view.identity & ~0xff_ffff_ffff | number
         view.serial = try store.takeSerial()
         return frame
@@ -296,7 +297,7 @@ final class Writer {
 
     func savepoint() -> Mark {
         // A failure is noted by `fail` and met by the next change or the commit.
-        do throws(StorageError) { try enterWaitingPuts() } catch {}
+        do throws(StorageError) { if !sabotaged("savepointBeforeWaitingPuts") { try enterWaitingPuts() } } catch {}
         savepointCount += 1
         let mark = Mark(
             trees: Array(UnsafeBufferPointer(start: trees, count: treeCount)), names: names, nextTreeID: nextTreeID,
@@ -304,26 +305,26 @@ final class Writer {
             owner: ObjectIdentifier(self), failure: failure)
         openMarks.append(savepointCount)
         // What exists now is sealed: it is what a rollback comes back to.
-        floor = store.nextSerial
+        if !sabotaged("savepointNotSealed") { floor = store.nextSerial }
         forgetHints()
         return mark
     }
 
     func rollback(to mark: Mark) {
-        forgetWaitingPuts()
+        if !sabotaged("undonePutsStillWait") { forgetWaitingPuts() }
         while let last = openMarks.last, last > mark.number { openMarks.removeLast() }
         while memory.treeCapacity < mark.trees.count { growTreeTable() }
         for (index, tree) in mark.trees.enumerated() { (trees + index).initialize(to: tree) }
         treeCount = mark.trees.count
         nextTreeID = mark.nextTreeID
-        setNames(mark.names)
-        memory.operations.truncate(to: mark.operations)
+        setNames(sabotaged("undoneTreesKeepTheirNames") ? names : mark.names)
+        if !sabotaged("undoneOperationsLogged") { memory.operations.truncate(to: mark.operations) }
         let dropped = Array(allocated[mark.allocated...])
         for page in dropped { frames.forget(page: page) }
         store.giveBack(dropped)
         allocated.removeLast(dropped.count)
         spilled = min(spilled, allocated.count)
-        freed.removeLast(freed.count - mark.freed)
+        if !sabotaged("undoneFreesKept") { freed.removeLast(freed.count - mark.freed) }
         floor = store.nextSerial
         failure = mark.failure
         forgetHints()
@@ -350,7 +351,7 @@ final class Writer {
         isEnded = true
         forgetWaitingPuts()
         for page in allocated { frames.forget(page: page) }
-        store.giveBack(allocated)
+        if !sabotaged("abandonedPagesLost") { store.giveBack(allocated) }
         allocated = []
         freed = []
     }

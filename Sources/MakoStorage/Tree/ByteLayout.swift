@@ -186,7 +186,8 @@ enum ByteLayout: NodeLayout {
         let source = scratch.page
         memcpy(source, page, pageBytes)
         let count = Page(source).count
-        ByteNode.setFences(right, lower: separator, upper: ByteNode.upper(source))
+        let lower = sabotaged("rightHalfKeepsLowerFence") ? ByteNode.lower(source) : separator
+        ByteNode.setFences(right, lower: lower, upper: ByteNode.upper(source))
         ByteNode.copyEntries(right, from: source, cut..<count, key: scratch.key)
         ByteNode.setFences(page, lower: ByteNode.lower(source), upper: separator)
         ByteNode.copyEntries(page, from: source, 0..<cut, key: scratch.key)
@@ -218,7 +219,7 @@ enum ByteLayout: NodeLayout {
         memcpy(source, left, pageBytes)
         ByteNode.setFences(left, lower: ByteNode.lower(source), upper: ByteNode.upper(right))
         ByteNode.copyEntries(left, from: source, 0..<Page(source).count, key: scratch.key)
-        let firstKey = Page(left).level > 0 ? ByteNode.lower(right) : nil
+        let firstKey = Page(left).level > 0 && !sabotaged("mergedInnerLosesSeparator") ? ByteNode.lower(right) : nil
         ByteNode.copyEntries(
             left, from: right, 0..<Page(right).count, firstKey: firstKey, key: scratch.key)
     }

@@ -92,7 +92,7 @@ public struct Cursor: ~Copyable {
         guard case .entry = place else { return false }
         if changes != snapshot.state.pointee.changes {
             // The entry itself may be gone: then the first one behind it is the next.
-            if try seekAgain() { slot += 1 }
+            if try seekAgain() || sabotaged("cursorSkipsAfterDeletion") { slot += 1 }
             return try settleForward()
         }
         slot &+= 1
@@ -300,7 +300,7 @@ public struct Cursor: ~Copyable {
         while level < levels {
             let page = try snapshot.frames.resolve(path[level].reference, type: Layout.innerType, level: level)
             let next = path[level].slot + (forward ? 1 : -1)
-            if next >= 0 && next < Page(page).count {
+            if next >= (sabotaged("cursorMissesFirstLeaf") ? 1 : 0) && next < Page(page).count {
                 path[level].slot = next
                 try descend(layout, from: level - 1, Layout.child(page, at: next), last: !forward)
                 if forward && level == 1 && next + 1 < Page(page).count {

@@ -62,7 +62,8 @@ enum IntegerLayout: NodeLayout {
         for level in 1..<max(1, levels) {
             let (page, child) = (path[level].page, path[level].slot)
             if child > 0 { low = max(low, IntegerNode.keys(page)[child]) }
-            if child + 1 < Page(page).count { high = min(high, IntegerNode.keys(page)[child + 1] &- 1) }
+            guard child + 1 < Page(page).count else { continue }
+            high = min(high, IntegerNode.keys(page)[child + 1] &- (sabotaged("hintReachesTooFar") ? 0 : 1))
         }
         hint.pointee = Writer.LeafHint(page: path[0].page, low: low, high: high, slot: slot)
     }
@@ -125,7 +126,7 @@ enum IntegerLayout: NodeLayout {
             return last
         }
         IntegerNode.moveTail(page, from: cut, to: right, scratch: scratch.page)
-        return IntegerNode.keys(right)[0]
+        return IntegerNode.keys(right)[0] &+ (sabotaged("integerSeparatorOff") ? 1 : 0)
     }
 
     static func isSparse(_ page: UnsafeMutableRawPointer) -> Bool {

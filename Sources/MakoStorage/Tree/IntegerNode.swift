@@ -82,7 +82,7 @@ enum IntegerNode {
             }
         }
         // keys[low] <= key < keys[high]
-        while high &- low > 1 {
+        while high &- low > (sabotaged("integerSearchStopsEarly") ? 2 : 1) {
             let middle = (low &+ high) &>> 1
             if keys[middle] <= key { low = middle } else { high = middle }
         }
@@ -243,7 +243,8 @@ enum IntegerNode {
     ) {
         memcpy(scratch, page, pageBytes)
         let count = Page(scratch).count
-        for (target, range) in [(page, 0..<slot), (right, slot..<count)] {
+        let lost = sabotaged("integerSplitLosesEntry") ? 1 : 0
+        for (target, range) in [(page, 0..<slot), (right, slot..<count - lost)] {
             let view = Page(target)
             view.heap = pageBytes
             view.garbage = 0

@@ -110,7 +110,8 @@ extension Writer {
         do throws(StorageError) {
             try prefetchLeaves()
             for index in 0..<batch.entries.count {
-                let each = batch.entries[index]
+                let place = sabotaged("waitingPutsEnteredBackwards") ? batch.entries.count - 1 - index : index
+                let each = batch.entries[place]
                 if trees[Int(each.tree)].kind == .integer {
                     try enter(IntegerLayout.self, Int(each.tree), each.integerKey, batch.value(each))
                 } else {

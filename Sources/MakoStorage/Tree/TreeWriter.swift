@@ -106,7 +106,7 @@ extension Writer {
                 if try replace(layout, path[0].page, slot, value) { return true }
                 // It has outgrown its page: leave, and come in again.
                 Layout.remove(path[0].page, at: slot)
-                trees[index].count &-= 1
+                if !sabotaged("grownEntryCountedTwice") { trees[index].count &-= 1 }
             }
             let isAscending = previous.page == path[0].page && previous.slot == slot - 1 || isRightmost(index)
             while !Layout.fits(path[0].page, key, valueBytes: value.count) {
@@ -130,7 +130,7 @@ extension Writer {
         let old = Layout.record(leaf, slot)
         if old.isOverflow { free(try view.overflow(old)) }
         if Layout.replace(leaf, at: slot, value, scratch: scratch.page) { return true }
-        if old.isOverflow {
+        if old.isOverflow && !sabotaged("overflowFreedTwice") {
             // The slow path looks at the entry again: it must not find the freed pages there.
             _ = Layout.replace(
                 leaf, at: slot, RecordView(bytes: UnsafeRawPointer(scratch.key), count: 0, isOverflow: false),
@@ -216,7 +216,9 @@ extension Writer {
         Layout.insertChild(
             path[level + 1].page, at: path[level + 1].slot + 1, separator, Page(right).reference,
             scratch: scratch.page)
-        let goesRight = level == 0 ? !Layout.isLess(key, separator) : path[level].slot >= cut
+        let goesRight =
+            level == 0
+            ? !Layout.isLess(key, separator) : path[level].slot >= cut + (sabotaged("innerSplitPathOff") ? 1 : 0)
         if goesRight {
             path[level].page = right
             if level > 0 { path[level].slot -= cut }
@@ -252,10 +254,10 @@ extension Writer {
             let leaf = path[0].page
             let slot = Layout.find(leaf, key).slot
             let record = Layout.record(leaf, slot)
-            if record.isOverflow { free(try view.overflow(record)) }
+            if record.isOverflow && !sabotaged("deletedOverflowNotFreed") { free(try view.overflow(record)) }
             Layout.remove(leaf, at: slot)
             trees[index].count &-= 1
-            hints[index] = .none
+            if !sabotaged("hintKeptAfterDelete") { hints[index] = .none }
             try rebalance(layout, index)
             return true
         } catch { throw fail(error) }
@@ -307,7 +309,7 @@ extension Writer {
         path[level + 1].slot = slot
         left = try own(layout, index, level, left)
         Layout.merge(left, right, parent: parent, separator: slot + 1, scratch: scratch)
-        free(right)
+        if !sabotaged("mergedPageNotFreed") { free(right) }
         Layout.removeChild(parent, at: slot + 1)
         path[level].page = left
         return true
@@ -395,6 +397,6 @@ extension Writer {
                 if record.isOverflow { free(try view.overflow(record)) }
             }
         }
-        free(page)
+        if level == 0 || !sabotaged("innerPagesOfTreeNotFreed") { free(page) }
     }
 }

@@ -1,0 +1,87 @@
+import MakoTestSupport
+import Synchronization
+import Testing
+
+@testable import MakoStorage
+
+/// Files of more than one region: each region has a bitmap of its own, and only those that changed are written.
+@Suite(.serialized) struct RegionTests {
+    /// Memory whose writes can be made to fail.
+    private final class FailingFiles: FileSystem {
+        private let inner = MemoryFileSystem()
+        let fails = Atomic<Bool>(false)
+
+        func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
+            FailingFile(try inner.open(path, mode), self)
+        }
+        func remove(_ path: String) throws(FileError) { try inner.remove(path) }
+        func rename(_ from: String, to: String) throws(FileError) { try inner.rename(from, to: to) }
+        func list(directory: String) throws(FileError) -> [String] { try inner.list(directory: directory) }
+        func syncDirectory(_ path: String) throws(FileError) {}
+        func isDirectory(_ path: String) -> Bool { inner.isDirectory(path) }
+        func exists(_ path: String) -> Bool { inner.exists(path) }
+    }
+
+    private final class FailingFile: File {
+        private let inner: any File
+        private let owner: FailingFiles
+
+        init(_ inner: any File, _ owner: FailingFiles) {
+            self.inner = inner
+            self.owner = owner
+        }
+
+        var path: String { inner.path }
+        func size() throws(FileError) -> UInt64 { try inner.size() }
+        func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int {
+            try inner.read(into: buffer, at: offset)
+        }
+        func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
+            if owner.fails.load(ordering: .relaxed) { throw FileError(operation: "write", path: path, code: 28) }
+            try inner.write(buffer, at: offset)
+        }
+        func resize(to size: UInt64) throws(FileError) { try inner.resize(to: size) }
+        func sync() throws(FileError) { try inner.sync() }
+        func lock(exclusive: Bool) throws(FileError) -> Bool { try inner.lock(exclusive: exclusive) }
+        func close() { inner.close() }
+    }
+
+    private static func noise(_ bytes: Int, seed: UInt64) -> [UInt8] {
+        var random = SplitMix(seed: seed)
+        return [UInt8](unsafeUninitializedCapacity: bytes) { buffer, count in
+            for place in stride(from: 0, to: bytes & ~7, by: 8) {
+                UnsafeMutableRawBufferPointer(buffer).storeBytes(
+                    of: random.next(), toByteOffset: place, as: UInt64.self)
+            }
+            count = bytes & ~7
+        }
+    }
+
+    /// A checkpoint that fails has still to tell of every region it would have told of.
+    @Test func whatAFailedCheckpointLeftIsWrittenByTheNext() throws {
+        let files = FailingFiles()
+        var options = StoreOptions()
+        options.fileSystem = files
+        options.background = .manual
+        var store = try Store(at: "r.mako", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        // Three values fill the first region, and the fourth lies in the second.
+        for key in UInt64(0)..<4 {
+            try store.write { try $0.put(RegionTests.noise(40 << 20, seed: key), for: key, in: tree) }
+        }
+        #expect(store.spaceLock.withLock { store.space.regionCount } == 2)
+        try store.checkpoint()
+        // Now the second region changes, and the checkpoint that should say so fails.
+        try store.write { _ = try $0.delete(3, in: tree) }
+        files.fails.store(true, ordering: .relaxed)
+        #expect(throws: StorageError.self) { try store.checkpoint() }
+        files.fails.store(false, ordering: .relaxed)
+        try store.checkpoint()
+        #expect(try store.verify().findings == [])
+        try store.close()
+        store = try Store(at: "r.mako", options: options)
+        #expect(try store.verify().findings == [])
+        #expect(try store.read { try $0.count(of: tree) } == 3)
+        try store.close()
+    }
+}
