@@ -86,6 +86,29 @@ import Testing
         withExtendedLifetime(store) {}
     }
 
+    /// A durable commit may be written past the cache; those before it that are in the cache must not stay behind.
+    @Test func aFullCommitMakesTheWrittenOnesBeforeItDurable() throws {
+        let (disk, store, tree) = try prepare()
+        var random = SplitMix(seed: 9)
+        var last: UInt64 = 0
+        for _ in 0..<12 {
+            for _ in 0..<random.below(4) {
+                last += 1
+                let key = last
+                let value = (0..<random.below(3000)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+                try store.write(durability: random.chance(70) ? .ordered : .async) {
+                    try $0.put(value, for: key, in: tree)
+                }
+            }
+            last += 1
+            let key = last
+            try store.write { try $0.put([1], for: key, in: tree) }
+            #expect(try keys(disk.crashState().image([])) == Array(1...last))
+        }
+        disk.cutPower()
+        withExtendedLifetime(store) {}
+    }
+
     /// From one log segment to the next without a sync of one's own: a crash leaves a beginning of the commits.
     @Test func writtenCommitsAreLostFromTheEndOnly() throws {
         let (disk, store, tree) = try prepare()

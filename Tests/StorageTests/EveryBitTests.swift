@@ -13,18 +13,20 @@ import Testing
     /// log has, over two segments.
     private static let text = """
         options log 16384
+        begin
         tree t int
         tree u bytes 30
-        put t 1..12 600b
-        put u 1..16 300b
-        checkpoint
-        put t 20 9000b
+        put t 20 6000b
         put t 21 9000z
+        put t 1..9 600b
+        put u 1..14 300b
+        commit
+        checkpoint
         put t 3 20b
         checkpoint
-        put t 30..33 300b
+        put t 30..32 300b
         delete u 5
-        put t 34 2000z
+        put t 33 2000z
         put t 1 40b
         delete t 30
         """
