@@ -5,6 +5,6 @@
 
     func sabotaged(_ bug: StaticString) -> Bool { MakoStorage.sabotaged(bug) }
 #else
-    @_transparent
+    @inline(__always)
     func sabotaged(_ bug: StaticString) -> Bool { false }
 #endif
