@@ -125,8 +125,11 @@ struct LogReader {
             return nil
         }
         let bytes = whole ? try read(file, count: Int(header.segmentBytes)) : []
-        if whole && number <= required && bytes.count < Int(header.segmentBytes) && !sabotaged("cutSegmentAccepted") {
-            // A segment has its full size before the data file names it.
+        if whole && bytes.count < Int(header.segmentBytes) && !sabotaged("cutSegmentAccepted") {
+            file.close()
+            // A segment has its full size before the data file names it, and is named before a commit in it is acknowledged.
+            // One that was not named was being made when the power went: it is made anew, never gone on with.
+            guard number <= required else { return nil }
             throw .logDamaged(
                 path: path, reason: "\(segmentPath) is cut short: \(bytes.count) of \(header.segmentBytes) bytes")
         }
