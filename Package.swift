@@ -41,6 +41,7 @@ let package = Package(
         .library(name: "Mako", targets: ["Mako"]),
         .library(name: "MakoCore", targets: ["MakoCore"]),
         .library(name: "MakoStorage", targets: ["MakoStorage"]),
+        .library(name: "MakoTestSupport", targets: ["MakoTestSupport"]),
         .executable(name: "mako", targets: ["MakoMain"]),
     ],
     dependencies: [

@@ -13,6 +13,15 @@ import Testing
             "no ```swift block of README.md is exactly this text:\n\(example)")
     }
 
+    @Test func theExampleOfCrashTestsIsTheOneThatIsCompiled() throws {
+        let page = try #require(Repository.read("docs/testing.md"))
+        let source = try #require(Repository.read("Tests/MakoTests/CrashExampleTests.swift"))
+        let parts = source.components(separatedBy: "// EXAMPLE")
+        try #require(parts.count == 3)
+        let example = parts[1].trimmingCharacters(in: .newlines)
+        #expect(Self.blocks(in: page).contains(example), "no ```swift block of docs/testing.md is the example")
+    }
+
     @Test func theExampleRuns() throws {
         let folder = NSTemporaryDirectory() + "mako-readme-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -55,6 +55,31 @@ import Testing
         try run(workload, SyncFailure.allCases.map { .syncFails($0) })
     }
 
+    /// A drive that keeps what it should flush can lose acknowledged commits; the store must then say what is wrong, or show
+    /// an older commit whole.
+    @Test(arguments: workloads) func aLyingFlushIsAnErrorOrAnOlderState(workload: String) throws {
+        let text = try #require(Script.crashWorkloads.first { $0.name == workload }).text
+        let report = try LyingRun.run(try Script(name: workload, text), limit: TestEffort.isFull ? .max : 8)
+        #expect(report.failures.isEmpty, "\(report)")
+        #expect(report.runs > 5 && report.surfaced > 0, "no lie made a difference: \(report)")
+    }
+
+    /// What systems do all the time: move a part, and be interrupted.
+    @Test(arguments: workloads) func shortAndInterruptedCallsAreMadeGood(workload: String) throws {
+        let text = try #require(Script.crashWorkloads.first { $0.name == workload }).text
+        let script = try Script(name: workload, text)
+        let disk = SimulatedDisk(seed: 1, sectorBytes: script.sectorBytes)
+        try ScriptRun(script, on: disk).run()
+        let faults: [Fault] = [.short(1), .short(700), .interrupted]
+        let seldom = TestEffort.isFull ? 1 : 4
+        for (call, kind) in disk.callLog.enumerated() where kind != .sync && call % seldom == 0 {
+            let failing = SimulatedDisk(seed: 1, sectorBytes: script.sectorBytes)
+            failing.inject(faults[call / seldom % faults.count], atCall: call)
+            try ScriptRun(script, on: failing).run()
+            #expect(failing.settledImage().fingerprint == disk.settledImage().fingerprint)
+        }
+    }
+
     private func run(_ workload: String, _ faults: [Fault]) throws {
         let text = try #require(Script.crashWorkloads.first { $0.name == workload }).text
         let report = try FaultRunner.run(

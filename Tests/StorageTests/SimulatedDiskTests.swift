@@ -166,6 +166,43 @@ import Testing
         #expect(lost)
     }
 
+    @Test func aLyingSyncMakesNothingDurableAndALaterOneDoes() throws {
+        let (disk, file) = try disk(4096)
+        try write(bytes(2, 4096), at: 0, to: file)
+        disk.inject(.syncLies, atCall: disk.callCount)
+        try file.sync()
+        #expect(disk.crashState().image([]).files["d/f"]?.bytes == bytes(1, 4096))
+        try file.sync()
+        #expect(disk.crashState().image([]).files["d/f"]?.bytes == bytes(2, 4096))
+    }
+
+    @Test func shortAndInterruptedCallsAreCalledAgain() throws {
+        let (disk, file) = try disk(2 * 4096)
+        let before = disk.callCount
+        disk.inject(.short(100), atCall: before)
+        disk.inject(.interrupted, atCall: before + 1)
+        disk.inject(.short(5000), atCall: before + 2)
+        try write(bytes(2, 2 * 4096), at: 0, to: file)
+        #expect(Array(disk.callLog[before...]) == [.write, .write, .write, .write])
+        disk.inject(.short(1), atCall: disk.callCount)
+        #expect(try read(2 * 4096, at: 0, from: file) == bytes(2, 2 * 4096))
+        disk.inject(.interrupted, atCall: disk.callCount)
+        try file.resize(to: 10)
+        #expect(disk.callLog.suffix(2) == [.resize, .resize])
+        // What an interrupted flush has kept nobody knows, so it is reported.
+        disk.inject(.interrupted, atCall: disk.callCount)
+        #expect(throws: FileError.self) { try file.sync() }
+    }
+
+    @Test func betweenTheCallsOfAShortWriteThePowerCanGo() throws {
+        let (disk, file) = try disk(4096, sectorBytes: 512)
+        disk.startRecording()
+        disk.inject(.short(512), atCall: disk.callCount)
+        try write(bytes(2, 1024), at: 0, to: file)
+        let found = disk.crashPoints().map { $0.state.images(CrashChoice(torn: 0)).count }
+        #expect(found == [1, 2, 4])
+    }
+
     @Test func aCrashEndsAllCalls() throws {
         let (disk, file) = try disk(4096)
         disk.inject(.crashAfter, atCall: disk.callCount)

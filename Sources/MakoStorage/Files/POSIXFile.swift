@@ -44,33 +44,17 @@ final class POSIXFile: File, @unchecked Sendable {
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int {
         guard let base = buffer.baseAddress else { return 0 }
-        var done = 0
-        while done < buffer.count {
+        return try Transfer.read(buffer.count, path) { done throws(FileError) in
             let count = pread(descriptor, base + done, buffer.count - done, try position(offset, done, "read"))
-            if count > 0 {
-                done += count
-            } else if count == 0 {
-                break
-            } else if errno != EINTR {
-                throw FileError(operation: "read", path: path, code: errno)
-            }
+            return (count, count < 0 ? errno : 0)
         }
-        return done
     }
 
     func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
         guard let base = buffer.baseAddress else { return }
-        var done = 0
-        while done < buffer.count {
+        try Transfer.write(buffer.count, path) { done throws(FileError) in
             let count = pwrite(descriptor, base + done, buffer.count - done, try position(offset, done, "write"))
-            if count > 0 {
-                done += count
-            } else if count == 0 {
-                // A device that takes nothing and names no reason would keep this loop for ever.
-                throw FileError(operation: "write", path: path, code: EIO)
-            } else if errno != EINTR {
-                throw FileError(operation: "write", path: path, code: errno)
-            }
+            return (count, count < 0 ? errno : 0)
         }
     }
 

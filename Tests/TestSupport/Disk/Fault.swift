@@ -17,6 +17,14 @@ public enum Fault: Sendable, Hashable {
     /// The power goes when the call has had its effect but has not returned.
     case crashAfter
     case syncFails(SyncFailure)
+    /// A sync reports success and makes nothing durable, as a drive does that keeps what it should flush. What a later sync
+    /// reaches becomes durable then.
+    case syncLies
+    /// A read or write moves only so many bytes, at least one, and reports so. `File` calls again for the rest: another call.
+    case short(Int)
+    /// A signal interrupts the call before it has any effect. It is made again, as another call, except a sync, which fails with
+    /// `EINTR`.
+    case interrupted
     /// A write reports success and does nothing.
     case loseWrite
     /// A write lands so many bytes from where it should.

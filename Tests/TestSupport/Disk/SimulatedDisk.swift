@@ -267,6 +267,10 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     ) throws(FileError) -> Int {
         try call(.read, path) { fault in
             if case .staleRead? = fault { return state.files[file].stale.read(into: buffer, at: offset) }
+            var buffer = buffer
+            if case .short(let limit)? = fault {
+                buffer = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(max(1, limit)))
+            }
             let count = state.files[file].cached.read(into: buffer, at: offset)
             if case .flipBit(let bit)? = fault, count > 0 { buffer[bit / 8 % count] ^= 1 << UInt8(bit % 8) }
             return count
@@ -275,13 +279,17 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
 
     func write(
         _ file: Int, _ path: String, _ buffer: UnsafeRawBufferPointer, at offset: UInt64
-    ) throws(FileError) {
+    ) throws(FileError) -> Int {
         guard offset <= UInt64(Int64.max) - UInt64(buffer.count) else {
             throw FileError(operation: "write", path: path, code: EFBIG)
         }
-        try call(.write, path, failing: { apply(writtenPart(of: buffer), to: file, at: offset) }) { fault in
+        return try call(.write, path, failing: { apply(writtenPart(of: buffer), to: file, at: offset) }) { fault in
             switch fault {
             case .loseWrite?: break
+            case .short(let limit)?:
+                let part = UnsafeRawBufferPointer(rebasing: buffer.prefix(max(1, limit)))
+                apply(part, to: file, at: offset)
+                return part.count
             case .misdirectWrite(let distance)?:
                 apply(buffer, to: file, at: UInt64(max(0, Int64(offset) + distance)))
             case .flipBit(let bit)? where buffer.count > 0:
@@ -290,6 +298,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
                 bytes.withUnsafeBytes { apply($0, to: file, at: offset) }
             default: apply(buffer, to: file, at: offset)
             }
+            return buffer.count
         }
     }
 
@@ -315,6 +324,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
                 if way != .reportsLate { throw FileError(operation: "sync", path: path, code: EIO) }
                 return
             }
+            if case .syncLies? = fault { return }
             if state.files[file].pending.isEmpty { return }
             hasChanged = true
             state.files[file].stale = state.files[file].durable
@@ -361,9 +371,20 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         try call(kind, path, failing: {}) { _ throws(FileError) in try body() }
     }
 
-    /// Counts a call, meets its fault, records the moment before it and lets it happen.
+    /// Makes a call, again when a signal interrupted it; reads and writes come again from `SimulatedFile`.
     private func call<R>(
         _ kind: CallKind, _ path: String, failing: () -> Void = {}, _ body: (Fault?) throws(FileError) -> R
+    ) throws(FileError) -> R {
+        while true {
+            do throws(FileError) { return try callOnce(kind, path, failing: failing, body) } catch {
+                guard error.code == EINTR, kind != .read, kind != .write, kind != .sync else { throw error }
+            }
+        }
+    }
+
+    /// Counts a call, meets its fault, records the moment before it and lets it happen.
+    private func callOnce<R>(
+        _ kind: CallKind, _ path: String, failing: () -> Void, _ body: (Fault?) throws(FileError) -> R
     ) throws(FileError) -> R {
         try lock.withLock { () throws(FileError) -> R in
             let fault = faults[calls.count]
@@ -385,6 +406,8 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
                 persistent = code
                 failing()
                 throw FileError(operation: kind.rawValue, path: path, code: code)
+            case .interrupted?: throw FileError(operation: kind.rawValue, path: path, code: EINTR)
+            case .syncLies? where kind == .syncDirectory: return try body(nil)
             case .syncFails? where kind == .syncDirectory:
                 throw FileError(operation: kind.rawValue, path: path, code: EIO)
             case .crashBefore?:

@@ -37,12 +37,27 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int {
         try checkOpen("read")
-        return try disk.read(file, path, into: buffer, at: offset)
+        return try Transfer.read(buffer.count, path) { done throws(FileError) in
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+            return try SimulatedFile.interruptible { () throws(FileError) in
+                try disk.read(file, path, into: rest, at: offset + UInt64(done))
+            }
+        }
     }
 
     func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
         try checkOpen("write", changes: true)
-        try disk.write(file, path, buffer, at: offset)
+        // An empty write is a call, too.
+        if buffer.isEmpty {
+            _ = try disk.write(file, path, buffer, at: offset)
+            return
+        }
+        try Transfer.write(buffer.count, path) { done throws(FileError) in
+            let rest = UnsafeRawBufferPointer(rebasing: buffer[done...])
+            return try SimulatedFile.interruptible { () throws(FileError) in
+                try disk.write(file, path, rest, at: offset + UInt64(done))
+            }
+        }
     }
 
     /// Two calls, between which the power may go; the second makes durable what the first wrote and nothing else.
@@ -76,6 +91,14 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
             isClosed = true
             if let held { disk.releaseLock(file, generation, exclusive: held) }
             held = nil
+        }
+    }
+
+    /// What a call moved, as the system would tell it.
+    private static func interruptible(_ call: () throws(FileError) -> Int) throws(FileError) -> (Int, Int32) {
+        do throws(FileError) { return (try call(), 0) } catch {
+            if error.code == EINTR { return (-1, EINTR) }
+            throw error
         }
     }
 

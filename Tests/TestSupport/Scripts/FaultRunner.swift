@@ -147,7 +147,9 @@ extension Fault {
         switch self {
         case .error(let code), .persistentError(let code):
             FileError(operation: "", path: "", code: code).isNoSpace ? kind.needsSpace : true
-        case .syncFails(.reportsLate): kind == .sync
+        case .syncFails(.reportsLate), .syncLies: kind == .sync
+        case .short: kind == .read || kind == .write
+        case .interrupted: true
         case .syncFails: kind.isSync
         case .loseWrite, .misdirectWrite: kind == .write
         case .staleRead: kind == .read
