@@ -22,7 +22,7 @@ public struct RowReader: @unchecked Sendable {
     /// Checks the bytes once: header, slots and every text and blob lie inside.
     ///
     /// - Throws: `RecordError.rowDamaged`.
-    @inlinable
+    @inlinable @inline(__always)
     public init(_ bytes: UnsafeRawBufferPointer, _ layout: borrowing RowLayout) throws(RecordError) {
         guard let base = bytes.baseAddress, bytes.count >= 8,
             UInt16(littleEndian: base.loadUnaligned(as: UInt16.self)) == 1
