@@ -44,6 +44,42 @@ import Testing
         withExtendedLifetime(store) {}
     }
 
+    /// The power went while a segment was made: it has its header, but not its size, and the data file does not name it yet.
+    @Test func aSegmentThatWasNeverFinishedIsMadeAnew() throws {
+        let (disk, store, tree) = try prepare()
+        let second = Log.segmentPath(DurabilityTests.path, 2)
+        var expected: [UInt64] = []
+        var image = disk.crashState().image([])
+        while true {
+            let key = UInt64(expected.count + 1)
+            try store.write { try $0.put([1], for: key, in: tree) }
+            let after = disk.crashState().image([])
+            if let begun = after.files[second] {
+                let block = SegmentHeader.blockBytes
+                let zeros = [UInt8](repeating: 0, count: block)
+                image.files[second] = ByteImage(begun.bytes(at: 0, count: block) + zeros)
+                break
+            }
+            expected.append(key)
+            image = after
+        }
+        disk.cutPower()
+        withExtendedLifetime(store) {}
+        for _ in 0..<3 {
+            let disk = SimulatedDisk(image)
+            let store = try Store(at: DurabilityTests.path, options: options(disk))
+            for _ in 0..<9 {
+                let key = UInt64(expected.count + 1)
+                try store.write { try $0.put([1], for: key, in: tree) }
+                expected.append(key)
+            }
+            image = disk.crashState().image([])
+            disk.cutPower()
+            withExtendedLifetime(store) {}
+            #expect(try keys(image) == expected)
+        }
+    }
+
     @Test func aFullCommitNeedsOneWriteAndOneSync() throws {
         let (disk, store, tree) = try prepare()
         try store.write { try $0.put([1], for: 1, in: tree) }
