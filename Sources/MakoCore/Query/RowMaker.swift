@@ -68,10 +68,26 @@ final class PlannedRows: Sendable {
 
     @inlinable
     func makeObjects<T: Entity>(of type: T.Type) throws(MakoError) -> [T] {
-        var objects: [T] = []
-        objects.reserveCapacity(count)
         var maker = RowMaker(database: database, context: context, lazyProperties: T._$lazyProperties)
         do {
+            if let walk, walk.isWhole {
+                // Made where they will stay: nothing asks for each object whether there is room and nobody else holds the array.
+                var isLonger = false
+                let objects = try [T](unsafeUninitializedCapacity: count) { places, made in
+                    try walk.forEachRow(layout, in: view) { id, reader in
+                        guard made < places.count else {
+                            isLonger = true
+                            return false
+                        }
+                        places.initializeElement(at: made, to: try T(row: maker.row(id, reader)))
+                        made += 1
+                        return true
+                    }
+                }
+                // A table that has not as many rows as it says is damaged; the rows that are there are answered.
+                if !isLonger { return objects }
+            }
+            var objects: [T] = []
             if let walk {
                 try walk.forEachRow(layout, in: view) { id, reader in
                     objects.append(try T(row: maker.row(id, reader)))
@@ -83,10 +99,10 @@ final class PlannedRows: Sendable {
                     return true
                 }
             }
+            return objects
         } catch {
             throw MakoError(any: error)
         }
-        return objects
     }
 }
 
