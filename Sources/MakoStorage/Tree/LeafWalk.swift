@@ -142,7 +142,7 @@ public final class _LeafWalk {
                 let inner = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
                 reference = Layout.child(inner, at: 0)
             }
-            snapshot.frames.prefetchPage(reference)
+            snapshot.frames.prefetchWalk(reference)
             return reference
         }
         return nil
