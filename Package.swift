@@ -124,7 +124,8 @@ if Context.environment["MAKO_DIFFERENTIAL"] != nil {
         .executableTarget(
             name: "mako-differential",
             dependencies: [
-                "CSQLite", "MakoRecords", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "CSQLite", "MakoRecords", "MakoTestSupport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Differential", swiftSettings: settings),
     ]

@@ -1,4 +1,5 @@
 import MakoRecords
+import MakoTestSupport
 
 /// A random schema with its rows: a table `T` that questions are asked of, and a table `P` that it refers to.
 struct World {
@@ -48,7 +49,7 @@ struct World {
     /// The columns' values, and the reference behind them.
     let rows: [[Value]]
 
-    init(_ random: inout Seeded) {
+    init(_ random: inout SplitMix) {
         var columns: [Column] = []
         for kind in Kind.allCases {
             for copy in 0..<(random.chance(30) ? 2 : 1) {
@@ -79,7 +80,7 @@ struct World {
         }
     }
 
-    static func value(_ column: Column, _ random: inout Seeded) -> Value {
+    static func value(_ column: Column, _ random: inout SplitMix) -> Value {
         if column.isOptional && random.chance(20) { return .null }
         return constant(column.kind, &random)
     }
@@ -89,13 +90,13 @@ struct World {
     ]
 
     /// Few different values, so that rows meet each other and the constants of questions.
-    static func constant(_ kind: Kind, _ random: inout Seeded) -> Value {
+    static func constant(_ kind: Kind, _ random: inout SplitMix) -> Value {
         switch kind {
         case .integer: return .integer(Int64(random.below(9) - 4))
         case .large:
             return .integer(
                 random.pick(farNumbers))
-        case .double: return .double(random.pick([-2.5, -1, 0, 0.5, 1, 1.5, 3, 1e15, 0.1, 9_007_199_254_740_992]))
+        case .double: return .double(random.pick([-2.5, -1, 0, 0.5, 1, 1.5, 3, 1000, 0.1, 123_456.75]))
         case .ascii:
             return .text(
                 random.pick(["", "a", "A", "ab", "AB", "aB", "abc", "b", "B", "a%", "a_c", " a ", "Abba", "z"]))
@@ -128,4 +129,9 @@ struct World {
                 return "CREATE INDEX i\(number) ON T (\(parts.joined(separator: ", ")))"
             }
     }
+}
+
+extension SplitMix {
+    /// One of some choices; there is at least one.
+    mutating func pick<T>(_ choices: [T]) -> T { choices[below(choices.count)] }
 }
