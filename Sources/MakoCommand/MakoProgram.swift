@@ -17,7 +17,7 @@ public struct MakoProgram: ParsableCommand {
         version: "0.1.0",
         subcommands: [
             InfoCommand.self, CheckCommand.self, QueryCommand.self, ExplainCommand.self, ShellCommand.self,
-            ImportCommand.self, ExportCommand.self, DumpCommand.self,
+            ImportCommand.self, ExportCommand.self, DumpCommand.self, BackupCommand.self, CompactCommand.self,
         ])
 
     public init() {}

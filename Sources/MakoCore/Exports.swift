@@ -15,3 +15,7 @@ public typealias RowWriter = MakoRecords.RowWriter
 public typealias RowReader = MakoRecords.RowReader
 /// How sure a commit is when it returns.
 public typealias Durability = MakoStorage.Durability
+/// How far a backup has come.
+public typealias CopyProgress = MakoStorage.CopyProgress
+/// What a backup holds.
+public typealias CopyReport = MakoStorage.CopyReport

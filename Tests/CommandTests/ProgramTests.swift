@@ -179,6 +179,31 @@ import Testing
         #expect(try mako("import", "people.csv", "no/such/x.mako").status == 74)
     }
 
+    @Test func aBackupIsADatabaseAndIsNeverWrittenOver() throws {
+        _ = try mako("import", "people.csv", "people.mako")
+        for extra in [[], ["--compact"]] {
+            let outcome =
+                try extra.isEmpty
+                ? mako("backup", "people.mako", "copy.mako") : mako("backup", "people.mako", "small.mako", extra[0])
+            #expect(outcome.status == 0)
+            #expect(outcome.output.contains(" of people.mako, "))
+        }
+        for copy in ["copy.mako", "small.mako"] {
+            #expect(try mako("check", copy).output.hasPrefix("\(copy) is whole: 1 table, 3 rows"))
+        }
+        let again = try mako("backup", "people.mako", "copy.mako")
+        #expect(again.status != 0 && again.errors.contains("copy.mako exists already"))
+        #expect(try mako("backup", "nothing.mako", "new.mako").status == 66)
+    }
+
+    @Test func compactingKeepsTheRows() throws {
+        _ = try mako("import", "people.csv", "people.mako")
+        let outcome = try mako("compact", "people.mako")
+        #expect(outcome.status == 0 && outcome.output.hasPrefix("people.mako: "))
+        #expect(try mako("check", "people.mako").output.hasPrefix("people.mako is whole: 1 table, 3 rows"))
+        #expect(try mako("compact", "nothing.mako").status == 66)
+    }
+
     @Test func damageIsFoundAndGivesStatusOne() throws {
         _ = try mako("import", "people.csv", "people.mako")
         let path = folder + "people.mako"

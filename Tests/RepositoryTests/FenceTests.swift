@@ -35,12 +35,13 @@ import Testing
         "Sources/MakoStorage/Pages/PageWriter.swift",
         "Sources/MakoStorage/Pages/ThreadExitKey.swift",
         "Sources/MakoStorage/Probe.swift",
-        "Sources/MakoStorage/Store/Checkpointer.swift",
         "Sources/MakoStorage/Store/DataFile.swift",
         "Sources/MakoStorage/Store/FileLayout.swift",
         "Sources/MakoStorage/Store/Opening.swift",
+        "Sources/MakoStorage/Store/Store+Backup.swift",
         "Sources/MakoStorage/Store/Store+Commit.swift",
         "Sources/MakoStorage/Store/Store.swift",
+        "Sources/MakoStorage/Store/Vacuum.swift",
         "Sources/MakoStorage/Store/Verify.swift",
         "Sources/MakoStorage/Transactions/Snapshot.swift",
         "Sources/MakoStorage/Transactions/SnapshotRegistry.swift",
@@ -81,8 +82,11 @@ import Testing
         "Sources/MakoStorage/Files/FileSystem.swift",
         "Sources/MakoStorage/Files/MemoryFileSystem.swift",
         "Sources/MakoStorage/Pages/SpaceMap.swift",
+        "Sources/MakoStorage/Store/Checkpointer.swift",
+        "Sources/MakoStorage/Store/Compaction.swift",
         "Sources/MakoStorage/Store/Recovery.swift",
         "Sources/MakoStorage/Transactions/WriteTransaction.swift",
+        "Sources/MakoStorage/Tree/Relocation.swift",
     ]
 
     /// Stops that only a mistake in this library itself can reach, never a file, a query or a caller's value.

@@ -211,4 +211,72 @@ import Testing
         #expect(try again.verify().isClean)
         try again.close()
     }
+
+    /// The file shrinks and is copied while others read and write: each copy and each read is the state of its commit.
+    @Test func shrinkingAndBackupsRunBesideWritersAndReaders() throws {
+        let disk = SimulatedDisk()
+        let store = try Store(at: "d/s.mako", options: options(disk, cacheBytes: 1 << 20))
+        let tree = try store.write { transaction throws -> Tree in
+            let tree = try transaction.createTree(named: "t", keys: .integer)
+            for key in 0..<ConcurrencyTests.keys { try transaction.put(ConcurrencyTests.value(0), for: key, in: tree) }
+            // Room to be given back.
+            let filler = try transaction.createTree(named: "filler", keys: .integer)
+            for key in 0..<UInt64(6000) { try transaction.put(ConcurrencyTests.value(key), for: key, in: filler) }
+            return tree
+        }
+        try store.write { transaction in
+            if let filler = transaction.view.tree(named: "filler") { try transaction.deleteAll(in: filler) }
+        }
+        // Vacuum commits have numbers of their own: the state says which of the writer's it is.
+        let commits: UInt64 = 150
+        let findings = Findings()
+        let isDone = Atomic<Bool>(false)
+        let writer = try startThread(name: "writer") {
+            defer { isDone.store(true, ordering: .releasing) }
+            do {
+                for number in 1...commits {
+                    try store.write(durability: number % 5 == 0 ? .full : .async) { transaction in
+                        for key in ConcurrencyTests.written(by: number) {
+                            try transaction.put(ConcurrencyTests.value(number), for: key, in: tree)
+                        }
+                    }
+                }
+            } catch { findings.add("writer: \(error)") }
+        }
+        let reader = try startThread(name: "reader") {
+            do {
+                while !isDone.load(ordering: .acquiring) {
+                    let view = try store.snapshot()
+                    if let finding = try ConcurrencyTests.disorder(view, tree) { findings.add(finding) }
+                }
+            } catch { findings.add("reader: \(error)") }
+        }
+        var copies: [String] = []
+        while !isDone.load(ordering: .acquiring) {
+            try store.shrink()
+            let path = "d/copy\(copies.count).mako"
+            if copies.count < 8 {
+                if copies.count % 2 == 0 { try store.backup(to: path) } else { try store.copy(to: path) }
+                copies.append(path)
+            }
+        }
+        writer.join()
+        reader.join()
+        #expect(findings.all == [])
+        for path in copies {
+            let copy = try Store(at: path, options: options(disk, cacheBytes: 1 << 20))
+            #expect(try ConcurrencyTests.disorder(copy.snapshot(), tree) == nil)
+            #expect(try copy.verify().findings == [])
+            try copy.close()
+        }
+        #expect(try store.verify().findings == [])
+        try store.close()
+    }
+
+    /// What is wrong with a view: its keys must be as some commit of the writer left them.
+    private static func disorder(_ view: Snapshot, _ tree: Tree) throws -> String? {
+        let found = try (0..<keys).map { key in try view.get(key, in: tree).map(number) ?? .max }
+        let newest = found.max() ?? 0
+        return found == state(at: newest) ? nil : "commit \(view.commitNumber) mixes states up to \(newest)"
+    }
 }

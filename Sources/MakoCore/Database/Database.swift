@@ -111,6 +111,41 @@ public final class Database: Sendable {
         try await onOwnThread(writes: true) { () throws(MakoError) in try self.close() }
     }
 
+    /// Copies the latest commit into a new file, while everybody goes on reading and writing.
+    ///
+    /// The copy is a database of its own and appears under its name only when it is whole and durable.
+    ///
+    /// ```swift
+    /// try db.backup(to: "people-monday.mako")
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - path: where nothing must be yet.
+    ///   - compacting: writes the copy anew in the smallest form, which takes longer than page by page.
+    ///   - progress: told from time to time how far it has come.
+    /// - Throws: `MakoError.storage` when a page is damaged, the disk full or the place taken; no file is left then.
+    @discardableResult
+    public func backup(
+        to path: String, compacting: Bool = false, progress: (CopyProgress) -> Void = { _ in }
+    ) throws(MakoError) -> CopyReport {
+        try requireOpen()
+        return try storage { () throws(StorageError) in
+            try compacting ? store.copy(to: path, progress: progress) : store.backup(to: path, progress: progress)
+        }
+    }
+
+    /// Rewrites a database file that nobody has open, in the smallest form.
+    ///
+    /// A crash leaves the file as it was or as it will be. Needs room for both.
+    ///
+    /// - Throws: `MakoError.storage`; the database is as it was then.
+    @discardableResult
+    public static func compact(at path: String, progress: (CopyProgress) -> Void = { _ in }) throws(MakoError)
+        -> CopyReport
+    {
+        try storage { () throws(StorageError) in try Store.compact(at: path, progress: progress) }
+    }
+
     /// What opening and first uses changed in the stored tables.
     public var migrations: [MigrationStep] { state.with { $0.migrations } }
 

@@ -216,6 +216,18 @@ final class FrameStore: @unchecked Sendable {
         }
     }
 
+    /// Copies a page as the device has it or is to have it: from memory while it was not written yet, else from its slot.
+    func copyPage(_ number: UInt64, to buffer: UnsafeMutableRawPointer) throws(StorageError) {
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        if let frame = dirtyFrame(page: number), !sabotaged("unwrittenPagesOverlooked") {
+            buffer.copyMemory(from: frame, byteCount: pageBytes)
+            Page.seal(buffer, page: number, seed: seed)
+        } else {
+            try readPage(number, into: buffer)
+        }
+    }
+
     // MARK: Writing
 
     /// A dirty frame for a page number that was just allocated. Whatever the slot held before is forgotten.

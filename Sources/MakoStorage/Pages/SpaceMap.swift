@@ -39,6 +39,8 @@ final class SpaceMap {
     @exclusivity(unchecked) private(set) var changed: [Bool] = []
     /// All words before this position are full.
     @exclusivity(unchecked) private var hint = (region: 0, word: 0)
+    /// No run of so many pages, or more, is free below the last region.
+    private var shortestMissing = Int.max
     /// Pages ready for use, the last freed first: they are still in the processor's cache.
     @exclusivity(unchecked) private var recycled: [UInt64] = []
     /// How many of them `takeRecycled` has told of.
@@ -53,7 +55,10 @@ final class SpaceMap {
         UInt64(region * pagesPerRegion + (region == 0 ? fixedPages : 0) + copy)
     }
 
-    private static func reserved(region: Int) -> Int { bitmapCopies + (region == 0 ? fixedPages : 0) }
+    /// The pages at the start of a region that hold its bitmaps, and in region 0 the fixed pages.
+    static func reserved(region: Int) -> Int { bitmapCopies + (region == 0 ? fixedPages : 0) }
+
+    private static func reservedBits(region: Int) -> UInt64 { 1 << UInt64(reserved(region: region)) - 1 }
 
     // MARK: Allocation
 
@@ -78,13 +83,29 @@ final class SpaceMap {
         }
     }
 
-    /// The first of `count` pages with consecutive numbers that nobody uses.
+    /// The lowest page that nobody uses, when it is below `limit`.
+    func allocate(below limit: UInt64) -> UInt64? {
+        settle()
+        let page = allocate()
+        if page < limit { return page }
+        recycle([page])
+        settle()
+        return nil
+    }
+
+    /// The first of `count` pages with consecutive numbers that nobody uses: the lowest such run.
     func allocateRun(_ count: Int) -> UInt64 {
         if count == 1 { return allocate() }
-        var region = hint.region
+        if !sabotaged("runsOnlyFromTheEnd") { settle() }
+        // A longer search than the last one that found nothing would find nothing either.
+        var region = count >= shortestMissing ? used.count : hint.region
+        if region == used.count { region = max(hint.region, used.count - 1) }
         while true {
-            if region == used.count { addRegion() }
-            if let start = freeRun(count, region: region, from: region == hint.region ? hint.word * 64 : 0) {
+            if region == used.count {
+                shortestMissing = min(shortestMissing, count)
+                addRegion()
+            }
+            if let start = freeRun(count, region: region, from: region == hint.region ? hint.word : 0) {
                 for bit in start..<start + count { used[region][bit / 64] |= 1 << UInt64(bit % 64) }
                 return UInt64(region * SpaceMap.pagesPerRegion + start)
             }
@@ -92,23 +113,52 @@ final class SpaceMap {
         }
     }
 
+    /// The first page of the lowest run of free pages, without taking it. Nil when the file would have to grow.
+    func lowestRun(_ count: Int) -> UInt64? {
+        settle()
+        for region in hint.region..<max(hint.region, used.count) {
+            if let start = freeRun(count, region: region, from: region == hint.region ? hint.word : 0) {
+                return UInt64(region * SpaceMap.pagesPerRegion + start)
+            }
+        }
+        return nil
+    }
+
     private func freeRun(_ count: Int, region: Int, from start: Int) -> Int? {
-        var length = 0
-        var bit = start
-        return used[region].withUnsafeBufferPointer { words in
-            while bit < SpaceMap.pagesPerRegion {
-                let word = words[bit / 64]
-                if bit % 64 == 0 && word == .max {
+        used[region].withUnsafeBufferPointer { words in
+            // Free pages directly before the bit that is looked at.
+            var length = 0
+            for index in start..<words.count {
+                let word = words[index]
+                var bit = 0
+                while bit < 64 {
+                    let free = min((word >> UInt64(bit)).trailingZeroBitCount, 64 - bit)
+                    length += free
+                    bit += free
+                    if length >= count { return index * 64 + bit - length }
+                    if bit == 64 { break }
+                    bit += (~(word >> UInt64(bit))).trailingZeroBitCount
                     length = 0
-                    bit += 64
-                    continue
                 }
-                length = word & 1 << UInt64(bit % 64) == 0 ? length + 1 : 0
-                bit += 1
-                if length == count { return bit - count }
             }
             return nil
         }
+    }
+
+    /// Puts the pages that are ready for use back among the free ones of their regions, so that runs and low places are found there.
+    ///
+    /// What their frames hold must have been forgotten.
+    func settle() {
+        guard !recycled.isEmpty else { return }
+        for page in recycled {
+            let region = SpaceMap.region(of: page)
+            let bit = Int(page) % SpaceMap.pagesPerRegion
+            used[region][bit / 64] &= ~(1 << UInt64(bit % 64))
+            if (region, bit / 64) < hint { hint = (region, bit / 64) }
+        }
+        recycled.removeAll(keepingCapacity: true)
+        noted = 0
+        shortestMissing = .max
     }
 
     /// Takes back pages that were handed out and never published.
@@ -116,7 +166,7 @@ final class SpaceMap {
 
     private func addRegion() {
         var words = [UInt64](repeating: 0, count: SpaceMap.wordsPerRegion)
-        words[0] = (1 << UInt64(SpaceMap.reserved(region: used.count))) - 1
+        words[0] = SpaceMap.reservedBits(region: used.count)
         used.append(words)
         live.append(words)
         changed.append(true)
@@ -262,7 +312,28 @@ final class SpaceMap {
 
     /// Pages in use by the latest version, with the fixed places.
     var liveCount: Int { live.reduce(0) { $0 + $1.reduce(0) { $0 + $1.nonzeroBitCount } } }
-    /// Pages up to the last one ever used.
+    /// Takes regions off the end that hold nothing.
+    ///
+    /// No checkpoint may be running.
+    ///
+    /// - Returns: whether there were any.
+    func dropEmptyRegions() -> Bool {
+        settle()
+        let before = live.count
+        while live.count > 1, let last = used.last {
+            let isEmpty = last.enumerated().allSatisfy { index, word in
+                word == (index == 0 ? SpaceMap.reservedBits(region: used.count - 1) : 0)
+            }
+            guard isEmpty else { break }
+            used.removeLast()
+            live.removeLast()
+            changed.removeLast()
+        }
+        if hint.region > used.count { hint = (used.count, 0) }
+        return live.count < before
+    }
+
+    /// Pages up to the last one that something uses.
     var extent: UInt64 {
         for region in (0..<used.count).reversed() {
             for word in (0..<SpaceMap.wordsPerRegion).reversed() where used[region][word] != 0 {

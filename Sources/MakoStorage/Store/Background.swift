@@ -2,7 +2,7 @@
 // `.manual` the caller does, step by step, and nothing happens in between.
 extension Store {
     /// Does one piece of background work: a flush of what `async` commits left, a step of the checkpoint, the next
-    /// log segment, a round of the evictor.
+    /// log segment, a round of the evictor, and when nothing happens for a while a part of a vacuum.
     ///
     /// - Returns: whether there was anything to do.
     /// - Throws: what the piece of work met. Nothing is lost by it; see ``Durability`` for failed syncs.
@@ -14,7 +14,8 @@ extension Store {
         }
         if try stepCheckpoint() { return true }
         if try prepareSegment() { return true }
-        return frames.evictionStep()
+        if frames.evictionStep() { return true }
+        return try vacuum.step(self)
     }
 
     private var hasUnflushed: Bool {

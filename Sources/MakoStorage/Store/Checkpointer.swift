@@ -73,6 +73,12 @@ final class Checkpointer: @unchecked Sendable {
         var serial: UInt64
         var number: UInt64
         var log: LogPosition
+
+        var directoryRun: Overflow {
+            Overflow(
+                firstPage: directoryPages.first ?? 0, firstSerial: serial, length: directory.count,
+                stored: directory.count, isCompressed: false)
+        }
     }
 
     init(last: Record, previous: Record?) {
@@ -103,11 +109,12 @@ final class Checkpointer: @unchecked Sendable {
 
     /// Begins a checkpoint of the latest published version, unless one is running or there is nothing new.
     ///
+    /// - Parameter anyway: even when there is nothing new, so that an older checkpoint is let go of.
     /// - Returns: whether one is running now.
-    func begin(_ store: Store) throws(StorageError) -> Bool {
+    func begin(_ store: Store, anyway: Bool = false) throws(StorageError) -> Bool {
         if run != nil { return true }
         let current = store.spaceLock.withLock { store.versions[store.versions.count - 1] }
-        guard current.commit != last.meta.commit else { return false }
+        guard anyway || current.commit != last.meta.commit else { return false }
         try capture(store, CheckpointRequest(version: current))
         return true
     }
@@ -167,7 +174,7 @@ final class Checkpointer: @unchecked Sendable {
                 SpaceMap.set(page, in: &bitmaps[index].words)
             }
         }
-        var regions = last.regions
+        var regions = Array(last.regions.prefix(space.regionCount))
         while regions.count < space.regionCount { regions.append(.init(copy: 0, serial: 0)) }
         for (region, _) in bitmaps { regions[region] = .init(copy: freeCopy(region), serial: serial) }
 
@@ -202,8 +209,7 @@ final class Checkpointer: @unchecked Sendable {
             current.nextPage = end
             if end == current.pages.count { current.phase = .tables }
         case .tables:
-            try writeDirectory(store, current)
-            try writeBitmaps(store, current)
+            try writeTables(store, current)
             current.phase = .data
         case .data:
             do throws(FileError) { if !sabotaged("dataNotSynced") { try store.dataFile.file.sync() } } catch {
@@ -224,53 +230,23 @@ final class Checkpointer: @unchecked Sendable {
         run = current
     }
 
-    private func writeDirectory(_ store: Store, _ run: Run) throws(StorageError) {
-        var bytes = [UInt8](repeating: 0, count: run.directoryPages.count * pageBytes)
-        bytes.withUnsafeMutableBytes { buffer in
-            guard let base = buffer.baseAddress else { return }
-            run.directory.withUnsafeBytes { directory in
-                for (index, number) in run.directoryPages.enumerated() {
-                    let page = base + index * pageBytes
-                    Page(page).format(page: number, type: .directory, level: 0, serial: run.serial, tree: 0)
-                    let offset = index * Overflow.payloadBytes
-                    let count = min(Overflow.payloadBytes, directory.count - offset)
-                    if count > 0, let source = directory.baseAddress {
-                        (page + Page.bodyOffset).copyMemory(from: source + offset, byteCount: count)
-                    }
-                    Page.seal(page, page: number, seed: store.frames.seed)
-                }
-            }
-        }
-        let place = (run.directoryPages.first ?? 0) * UInt64(pageBytes)
+    private func writeTables(_ store: Store, _ run: Run) throws(StorageError) {
+        let seed = store.frames.seed
         try storage { () throws(FileError) in
-            try writeBytes(store.dataFile.file, bytes, count: bytes.count, at: place)
-        }
-    }
-
-    private func writeBitmaps(_ store: Store, _ run: Run) throws(StorageError) {
-        var bitmap = [UInt8](repeating: 0, count: pageBytes)
-        for (region, words) in run.bitmaps {
-            let state = run.regions[region]
-            let number = SpaceMap.bitmapPage(region: region, copy: Int(state.copy))
-            bitmap.withUnsafeMutableBytes {
-                guard let base = $0.baseAddress else { return }
-                DataFile.writeBitmap(words, to: base, page: number, serial: state.serial, seed: store.frames.seed)
-            }
-            try storage { () throws(FileError) in
-                try writeBytes(store.dataFile.file, bitmap, count: pageBytes, at: number * UInt64(pageBytes))
+            try DataFile.write(directory: run.directory, run.directoryRun, to: store.dataFile.file, seed: seed)
+            for (region, words) in run.bitmaps {
+                try DataFile.write(
+                    bitmap: words, region: region, run.regions[region], to: store.dataFile.file, seed: seed)
             }
         }
     }
 
     private func writeMeta(_ store: Store, _ current: Run) throws(StorageError) {
         let version = current.request.version
-        let length = current.directory.count
         let meta = Meta(
             number: current.number, commit: version.commit, point: version.point, log: current.log,
-            nextTreeID: UInt64(version.nextTreeID),
-            directory: Overflow(
-                firstPage: current.directoryPages.first ?? 0, firstSerial: current.serial, length: length,
-                stored: length, isCompressed: false), regions: UInt64(current.regions.count))
+            nextTreeID: UInt64(version.nextTreeID), directory: current.directoryRun,
+            regions: UInt64(current.regions.count))
         do throws(FileError) { try store.dataFile.write(meta) } catch {
             throw latched(store, error, "writing a meta page")
         }

@@ -17,56 +17,90 @@ final class DataFile {
 
     // MARK: Creating
 
-    /// Writes an empty database into a file. Nothing counts before the whole file was synced and renamed.
-    static func create(_ file: any File, id: DatabaseID, segmentBytes: Int) throws(FileError) {
+    /// Writes an empty database into an empty file, without syncing.
+    ///
+    /// - Parameter commit: the number of the commit that its emptiness is.
+    static func create(_ file: any File, id: DatabaseID, segmentBytes: Int, commit: UInt64 = 0) throws(FileError) {
         let block = SegmentHeader.blockBytes
         let segment = max(SegmentHeader.smallestSegment, (segmentBytes + block - 1) / block * block)
         let header = FileHeader(
             id: id, ceiling: FileHeader.serialStock, segmentBytes: UInt64(segment), newestSegment: 0, generation: 1)
         let space = SpaceMap()
         _ = space.allocate()  // brings region 0 into being
-        let directory = Directory(
-            regions: [SpaceMap.RegionState(copy: 0, serial: 1)], trees: [], names: TreeNames()
-        ).encoded()
-        let directoryPage = UInt64(SpaceMap.fixedPages + SpaceMap.bitmapCopies)
-        var bytes = [UInt8](repeating: 0, count: (Int(directoryPage) + 1) * pageBytes)
+        let region = SpaceMap.RegionState(copy: 0, serial: 1)
+        let directory = Directory(regions: [region], trees: [], names: TreeNames()).encoded()
+        let run = Overflow(
+            firstPage: UInt64(SpaceMap.reserved(region: 0)), firstSerial: 2, length: directory.count,
+            stored: directory.count, isCompressed: false)
+        var words = space.live[0]
+        SpaceMap.set(run.firstPage, in: &words)
+        let meta = Meta(number: 0, commit: commit, point: 3, log: .start, nextTreeID: 1, directory: run, regions: 1)
+        try writeFixedPages(header, meta, to: file)
+        try write(bitmap: words, region: 0, region, to: file, seed: id.seed)
+        try write(directory: directory, run, to: file, seed: id.seed)
+    }
+
+    /// Writes both copies of the header, and a meta into both slots of a new file.
+    ///
+    /// - Parameter meta: of an even number; the second slot gets the number after it.
+    static func writeFixedPages(_ header: FileHeader, _ meta: Meta, to file: any File) throws(FileError) {
+        var bytes = [UInt8](repeating: 0, count: SpaceMap.fixedPages * pageBytes)
         bytes.withUnsafeMutableBytes { buffer in
             guard let base = buffer.baseAddress else { return }
             for copy in 0..<FileHeader.copies { header.write(to: base + copy * pageBytes, copy: copy) }
-            let run = Overflow(
-                firstPage: directoryPage, firstSerial: 2, length: directory.count, stored: directory.count,
-                isCompressed: false)
-            for number: UInt64 in 0..<2 {
-                let meta = Meta(
-                    number: number, commit: 0, point: 3, log: .start, nextTreeID: 1, directory: run, regions: 1)
+            for number in meta.number...meta.number + 1 {
+                var meta = meta
+                meta.number = number
                 for copy in 0..<Meta.copies {
-                    meta.write(
-                        to: base + Int(Meta.page(number: number, copy: copy)) * pageBytes, copy: copy, seed: id.seed)
+                    let place = Int(Meta.page(number: number, copy: copy))
+                    meta.write(to: base + place * pageBytes, copy: copy, seed: header.id.seed)
                 }
             }
-            var words = space.live[0]
-            words[0] |= 1 << directoryPage
-            let bitmap = SpaceMap.bitmapPage(region: 0, copy: 0)
-            writeBitmap(words, to: base + Int(bitmap) * pageBytes, page: bitmap, serial: 1, seed: id.seed)
-            let page = base + Int(directoryPage) * pageBytes
-            Page(page).format(page: directoryPage, type: .directory, level: 0, serial: 2, tree: 0)
-            directory.withUnsafeBytes {
-                (page + Page.bodyOffset).copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(page), byteCount: $0.count)
-            }
-            Page.seal(page, page: directoryPage, seed: id.seed)
         }
         try writeBytes(file, bytes, count: bytes.count, at: 0)
-        try file.sync()
     }
 
-    static func writeBitmap(
-        _ words: [UInt64], to page: UnsafeMutableRawPointer, page number: UInt64, serial: UInt64, seed: UInt64
-    ) {
-        Page(page).format(page: number, type: .bitmap, level: 0, serial: serial, tree: 0)
-        words.withUnsafeBytes {
-            (page + Page.bodyOffset).copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(page), byteCount: $0.count)
+    // MARK: A checkpoint's own pages
+
+    /// Writes a region's bitmap to the place that the state names.
+    static func write(
+        bitmap words: [UInt64], region: Int, _ state: SpaceMap.RegionState, to file: any File, seed: UInt64
+    ) throws(FileError) {
+        let number = SpaceMap.bitmapPage(region: region, copy: Int(state.copy))
+        var bytes = [UInt8](repeating: 0, count: pageBytes)
+        bytes.withUnsafeMutableBytes { buffer in
+            guard let page = buffer.baseAddress else { return }
+            Page(page).format(page: number, type: .bitmap, level: 0, serial: state.serial, tree: 0)
+            words.withUnsafeBytes {
+                (page + Page.bodyOffset).copyMemory(
+                    from: $0.baseAddress ?? UnsafeRawPointer(page), byteCount: $0.count)
+            }
+            Page.seal(page, page: number, seed: seed)
         }
-        Page.seal(page, page: number, seed: seed)
+        try writeBytes(file, bytes, count: pageBytes, at: number * UInt64(pageBytes))
+    }
+
+    /// Writes a directory to its run of pages. All of them carry the same serial.
+    static func write(directory: [UInt8], _ run: Overflow, to file: any File, seed: UInt64) throws(FileError) {
+        let pageCount = max(1, run.pageCount)
+        var bytes = [UInt8](repeating: 0, count: pageCount * pageBytes)
+        bytes.withUnsafeMutableBytes { buffer in
+            guard let base = buffer.baseAddress else { return }
+            directory.withUnsafeBytes { directory in
+                for index in 0..<pageCount {
+                    let page = base + index * pageBytes
+                    let number = run.firstPage + UInt64(index)
+                    Page(page).format(page: number, type: .directory, level: 0, serial: run.firstSerial, tree: 0)
+                    let offset = index * Overflow.payloadBytes
+                    let count = min(Overflow.payloadBytes, directory.count - offset)
+                    if count > 0, let source = directory.baseAddress {
+                        (page + Page.bodyOffset).copyMemory(from: source + offset, byteCount: count)
+                    }
+                    Page.seal(page, page: number, seed: seed)
+                }
+            }
+        }
+        try writeBytes(file, bytes, count: bytes.count, at: run.firstPage * UInt64(pageBytes))
     }
 
     // MARK: Opening

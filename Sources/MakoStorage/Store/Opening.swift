@@ -84,39 +84,15 @@ struct Opening {
         throw .alreadyOpen(path: path)
     }
 
-    /// Writes an empty database under another name and renames it: at no moment is there half a database.
+    /// Brings an empty database into being, in the place of an empty file or of none.
     private static func create(_ path: String, _ options: StoreOptions, over empty: (any File)?) throws(StorageError) {
-        let fileSystem = options.fileSystem
-        let temporary = path + "-new"
-        // A log without its data file is somebody's data: a new database must not take it over.
-        let orphans = LogReader(
-            fileSystem: fileSystem, path: path, database: DatabaseID(high: 0, low: 0), readOnly: true,
-            required: 0)
-        let numbers: [UInt64]
-        do throws(FileError) { numbers = try orphans.segmentNumbers() } catch {
-            // The directory could not be listed; what the caller asked for was a file in it.
-            throw StorageError(
-                error.isNotFound ? FileError(operation: "create", path: path, code: error.code) : error)
-        }
-        if let number = numbers.first {
-            throw .logDamaged(
-                path: path,
-                reason: "\(Log.segmentPath(path, number)) is there without the database it belongs to; "
-                    + "put the database back, or move the log away")
-        }
-        do throws(FileError) {
-            let file = try fileSystem.open(temporary, .create)
-            defer { file.close() }
-            guard try file.lock(exclusive: true) else { throw FileError.held(temporary) }
-            try file.resize(to: 0)
+        let new = NewFile(fileSystem: options.fileSystem, path: path)
+        try new.refuseOrphans()
+        try new.make(if: { empty != nil || !options.fileSystem.exists(path) }) { file throws(StorageError) in
             let id = DatabaseID(high: options.entropy.next(), low: options.entropy.next())
-            try DataFile.create(file, id: id, segmentBytes: options.logSegmentBytes)
-            guard empty != nil || !fileSystem.exists(path) else { return }
-            try fileSystem.rename(temporary, to: path)
-            if !sabotaged("newFileNameNotSynced") { try fileSystem.syncDirectory(FilePath.directory(of: path)) }
-        } catch {
-            if error.isHeld { throw .alreadyOpen(path: path) }
-            throw StorageError(error)
+            try storage { () throws(FileError) in
+                try DataFile.create(file, id: id, segmentBytes: options.logSegmentBytes)
+            }
         }
     }
 

@@ -26,6 +26,7 @@ extension Store {
             try flush(synced: true)
             try checkpointer.runToEnd(self)
             try reserve(payload: 0)
+            writer.returnUnusedNumbers()
             let point = try takeSerial()
             let version = makeVersion(
                 writer, commit: newest.commit + 1, point: point, log: commitLock.withLock { log.position })

@@ -277,6 +277,26 @@ extension Store {
         pages[start...].reverse()
     }
 
+    /// Takes up to `count` pages below `limit`, the lowest last in the list.
+    func allocatePages(_ count: Int, below limit: UInt64) -> [UInt64] {
+        var pages: [UInt64] = []
+        spaceLock.lock()
+        while pages.count < count, let page = space.allocate(below: limit) { pages.append(page) }
+        spaceLock.unlock()
+        return pages.reversed()
+    }
+
+    /// Whether a run of free pages begins before a page.
+    func hasRun(of count: Int, below limit: UInt64) -> Bool {
+        spaceLock.withLock { space.lowestRun(count).map { $0 < limit } ?? false }
+    }
+
+    /// Gives back the page numbers that the next transaction has in hand. The caller has the turn.
+    func returnIdleNumbers() {
+        giveBack(idleMemory?.pages ?? [])
+        idleMemory?.pages = []
+    }
+
     func allocateRun(_ count: Int) -> UInt64 { spaceLock.withLock { space.allocateRun(count) } }
 
     func giveBack(_ pages: [UInt64]) {

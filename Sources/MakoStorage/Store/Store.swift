@@ -60,6 +60,7 @@ public final class Store: @unchecked Sendable {
     @exclusivity(unchecked) var idleMemory: WriterMemory?
 
     let checkpointer: Checkpointer
+    let vacuum = Vacuum()
     let isClosed = Atomic<Bool>(false)
     let largestLoggedBytes: Int
     /// What recovery did at opening. Written before the store is anybody's.
@@ -165,7 +166,7 @@ public final class Store: @unchecked Sendable {
         return WriteTransaction(Writer(store: self, base: newest), self)
     }
 
-    private var writeRefusal: String? {
+    var writeRefusal: String? {
         if isClosed.load(ordering: .acquiring) { return "it is closed" }
         if options.readOnly { return "it was opened so" }
         return commitLock.withLock { latch }
@@ -203,11 +204,12 @@ public final class Store: @unchecked Sendable {
     }
 
     /// The last checkpoint: both meta slots say the same, so that nothing needs the log any more.
-    private func finish() throws(StorageError) {
+    func finish() throws(StorageError) {
         try flush(synced: true)
         let needsLog = dataFile.header.newestSegment != 0
         guard needsLog || newest.commit != checkpointer.last.meta.commit else { return }
         try checkpointer.runToEnd(self)
+        returnIdleNumbers()
         if checkpointer.last.meta.commit != newest.commit || checkpointer.previous?.meta.commit != newest.commit {
             try checkpointer.checkpoint(self, CheckpointRequest(version: newest, fillsBothSlots: true))
         }

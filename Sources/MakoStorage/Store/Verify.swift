@@ -194,7 +194,7 @@ private struct Verifier {
     mutating func compare(with live: [[UInt64]]) {
         var unreached = 0
         for (region, words) in live.enumerated() {
-            let reserved = SpaceMap.bitmapCopies + (region == 0 ? SpaceMap.fixedPages : 0)
+            let reserved = SpaceMap.reserved(region: region)
             for bit in 0..<SpaceMap.pagesPerRegion where words[bit / 64] & 1 << UInt64(bit % 64) != 0 {
                 let page = UInt64(region * SpaceMap.pagesPerRegion + bit)
                 if bit < reserved { continue }

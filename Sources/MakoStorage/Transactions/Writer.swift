@@ -200,6 +200,7 @@ final class Writer {
     /// Consecutive pages with consecutive serials, for a value of its own.
     func allocateRun(_ count: Int) throws(StorageError) -> (page: UInt64, serial: UInt64) {
         let serial = try store.takeSerials(count)
+        if count > 1 { returnUnusedNumbers() }
         let first = store.allocateRun(count)
         for index in 0..<count { allocated.append(first + UInt64(index)) }
         return (first, serial)
@@ -210,6 +211,12 @@ final class Writer {
         let number = memory.pages.removeLast()
         allocated.append(number)
         return number
+    }
+
+    /// Gives back the numbers fetched ahead, so that what is written now does not come to stand behind them.
+    func returnUnusedNumbers() {
+        store.giveBack(memory.pages)
+        memory.pages = []
     }
 
     func free(_ page: UnsafeMutableRawPointer) {

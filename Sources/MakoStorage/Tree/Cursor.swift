@@ -21,8 +21,8 @@
 /// }
 /// ```
 public struct Cursor: ~Copyable {
-    private let snapshot: Snapshot
-    private let tree: Tree
+    let snapshot: Snapshot
+    let tree: Tree
     /// The leaf's copy, and behind it room for the current key of a byte tree.
     private let leaf: UnsafeMutableRawPointer
     private let path: UnsafeMutablePointer<Step>
@@ -169,7 +169,8 @@ public struct Cursor: ~Copyable {
     @inlinable
     public func _deallocate(_ loan: _Loan) { loan.owner?.deallocate() }
 
-    private func record() -> RecordView {
+    /// The record of the current entry; the cursor must stand on one.
+    func record() -> RecordView {
         tree.keys == .integer ? IntegerNode.record(leaf, slot) : ByteNode.record(leaf, slot)
     }
 

@@ -5,7 +5,7 @@ extension Script {
     public static func random(
         seed: UInt64, steps count: Int, trees: inout [String: KeyKind], name: String = "random"
     ) -> Script {
-        var generator = ScriptGenerator(random: SplitMix(seed: seed), trees: trees)
+        var generator = ScriptGenerator(random: SplitMix(seed: seed), trees: trees, part: seed)
         var script = Script(name: "\(name) \(seed)", steps: [])
         var settings = SplitMix(seed: seed &+ 1)
         script.logSegmentBytes = [16 << 10, 32 << 10, 128 << 10][settings.below(3)]
@@ -22,10 +22,15 @@ private struct ScriptGenerator {
     var random: SplitMix
     var trees: [String: KeyKind]
     private var snapshots = 0
+    private var copies = 0
 
-    init(random: SplitMix, trees: [String: KeyKind]) {
+    /// Copies of several scripts on one disk must differ in their names.
+    private let part: UInt64
+
+    init(random: SplitMix, trees: [String: KeyKind], part: UInt64) {
         self.random = random
         self.trees = trees
+        self.part = part
     }
 
     mutating func next() -> [ScriptStep] {
@@ -37,7 +42,12 @@ private struct ScriptGenerator {
             snapshots += 1
             return [.snapshot("s\(snapshots % 3)")]
         case 24..<26: return [.verify]
-        case 26..<60: return change().map { [$0] } ?? []
+        case 26: return [[.shrink, .step(30)][random.below(2)]]
+        case 27:
+            copies += 1
+            return [random.chance(60) ? .backup("b\(part)-\(copies)") : .copy("c\(part)-\(copies)")]
+        case 28: return random.chance(30) ? [.compact] : []
+        case 29..<60: return change().map { [$0] } ?? []
         default: return transaction()
         }
     }

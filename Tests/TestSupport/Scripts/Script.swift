@@ -17,6 +17,10 @@ import MakoStorage
 ///     reopen                              # closes and opens
 ///     kill                                # the process ends; what it wrote stays in the machine's cache; opens again
 ///     crash                               # the power goes and nothing that was pending persists; `crash 7`: some of it
+///     backup b                            # copies the store page by page into a file of its own, opens and compares that
+///     copy c                              # the same with the smallest form
+///     shrink                              # makes the file as short as it can be now
+///     compact                             # closes, rewrites the file in the smallest form, opens
 ///     verify
 ///
 /// In a byte tree a number is a key by its digits. `#` begins a comment.
@@ -85,6 +89,10 @@ public enum ScriptStep: Sendable, Hashable {
     case kill
     /// With the seed of what persists; nil: nothing does.
     case crash(UInt64?)
+    case backup(String)
+    case copy(String)
+    case shrink
+    case compact
     case verify
 
     init?(_ verb: String, _ words: [String]) {
@@ -125,6 +133,10 @@ public enum ScriptStep: Sendable, Hashable {
         case ("crash", 1):
             guard let seed = UInt64(words[0]) else { return nil }
             self = .crash(seed)
+        case ("backup", 1): self = .backup(words[0])
+        case ("copy", 1): self = .copy(words[0])
+        case ("shrink", 0): self = .shrink
+        case ("compact", 0): self = .compact
         case ("verify", 0): self = .verify
         default: return nil
         }

@@ -140,6 +140,21 @@ public final class ScriptRun {
             let state = disk.crashState()
             disk.restart(on: seed == nil ? state.image([]) : state.randomImage(&random))
             try openAfterDeath()
+        case .backup(let name):
+            let path = ScriptRun.copyPath(name)
+            let report = try opened().backup(to: path)
+            try compareCopy(at: path, report)
+        case .copy(let name):
+            let path = ScriptRun.copyPath(name)
+            let report = try opened().copy(to: path)
+            try compareCopy(at: path, report)
+        case .shrink: try opened().shrink()
+        case .compact:
+            try close()
+            history.acknowledge()
+            try Store.compact(at: ScriptRun.path, options: ScriptRun.options(script, on: disk, seed: nextSeed()))
+            try open()
+            try compare()
         case .verify:
             try compare()
             try verify()
@@ -307,6 +322,25 @@ public final class ScriptRun {
     private func compare() throws {
         if let difference = try visible()?.difference(from: model) { throw Disagreement(difference) }
     }
+
+    /// A copy must hold what the store holds, whole, and answer like any database.
+    private func compareCopy(at path: String, _ report: CopyReport) throws {
+        let copy = try Store(at: path, options: ScriptRun.options(script, on: disk, seed: nextSeed()))
+        defer { try? copy.close() }
+        if let difference = try copy.read({ try ModelStore(reading: $0) }).difference(from: model) {
+            throw Disagreement("\(path): \(difference)")
+        }
+        guard verifies else { return }
+        let findings = try copy.verify().findings
+        guard findings.isEmpty else { throw Disagreement("\(path): verify: \(findings)") }
+        let commit = try copy.snapshot().commitNumber
+        guard commit == report.commitNumber, try commit == opened().snapshot().commitNumber else {
+            throw Disagreement("\(path) shows commit \(commit), its report says \(report.commitNumber)")
+        }
+    }
+
+    /// Where a copy of the store lies.
+    static func copyPath(_ name: String) -> String { "d/\(name).mako" }
 
     private func verify() throws {
         guard verifies else { return }

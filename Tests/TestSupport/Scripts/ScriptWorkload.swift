@@ -26,7 +26,22 @@ public struct ScriptWorkload: CrashWorkload {
         let report = try store.verify()
         guard report.isClean else { throw Disagreement("verify: \(report.findings)") }
         try store.close()
+        try checkCopies(on: disk)
         return found
+    }
+
+    /// A copy that has its name is whole, whenever the power went.
+    private func checkCopies(on disk: SimulatedDisk) throws {
+        for name in try disk.list(directory: "d") where name.hasSuffix(".mako") {
+            let path = "d/" + name
+            guard path != ScriptRun.path else { continue }
+            var options = ScriptRun.options(script, on: disk, seed: seed)
+            options.readOnly = true
+            let copy = try Store(at: path, options: options)
+            let findings = try copy.verify().findings
+            try copy.close()
+            guard findings.isEmpty else { throw Disagreement("\(path): verify: \(findings)") }
+        }
     }
 
     public func difference(_ found: ModelStore, _ expected: ModelStore) -> String {

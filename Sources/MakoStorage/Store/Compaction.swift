@@ -1,0 +1,124 @@
+extension Store {
+    /// Copies the latest commit into a new file in the smallest form: full pages, in the order of their keys, none free.
+    ///
+    /// Readers and the writer go on. The file appears under its name only when it is whole and durable. Trees keep their numbers and the
+    /// commit keeps its own.
+    ///
+    /// - Parameters:
+    ///   - path: where nothing must be yet, on the store's own file system.
+    ///   - progress: called after every 1,000 entries and at the end.
+    /// - Throws: ``StorageError/corrupted(page:reason:)`` for a damaged page, ``StorageError/diskFull(path:)`` and I/O errors; no file is
+    ///   left then.
+    /// - Complexity: linear in the entries.
+    @discardableResult
+    public func copy(to path: String, progress: (CopyProgress) -> Void = { _ in }) throws(StorageError) -> CopyReport {
+        let new = NewFile(fileSystem: options.fileSystem, path: path)
+        try new.refuseExisting()
+        return try copy(to: new, progress)
+    }
+
+    /// Rewrites a database that nobody has open, in the smallest form.
+    ///
+    /// A crash leaves the database as it was or as it will be. Needs room for both.
+    ///
+    /// - Parameter options: how to open it.
+    /// - Throws: ``StorageError/notFound(path:)``, ``StorageError/alreadyOpen(path:)``, what opening and ``copy(to:progress:)`` throw. The
+    ///   database is as it was then.
+    @discardableResult
+    public static func compact(
+        at path: String, options: StoreOptions = .init(), progress: (CopyProgress) -> Void = { _ in }
+    ) throws(StorageError) -> CopyReport {
+        guard options.fileSystem.exists(path) else { throw .notFound(path: path) }
+        var options = options
+        options.readOnly = false
+        options.background = .manual
+        let store = try Store(at: path, options: options)
+        // Its lock lasts until the new file has taken the name.
+        defer { store.abandon() }
+        try store.checkpointer.lock.withLock { () throws(StorageError) in try store.finish() }
+        return try store.copy(to: NewFile(fileSystem: options.fileSystem, path: path), progress)
+    }
+
+    /// Copies into a file of another name, which takes the name of `new` in the end.
+    private func copy(to new: NewFile, _ progress: (CopyProgress) -> Void) throws(StorageError) -> CopyReport {
+        let source = try capture()
+        defer { source.snapshot.close() }
+        let target = NewFile(fileSystem: options.fileSystem, path: new.temporaryPath)
+        try target.removeLeftovers()
+        do throws(StorageError) {
+            let store = try makeTarget(target, source.version)
+            defer { store.abandon() }
+            try store.fill(from: source.snapshot, source.version, progress)
+            try store.close()
+            let bytes = try storage { () throws(FileError) in try Store.size(of: target) }
+            try storage { () throws(FileError) in try target.rename(to: new.path) }
+            return CopyReport(commitNumber: source.version.commit, bytes: bytes)
+        } catch {
+            // What failed is told; what is there of the copy takes up space that may be what was missing.
+            try? target.removeLeftovers()
+            throw error
+        }
+    }
+
+    /// An empty store whose first commit will have the number of the version that is copied.
+    private func makeTarget(_ file: NewFile, _ version: Version) throws(StorageError) -> Store {
+        try file.make { file throws(StorageError) in
+            let id = DatabaseID(high: options.entropy.next(), low: options.entropy.next())
+            let segmentBytes = Int(dataFile.header.segmentBytes)
+            let commit = version.treeCount == 0 ? version.commit : version.commit - 1
+            try storage { () throws(FileError) in
+                try DataFile.create(file, id: id, segmentBytes: segmentBytes, commit: commit)
+            }
+        }
+        var own = options
+        own.readOnly = false
+        own.background = .manual
+        return try Store(at: file.path, options: own)
+    }
+
+    /// Enters all trees of a version into this empty store, in one transaction.
+    private func fill(from source: Snapshot, _ version: Version, _ progress: (CopyProgress) -> Void)
+        throws(StorageError)
+    {
+        let trees = source.trees.sorted { $0.tree.id < $1.tree.id }
+        let total = Int(trees.reduce(0) { $0 + $1.count })
+        var done = 0
+        let transaction = try beginWrite()
+        for info in trees {
+            let tree = try transaction.writer.createTree(named: info.name, keys: info.tree.keys, id: info.tree.id)
+            var cursor = try source.cursor(in: info.tree)
+            var isThere = try cursor.first()
+            while isThere {
+                let value = try cursor._currentValue()
+                defer { cursor._deallocate(value) }
+                let bytes = UnsafeRawBufferPointer(start: value.start, count: value.count)
+                switch tree.keys {
+                case .integer: try transaction.put(bytes, for: cursor.integerKey, in: tree)
+                case .bytes: try transaction.put(bytes, for: cursor._currentKey(), in: tree)
+                }
+                done += 1
+                if done % Store.entriesPerReport == 0 { progress(CopyProgress(done: done, total: total)) }
+                isThere = try cursor.next()
+            }
+        }
+        // Numbers of trees that were dropped are not used again.
+        if !sabotaged("copyForgetsTreeNumbers") {
+            transaction.writer.nextTreeID = max(transaction.writer.nextTreeID, version.nextTreeID)
+        }
+        try transaction.commit(durability: .ordered)
+        progress(CopyProgress(done: done, total: total))
+    }
+
+    private static let entriesPerReport = 1000
+
+    private static func size(of file: NewFile) throws(FileError) -> UInt64 {
+        let file = try file.fileSystem.open(file.path, .readOnly)
+        defer { file.close() }
+        return try file.size()
+    }
+
+    /// Closes the files without a last checkpoint.
+    private func abandon() {
+        try? shutDown(clean: false)
+    }
+}

@@ -1,0 +1,274 @@
+/// Makes the file shorter when much of it is free: pages from its end move to free places before, and the end is cut off.
+///
+/// Moving is copying on write, so readers and crashes see nothing of it: a transaction without operations, a few pages long, for which the
+/// turn of the writer is taken only when nobody has it. Places that pages have left are free when no snapshot and no retained checkpoint
+/// needs them; therefore two checkpoints are taken before and after.
+///
+///     checkpoints  two, even when there is nothing new to keep
+///     moving       pages beyond `limit` move below it, in the order of their keys
+///     checkpoints  two again
+///     cutting      regions and pages behind the last one in use leave the file
+///
+/// The smallest unit is one page, and whatever fails leaves the store as it was.
+final class Vacuum {
+    /// Background steps without any work and any commit before it begins by itself: two seconds, with a thread of the store's own.
+    static let patience = 20
+    /// Steps before it tries again when it could not gain anything.
+    private static let longPatience = 600
+    private static let movesPerTransaction = 64
+    /// So many pages are looked for at once, the last of the file first.
+    private static let movesPerRound = 8192
+
+    private enum Phase {
+        case resting
+        /// How many checkpoints are still to be taken.
+        case checkpoints(Int, then: Goal)
+        case moving
+        case cutting
+    }
+
+    private enum Goal { case moving, cutting }
+
+    /// A page to be moved: the way there.
+    private struct Move {
+        var tree: UInt32
+        var position: TreePosition
+    }
+
+    private let lock = Lock()
+    private var phase = Phase.resting
+    /// Pages from here on are to go.
+    private var limit: UInt64 = 0
+    /// The last key first.
+    private var moves: [Move] = []
+    /// Trees with large values beyond the limit, and how far they were looked through.
+    private var largeValues: [Move] = []
+    private var idleSteps = 0
+    private var patience = Vacuum.patience
+    private var lastCommit: UInt64 = 0
+
+    // MARK: Driving
+
+    /// Does a part of it when the store has been idle for a while. False when there is nothing to do now.
+    func step(_ store: Store) throws(StorageError) -> Bool {
+        guard lock.tryLock() else { return false }
+        defer { lock.unlock() }
+        if case .resting = phase {
+            let commit = store.spaceLock.withLock { store.versions[store.versions.count - 1].commit }
+            if commit != lastCommit {
+                (lastCommit, idleSteps, patience) = (commit, 0, Vacuum.patience)
+                return false
+            }
+            idleSteps += 1
+            guard idleSteps >= patience else { return false }
+            idleSteps = 0
+            // Until it has gained something it is not worth trying again soon.
+            patience = Vacuum.longPatience
+            return try begin(store)
+        }
+        return try advance(store, waits: false)
+    }
+
+    /// Goes on until the file is as short as it can be made now.
+    func run(_ store: Store) throws(StorageError) {
+        lock.lock()
+        defer { lock.unlock() }
+        rest()
+        var length = UInt64.max
+        while try begin(store) {
+            while try advance(store, waits: true) {}
+            let now = store.spaceLock.withLock { store.space.extent }
+            // What snapshots hold stays.
+            if now >= length { return }
+            length = now
+        }
+    }
+
+    private func advance(_ store: Store, waits: Bool) throws(StorageError) -> Bool {
+        do throws(StorageError) {
+            switch phase {
+            case .resting: return false
+            case .checkpoints(let left, let goal): return try checkpoint(store, left, goal, waits: waits)
+            case .moving: return try move(store, waits: waits)
+            case .cutting: return try cut(store, waits: waits)
+            }
+        } catch {
+            rest()
+            throw error
+        }
+    }
+
+    private func rest() {
+        phase = .resting
+        moves = []
+        largeValues = []
+        idleSteps = 0
+    }
+
+    /// The turn to write. Without waiting, false when somebody has it.
+    private func takeTurn(_ store: Store, waits: Bool) throws(StorageError) -> Bool {
+        if !waits {
+            guard store.turn.tryTake() else { return false }
+        } else if !store.turn.take(timeout: store.options.writerTimeout) {
+            throw .writerTimeout(seconds: 0)
+        }
+        if let reason = store.writeRefusal {
+            store.turn.release()
+            throw store.isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
+        }
+        return true
+    }
+
+    // MARK: Planning
+
+    /// False when the file is short enough.
+    private func begin(_ store: Store) throws(StorageError) -> Bool {
+        let (count, extent) = store.spaceLock.withLock { (UInt64(store.space.liveCount), store.space.extent) }
+        // A sixteenth is left free, and room for a directory: what is written next must not make it grow at once.
+        limit = count + count / 16 + 16
+        let fileBytes = try storage { () throws(FileError) in try store.dataFile.file.size() }
+        guard max(extent, fileBytes / UInt64(pageBytes)) > limit + limit / 16 else { return false }
+        phase = .checkpoints(2, then: .moving)
+        return true
+    }
+
+    /// Finds the pages to be moved.
+    private func search(_ store: Store) throws(StorageError) {
+        let live = store.spaceLock.withLock { store.space.live }
+        var round = Round()
+        defer { round.scratch.deallocate() }
+        search: for region in live.indices.reversed() {
+            let first = SpaceMap.reserved(region: region)
+            for bit in (first..<SpaceMap.pagesPerRegion).reversed()
+            where live[region][bit / 64] & 1 << UInt64(bit % 64) != 0 {
+                let page = UInt64(region * SpaceMap.pagesPerRegion + bit)
+                if page < limit || round.moves.count == Vacuum.movesPerRound { break search }
+                try round.look(at: page, store.frames)
+            }
+        }
+        moves = round.moves.sorted { $1.tree == $0.tree ? $1.position < $0.position : $1.tree < $0.tree }
+        largeValues = round.trees.sorted().map { Move(tree: $0, position: .start) }
+        phase = .moving
+    }
+
+    /// What one search has found.
+    private struct Round {
+        var moves: [Move] = []
+        var trees = Set<UInt32>()
+        let scratch = UnsafeMutableRawPointer.allocate(byteCount: pageBytes + 1024, alignment: 16)
+
+        mutating func look(at number: UInt64, _ frames: FrameStore) throws(StorageError) {
+            try frames.copyPage(number, to: scratch)
+            try PageCheck.validate(scratch)
+            let page = Page(scratch)
+            switch PageType(rawValue: page.type) {
+            case .integerLeaf where page.count > 0:
+                moves.append(Move(tree: page.tree, position: .integer(IntegerNode.keys(scratch)[0])))
+            case .integerInner where page.count > 1:
+                // The first key of an inner node says nothing.
+                moves.append(Move(tree: page.tree, position: .integer(IntegerNode.keys(scratch)[1])))
+            case .byteLeaf, .byteInner:
+                moves.append(Move(tree: page.tree, position: .bytes([UInt8](ByteNode.lower(scratch)))))
+            case .overflow: trees.insert(page.tree)
+            default: break
+            }
+        }
+    }
+
+    // MARK: Moving
+
+    private func move(_ store: Store, waits: Bool) throws(StorageError) -> Bool {
+        guard !moves.isEmpty || !largeValues.isEmpty else {
+            phase = .checkpoints(2, then: .cutting)
+            return true
+        }
+        guard try takeTurn(store, waits: waits) else { return false }
+        let writer = Writer(store: store, base: store.newest)
+        do throws(StorageError) {
+            writer.useNumbers(below: limit, count: Vacuum.movesPerTransaction * 2)
+            var count = 0
+            while count < Vacuum.movesPerTransaction, let next = moves.last {
+                // Without room below, what was found stays where it is.
+                guard try writer.relocate(next.tree, next.position, beyond: limit) else {
+                    if count == 0 { moves = [] }
+                    break
+                }
+                moves.removeLast()
+                count += 1
+            }
+            if moves.isEmpty { try moveLargeValues(writer) }
+        } catch {
+            store.rollback(writer)
+            throw error
+        }
+        try store.commit(writer, .async)
+        lastCommit = store.newest.commit
+        return true
+    }
+
+    /// Looks through the next entries of a tree for values beyond the limit, and writes them anew.
+    private func moveLargeValues(_ writer: Writer) throws(StorageError) {
+        guard let next = largeValues.last else { return }
+        largeValues.removeLast()
+        if let position = try writer.relocateLargeValues(next.tree, from: next.position, beyond: limit) {
+            largeValues.append(Move(tree: next.tree, position: position))
+        }
+    }
+
+    // MARK: Letting go
+
+    private func checkpoint(_ store: Store, _ left: Int, _ goal: Goal, waits: Bool) throws(StorageError) -> Bool {
+        guard left > 0 else {
+            switch goal {
+            case .moving: try search(store)
+            case .cutting: phase = .cutting
+            }
+            return true
+        }
+        if waits { try store.flush(synced: true) }
+        guard try returnIdleNumbers(store, waits: waits) else { return false }
+        if waits { store.checkpointer.lock.lock() } else if !store.checkpointer.lock.tryLock() { return false }
+        defer { store.checkpointer.lock.unlock() }
+        if waits { try store.checkpointer.runToEnd(store) }
+        // One that runs already, because there was enough to do, began before the last move perhaps.
+        if store.checkpointer.isRunning { return false }
+        store.spaceLock.withLock { store.space.settle() }
+        _ = try store.checkpointer.begin(store, anyway: true)
+        if waits { try store.checkpointer.runToEnd(store) }
+        phase = .checkpoints(left - 1, then: goal)
+        return true
+    }
+
+    /// The numbers that the next transaction has in hand are of any place.
+    private func returnIdleNumbers(_ store: Store, waits: Bool) throws(StorageError) -> Bool {
+        guard try takeTurn(store, waits: waits) else { return false }
+        store.returnIdleNumbers()
+        store.turn.release()
+        return true
+    }
+
+    private func cut(_ store: Store, waits: Bool) throws(StorageError) -> Bool {
+        guard try returnIdleNumbers(store, waits: waits) else { return false }
+        if waits { store.checkpointer.lock.lock() } else if !store.checkpointer.lock.tryLock() { return false }
+        defer { store.checkpointer.lock.unlock() }
+        if waits { try store.checkpointer.runToEnd(store) }
+        if store.checkpointer.isRunning { return false }
+        // Under the lock nobody gets a page behind the end that is about to go.
+        let again: Bool
+        do throws(FileError) {
+            again = try store.spaceLock.withLock { () throws(FileError) in
+                if store.space.dropEmptyRegions() && !sabotaged("regionsCutOffAtOnce") { return true }
+                let end = store.space.extent - (sabotaged("oneUsedPageCutOff") ? 1 : 0)
+                let file = store.dataFile.file
+                if try file.size() > end * UInt64(pageBytes) {
+                    try file.resize(to: end * UInt64(pageBytes))
+                    patience = Vacuum.patience
+                }
+                return false
+            }
+        } catch { throw StorageError(error) }
+        // The retained checkpoints still name the regions that are gone.
+        if again { phase = .checkpoints(2, then: .cutting) } else { rest() }
+        return true
+    }
+}

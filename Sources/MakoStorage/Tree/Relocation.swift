@@ -1,0 +1,133 @@
+/// A place in a tree of either kind of keys.
+enum TreePosition: Comparable {
+    case start
+    case integer(UInt64)
+    case bytes([UInt8])
+
+    static func < (a: TreePosition, b: TreePosition) -> Bool {
+        switch (a, b) {
+        case (.integer(let a), .integer(let b)): a < b
+        case (.bytes(let a), .bytes(let b)): a.lexicographicallyPrecedes(b)
+        case (.start, .integer), (.start, .bytes): true
+        default: false
+        }
+    }
+}
+
+/// Pages that change their place and nothing else. What is moved is not logged: the log speaks of keys and values only.
+extension Writer {
+    /// Entries that one call looks through, and pages of values that it moves.
+    private static let entriesPerCall = 4096
+    private static let pagesPerCall = 256
+
+    /// Takes the pages that will be needed from below `limit`.
+    func useNumbers(below limit: UInt64, count: Int) {
+        returnUnusedNumbers()
+        memory.pages = store.allocatePages(count, below: limit)
+    }
+
+    /// Moves the pages on the way to a key when one of them lies beyond `limit`.
+    ///
+    /// - Returns: false when the pages in hand do not suffice.
+    func relocate(_ tree: UInt32, _ position: TreePosition, beyond limit: UInt64) throws(StorageError) -> Bool {
+        guard let index = treeIndex(trees, count: treeCount, id: tree), trees[index].levels > 0 else { return true }
+        switch (trees[index].kind, position) {
+        case (.integer, .integer(let key)): return try relocate(IntegerLayout.self, index, key, limit)
+        case (.bytes, .bytes(let key)):
+            return try key.withUnsafeBytes { key in
+                result { () throws(StorageError) in try relocate(ByteLayout.self, index, lendable(key), limit) }
+            }.get()
+        default: return true
+        }
+    }
+
+    private func relocate<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ limit: UInt64
+    ) throws(StorageError) -> Bool {
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        guard try leads(layout, index, key, beyond: limit) else { return true }
+        guard memory.pages.count >= trees[index].levels else { return false }
+        do throws(StorageError) { try descend(layout, index, key) } catch { throw fail(error) }
+        if !sabotaged("hintKeptAfterMove") { forgetHints() }
+        noteChange()
+        return true
+    }
+
+    private func leads<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, beyond limit: UInt64
+    ) throws(StorageError) -> Bool {
+        var reference = trees[index].root
+        var level = trees[index].levels - 1
+        while reference.page < limit {
+            guard level > 0 else { return false }
+            let page = try frames.resolve(reference, type: Layout.innerType, level: level)
+            reference = Layout.child(page, at: Layout.childSlot(page, key))
+            level -= 1
+        }
+        return true
+    }
+
+    /// Writes values anew whose pages lie beyond `limit`.
+    ///
+    /// - Returns: where to go on; nil at the tree's end.
+    func relocateLargeValues(_ tree: UInt32, from start: TreePosition, beyond limit: UInt64) throws(StorageError)
+        -> TreePosition?
+    {
+        guard let index = treeIndex(trees, count: treeCount, id: tree) else { return nil }
+        let tree = Tree(id: tree, keys: trees[index].kind)
+        var cursor = try view.cursor(in: tree)
+        var isThere = try cursor.seek(start)
+        var entries = 0
+        var pages = 0
+        while isThere {
+            if entries == Writer.entriesPerCall || pages >= Writer.pagesPerCall { return cursor.position }
+            if let old = try cursor.overflow(), old.firstPage + UInt64(old.pageCount) > limit,
+                store.hasRun(of: old.pageCount, below: old.firstPage)
+            {
+                try rewrite(cursor.value(), at: cursor.position, index)
+                noteChange()
+                pages += old.pageCount
+            }
+            entries += 1
+            isThere = try cursor.next()
+        }
+        return nil
+    }
+
+    private func rewrite(_ value: [UInt8], at position: TreePosition, _ index: Int) throws(StorageError) {
+        _ = try value.withUnsafeBytes { value in
+            result { () throws(StorageError) in
+                switch position {
+                case .start: return false
+                case .integer(let key): return try put(IntegerLayout.self, index, key, value, .replace)
+                case .bytes(let key):
+                    return try key.withUnsafeBytes { key in
+                        result { () throws(StorageError) in
+                            try put(ByteLayout.self, index, lendable(key), value, .replace)
+                        }
+                    }.get()
+                }
+            }
+        }.get()
+    }
+}
+
+extension Cursor {
+    /// Where the cursor stands.
+    var position: TreePosition { tree.keys == .integer ? .integer(integerKey) : .bytes(key) }
+
+    mutating func seek(_ position: TreePosition) throws(StorageError) -> Bool {
+        switch position {
+        case .start: try first()
+        case .integer(let key): try seek(key)
+        case .bytes(let key): try seek(key)
+        }
+    }
+
+    /// The pages of the current value, when it has pages of its own.
+    func overflow() throws(StorageError) -> Overflow? {
+        let record = record()
+        return record.isOverflow ? try snapshot.overflow(record) : nil
+    }
+}
