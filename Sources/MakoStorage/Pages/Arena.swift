@@ -28,9 +28,11 @@ struct Arena: ~Copyable {
 
     /// Reserves `bytes`, or nil when the address space is too small for it.
     ///
-    /// - Parameter isKept: the latest such arena to go is kept for the next of its size, as an allocator keeps what was freed; the
-    ///   system may take its memory when it is short. What it held may still be there then.
-    init?(bytes: Int, isKept: Bool = false) {
+    /// - Parameters:
+    ///   - wantsHugePages: whether to ask for them. The first touch of one clears all of it, which little use does not repay.
+    ///   - isKept: the latest such arena to go is kept for the next of its size, as an allocator keeps what was freed; the
+    ///     system may take its memory when it is short. What it held may still be there then.
+    init?(bytes: Int, wantsHugePages: Bool = true, isKept: Bool = false) {
         self.isKept = isKept
         if isKept, let idle = IdleReservation.take(bytes: bytes) {
             reservation = idle
@@ -49,7 +51,7 @@ struct Arena: ~Copyable {
         let base = misalignment == 0 ? mapping : mapping + (Arena.hugePageBytes - misalignment)
         reservation = Reservation(mapping: mapping, mappedBytes: wanted, base: base, bytes: bytes)
         #if os(Linux)
-            _ = madvise(base, bytes, 14 /* MADV_HUGEPAGE */)
+            if wantsHugePages { _ = madvise(base, bytes, 14 /* MADV_HUGEPAGE */) }
         #endif
     }
 

@@ -13,6 +13,8 @@ import Synchronization
 final class FrameStore: @unchecked Sendable {
     private static let coolingBit: UInt32 = 1 << 31
     private static let tableEntries = 1 << 28
+    /// Three huge pages would be more than a smaller cache itself, and most of the time that opening takes.
+    private static let leastBytesForHugePages = 8 << 20
 
     let file: any File
     let seed: UInt64
@@ -63,10 +65,11 @@ final class FrameStore: @unchecked Sendable {
         // A transaction may outgrow the budget until its pages are spilled, so there is more room than budget.
         var capacity = max(budgetFrames * 4, budgetFrames + 1 << 20)
         var tableEntries = FrameStore.tableEntries
+        let isLarge = budgetBytes >= FrameStore.leastBytesForHugePages
         while true {
-            if let frames = Arena(bytes: capacity * pageBytes, isKept: true),
-                let table = Arena(bytes: tableEntries * 4),
-                let info = Arena(bytes: capacity * 8)
+            if let frames = Arena(bytes: capacity * pageBytes, wantsHugePages: isLarge, isKept: true),
+                let table = Arena(bytes: tableEntries * 4, wantsHugePages: isLarge),
+                let info = Arena(bytes: capacity * 8, wantsHugePages: isLarge)
             {
                 self.frames = frames
                 self.tableArena = table
