@@ -22,7 +22,9 @@ extension Store {
         let isLatched = commitLock.withLock { latch != nil }
         if !options.readOnly && !isLatched { try flush(synced: false) }
         let (version, live) = spaceLock.withLock { (versions[versions.count - 1], space.live) }
-        var verifier = Verifier(store: self)
+        let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: pageBytes, alignment: 16)
+        defer { scratch.deallocate() }
+        var verifier = Verifier(store: self, scratch: scratch)
         try verifier.checkFixedPages()
         verifier.walk(version)
         verifier.compare(with: live)
@@ -35,10 +37,14 @@ private struct Verifier {
     private let store: Store
     private(set) var report = VerifyReport()
     private var reached = Set<UInt64>()
-    private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: pageBytes, alignment: 16)
+    /// Room for a page.
+    private let scratch: UnsafeMutableRawBufferPointer
     private static let findingLimit = 100
 
-    init(store: Store) { self.store = store }
+    init(store: Store, scratch: UnsafeMutableRawBufferPointer) {
+        self.store = store
+        self.scratch = scratch
+    }
 
     private mutating func note(_ finding: String) {
         if report.findings.count < Verifier.findingLimit { report.findings.append(finding) }
@@ -69,7 +75,6 @@ private struct Verifier {
             if counted != tree.count { note("tree \(name) says it has \(tree.count) entries, but has \(counted)") }
             report.entries += counted
         }
-        scratch.deallocate()
     }
 
     /// The page in memory, after a look at what stands in its slot on disk. Nil when it cannot be used.
@@ -195,12 +200,17 @@ private struct Verifier {
         var unreached = 0
         for (region, words) in live.enumerated() {
             let reserved = SpaceMap.reserved(region: region)
-            for bit in 0..<SpaceMap.pagesPerRegion where words[bit / 64] & 1 << UInt64(bit % 64) != 0 {
-                let page = UInt64(region * SpaceMap.pagesPerRegion + bit)
-                if bit < reserved { continue }
-                if reached.remove(page) == nil {
-                    unreached += 1
-                    if unreached <= 10 { note("page \(page) is marked as used, but nothing refers to it") }
+            for (index, word) in words.enumerated() {
+                var rest = word
+                while rest != 0 {
+                    let bit = index * 64 + rest.trailingZeroBitCount
+                    rest &= rest - 1
+                    if bit < reserved || bit >= SpaceMap.pagesPerRegion { continue }
+                    let page = UInt64(region * SpaceMap.pagesPerRegion + bit)
+                    if reached.remove(page) == nil {
+                        unreached += 1
+                        if unreached <= 10 { note("page \(page) is marked as used, but nothing refers to it") }
+                    }
                 }
             }
         }
