@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The bytes of a file at one moment. Copies share what they have in common, so a simulated disk can keep one for
 /// every call that a test makes.
 public struct ByteImage: Sendable, Equatable {
@@ -115,13 +117,19 @@ private final class Piece: Sendable {
     static let zeroHash = Piece(zeros).hash
 
     let bytes: [UInt8]
-    let hash: Int
+    /// 0 until somebody asks: most pieces are written over before.
+    private let knownHash = Atomic<Int>(0)
 
-    init(_ bytes: [UInt8]) {
-        self.bytes = bytes
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    var hash: Int {
+        let known = knownHash.load(ordering: .relaxed)
+        if known != 0 { return known }
         var hasher = Hasher()
         bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
-        hash = hasher.finalize()
+        let hash = hasher.finalize()
+        knownHash.store(hash, ordering: .relaxed)
+        return hash
     }
 
     convenience init(_ bytes: ArraySlice<UInt8>) { self.init([UInt8](bytes)) }

@@ -130,13 +130,14 @@ public struct CrashState: Sendable {
                 switch change {
                 case .size: sizes += 1
                 case .sector(let index, let bytes):
-                    if versions[index]?.last != bytes { versions[index, default: []].append(bytes) }
+                    if let last = versions[index]?.last, haveSameBytes(last, bytes) { continue }
+                    versions[index, default: []].append(bytes)
                 }
             }
             if sizes > 0 { units.append(Unit(subject: .size(file: file), versions: sizes)) }
             for (index, contents) in versions.sorted(by: { $0.key < $1.key }) {
                 let old = files[file].durable.bytes(at: UInt64(index * sectorBytes), count: sectorBytes)
-                if contents.count == 1, contents[0] == old { continue }
+                if contents.count == 1, haveSameBytes(contents[0], old) { continue }
                 units.append(Unit(subject: .sector(file: file, index: index), versions: contents.count))
             }
         }
@@ -172,7 +173,7 @@ public struct CrashState: Sendable {
                 sizesSeen += 1
                 if sizesSeen <= sizes { image.resize(to: size) }
             case .sector(let index, let bytes):
-                if seen[index]?.bytes == bytes { continue }
+                if let last = seen[index]?.bytes, haveSameBytes(last, bytes) { continue }
                 let count = (seen[index]?.count ?? 0) + 1
                 seen[index] = (count, bytes)
                 guard let outcome = sectors[index], outcome.version == count else { continue }

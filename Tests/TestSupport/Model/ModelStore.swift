@@ -77,6 +77,8 @@ public struct ModelStore: Sendable, Equatable {
 
     public mutating func createTree(_ name: String, _ keys: KeyKind) { trees[name] = ModelTree(keys) }
 
+    mutating func createTree(_ name: String, holding tree: ModelTree) { trees[name] = tree }
+
     public mutating func dropTree(_ name: String) { trees[name] = nil }
 
     public mutating func put(_ value: [UInt8], for key: ModelKey, in tree: String) {

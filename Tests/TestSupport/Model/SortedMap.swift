@@ -1,3 +1,11 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// A dictionary in the order of its keys: the plainest thing a tree can be compared with.
 public struct SortedMap<Key: Comparable & Sendable>: Sendable, Equatable where Key: Hashable {
     public private(set) var keys: [Key] = []
@@ -53,6 +61,21 @@ public struct SortedMap<Key: Comparable & Sendable>: Sendable, Equatable where K
     }
 
     public mutating func deleteAll() { self = SortedMap() }
+
+    public static func == (left: SortedMap, right: SortedMap) -> Bool {
+        left.keys == right.keys && left.values.elementsEqual(right.values, by: haveSameBytes)
+    }
+}
+
+/// Whether two arrays are equal, at once and not byte by byte: most of what is compared here is long.
+func haveSameBytes(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+    left.count == right.count
+        && left.withUnsafeBytes { left in
+            right.withUnsafeBytes { right in
+                guard let first = left.baseAddress, let second = right.baseAddress else { return true }
+                return memcmp(first, second, left.count) == 0
+            }
+        }
 }
 
 /// A key of a byte tree: ordered as unsigned bytes, a prefix before what it begins.

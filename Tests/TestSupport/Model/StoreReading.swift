@@ -10,17 +10,7 @@ extension ModelStore {
             guard count == UInt64(tree.count) else {
                 throw Disagreement("tree \(info.name) counts \(count) entries and holds \(tree.count)")
             }
-            set(tree, named: info.name)
-        }
-    }
-
-    private mutating func set(_ tree: ModelTree, named name: String) {
-        createTree(name, tree.kind)
-        switch tree {
-        case .integers(let map):
-            for (key, value) in zip(map.keys, map.values) { put(value, for: .integer(key), in: name) }
-        case .bytes(let map):
-            for (key, value) in zip(map.keys, map.values) { put(value, for: .bytes(key.bytes), in: name) }
+            createTree(info.name, holding: tree)
         }
     }
 }

@@ -14,6 +14,9 @@ public struct FaultRunner {
 
     private let script: Script
     private let seed: UInt64
+    private var image = DiskImage()
+    private var model = ModelStore()
+    private var triesOneEnd = false
     private var report = Report()
 
     /// - Parameter limit: at most so many runs, spread evenly over the calls.
@@ -31,9 +34,27 @@ public struct FaultRunner {
         }
         for index in 0..<min(limit, plan.count) {
             let (call, kind, fault) = plan[plan.count <= limit ? index : index * plan.count / limit]
-            runner.runOnce(call, kind, fault)
+            runner.runOnce([call: fault], place: "\(fault) at call \(call), \(kind)")
             if runner.report.failures.count >= 5 { break }
         }
+        return runner.report
+    }
+
+    /// Runs a script once, with faults at some calls or none, and ends it in one of the ways it can end, which the seed chooses.
+    ///
+    /// - Parameters:
+    ///   - image: what the disk holds before.
+    ///   - model: what the store on it holds.
+    public static func runOnce(
+        _ script: Script, faults: [Int: Fault], on image: DiskImage = DiskImage(),
+        from model: ModelStore = ModelStore(),
+        seed: UInt64
+    ) -> Report {
+        var runner = FaultRunner(script: script, seed: seed)
+        runner.image = image
+        runner.model = model
+        runner.triesOneEnd = true
+        runner.runOnce(faults, place: "faults \(faults)")
         return runner.report
     }
 
@@ -42,15 +63,16 @@ public struct FaultRunner {
         self.seed = seed
     }
 
-    private mutating func runOnce(_ call: Int, _ kind: CallKind, _ fault: Fault) {
+    private mutating func runOnce(_ faults: [Int: Fault], place: String) {
         report.runs += 1
-        let disk = SimulatedDisk(seed: seed, sectorBytes: script.sectorBytes)
-        disk.inject(fault, atCall: call)
-        let run = ScriptRun(script, on: disk, seed: seed)
+        let disk = SimulatedDisk(image, seed: seed, sectorBytes: script.sectorBytes)
+        for (call, fault) in faults { disk.inject(fault, atCall: call) }
+        let run = ScriptRun(script, on: disk, from: model, seed: seed)
+        // What is left is verified when it is opened again.
         run.verifies = false
-        let place = "\(fault) at call \(call), \(kind)"
+        let isClosing = !triesOneEnd || seed & 128 == 0
         do {
-            try run.run()
+            try run.run(closing: isClosing)
         } catch let error as StorageError {
             report.surfaced += 1
             if !error.isFault { report.failures.append("\(place): thrown as \(error)") }
@@ -58,17 +80,18 @@ public struct FaultRunner {
             report.failures.append("\(place): \(error)")
         }
         // A sync that lies and confesses later takes with it what the store had every reason to acknowledge.
-        let isLie = fault == .syncFails(.reportsLate)
+        let isLie = faults.values.contains(.syncFails(.reportsLate))
         let allowed = run.states[(isLie ? 0 : run.span.acknowledged)...run.span.begun]
         checkLive(run, allowed, place)
         disk.clearFaults()
         let probed = probe(run, place)
         let crash = disk.crashState()
-        var random = SplitMix(seed: seed &+ UInt64(call))
-        var images = [("a power cut", crash.image([])), ("a power cut", crash.randomImage(&random))]
-        if isLie { images.removeLast() }
+        let settled = disk.settledImage()
+        var random = SplitMix(seed: seed &+ UInt64(faults.keys.max() ?? 0))
+        var ends: [(String, () -> DiskImage)] = [("a power cut", { crash.image([]) })]
+        if !isLie { ends.append(("a power cut", { crash.randomImage(&random) })) }
         // The process ends and the machine goes on. After a failed sync its cache is not what the disk holds.
-        if !fault.isSyncFailure { images.append(("the end of the process", disk.settledImage())) }
+        if !faults.values.contains(where: \.isSyncFailure) { ends.append(("the end of the process", { settled })) }
         do {
             try run.close()
         } catch let error as StorageError {
@@ -76,9 +99,10 @@ public struct FaultRunner {
         } catch {
             report.failures.append("\(place): closing, \(error)")
         }
-        images.append(("closing", disk.crashState().image([])))
-        for (end, image) in images {
-            reopen(image, isLie ? nil : Array(allowed) + probed, "\(place), then \(end)")
+        ends.append(("closing", { disk.crashState().image([]) }))
+        if triesOneEnd { ends = [ends[Int(seed % UInt64(ends.count))]] }
+        for (end, image) in ends {
+            reopen(image(), isLie ? nil : Array(allowed) + probed, "\(place), then \(end)")
         }
     }
 

@@ -125,6 +125,7 @@ public final class ScriptRun {
         case .step(let count):
             for _ in 0..<count { _ = try opened().step() }
         case .snapshot(let name): kept[name] = (try opened().snapshot(), model)
+        case .check(let name) where script.isLenient && kept[name] == nil: break
         case .check(let name): try check(name)
         case .release(let name): kept[name] = nil
         case .reopen:
@@ -158,7 +159,7 @@ public final class ScriptRun {
         case .verify:
             try compare()
             try verify()
-        default: throw Disagreement("\(step) outside a transaction")
+        default: if !script.isLenient { throw Disagreement("\(step) outside a transaction") }
         }
     }
 
@@ -178,16 +179,22 @@ public final class ScriptRun {
         let before = model
         let transaction = try opened().beginWrite()
         do {
-            var savepoints: [String: (Savepoint, ModelStore)] = [:]
+            var savepoints: [String: (number: Int, savepoint: Savepoint, model: ModelStore)] = [:]
+            var savepointCount = 0
             for step in steps {
                 switch step {
-                case .savepoint(let name): savepoints[name] = (transaction.savepoint(), model)
+                case .savepoint(let name):
+                    savepointCount += 1
+                    savepoints[name] = (savepointCount, transaction.savepoint(), model)
                 case .rollbackTo(let name):
-                    guard let (savepoint, saved) = savepoints[name] else {
+                    guard let (number, savepoint, saved) = savepoints[name] else {
+                        if script.isLenient { continue }
                         throw Disagreement("no savepoint \(name)")
                     }
                     try transaction.rollback(to: savepoint)
                     model = saved
+                    savepoints = savepoints.filter { $0.value.number <= number }
+                case .check(let name) where script.isLenient && kept[name] == nil: break
                 case .check(let name): try check(name)
                 case .snapshot(let name): kept[name] = (try opened().snapshot(), before)
                 case .release(let name): kept[name] = nil
@@ -197,7 +204,7 @@ public final class ScriptRun {
                     if let difference = try ModelStore(reading: transaction.view).difference(from: model) {
                         throw Disagreement("inside a transaction \(difference)")
                     }
-                default: try change(step, transaction)
+                default: if !script.isLenient || isPossible(step) { try change(step, transaction) }
                 }
             }
             guard case .commit(let durability) = end else {
@@ -212,6 +219,17 @@ public final class ScriptRun {
         } catch {
             model = before
             throw error
+        }
+    }
+
+    /// Whether the step finds the trees that it needs.
+    private func isPossible(_ step: ScriptStep) -> Bool {
+        switch step {
+        case .tree(let name, _, _): model.trees[name] == nil
+        case .drop(let name), .put(let name, _, _), .insert(let name, _, _), .delete(let name, _), .deleteAll(let name):
+            model.trees[name] != nil
+        case .deleteRange(let name, _, _): model.trees[name]?.kind == .integer
+        default: false
         }
     }
 
