@@ -8,12 +8,13 @@ CONFIGURATION ?= debug
 KEEP ?=
 # Where `make bench` puts its rows of figures.
 JSON ?=
-# How many questions `make differential` asks.
+# How many questions `make differential` asks SQLite and Mako, and how many sequences of operations it puts to LMDB and Mako.
 TRIPLES ?= 200000
-# How long `make fuzz` looks for trouble, per target.
-FUZZ_SECONDS ?= 60
-FUZZ_RUNS ?= -1
-FUZZ_TARGETS ?= PageFuzz LogFuzz RowFuzz WhereFuzz SelectFuzz ImportFuzz FileFuzz
+SEQUENCES ?= 200000
+# How long `make fuzz` looks for trouble, per target, how often at most (-1: no limit), and in which targets.
+SECONDS ?= 60
+RUNS ?= -1
+TARGETS ?= PageFuzz LogFuzz RowFuzz CatalogueFuzz WhereFuzz SelectFuzz ImportFuzz FileFuzz OperationFuzz
 # The bugs that `make sabotage` tries; all of Tests/Sabotage.txt when none is named.
 BUGS ?=
 
@@ -35,8 +36,9 @@ help:
 	@echo 'make kill CYCLES=2000    kills a writing process over and over; make power stops its file system instead'
 	@echo 'make sabotage            about 140 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
-	@echo 'make differential        random questions to Mako and to SQLite; TRIPLES=200000'
-	@echo 'make fuzz                damaged files and random where texts, FUZZ_SECONDS=60 each'
+	@echo 'make differential        random questions to SQLite, random operations to LMDB; TRIPLES=200000 SEQUENCES=200000'
+	@echo 'make fuzz SECONDS=60     nine fuzzers, so long each: pages, files, logs, rows, queries, imports, operations'
+	@echo '                         RUNS=20000000 and TARGETS="PageFuzz LogFuzz" are possible, too'
 	@echo 'make format              formats all sources; make lint only checks'
 	@echo 'make docs                the documentation, into .build/docs'
 	@echo 'make clean               removes what was built'
@@ -88,20 +90,28 @@ bench:
 	@scripts/need swift lz4 lmdb sqlite
 	cd Benchmarks/Comparison && SYNTAX_HOST="$$(../../scripts/syntax-host)" swift run -c release mako-bench $(if $(JSON),--json '$(abspath $(JSON))')
 
-# A build of its own, so that the other targets never see SQLite.
-differential:
-	@scripts/need swift lz4 macros sqlite
-	MAKO_DIFFERENTIAL=1 $(SYNTAX) swift run -c release --scratch-path .build-differential mako-differential --triples $(TRIPLES)
+# A build of its own, so that the other targets never see SQLite and LMDB.
+DIFFERENTIAL = MAKO_DIFFERENTIAL=1 $(SYNTAX) swift run -c release --scratch-path .build-differential mako-differential
 
-# Swift's own crash report is off, so that libFuzzer can write the input that crashed to a file.
+differential:
+	@scripts/need swift lz4 macros sqlite lmdb
+	$(DIFFERENTIAL) sqlite --triples $(TRIPLES)
+	$(DIFFERENTIAL) lmdb --sequences $(SEQUENCES)
+
+# Both sanitizers in one flag: of two flags the compiler would heed the last alone. Swift's own crash report is off, so that libFuzzer can
+# write the input that crashed to a file.
+FUZZ_BUILD = MAKO_FUZZ=1 $(SYNTAX) swift build -c release --sanitize=fuzzer -Xswiftc -sanitize=address,fuzzer \
+	--scratch-path .build-fuzz
+FUZZ_SETTINGS = SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0:malloc_context_size=2:quarantine_size_mb=32
+
 fuzz:
 	@scripts/need swift lz4 macros
-	@for target in $(FUZZ_TARGETS); do \
-		echo "$$target, $(FUZZ_SECONDS) seconds"; \
-		MAKO_FUZZ=1 $(SYNTAX) swift build -c release --sanitize=address --sanitize=fuzzer --scratch-path .build-fuzz --product $$target || exit 1; \
+	@for target in $(TARGETS); do \
+		echo "$$target, $(SECONDS) seconds"; \
+		$(FUZZ_BUILD) --product $$target || exit 1; \
 		mkdir -p .build-fuzz/corpus/$$target Fuzz/Corpus/$$target; \
-		SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0 .build-fuzz/release/$$target .build-fuzz/corpus/$$target Fuzz/Corpus/$$target \
-			-max_total_time=$(FUZZ_SECONDS) -runs=$(FUZZ_RUNS) -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+		$(FUZZ_SETTINGS) .build-fuzz/release/$$target .build-fuzz/corpus/$$target Fuzz/Corpus/$$target \
+			-max_total_time=$(SECONDS) -runs=$(RUNS) -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
 			-artifact_prefix=Fuzz/Corpus/$$target/ || exit 1; \
 	done
 

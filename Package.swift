@@ -96,16 +96,19 @@ let package = Package(
 // What `make fuzz` links to libFuzzer; elsewhere plain modules, for the tests that replay what was found.
 let isFuzzing = Context.environment["MAKO_FUZZ"] != nil
 let fuzzed: KeyValuePairs<String, Target.Dependency> = [
-    "FileFuzz": "MakoStorage", "PageFuzz": "MakoStorage", "LogFuzz": "MakoStorage", "RowFuzz": "MakoRecords",
-    "WhereFuzz": "MakoRecords", "SelectFuzz": "MakoRecords", "ImportFuzz": "MakoCommand",
+    "FileFuzz": "MakoStorage", "PageFuzz": "MakoStorage", "LogFuzz": "MakoStorage", "OperationFuzz": "MakoStorage",
+    "CatalogueFuzz": "MakoRecords", "RowFuzz": "MakoRecords", "WhereFuzz": "MakoRecords", "SelectFuzz": "MakoRecords",
+    "ImportFuzz": "MakoCommand",
 ]
 for (name, room) in fuzzed {
     let path = "Fuzz/\(name)"
+    let dependencies = [room, "MakoTestSupport"]
     package.targets.append(
         isFuzzing
             ? .executableTarget(
-                name: name, dependencies: [room], path: path, swiftSettings: settings + [.define("FUZZING")])
-            : .target(name: name, dependencies: [room], path: path, swiftSettings: settings))
+                name: name, dependencies: dependencies, path: path,
+                swiftSettings: settings + [.define("FUZZING")])
+            : .target(name: name, dependencies: dependencies, path: path, swiftSettings: settings))
 }
 if !isFuzzing {
     package.targets.append(
@@ -115,16 +118,19 @@ if !isFuzzing {
             swiftSettings: settings))
 }
 
-// `make differential` compares with SQLite; nothing else needs it.
+// `make differential` compares with SQLite and LMDB; nothing else needs them.
 if Context.environment["MAKO_DIFFERENTIAL"] != nil {
     package.targets += [
         .systemLibrary(
             name: "CSQLite", path: "Benchmarks/Comparison/Sources/CSQLite", pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+        .systemLibrary(
+            name: "CLMDB", path: "Benchmarks/Comparison/Sources/CLMDB", pkgConfig: "lmdb",
+            providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]),
         .executableTarget(
             name: "mako-differential",
             dependencies: [
-                "CSQLite", "MakoRecords", "MakoTestSupport",
+                "CLMDB", "CSQLite", "MakoRecords", "MakoTestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Differential", swiftSettings: settings),

@@ -1,9 +1,10 @@
 import MakoCommand
 
-/// Takes any bytes as a file to import: CSV, tab-separated values, JSON or JSON lines, as the first byte says.
+/// Takes any bytes as a file to import: CSV, tab-separated values, JSON or JSON lines, as the first byte says. It is refused, or its rows fit
+/// the types that were inferred and can be written and read again.
 public func fuzzImport(_ input: [UInt8]) {
     guard let first = input.first else { return }
-    ImportProbe.read(Array(input.dropFirst()), format: Int(first))
+    if let wrong = ImportProbe.read(Array(input.dropFirst()), format: Int(first)) { fatalError(wrong) }
 }
 
 #if FUZZING

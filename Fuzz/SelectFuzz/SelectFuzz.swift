@@ -1,10 +1,28 @@
 import MakoRecords
 import MakoStorage
 
-/// Takes any bytes as a statement of the small SQL: it is parsed, planned and run, or refused with an error.
+/// Takes any bytes as a statement of the small SQL: it is parsed, planned and run, or refused with an error. Indexes change nothing of what
+/// comes out but the order where none was asked for, and with it which rows a limit takes.
 public func fuzzSelect(_ input: [UInt8]) {
-    guard let people else { return }
-    try? people.ask(String(decoding: input, as: UTF8.self))
+    guard let indexed, let plain else { return }
+    let text = String(decoding: input, as: UTF8.self)
+    do {
+        let statement = try SelectStatement.parse(text)
+        let first = try indexed.ask(statement)
+        let second = try plain.ask(statement)
+        guard first.rows.allSatisfy({ $0.count == first.columns.count }) else {
+            fatalError("a row of another width: \(text)")
+        }
+        guard first.rows.count == second.rows.count else {
+            fatalError("an index changes the number of rows of: \(text)")
+        }
+        if text.lowercased().contains("limit") || text.lowercased().contains("offset") { return }
+        if !RowComparison.haveSameRows(first.rows, second.rows) {
+            fatalError("an index changes the answer of: \(text)\n\(first.rows)\n\(second.rows)")
+        }
+    } catch {
+        if error.description.isEmpty { fatalError("refused without a word: \(text)") }
+    }
 }
 
 #if FUZZING
@@ -15,15 +33,19 @@ public func fuzzSelect(_ input: [UInt8]) {
     }
 #endif
 
-private let people = try? People()
+private let indexed = try? People(isIndexed: true)
+private let plain = try? People(isIndexed: false)
 
 private struct People {
     private let view: Snapshot
     private let catalogue: Catalogue
     private let store: Store
 
-    init() throws {
-        store = try Store.inMemory()
+    init(isIndexed: Bool) throws {
+        var options = StoreOptions()
+        options.cacheBytes = 1 << 20
+        options.background = .manual
+        store = try Store.inMemory(options: options)
         let schema = EntitySchema(
             name: "P",
             columns: [
@@ -32,10 +54,11 @@ private struct People {
                 ColumnSchema("at", .date, isOptional: true),
                 ColumnSchema("c", .reference, isOptional: true, target: "P"),
             ],
-            indexes: [
-                IndexSchema("P.n", [IndexColumn("n", noCase: true)]),
-                IndexSchema("P.a", [IndexColumn("a"), IndexColumn("w")]),
-            ])
+            indexes: isIndexed
+                ? [
+                    IndexSchema("P.n", [IndexColumn("n", noCase: true)]),
+                    IndexSchema("P.a", [IndexColumn("a"), IndexColumn("w")]),
+                ] : [])
         try store.write { tx in
             _ = try Catalogue.migrate(to: schema, in: tx)
             let table = try Catalogue.load(view: tx.view).requireTable("P")
@@ -45,7 +68,8 @@ private struct People {
                 writer.begin(table.layout)
                 writer.set(0, "n\(number % 5)")
                 if number % 3 > 0 { writer.set(1, Int64(number - 5)) }
-                writer.set(2, Double(number) / 3)
+                // Sums of such numbers are the same in any order.
+                writer.set(2, Double(number) / 4)
                 writer.set(3, number % 2 == 0)
                 if number > 0 { writer.set(5, Int64(number / 2 + 1)) }
                 _ = try table.insert(&writer, in: tx, changes: &changes)
@@ -55,12 +79,38 @@ private struct People {
         catalogue = try Catalogue.load(view: view)
     }
 
-    func ask(_ text: String) throws {
-        let statement = try SelectStatement.parse(text)
+    func ask(_ statement: SelectStatement) throws(RecordError) -> QueryRows {
         let values = Array([Value.integer(1), .text("a"), .null, .double(0.5)].prefix(statement.parameterCount))
-        let rows = try statement.run(catalogue, view: view, parameters: values)
-        guard rows.rows.allSatisfy({ $0.count == rows.columns.count }) else {
-            fatalError("a row of another width: \(text)")
+        return try statement.run(catalogue, view: view, parameters: values)
+    }
+}
+
+/// Rows as a set, in which sums may differ by their rounding, and a group shows any of the texts or numbers that are equal in it.
+private enum RowComparison {
+    static func haveSameRows(_ first: [[Value]], _ second: [[Value]]) -> Bool {
+        var rest = second
+        for row in first {
+            guard let place = rest.firstIndex(where: { zip($0, row).allSatisfy(areAlike) }) else { return false }
+            rest.remove(at: place)
+        }
+        return rest.isEmpty
+    }
+
+    private static func areAlike(_ first: Value, _ second: Value) -> Bool {
+        if first == second { return true }
+        if case .text(let left) = first, case .text(let right) = second {
+            return left.lowercased() == right.lowercased()
+        }
+        guard let left = number(first), let right = number(second) else { return false }
+        return left == right || left.isNaN && right.isNaN || abs(left - right) <= 1e-9 * max(1, abs(left), abs(right))
+    }
+
+    private static func number(_ value: Value) -> Double? {
+        switch value {
+        case .integer(let number): Double(number)
+        case .unsigned(let number): Double(number)
+        case .double(let number), .date(let number): number
+        default: nil
         }
     }
 }

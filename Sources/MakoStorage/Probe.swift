@@ -89,14 +89,65 @@ package enum Probe {
         try outcome.get()
     }
 
-    /// Gives a page in a file's bytes the checksum of what it holds.
-    package static func seal(page: Int, of file: inout [UInt8]) {
-        guard page >= 0, file.count >= pageBytes * max(2, page + 1) else { return }
-        file.withUnsafeMutableBytes { bytes in
-            guard let base = bytes.baseAddress else { return }
-            var seed: UInt64 = 0
-            if page >= 2, case .good(let header) = FileHeader.read(base, copy: 0) { seed = header.id.seed }
-            Page.seal(base + page * pageBytes, page: UInt64(page), seed: seed)
+    /// Gives a page of a file the checksum of what it holds.
+    ///
+    /// - Parameter header: the file's first page.
+    package static func seal(page: inout [UInt8], number: Int, header: [UInt8]) {
+        guard page.count == pageBytes, header.count == pageBytes else { return }
+        var seed: UInt64 = 0
+        header.withUnsafeBytes { bytes in
+            if number >= 2, let base = bytes.baseAddress, case .good(let header) = FileHeader.read(base, copy: 0) {
+                seed = header.id.seed
+            }
         }
+        page.withUnsafeMutableBytes { bytes in
+            if let base = bytes.baseAddress { Page.seal(base, page: UInt64(number), seed: seed) }
+        }
+    }
+
+    /// Gives a log segment's header and all frames in its bytes the checksums of what they hold, so that the chain goes on through them.
+    package static func seal(log file: inout [UInt8]) {
+        file.withUnsafeMutableBytes { bytes in
+            let block = SegmentHeader.blockBytes
+            guard let base = bytes.baseAddress, bytes.count > block else { return }
+            base.storeBytes(of: Checksum.hash(base + 8, count: SegmentHeader.bytes - 8, seed: 0), as: UInt64.self)
+            let salt = base.load(fromByteOffset: 40, as: UInt64.self)
+            var chain = base.load(fromByteOffset: 56, as: UInt64.self)
+            var place = block
+            while place + LogFrame.headerBytes <= bytes.count {
+                let frame = base + place
+                let stored = Int(frame.load(as: UInt32.self))
+                let lsn = frame.load(fromByteOffset: 8, as: UInt64.self)
+                guard lsn != 0, place + LogFrame.headerBytes + stored <= bytes.count else {
+                    place = (place / block + 1) * block
+                    continue
+                }
+                let check = Checksum.hash(frame, count: LogFrame.checkedBytes, seed: salt)
+                chain = LogFrame.chain(
+                    payload: frame + LogFrame.headerBytes, count: stored, check: check, after: chain)
+                frame.storeBytes(of: check, toByteOffset: 40, as: UInt64.self)
+                frame.storeBytes(of: chain, toByteOffset: 48, as: UInt64.self)
+                place += LogFrame.bytes(payload: stored)
+            }
+        }
+    }
+
+    /// Takes any bytes as a checkpoint's directory; an accepted one is written again and must read as the same.
+    package static func directory(_ bytes: [UInt8], regions: Int) -> String? {
+        guard let directory = Directory(bytes, regions: regions) else { return nil }
+        let written = directory.encoded()
+        guard let again = Directory(written, regions: regions) else { return "what was written cannot be read" }
+        let names = directory.names.names
+        let areSame = again.trees.elementsEqual(directory.trees) {
+            $0.id == $1.id && $0.kind == $1.kind && $0.levels == $1.levels && $0.root.raw == $1.root.raw
+                && $0.count == $1.count
+        }
+        guard areSame, again.regions == directory.regions, again.names.names == names else {
+            return "what was written reads as something else"
+        }
+        guard written.count == Directory.encodedBytes(regions: regions, names: directory.names) else {
+            return "the directory has another length than was reckoned with"
+        }
+        return nil
     }
 }

@@ -1,8 +1,10 @@
+import CatalogueFuzz
 import FileFuzz
 import Foundation
 import ImportFuzz
 import LogFuzz
 import MakoTestSupport
+import OperationFuzz
 import PageFuzz
 import RowFuzz
 import SelectFuzz
@@ -14,7 +16,8 @@ import WhereFuzz
     static let targets: [(name: String, run: @Sendable ([UInt8]) -> Void)] = [
         ("FileFuzz", { fuzzFile($0) }), ("PageFuzz", { fuzzPage($0) }), ("LogFuzz", { fuzzLog($0) }),
         ("RowFuzz", { fuzzRow($0) }), ("WhereFuzz", { fuzzWhere($0) }), ("SelectFuzz", { fuzzSelect($0) }),
-        ("ImportFuzz", { fuzzImport($0) }),
+        ("ImportFuzz", { fuzzImport($0) }), ("CatalogueFuzz", { fuzzCatalogue($0) }),
+        ("OperationFuzz", { fuzzOperations($0) }),
     ]
 
     @Test(arguments: targets.map(\.name)) func theCorpusIsReplayed(name: String) throws {

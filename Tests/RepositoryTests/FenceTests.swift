@@ -72,6 +72,7 @@ import Testing
         "Sources/MakoRecords/Query/RowScan.swift",
         "Sources/MakoRecords/Query/Sorter.swift",
         "Sources/MakoRecords/Query/TextPattern.swift",
+        "Sources/MakoRecords/Schema/CatalogueProbe.swift",
         "Sources/MakoRecords/Tables/EntryList.swift",
         "Sources/MakoRecords/Tables/IndexHandle.swift",
         "Sources/MakoRecords/Tables/RowIDSequence.swift",
