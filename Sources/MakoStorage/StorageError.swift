@@ -7,6 +7,8 @@ public enum StorageError: Error, Sendable, Hashable, CustomStringConvertible {
     case notADatabase(path: String, reason: String)
     case unsupportedVersion(path: String, found: UInt32, supported: UInt32)
     case alreadyOpen(path: String)
+    /// Salvage only: nothing tells whose file it is, and without that no page of it can be told from garbage.
+    case identityLost(path: String)
     /// The log does not continue the state in the data file, or is damaged before its end.
     case logDamaged(path: String, reason: String)
 
@@ -39,6 +41,8 @@ public enum StorageError: Error, Sendable, Hashable, CustomStringConvertible {
             "\(path) has format version \(found), this build reads version \(supported); open it with the version of Mako that wrote it"
         case .alreadyOpen(let path):
             "\(path) is in use elsewhere, and whoever writes needs it alone; close it there first"
+        case .identityLost(let path):
+            "both copies of the header of \(path) are lost, and no log file beside it tells the database's identity, without which its pages cannot be checked; put its log files beside it, or restore a backup"
         case .logDamaged(let path, let reason):
             "the log of \(path) cannot be used: \(reason); restore the log files beside the database, or a backup"
         case .corrupted(let page, let reason):

@@ -58,7 +58,7 @@ import Testing
     }
 
     /// Changes some bytes of a page, mostly where counts, offsets, lengths and references stand, and seals it again.
-    private static func garble(_ file: inout ByteImage, page: Int, seed: UInt64, _ random: inout SplitMix) {
+    static func garble(_ file: inout ByteImage, page: Int, seed: UInt64, _ random: inout SplitMix) {
         var bytes = file.bytes(at: UInt64(page * pageBytes), count: pageBytes)
         for _ in 0..<1 + random.below(4) {
             let place = [24 + random.below(40), 40 + random.below(200), 8 + random.below(pageBytes - 8)][

@@ -44,6 +44,9 @@ public struct FileError: Error, Sendable, Hashable, CustomStringConvertible {
     static func held(_ path: String) -> FileError { FileError(operation: "lock", path: path, code: EWOULDBLOCK) }
     var isHeld: Bool { operation == "lock" && code == EWOULDBLOCK }
 
+    /// Something else has the name already.
+    static func taken(_ path: String) -> FileError { FileError(operation: "rename", path: path, code: EEXIST) }
+
     /// A sync failed: what had been written before it may or may not be on the device.
     public var isSyncFailure: Bool { operation == "sync" }
 

@@ -6,6 +6,10 @@ struct LogReader {
     let readOnly: Bool
     /// The newest segment that is known to have been in use, or 0. It must be there.
     let required: UInt64
+    /// For salvage: what is missing of a segment that was cut short counts as never written.
+    var acceptsCutSegments = false
+    /// For salvage without a checkpoint to start from: goes on behind barriers.
+    var crossesBarriers = false
 
     /// What stands in the log behind a position.
     struct Tail {
@@ -103,6 +107,30 @@ struct LogReader {
         return unused
     }
 
+    /// The databases that the segments say they belong to.
+    func databases() -> [DatabaseID] {
+        let numbers = (try? segmentNumbers()) ?? []
+        return numbers.compactMap { number in (try? header(number))?.database }
+    }
+
+    /// Where the oldest segment begins, and the commit before its first one.
+    func beginning() throws(StorageError) -> (start: LogPosition, commit: UInt64)? {
+        for number in try storage({ () throws(FileError) in try segmentNumbers() }) {
+            guard let segment = try open(number, whole: true) else { continue }
+            defer { segment.file.close() }
+            guard segment.header.database == database else { continue }
+            let start = LogPosition(lsn: segment.header.previousEnd, chain: segment.header.chain)
+            let base = segment.header.number * segment.header.segmentBytes
+            let first = try segment.bytes.withUnsafeBytes { bytes in
+                result { () throws(StorageError) in
+                    try frame(bytes, base: base, at: base + UInt64(SegmentHeader.blockBytes), segment, start.chain)
+                }
+            }.get()
+            if let first, first.commit > 0 { return (start, first.commit - 1) }
+        }
+        return nil
+    }
+
     private func header(_ number: UInt64) throws(StorageError) -> SegmentHeader? {
         guard let segment = try open(number, whole: false) else { return nil }
         segment.file.close()
@@ -124,7 +152,10 @@ struct LogReader {
             file.close()
             return nil
         }
-        let bytes = whole ? try read(file, count: Int(header.segmentBytes)) : []
+        var bytes = whole ? try read(file, count: Int(header.segmentBytes)) : []
+        if whole && acceptsCutSegments {
+            bytes += [UInt8](repeating: 0, count: Int(header.segmentBytes) - bytes.count)
+        }
         if whole && bytes.count < Int(header.segmentBytes) && !sabotaged("cutSegmentAccepted") {
             file.close()
             // A segment has its full size before the data file names it, and is named before a commit in it is acknowledged.
@@ -243,7 +274,7 @@ struct LogReader {
         _ frame: LogFrame, _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ tail: inout Tail,
         _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
     ) throws(StorageError) {
-        if let barrier = tail.barrier {
+        if let barrier = tail.barrier, !crossesBarriers {
             throw .logDamaged(
                 path: path,
                 reason: "commit \(barrier) is kept in a checkpoint that cannot be read, and later commits build on it")
@@ -255,7 +286,9 @@ struct LogReader {
             throw .logDamaged(path: path, reason: "commit \(frame.commit) follows commit \(tail.lastCommit)")
         }
         switch frame.kind {
-        case .barrier: tail.barrier = frame.commit
+        case .barrier:
+            tail.barrier = frame.commit
+            if crossesBarriers { tail.lastCommit = frame.commit }
         case .commit:
             if frame.isCompressed {
                 guard frame.raw <= Limits.valueBytes, let raw = LZ4.decompress(payload, length: frame.raw) else {

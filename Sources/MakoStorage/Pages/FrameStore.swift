@@ -206,6 +206,12 @@ final class FrameStore: @unchecked Sendable {
 
     /// Reads a page from the file and checks that it is whole and in its place. Its inner bounds are not checked.
     func readPage(_ number: UInt64, into frame: UnsafeMutableRawPointer) throws(StorageError) {
+        try FrameStore.readPage(number, of: file, seed: seed, into: frame)
+    }
+
+    static func readPage(
+        _ number: UInt64, of file: any File, seed: UInt64, into frame: UnsafeMutableRawPointer
+    ) throws(StorageError) {
         let buffer = UnsafeMutableRawBufferPointer(start: frame, count: pageBytes)
         let read = try storage { () throws(FileError) in try file.read(into: buffer, at: number * UInt64(pageBytes)) }
         guard read == pageBytes else {

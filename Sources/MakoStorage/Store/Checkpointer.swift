@@ -263,7 +263,7 @@ final class Checkpointer: @unchecked Sendable {
     }
 
     private func latched(_ store: Store, _ error: FileError, _ what: String) -> StorageError {
-        store.latch("\(what) failed (\(error)); reopen the database")
+        store.latch("\(what) failed (\(error)); reopen the database", error)
         return StorageError(error)
     }
 

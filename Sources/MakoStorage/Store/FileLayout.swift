@@ -183,7 +183,13 @@ struct Directory {
     }
 
     /// Nil when the bytes contradict themselves.
-    init?(_ bytes: [UInt8], regions regionCount: Int) {
+    init?(_ bytes: [UInt8], regions: Int) {
+        guard let (directory, end) = Directory.read(bytes, regions: regions), end == bytes.count else { return nil }
+        self = directory
+    }
+
+    /// The regions and as many trees as can be read, and where those end. Nil when not even the regions can.
+    static func read(_ bytes: [UInt8], regions regionCount: Int) -> (directory: Directory, end: Int)? {
         var position = 0
         func word<Word: FixedWidthInteger>(_: Word.Type) -> Word? {
             let size = MemoryLayout<Word>.size
@@ -193,32 +199,33 @@ struct Directory {
                 Word(littleEndian: $0.loadUnaligned(fromByteOffset: position, as: Word.self))
             }
         }
-        regions = []
+        var regions: [SpaceMap.RegionState] = []
         for _ in 0..<regionCount {
             guard let copy = word(UInt8.self), Int(copy) < SpaceMap.bitmapCopies, let serial = word(UInt64.self) else {
                 return nil
             }
             regions.append(SpaceMap.RegionState(copy: copy, serial: serial))
         }
-        trees = []
+        var trees: [TreeState] = []
         var ids: [String: UInt32] = [:]
+        var end = position
         while position < bytes.count {
             guard let id = word(UInt32.self), let kind = word(UInt8.self).flatMap(KeyKind.init),
                 let levels = word(UInt8.self), levels <= Limits.levels, let length = word(UInt16.self),
                 let root = word(UInt64.self), let count = word(UInt64.self),
                 bytes.count - position >= Int(length), id > (trees.last?.id ?? 0)
-            else { return nil }
+            else { break }
             let name = String(decoding: bytes[position..<position + Int(length)], as: UTF8.self)
+            guard ids.updateValue(id, forKey: name) == nil else { break }
             position += Int(length)
+            end = position
             var tree = TreeState(id: id, kind: kind)
             tree.levels = Int(levels)
             tree.root = PageReference(raw: root)
             tree.count = count
             trees.append(tree)
-            ids[name] = id
         }
-        guard ids.count == trees.count else { return nil }
-        names = TreeNames(ids)
+        return (Directory(regions: regions, trees: trees, names: TreeNames(ids)), end)
     }
 
     init(regions: [SpaceMap.RegionState], trees: [TreeState], names: TreeNames) {

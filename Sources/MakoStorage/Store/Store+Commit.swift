@@ -104,15 +104,18 @@ extension Store {
     /// The error to throw for a failed file operation; a failed sync makes the store read-only.
     func failed(_ error: FileError, _ what: String) -> StorageError {
         if error.isSyncFailure && !sabotaged("failedSyncNotLatched") {
-            latch("a sync failed while \(what) (\(error)); reopen the database")
+            latch("a sync failed while \(what) (\(error)); reopen the database", error)
         }
         return StorageError(error)
     }
 
     /// Takes no more writes from here on.
-    func latch(_ reason: String) {
+    func latch(_ reason: String, _ cause: FileError) {
         commitLock.withLock {
-            if latch == nil { latch = reason }
+            if latch == nil {
+                latch = reason
+                latchCause = cause
+            }
             flushed.broadcast()
         }
     }
@@ -174,7 +177,10 @@ extension Store {
         commitLock.lock()
         isFlushing = false
         if let failure {
-            if latch == nil { latch = "writing the log failed (\(failure)); reopen the database to see what was kept" }
+            if latch == nil {
+                latch = "writing the log failed (\(failure)); reopen the database to see what was kept"
+                latchCause = failure
+            }
         } else {
             flushCount &+= 1
             if synced || sabotaged("unsyncedTakenForDurable") { log.noteDurable(end) }

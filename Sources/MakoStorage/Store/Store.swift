@@ -51,6 +51,8 @@ public final class Store: @unchecked Sendable {
     @exclusivity(unchecked) var isFlushing = false
     @exclusivity(unchecked) var publishedCommit: UInt64
     @exclusivity(unchecked) var latch: String?
+    /// The failure that made the store read-only.
+    @exclusivity(unchecked) var latchCause: FileError?
     @exclusivity(unchecked) var isHeaderBehind = false
     @exclusivity(unchecked) var flushCount: UInt64 = 0
 

@@ -36,6 +36,8 @@ public enum Fault: Sendable, Hashable {
 
     public static let inputOutput = Fault.error(EIO)
     public static let noSpace = Fault.error(ENOSPC)
+    /// The device stays full from this call on.
+    public static let staysFull = Fault.persistentError(ENOSPC)
 }
 
 /// The three ways in which systems are known to fail at a sync. In each, some of the sectors may have become

@@ -1,0 +1,224 @@
+/// What can still be read of a checkpoint: its roots, and which pages are in use.
+struct DamagedCheckpoint {
+    /// Nil when both metas are lost and the directory was found by searching.
+    var meta: Meta?
+    var trees: [TreeState] = []
+    var names: [UInt32: String] = [:]
+    /// Whether all trees are listed.
+    var isListWhole = false
+    /// The pages in use, region by region; nil where nothing tells.
+    var bitmaps: [[UInt64]?] = []
+
+    var knowsAllPages: Bool { !bitmaps.isEmpty && bitmaps.allSatisfy { $0 != nil } }
+
+    enum Use { case live, dead, unknown }
+
+    /// Whether a page is part of the checkpoint.
+    func use(of page: UInt64) -> Use {
+        let region = SpaceMap.region(of: page)
+        guard region < bitmaps.count, let words = bitmaps[region] else { return .unknown }
+        if sabotaged("salvageIgnoresBitmaps") { return .live }
+        let bit = Int(page) % SpaceMap.pagesPerRegion
+        return words[bit / 64] & 1 << UInt64(bit % 64) != 0 ? .live : .dead
+    }
+
+    mutating func take(_ directory: Directory) {
+        trees = directory.trees
+        names = directory.names.names
+    }
+
+    /// Whether a page with this serial can be part of it: later ones were written after it.
+    func covers(serial: UInt64) -> Bool { meta.map { serial < $0.point } ?? true }
+}
+
+/// Finds the newest checkpoint of a damaged file.
+struct CheckpointFinder {
+    private let source: DamagedFile
+    private(set) var findings: [String] = []
+    private(set) var isCertain = true
+
+    init(_ source: DamagedFile) { self.source = source }
+
+    /// The newest checkpoint whose directory can be read whole, else the one that tells most.
+    ///
+    /// - Parameter progress: called now and then with the pages looked at, where the whole file has to be searched.
+    mutating func find(_ progress: (UInt64) -> Void) throws(StorageError) -> DamagedCheckpoint {
+        let metas = readMetas()
+        var partial: DamagedCheckpoint?
+        for meta in metas {
+            let found = checkpoint(meta)
+            if found.isListWhole {
+                if partial != nil { findings.append("the older checkpoint, of commit \(meta.commit), stands in") }
+                return found
+            }
+            findings.append("the directory of the checkpoint of commit \(meta.commit) is damaged")
+            partial = partial ?? found
+        }
+        // The file may hold directories that no meta leads to: of the lost metas, or of before, which tell names at least.
+        let runs = try searchDirectories(progress)
+        if var found = partial {
+            for run in runs { found.names.merge(names(in: run)) { known, _ in known } }
+            return found
+        }
+        findings.append("no meta page can be read")
+        isCertain = false
+        var found = DamagedCheckpoint()
+        // A bitmap that is younger than every directory tells which pages are in use, though not where the roots are.
+        let newestBitmap = newestBitmapSerial()
+        for run in runs where run.serial >= newestBitmap {
+            guard let whole = checkpoint(run) else { continue }
+            found = whole
+            break
+        }
+        if !found.isListWhole, newestBitmap > 0 {
+            found.bitmaps = (0..<likelyRegions).map { bitmap($0, asOf: newestBitmap) }
+        }
+        for run in runs { found.names.merge(names(in: run)) { known, _ in known } }
+        return found
+    }
+
+    // MARK: By the metas
+
+    private mutating func readMetas() -> [Meta] {
+        var metas: [Meta] = []
+        let page = SalvagedPage()
+        for place in Meta.firstPage..<Meta.firstPage + UInt64(2 * Meta.copies) {
+            let meta = (try? page.read(place, from: source)).flatMap { page.meta(seed: source.seed) }
+            guard let meta else {
+                findings.append("page \(place), a copy of a meta, is damaged")
+                source.noteDamaged(place)
+                continue
+            }
+            if !metas.contains(meta) { metas.append(meta) }
+        }
+        return metas.sorted { $0.number > $1.number }
+    }
+
+    private func checkpoint(_ meta: Meta) -> DamagedCheckpoint {
+        let run = meta.directory
+        let count = max(1, run.pageCount)
+        let page = SalvagedPage()
+        var content: [UInt8] = []
+        for index in 0..<count {
+            let number = run.firstPage + UInt64(index)
+            guard (try? page.read(number, from: source)) != nil, page.type == .directory,
+                page.header.serial == run.firstSerial
+            else {
+                source.noteDamaged(number)
+                break
+            }
+            content += page.body.prefix(run.length - content.count)
+        }
+        var found = DamagedCheckpoint(meta: meta)
+        let part = Directory.read(content, regions: Int(meta.regions))
+        if let part { found.take(part.directory) }
+        found.isListWhole = part?.end == run.length
+        found.bitmaps = (0..<min(Int(meta.regions), likelyRegions + 1)).map { region in
+            if let state = part?.directory.regions[region] {
+                return try? bitmap(region, Int(state.copy), state.serial)
+            }
+            return bitmap(region, asOf: run.firstSerial)
+        }
+        return found
+    }
+
+    // MARK: Bitmaps
+
+    private func bitmap(_ region: Int, _ copy: Int, _ serial: UInt64) throws(StorageError) -> [UInt64] {
+        do throws(StorageError) { return try readBitmap(region, copy, serial).words } catch {
+            source.noteDamaged(SpaceMap.bitmapPage(region: region, copy: copy))
+            throw error
+        }
+    }
+
+    private func readBitmap(_ region: Int, _ copy: Int, _ serial: UInt64?) throws(StorageError) -> (
+        words: [UInt64], serial: UInt64
+    ) {
+        let number = SpaceMap.bitmapPage(region: region, copy: copy)
+        let page = SalvagedPage()
+        try page.read(number, from: source)
+        guard page.type == .bitmap, serial == nil || page.header.serial == serial else {
+            throw .corrupted(page: number, reason: "it is not the bitmap it should be")
+        }
+        return (page.bitmapWords, page.header.serial)
+    }
+
+    /// The bitmap of a region that a checkpoint with this serial used, when that can be told without its directory: it was written with
+    /// the checkpoint, or all places can be read and it is the newest that is not younger.
+    private func bitmap(_ region: Int, asOf serial: UInt64) -> [UInt64]? {
+        var readable: [(words: [UInt64], serial: UInt64)] = []
+        for copy in 0..<SpaceMap.bitmapCopies {
+            if let found = try? readBitmap(region, copy, nil) { readable.append(found) }
+        }
+        guard let newest = readable.filter({ $0.serial <= serial }).max(by: { $0.serial < $1.serial }) else {
+            return nil
+        }
+        return newest.serial == serial || readable.count == SpaceMap.bitmapCopies ? newest.words : nil
+    }
+
+    private func newestBitmapSerial() -> UInt64 {
+        var newest: UInt64 = 0
+        for region in 0..<likelyRegions {
+            for copy in 0..<SpaceMap.bitmapCopies {
+                if let found = try? readBitmap(region, copy, nil) { newest = max(newest, found.serial) }
+            }
+        }
+        return newest
+    }
+
+    // MARK: By searching
+
+    /// A directory as it lies in the file: consecutive pages of one serial.
+    private struct Run {
+        var serial: UInt64
+        var last: UInt64
+        var content: [UInt8]
+    }
+
+    /// The directories in the file, the newest first.
+    private func searchDirectories(_ progress: (UInt64) -> Void) throws(StorageError) -> [Run] {
+        var runs: [Run] = []
+        try source.scan { (page, isWhole) throws(StorageError) in
+            progress(page.number)
+            guard isWhole, page.type == .directory else { return }
+            let serial = page.header.serial
+            if let index = runs.lastIndex(where: { $0.serial == serial && $0.last + 1 == page.number }) {
+                runs[index].last = page.number
+                runs[index].content += page.body
+            } else {
+                runs.append(Run(serial: serial, last: page.number, content: Array(page.body)))
+            }
+        }
+        return runs.sorted { $0.serial > $1.serial }
+    }
+
+    private var likelyRegions: Int {
+        max(1, Int((source.pageCount + UInt64(SpaceMap.pagesPerRegion) - 1) / UInt64(SpaceMap.pagesPerRegion)))
+    }
+
+    /// The run read as a directory, for the number of regions that makes most sense of it.
+    private func directory(_ run: Run) -> Directory? {
+        var best: Directory?
+        for regions in 1...likelyRegions + 1 {
+            guard let (found, end) = Directory.read(run.content, regions: regions),
+                run.content[end...].allSatisfy({ $0 == 0 })
+            else { continue }
+            if best == nil || found.trees.count > best?.trees.count ?? 0 { best = found }
+        }
+        return best
+    }
+
+    private func names(in run: Run) -> [UInt32: String] { directory(run)?.names.names ?? [:] }
+
+    /// A checkpoint by its directory alone: believed when it knows its bitmaps.
+    private func checkpoint(_ run: Run) -> DamagedCheckpoint? {
+        guard let directory = directory(run) else { return nil }
+        var found = DamagedCheckpoint()
+        found.take(directory)
+        found.isListWhole = true
+        found.bitmaps = directory.regions.enumerated().map { region, state in
+            (try? readBitmap(region, Int(state.copy), state.serial))?.words
+        }
+        return found.bitmaps.contains { $0 != nil } ? found : nil
+    }
+}

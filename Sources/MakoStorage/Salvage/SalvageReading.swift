@@ -1,0 +1,145 @@
+/// Reading the trees: down from the roots, and then what no root leads to any more.
+extension Salvage {
+    // MARK: Down from the roots
+
+    /// Takes everything below a reference whose keys lie in a range.
+    func visit(_ reference: PageReference, level: Int, _ range: KeyRange, of tree: UInt32) throws(StorageError) {
+        guard let page = open(reference, level: level, of: tree) else {
+            // Below a lost inner page there are leaves to be found. A lost leaf itself has no other version that counts.
+            trees[tree]?.noteDamage(range, isOpen: level > 0)
+            return
+        }
+        tell(.reading, UInt64(reached.count))
+        if level == 0 { return try take(page, in: range, of: tree, .tree) }
+        let count = page.header.count
+        for slot in 0..<count {
+            let child = KeyRange(
+                lower: slot == 0 ? range.lower : page.key(slot),
+                upper: slot + 1 < count ? page.key(slot + 1) : range.upper)
+            try visit(page.child(slot), level: level - 1, child, of: tree)
+        }
+    }
+
+    /// The page a reference leads to, when it is the right one.
+    private func open(_ reference: PageReference, level: Int, of tree: UInt32) -> SalvagedPage? {
+        while pages.count <= level { pages.append(SalvagedPage()) }
+        let page = pages[level]
+        do throws(StorageError) {
+            guard reference.page < source.pageCount else {
+                throw .corrupted(page: reference.page, reason: "the file ends before it")
+            }
+            guard !reached.contains(reference.page) else {
+                throw .corrupted(page: reference.page, reason: "two pages refer to it")
+            }
+            try page.read(reference.page, from: source)
+            guard page.header.serial & 0xff_ffff == reference.tag, page.header.tree == tree,
+                page.header.level == level, page.keyKind == trees[tree]?.kind,
+                checkpoint.covers(serial: page.header.serial)
+            else {
+                throw .corrupted(page: reference.page, reason: "it is not the one that its parent knows")
+            }
+            try page.validate()
+            _ = reached.insert(reference.page)
+            return page
+        } catch {
+            source.noteDamaged(reference.page)
+            report.note("\(trees[tree]?.name ?? "tree \(tree)"): \(error.finding)")
+            return nil
+        }
+    }
+
+    // MARK: Records
+
+    /// Takes the records of a leaf whose keys lie in a range.
+    func take(_ page: SalvagedPage, in range: KeyRange, of tree: UInt32, _ origin: SalvageTarget.Origin)
+        throws(StorageError)
+    {
+        let isListed = trees[tree]?.state != nil
+        for slot in 0..<page.header.count {
+            let key = page.key(slot)
+            guard range.contains(key) else { continue }
+            if origin == .doubtful, isListed, trees[tree]?.isOpen(key) != true { continue }
+            guard let value = value(page.value(slot)) else {
+                trees[tree]?.noteUnreadable(key)
+                continue
+            }
+            try target.add(key, value, to: tree, origin)
+        }
+    }
+
+    private func value(_ value: SalvagedPage.Value) -> [UInt8]? {
+        switch value {
+        case .bytes(let bytes): bytes
+        case .overflow(let overflow): try? source.value(of: overflow, with: overflowPage)
+        case .malformed: nil
+        }
+    }
+
+    // MARK: What no root leads to
+
+    private struct Candidates {
+        var kind: KeyKind
+        var leaves: [LeafSweep.Leaf] = []
+    }
+
+    /// Looks through the file for the leaves below lost inner pages, and of trees that the directory does not list.
+    func gather() throws(StorageError) {
+        guard !checkpoint.isListWhole || trees.values.contains(where: { !$0.openRanges.isEmpty }) else { return }
+        var candidates: [UInt32: Candidates] = [:]
+        try source.scan { (page, isWhole) throws(StorageError) in
+            tell(.gathering, page.number)
+            guard !isFixed(page.number), !reached.contains(page.number) else { return }
+            let use = checkpoint.use(of: page.number)
+            guard use != .dead else { return }
+            guard isWhole else {
+                if use == .live || !page.isBlank { source.noteDamaged(page.number) }
+                return
+            }
+            guard let kind = page.keyKind, isWanted(page, kind) else { return }
+            let tree = page.header.tree
+            if use == .live {
+                if trees[tree] == nil { try addTree(tree, kind) }
+                try take(page, in: .all, of: tree, .stray)
+                guard !checkpoint.knowsAllPages else { return }
+            }
+            guard candidates[tree, default: Candidates(kind: kind)].kind == kind else { return }
+            // A page in use decides over all that may be out of use.
+            candidates[tree, default: Candidates(kind: kind)].leaves.append(
+                LeafSweep.Leaf(
+                    page: page.number, serial: use == .live ? .max : page.header.serial, range: page.span))
+        }
+        for (tree, found) in candidates.sorted(by: { $0.key < $1.key }) { try decide(tree, found) }
+    }
+
+    /// Whether it is a leaf that may be part of what is missing.
+    private func isWanted(_ page: SalvagedPage, _ kind: KeyKind) -> Bool {
+        guard page.header.level == 0, page.header.count > 0, checkpoint.covers(serial: page.header.serial),
+            (try? page.validate()) != nil
+        else { return false }
+        guard let tree = trees[page.header.tree] else { return !checkpoint.isListWhole && page.header.tree > 0 }
+        return tree.kind == kind && (tree.state == nil || isNearOpen(page, tree))
+    }
+
+    private func isNearOpen(_ page: SalvagedPage, _ tree: SourceTree) -> Bool {
+        tree.isOpen(page.key(0)) || tree.isOpen(page.key(page.header.count - 1))
+    }
+
+    /// Takes, of leaves that may be out of use, the newest for each range of keys.
+    private func decide(_ tree: UInt32, _ candidates: Candidates) throws(StorageError) {
+        if trees[tree] == nil { try addTree(tree, candidates.kind) }
+        guard trees[tree]?.kind == candidates.kind else { return }
+        let page = SalvagedPage()
+        for segment in LeafSweep.segments(candidates.leaves) {
+            guard (try? page.read(segment.page, from: source)) != nil, (try? page.validate()) != nil,
+                page.keyKind == candidates.kind
+            else { continue }
+            try take(page, in: segment.range, of: tree, .doubtful)
+        }
+    }
+
+    /// The pages that are no tree's: header, metas, and the places of bitmaps.
+    private func isFixed(_ page: UInt64) -> Bool {
+        let fixed = SpaceMap.bitmapCopies + (SpaceMap.region(of: page) == 0 ? SpaceMap.fixedPages : 0)
+        return page % UInt64(SpaceMap.pagesPerRegion) < UInt64(fixed)
+    }
+}

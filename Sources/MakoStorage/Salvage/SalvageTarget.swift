@@ -1,0 +1,209 @@
+/// The new database that a salvage fills. It stands under another name until it is whole.
+final class SalvageTarget {
+    private static let batchBytes = 32 << 20
+
+    let store: Store
+    private let path: String
+    private let temporary: String
+    private let fileSystem: any FileSystem
+
+    /// The tree that stands for each tree of the damaged database.
+    private(set) var trees: [UInt32: Tree] = [:]
+    private(set) var tallies: [UInt32: Tally] = [:]
+    private var batch: [Entry] = []
+    private var batchBytes = 0
+
+    /// How a record was found.
+    enum Origin {
+        /// By way of its tree.
+        case tree
+        /// On a page that is in use, but no tree leads to.
+        case stray
+        /// On a page that may be out of use.
+        case doubtful
+    }
+
+    struct Tally {
+        var recovered: UInt64 = 0
+        var doubtful: UInt64 = 0
+    }
+
+    private struct Entry {
+        var tree: UInt32
+        var key: SalvageReport.Key
+        var value: [UInt8]
+        var origin: Origin
+    }
+
+    init(path: String, options: StoreOptions) throws(StorageError) {
+        self.path = path
+        fileSystem = options.fileSystem
+        temporary = sabotaged("salvageWritesUnderItsName") ? path : path + "-salvage"
+        try SalvageTarget.refuse(existing: path, fileSystem)
+        try SalvageTarget.clear(temporary, fileSystem)
+        var options = options
+        options.readOnly = false
+        do throws(StorageError) { store = try Store(at: temporary, options: options) } catch {
+            SalvageTarget.remove(temporary, fileSystem)
+            throw error
+        }
+    }
+
+    private static func refuse(existing path: String, _ fileSystem: any FileSystem) throws(StorageError) {
+        guard !fileSystem.exists(path) else {
+            throw .invalidArgument("\(path) is there already; a salvage writes a new file")
+        }
+        let log = (try? names(beside: path, fileSystem))?.first { $0.hasPrefix(FilePath.name(of: path) + "-wal-") }
+        if let log {
+            throw .invalidArgument("\(log) is there already, the log of another \(path); choose another name")
+        }
+    }
+
+    private static func names(beside path: String, _ fileSystem: any FileSystem) throws(FileError) -> [String] {
+        try fileSystem.list(directory: FilePath.directory(of: path))
+    }
+
+    /// Removes what an earlier salvage left behind when it was cut off, but not under one that is running.
+    private static func clear(_ path: String, _ fileSystem: any FileSystem) throws(StorageError) {
+        if fileSystem.exists(path) {
+            let file = try storage { () throws(FileError) in try fileSystem.open(path, .readWrite) }
+            defer { file.close() }
+            guard try storage({ () throws(FileError) in try file.lock(exclusive: true) }) else {
+                throw .alreadyOpen(path: path)
+            }
+        }
+        remove(path, fileSystem)
+    }
+
+    /// Removes a database with its log. What cannot be removed stays.
+    private static func remove(_ path: String, _ fileSystem: any FileSystem) {
+        let directory = FilePath.directory(of: path)
+        let prefix = directory == "." && !path.hasPrefix("./") ? "" : directory == "/" ? "/" : directory + "/"
+        let name = FilePath.name(of: path)
+        for file in (try? names(beside: path, fileSystem)) ?? []
+        where file == name || file.hasPrefix(name + "-wal-") || file == name + "-new" {
+            try? fileSystem.remove(prefix + file)
+        }
+    }
+
+    // MARK: Trees and records
+
+    /// Makes the tree that stands for one of the damaged database.
+    ///
+    /// - Returns: its name: another one when that is taken.
+    func makeTree(_ number: UInt32, keys: KeyKind, named wanted: String) throws(StorageError) -> String {
+        let transaction = try store.beginWrite()
+        var name = wanted
+        var counter = 2
+        while transaction.view.tree(named: name) != nil {
+            name = "\(wanted) (\(counter))"
+            counter += 1
+        }
+        trees[number] = try transaction.createTree(named: name, keys: keys)
+        tallies[number] = Tally()
+        try transaction.commit(durability: .async)
+        return name
+    }
+
+    /// Takes a record of a tree that was made. One found by its tree counts more than one found elsewhere.
+    func add(_ key: SalvageReport.Key, _ value: [UInt8], to tree: UInt32, _ origin: Origin) throws(StorageError) {
+        batch.append(Entry(tree: tree, key: key, value: value, origin: origin))
+        batchBytes += value.count + 64
+        if batchBytes >= SalvageTarget.batchBytes { try flush() }
+    }
+
+    /// Writes what is waiting.
+    func flush() throws(StorageError) {
+        guard !batch.isEmpty else { return }
+        let transaction = try store.beginWrite()
+        for entry in batch {
+            guard let tree = trees[entry.tree], try SalvageTarget.enter(entry, tree, transaction) else { continue }
+            tallies[entry.tree]?.recovered += 1
+            if entry.origin == .doubtful { tallies[entry.tree]?.doubtful += 1 }
+        }
+        try transaction.commit(durability: .async)
+        batch.removeAll(keepingCapacity: true)
+        batchBytes = 0
+    }
+
+    private static func enter(_ entry: Entry, _ tree: Tree, _ transaction: borrowing WriteTransaction)
+        throws(StorageError) -> Bool
+    {
+        switch (entry.key, tree.keys, entry.origin) {
+        case (.integer(let key), .integer, .tree): try transaction.put(entry.value, for: key, in: tree)
+        case (.bytes(let key), .bytes, .tree): try transaction.put(entry.value, for: key, in: tree)
+        case (.integer(let key), .integer, _): return try transaction.insert(entry.value, for: key, in: tree)
+        case (.bytes(let key), .bytes, _): return try transaction.insert(entry.value, for: key, in: tree)
+        default: return false
+        }
+        return true
+    }
+
+    /// Makes a commit of the log again. What it says of trees that are not there is left out, or makes them.
+    ///
+    /// - Parameter name: the name for a tree that only the log knows.
+    func replay(_ operations: UnsafeRawBufferPointer, name: (UInt32) -> String) throws(StorageError) {
+        var made: [UInt32: Tree] = trees
+        let transaction = try store.beginWrite()
+        func tree(_ number: UInt32, _ keys: KeyKind, _ transaction: borrowing WriteTransaction) throws(StorageError)
+            -> Tree?
+        {
+            if let known = made[number] { return known.keys == keys ? known : nil }
+            let tree = try transaction.createTree(named: name(number), keys: keys)
+            made[number] = tree
+            return tree
+        }
+        var reader = OperationReader(operations)
+        while let step = (try? reader.next()) ?? nil {
+            switch step {
+            case .put(let number, .integer(let key), let value):
+                if let tree = try tree(number, .integer, transaction) { try transaction.put(value, for: key, in: tree) }
+            case .put(let number, .bytes(let key), let value):
+                guard key.count <= Limits.keyBytes, let tree = try tree(number, .bytes, transaction) else { continue }
+                try transaction.put(value, for: key, in: tree)
+            case .delete(let number, .integer(let key)):
+                guard let tree = made[number], tree.keys == .integer else { continue }
+                _ = try transaction.delete(key, in: tree)
+            case .delete(let number, .bytes(let key)):
+                guard let tree = made[number], tree.keys == .bytes else { continue }
+                _ = try transaction.delete(key, in: tree)
+            case .createTree(let number, let keys, let name):
+                guard made[number] == nil, transaction.view.tree(named: name) == nil else { continue }
+                made[number] = try transaction.createTree(named: name, keys: keys)
+            case .dropTree(let number):
+                if let tree = made.removeValue(forKey: number) { try transaction.dropTree(tree) }
+            case .deleteRange(let number, let range):
+                guard let tree = made[number], tree.keys == .integer else { continue }
+                _ = try transaction.deleteRange(range, in: tree)
+            case .deleteAll(let number): if let tree = made[number] { try transaction.deleteAll(in: tree) }
+            }
+        }
+        try transaction.commit(durability: .async)
+        trees = made
+    }
+
+    // MARK: The end
+
+    /// Closes the new database and gives it its name.
+    func finish() throws(StorageError) {
+        try store.close()
+        do throws(FileError) {
+            guard !fileSystem.exists(path) || sabotaged("salvageWritesUnderItsName") else {
+                throw FileError.taken(path)
+            }
+            try fileSystem.rename(temporary, to: path)
+            try fileSystem.syncDirectory(FilePath.directory(of: path))
+        } catch { throw StorageError(error) }
+    }
+
+    /// Gives up: nothing is left of the new database.
+    ///
+    /// - Returns: the error to tell. A store that takes no more writes says so; what made it so says more.
+    func abandon(after error: StorageError) -> StorageError {
+        let cause = store.commitLock.withLock { store.latchCause }
+        try? store.shutDown(clean: false)
+        if !sabotaged("salvageWritesUnderItsName") { SalvageTarget.remove(temporary, fileSystem) }
+        if case .readOnly = error, let cause { return StorageError(cause) }
+        return error
+    }
+}
