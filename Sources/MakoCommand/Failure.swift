@@ -44,7 +44,7 @@ struct Failure: Error {
         switch error {
         case .notFound: .noInput
         case .notADatabase, .unsupportedVersion: .badInput
-        case .corrupted, .logDamaged: .damaged
+        case .corrupted, .logDamaged, .identityLost: .damaged
         case .alreadyOpen, .writerTimeout: .inUse
         case .io, .diskFull: .inputOutput
         default: .other

@@ -44,9 +44,9 @@ public enum StorageError: Error, Sendable, Hashable, CustomStringConvertible {
         case .identityLost(let path):
             "both copies of the header of \(path) are lost, and no log file beside it tells the database's identity, without which its pages cannot be checked; put its log files beside it, or restore a backup"
         case .logDamaged(let path, let reason):
-            "the log of \(path) cannot be used: \(reason); restore the log files beside the database, or a backup"
+            "the log of \(path) cannot be used: \(reason); restore the log files beside the database, or a backup, or salvage what can be read"
         case .corrupted(let page, let reason):
-            "page \(page) is damaged: \(reason); run a check, then restore a backup"
+            "page \(page) is damaged: \(reason); run a check, then restore a backup or salvage what can be read"
         case .io(let error) where error.operation == "create" && error.isNotFound:
             "\(error.path) cannot be created: its directory does not exist; make the directory first"
         case .io(let error):

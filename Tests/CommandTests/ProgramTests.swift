@@ -215,4 +215,74 @@ import Testing
         #expect(outcome.status == 1)
         #expect(!outcome.output.isEmpty || outcome.errors.contains("damaged"))
     }
+
+    // MARK: Salvage
+
+    /// A table over some pages, with an index.
+    private func importManyPeople() throws {
+        let lines = (1...2000).map { "\($0),person \($0) \(String(repeating: "x", count: 40)),\($0 % 90)" }
+        try ("id,name,age\n" + lines.joined(separator: "\n") + "\n").write(
+            toFile: folder + "many.csv", atomically: true, encoding: .utf8)
+        _ = try mako("import", "many.csv", "people.mako", "--table", "people", "--index", "age")
+    }
+
+    /// Destroys one page of a type: the first, counted from the page's number.
+    private func destroyFirstPage(ofType type: UInt8, from first: Int = 9) throws {
+        let url = URL(fileURLWithPath: folder + "people.mako")
+        var bytes = [UInt8](try Data(contentsOf: url))
+        let page = try #require((first..<bytes.count / 4096).first { bytes[$0 * 4096 + 13] == type })
+        for index in page * 4096..<(page + 1) * 4096 { bytes[index] = 0xA5 }
+        try Data(bytes).write(to: url)
+    }
+
+    @Test func anUndamagedDatabaseIsSalvagedWhole() throws {
+        _ = try mako("import", "people.csv", "people.mako", "--index", "age")
+        let outcome = try mako("salvage", "people.mako", "saved.mako")
+        #expect(outcome.status == 0)
+        #expect(outcome.output.hasPrefix("saved.mako holds 1 table, 3 rows, saved in "))
+        #expect(outcome.output.contains("Nothing is lost."))
+        #expect(try mako("check", "saved.mako").output.hasPrefix("saved.mako is whole: 1 table, 3 rows"))
+    }
+
+    @Test func aCheckAdvisesSalvageWhichTellsWhatIsLost() throws {
+        try importManyPeople()
+        try destroyFirstPage(ofType: 1)
+        let check = try mako("check", "people.mako")
+        #expect(check.status == 1 && check.errors.contains("'mako salvage people.mako NEW'"))
+        let outcome = try mako("salvage", "people.mako", "saved.mako", "--progress")
+        #expect(outcome.status == 1)
+        #expect(outcome.output.hasPrefix("saved.mako holds 1 table, 1,9"))
+        #expect(outcome.output.contains("people: ") && outcome.output.contains(" rows lost whose keys nobody knows."))
+        #expect(outcome.errors.contains("not everything of people.mako could be saved"))
+        let saved = try mako("check", "saved.mako")
+        #expect(saved.status == 0 && saved.output.hasPrefix("saved.mako is whole: 1 table, 1,9"))
+    }
+
+    @Test func aDatabaseThatCannotBeOpenedIsSalvaged() throws {
+        try importManyPeople()
+        try damage([2, 3, 4, 5])
+        let opened = try mako("info", "people.mako")
+        #expect(opened.status == 1 && opened.errors.contains("'mako salvage people.mako NEW'"))
+        let outcome = try mako("salvage", "people.mako", "saved.mako")
+        #expect(outcome.output.hasPrefix("saved.mako holds 1 table, 2,000 rows, saved in "))
+        #expect(outcome.output.contains("rows may be older versions"))
+        #expect(outcome.status == 1)
+        #expect(
+            try mako("query", "saved.mako", "SELECT count(*) FROM people WHERE age = 7", "-f", "csv").output
+                == "count(*)\n23\n")
+    }
+
+    @Test func aSalvageThatCannotBeSaysWhy() throws {
+        _ = try mako("import", "people.csv", "people.mako")
+        #expect(try mako("salvage", "none.mako", "saved.mako").status == 66)
+        let existing = try mako("salvage", "people.mako", "people.csv")
+        #expect(existing.status == 64 && existing.errors.contains("people.csv is there already"))
+        #expect(try mako("salvage", "people.csv", "saved.mako").status == 65)
+        let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: folder + "people.mako")))
+        try Data([UInt8](repeating: 0, count: 8192) + bytes[8192...]).write(
+            to: URL(fileURLWithPath: folder + "people.mako"))
+        let lost = try mako("salvage", "people.mako", "saved.mako")
+        #expect(lost.status == 1 && lost.errors.contains("both copies of the header of people.mako are lost"))
+        #expect(!FileManager.default.fileExists(atPath: folder + "saved.mako"))
+    }
 }

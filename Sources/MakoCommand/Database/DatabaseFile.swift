@@ -34,7 +34,9 @@ struct DatabaseFile {
         do {
             return try Store(at: path, options: options)
         } catch .corrupted(let page, let reason) {
-            throw Failure("\(path) is damaged: page \(page): \(reason). Restore a backup", .damaged)
+            throw Failure(
+                "\(path) is damaged: page \(page): \(reason). Restore a backup, or save what can still be read with "
+                    + "'mako salvage \(path) NEW'", .damaged)
         }
     }
 

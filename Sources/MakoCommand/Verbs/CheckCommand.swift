@@ -36,7 +36,7 @@ struct CheckCommand: Verb {
         guard findings.isEmpty else {
             throw Failure(
                 "\(file) is damaged: \(DisplayText.count(copies.count + findings.count, "finding")). Restore a backup, or "
-                    + "save what can still be read with 'mako export'",
+                    + "save what can still be read with 'mako salvage \(file) NEW'",
                 .damaged)
         }
         guard copies.isEmpty else {

@@ -77,6 +77,13 @@ enum StoredCatalogue {
     static func key(_ name: String) -> [UInt8] { [1] + Array(name.utf8) }
 
     static func records(in view: Snapshot) throws(RecordError) -> [TableRecord] {
+        var records: [TableRecord] = []
+        for (name, bytes) in try entries(in: view) { records.append(try TableRecord(name: name, bytes: bytes)) }
+        return records
+    }
+
+    /// The tables' names with their descriptions as they are stored.
+    static func entries(in view: Snapshot) throws(RecordError) -> [(name: String, bytes: [UInt8])] {
         guard let tree = view.tree(named: Catalogue.treeName) else { return [] }
         var entries: [(String, [UInt8])] = []
         do throws(StorageError) {
@@ -87,9 +94,7 @@ enum StoredCatalogue {
                 isThere = try cursor.next()
             }
         } catch { throw .storage(error) }
-        var records: [TableRecord] = []
-        for (name, bytes) in entries { records.append(try TableRecord(name: name, bytes: bytes)) }
-        return records
+        return entries
     }
 
     static func handle(
@@ -134,12 +139,30 @@ enum StoredCatalogue {
             next = try source.number()
         }
         guard next < .max else { throw .catalogueDamaged(reason: "it has given out every table number") }
+        try setNextTableID(next + 1, catalogue, tx)
+        return next
+    }
+
+    private static func setNextTableID(_ next: UInt32, _ catalogue: Tree, _ tx: borrowing WriteTransaction)
+        throws(RecordError)
+    {
         var sink = ByteSink()
         sink.byte(TableRecord.format)
-        sink.number(next + 1)
+        sink.number(next)
         let bytes = sink.bytes
         try engine { () throws(StorageError) in try tx.put(bytes, for: [0], in: catalogue) }
-        return next
+    }
+
+    /// Sees to it that the number of the next table is above those in use, whatever is stored of it.
+    static func raiseTableID(above used: UInt32, _ catalogue: Tree, _ tx: borrowing WriteTransaction)
+        throws(RecordError)
+    {
+        let bytes = try engine { () throws(StorageError) in try tx.view.get([0], in: catalogue) }
+        var source = ByteSource(bytes ?? [], what: "its header")
+        let format = try? source.byte()
+        let stored: UInt32? = try? source.number()
+        if format == TableRecord.format, let stored, stored > used { return }
+        try setNextTableID(used == .max ? .max : used + 1, catalogue, tx)
     }
 
     static func store(_ record: TableRecord, _ catalogue: Tree, _ tx: borrowing WriteTransaction) throws(RecordError) {

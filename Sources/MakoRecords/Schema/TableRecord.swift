@@ -25,8 +25,11 @@ struct TableRecord: Sendable, Hashable {
 
     static let format: UInt8 = 1
 
-    var rowsTree: String { "mako.rows.\(id)" }
-    func indexTree(_ index: UInt32) -> String { "mako.index.\(id).\(index)" }
+    static let rowsTreePrefix = "mako.rows."
+    static let indexTreePrefix = "mako.index."
+
+    var rowsTree: String { "\(TableRecord.rowsTreePrefix)\(id)" }
+    func indexTree(_ index: UInt32) -> String { "\(TableRecord.indexTreePrefix)\(id).\(index)" }
 
     func encoded() -> [UInt8] {
         var out = ByteSink()

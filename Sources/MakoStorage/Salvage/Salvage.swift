@@ -109,9 +109,12 @@ package final class Salvage {
     /// Gives up; nothing stays under the new name.
     ///
     /// - Returns: the error to tell, which may say more than the one that was met.
-    package func abandon(after error: StorageError) -> StorageError {
-        source.close()
-        return target.abandon(after: error)
+    package func abandon(after error: StorageError? = nil) -> StorageError? {
+        defer {
+            source.close()
+            target.abandon()
+        }
+        return error.map { target.cause(of: $0) }
     }
 
     func addTree(_ number: UInt32, _ kind: KeyKind, _ state: TreeState? = nil) throws(StorageError) {
@@ -200,7 +203,7 @@ extension Store {
             try salvage.finish()
             return report
         } catch {
-            throw salvage.abandon(after: error)
+            throw salvage.abandon(after: error) ?? error
         }
     }
 }

@@ -99,13 +99,22 @@ public struct SalvageProgress: Sendable, Hashable {
         case gathering
         /// Making the commits of the log again.
         case replaying
+        /// Building indexes anew: for the layer that knows them.
+        case indexing
     }
 
     public var phase: Phase
-    /// Pages done in this phase; commits when replaying.
+    /// Pages done in this phase; commits when replaying, rows when indexing.
     public var done: UInt64
-    /// Pages of the file; nil when replaying.
+    /// Pages of the file; nil when it is not pages that are counted.
     public var total: UInt64?
     /// Records found so far.
     public var records: UInt64
+
+    package init(phase: Phase, done: UInt64, total: UInt64?, records: UInt64) {
+        self.phase = phase
+        self.done = done
+        self.total = total
+        self.records = records
+    }
 }

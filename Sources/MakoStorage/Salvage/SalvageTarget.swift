@@ -196,14 +196,15 @@ final class SalvageTarget {
         } catch { throw StorageError(error) }
     }
 
+    /// What to tell of a failure. A store that takes no more writes says so; what made it so says more.
+    func cause(of error: StorageError) -> StorageError {
+        guard case .readOnly = error, let cause = store.commitLock.withLock({ store.latchCause }) else { return error }
+        return StorageError(cause)
+    }
+
     /// Gives up: nothing is left of the new database.
-    ///
-    /// - Returns: the error to tell. A store that takes no more writes says so; what made it so says more.
-    func abandon(after error: StorageError) -> StorageError {
-        let cause = store.commitLock.withLock { store.latchCause }
+    func abandon() {
         try? store.shutDown(clean: false)
         if !sabotaged("salvageWritesUnderItsName") { SalvageTarget.remove(temporary, fileSystem) }
-        if case .readOnly = error, let cause { return StorageError(cause) }
-        return error
     }
 }
