@@ -85,7 +85,6 @@ final class Log {
 
     /// The number of the newest segment, or 0 when there is none in use.
     var newestSegment: UInt64 { segments.last?.number ?? 0 }
-    var oldestSegment: UInt64 { segments.first?.number ?? 0 }
     var isEmpty: Bool { buffer.isEmpty }
     /// Bytes of log files since a position, the padding of small groups included: a checkpoint there would let go of them.
     func bytes(since lsn: UInt64) -> UInt64 { position.lsn > lsn ? min(position.lsn - lsn, filledBytes) : 0 }

@@ -122,6 +122,8 @@ struct SegmentHeader {
     /// The unit of writing: no block is written twice.
     static let blockBytes = 4096
     static let smallestSegment = 4 * blockBytes
+    static let largestSegment = 1 << 32
+    static let numberLimit: UInt64 = 1 << 30
 
     var database: DatabaseID
     var number: UInt64
@@ -155,9 +157,14 @@ struct SegmentHeader {
         previousEnd = word(48)
         chain = word(56)
         segmentBytes = word(64)
-        guard segmentBytes >= SegmentHeader.smallestSegment, segmentBytes % UInt64(SegmentHeader.blockBytes) == 0,
-            segmentBytes <= 1 << 32, number < 1 << 30
-        else { return nil }
+        guard SegmentHeader.isPossible(segmentBytes: segmentBytes), number < SegmentHeader.numberLimit else {
+            return nil
+        }
+    }
+
+    /// Whether segments can have so many bytes.
+    static func isPossible(segmentBytes: UInt64) -> Bool {
+        segmentBytes >= smallestSegment && segmentBytes <= largestSegment && segmentBytes % UInt64(blockBytes) == 0
     }
 
     init(

@@ -34,11 +34,14 @@ struct LogReader {
         var bytes: [UInt8]
     }
 
-    /// Numbers of the segment files beside the data file, whatever they hold.
+    /// Numbers of the segment files beside the data file, whatever they hold. A name that no segment gets is somebody else's.
     func segmentNumbers() throws(FileError) -> [UInt64] {
         let prefix = FilePath.name(of: path) + "-wal-"
         return try fileSystem.list(directory: FilePath.directory(of: path)).compactMap { name in
-            name.hasPrefix(prefix) ? UInt64(name.dropFirst(prefix.count)) : nil
+            guard name.hasPrefix(prefix), let number = UInt64(name.dropFirst(prefix.count)),
+                number < SegmentHeader.numberLimit, name == prefix + String(number)
+            else { return nil }
+            return number
         }.sorted()
     }
 

@@ -61,7 +61,8 @@ final class FrameStore: @unchecked Sendable {
     init(file: any File, seed: UInt64, budgetBytes: Int) throws(StorageError) {
         self.file = file
         self.seed = seed
-        budgetFrames = max(64, budgetBytes / pageBytes)
+        // No address space is larger; what does not fit it is refused below.
+        budgetFrames = max(64, min(budgetBytes, 1 << 48) / pageBytes)
         // A transaction may outgrow the budget until its pages are spilled, so there is more room than budget.
         var capacity = max(budgetFrames * 4, budgetFrames + 1 << 20)
         var tableEntries = FrameStore.tableEntries
@@ -299,7 +300,6 @@ final class FrameStore: @unchecked Sendable {
     // MARK: Frames and eviction
 
     var usedFrames: Int { lock.withLock { highWater - freeFrames.count - limboCount } }
-    var framesOverBudget: Int { max(0, usedFrames - budgetFrames) }
     var currentCounters: Counters { lock.withLock { counters } }
 
     private func takeFrame() throws(StorageError) -> UInt32 {

@@ -46,7 +46,7 @@ extension Store {
         let since = checkpointer.last.meta.log.lsn
         let (logged, isLatched) = commitLock.withLock { (log.bytes(since: since), latch != nil) }
         if isLatched { return false }
-        if logged > UInt64(options.checkpointBytes) { return true }
+        if logged > UInt64(clamping: options.checkpointBytes) { return true }
         return spaceLock.withLock { dirtyPages.count } > frames.budgetFrames / 4
     }
 

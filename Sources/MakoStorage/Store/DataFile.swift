@@ -22,7 +22,8 @@ final class DataFile {
     /// - Parameter commit: the number of the commit that its emptiness is.
     static func create(_ file: any File, id: DatabaseID, segmentBytes: Int, commit: UInt64 = 0) throws(FileError) {
         let block = SegmentHeader.blockBytes
-        let segment = max(SegmentHeader.smallestSegment, (segmentBytes + block - 1) / block * block)
+        let wanted = min(max(SegmentHeader.smallestSegment, segmentBytes), SegmentHeader.largestSegment)
+        let segment = (wanted + block - 1) / block * block
         let header = FileHeader(
             id: id, ceiling: FileHeader.serialStock, segmentBytes: UInt64(segment), newestSegment: 0, generation: 1)
         let space = SpaceMap()
@@ -107,7 +108,7 @@ final class DataFile {
 
     /// Reads the header block from the better of its copies.
     ///
-    /// - Parameter repairing: write the better copy over one that is damaged or behind.
+    /// - Parameter repairing: the file is to be written; the better copy goes over one that is damaged or behind.
     static func open(_ file: any File, repairing: Bool = false) throws(StorageError) -> DataFile {
         let bytes = try readPages(file, from: 0, count: FileHeader.copies)
         var best: FileHeader?
@@ -135,9 +136,10 @@ final class DataFile {
             }
         }
         if let header = best {
-            guard header.mustRead == 0 else {
+            let unknown = repairing ? header.mustRead | header.mustWrite : header.mustRead
+            guard unknown == 0 else {
                 throw .notADatabase(
-                    path: file.path, reason: "it uses features (\(header.mustRead)) that this version does not know")
+                    path: file.path, reason: "it uses features (\(unknown)) that this version does not know")
             }
             let dataFile = DataFile(file: file, header: header, findings: findings)
             if repairing, let sound = generations.firstIndex(of: header.generation),

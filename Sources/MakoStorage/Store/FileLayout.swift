@@ -70,9 +70,9 @@ struct FileHeader: Hashable {
         guard page.loadUnaligned(fromByteOffset: 52, as: UInt32.self) == UInt32(pageBytes) else { return .damaged }
         func word(_ index: Int) -> UInt64 { page.loadUnaligned(fromByteOffset: 56 + index * 8, as: UInt64.self) }
         // Counters of a real file stay far below; sums of such numbers cannot overflow.
-        guard word(4) < counterLimit, word(5) <= 1 << 32, word(6) < 1 << 30, word(7) < counterLimit else {
-            return .damaged
-        }
+        guard word(4) < counterLimit, SegmentHeader.isPossible(segmentBytes: word(5)),
+            word(6) < SegmentHeader.numberLimit, word(7) < counterLimit
+        else { return .damaged }
         return .good(
             FileHeader(
                 id: DatabaseID(high: word(0), low: word(1)), mustRead: word(2), mustWrite: word(3), ceiling: word(4),

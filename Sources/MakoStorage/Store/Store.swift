@@ -108,7 +108,8 @@ public final class Store: @unchecked Sendable {
         published = Atomic(UInt(bitPattern: Unmanaged.passUnretained(version).toOpaque()))
         versions = [version]
         checkpointer = Checkpointer(last: opening.last, previous: opening.previous)
-        largestLoggedBytes = min(log.payloadLimit, log.segmentBytes / 4)
+        // A frame that was compressed is unpacked again only up to the limit of values.
+        largestLoggedBytes = min(log.payloadLimit, log.segmentBytes / 4, Limits.valueBytes)
         do throws(StorageError) {
             try recover(opening)
             if !options.readOnly && options.background == .threads { try startBackground() }
@@ -157,15 +158,19 @@ public final class Store: @unchecked Sendable {
     ///   ``StorageError/readOnly(reason:)``.
     public func beginWrite() throws(StorageError) -> WriteTransaction {
         guard !isClosed.load(ordering: .acquiring) else { throw .closed }
-        guard turn.take(timeout: options.writerTimeout) else {
-            let (seconds, attoseconds) = options.writerTimeout?.components ?? (0, 0)
-            throw .writerTimeout(seconds: Double(seconds) + Double(attoseconds) / 1e18)
-        }
+        try takeTurn()
         if let reason = writeRefusal {
             turn.release()
             throw isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
         }
         return WriteTransaction(Writer(store: self, base: newest), self)
+    }
+
+    /// Waits for the writer before, as long as the options say.
+    func takeTurn() throws(StorageError) {
+        if turn.take(timeout: options.writerTimeout) { return }
+        let (seconds, attoseconds) = options.writerTimeout?.components ?? (0, 0)
+        throw .writerTimeout(seconds: Double(seconds) + Double(attoseconds) / 1e18)
     }
 
     var writeRefusal: String? {

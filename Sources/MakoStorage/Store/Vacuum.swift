@@ -109,8 +109,8 @@ final class Vacuum {
     private func takeTurn(_ store: Store, waits: Bool) throws(StorageError) -> Bool {
         if !waits {
             guard store.turn.tryTake() else { return false }
-        } else if !store.turn.take(timeout: store.options.writerTimeout) {
-            throw .writerTimeout(seconds: 0)
+        } else {
+            try store.takeTurn()
         }
         if let reason = store.writeRefusal {
             store.turn.release()

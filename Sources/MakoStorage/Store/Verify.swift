@@ -16,7 +16,7 @@ extension Store {
     /// counts are right; pages on disk carry their checksum, number and serial; the copies of header and metas
     /// agree. Waits for the writer; readers go on. Time grows with the file.
     public func verify() throws(StorageError) -> VerifyReport {
-        guard turn.take(timeout: options.writerTimeout) else { throw .writerTimeout(seconds: 0) }
+        try takeTurn()
         defer { turn.release() }
         guard !isClosed.load(ordering: .acquiring) else { throw .closed }
         let isLatched = commitLock.withLock { latch != nil }

@@ -1,0 +1,176 @@
+import MakoTestSupport
+import Testing
+
+@testable import MakoStorage
+
+/// What may lie where a database is looked for, and what others may do there meanwhile.
+@Suite struct ForeignFileTests {
+    private static let path = "d/s.mako"
+
+    private func options(_ files: any FileSystem) -> StoreOptions {
+        var options = StoreOptions()
+        options.fileSystem = files
+        options.background = .manual
+        options.entropy = SeededEntropy(seed: 4)
+        options.logSegmentBytes = 32 << 10
+        options.checkpointBytes = 48 << 10
+        options.cacheBytes = 1 << 20
+        return options
+    }
+
+    private func fill(_ store: Store, _ keys: Range<UInt64>) throws {
+        for key in keys {
+            try store.write { tx in
+                let tree = try tx.view.tree(named: "t") ?? tx.createTree(named: "t", keys: .integer)
+                try tx.put(ValueShape(bytes: 900).value(seed: key), for: key, in: tree)
+            }
+        }
+    }
+
+    private func keys(_ store: Store) throws -> UInt64 {
+        try store.read { view in try view.tree(named: "t").map { try view.count(of: $0) } ?? 0 }
+    }
+
+    /// Files whose names only look like those of log segments are nobody's business.
+    @Test(arguments: ["007", "+7", "18446744073709551615", "1073741824", "", "x", "1 ", "-1"])
+    func namesThatLookLikeSegmentsAreLeftAlone(name: String) throws {
+        let disk = SimulatedDisk()
+        let store = try Store(at: Self.path, options: options(disk))
+        try fill(store, 0..<20)
+        var image = disk.settledImage()
+        disk.cutPower()
+        withExtendedLifetime(store) {}
+        let stray = Self.path + "-wal-" + name
+        image.files[stray] = ByteImage(Array("not a log".utf8))
+        for round in UInt64(1)...3 {
+            let disk = SimulatedDisk(image)
+            let store = try Store(at: Self.path, options: options(disk))
+            #expect(try keys(store) == round * 20)
+            try fill(store, round * 20..<round * 20 + 20)
+            image = disk.settledImage()
+            if round == 3 { try store.close() }
+            #expect(disk.contents(of: stray) == Array("not a log".utf8))
+            disk.cutPower()
+            withExtendedLifetime(store) {}
+        }
+    }
+
+    /// Each number of the header, set to what it never is, under a checksum that says it is right.
+    @Test func headersOfImpossibleNumbersAreErrors() throws {
+        let disk = SimulatedDisk()
+        let store = try Store(at: Self.path, options: options(disk))
+        try fill(store, 0..<20)
+        let image = disk.settledImage()
+        disk.cutPower()
+        withExtendedLifetime(store) {}
+        let sound = try #require(disk.contents(of: Self.path))
+        var refused = 0
+        for offset in stride(from: 40, to: 120, by: 8) {
+            for number in [0, 1, 2, 4096, 5000, 1 << 30, 1 << 32, 1 << 32 + 4096, 1 << 62, .max] as [UInt64] {
+                // Segments are written whole before their first use, and these would fill the memory.
+                if offset == 96, SegmentHeader.isPossible(segmentBytes: number) { continue }
+                var bytes = sound
+                for copy in 0..<FileHeader.copies {
+                    bytes.withUnsafeMutableBytes {
+                        $0.storeBytes(of: number, toByteOffset: copy * pageBytes + offset, as: UInt64.self)
+                    }
+                    Probe.seal(page: copy, of: &bytes)
+                }
+                var damaged = image
+                damaged.files[Self.path] = ByteImage(bytes)
+                do {
+                    let store = try Store(at: Self.path, options: options(SimulatedDisk(damaged)))
+                    try fill(store, 100..<110)
+                    #expect(try keys(store) == 30)
+                    try store.close()
+                } catch is StorageError { refused += 1 }
+            }
+        }
+        #expect(refused > 50)
+    }
+
+    @Test func aDatabaseOfUnknownFeaturesIsNotTouched() throws {
+        let disk = SimulatedDisk()
+        try Store(at: Self.path, options: options(disk)).close()
+        let sound = try #require(disk.contents(of: Self.path))
+        for (offset, readOnly, mayOpen) in [
+            (72, false, false), (72, true, false), (80, false, false), (80, true, true),
+        ] {
+            var bytes = sound
+            for copy in 0..<FileHeader.copies {
+                bytes[copy * pageBytes + offset] = 1
+                Probe.seal(page: copy, of: &bytes)
+            }
+            disk.setContents(of: Self.path, to: bytes)
+            var options = options(disk)
+            options.readOnly = readOnly
+            if mayOpen {
+                try Store(at: Self.path, options: options).close()
+            } else {
+                let error = #expect(throws: StorageError.self) { _ = try Store(at: Self.path, options: options) }
+                #expect("\(try #require(error))".contains("features (1) that this version does not know"))
+            }
+            #expect(disk.contents(of: Self.path) == bytes)
+        }
+    }
+
+    // MARK: Others at the same time
+
+    @Test func aFileThatGoesBeforeItIsOpenedIsMissed() throws {
+        let files = WatchedFileSystem()
+        try Store(at: Self.path, options: options(files)).close()
+        files.before = { [files] operation, path in
+            if operation == "open", path == Self.path { try? files.base.remove(path) }
+        }
+        #expect(throws: StorageError.notFound(path: Self.path)) {
+            _ = try Store(at: Self.path, options: options(files))
+        }
+    }
+
+    @Test func twoDoNotMakeTheSameDatabase() throws {
+        let files = WatchedFileSystem()
+        let other = try files.base.open(Self.path + "-new", .create)
+        #expect(try other.lock(exclusive: true))
+        #expect(throws: StorageError.alreadyOpen(path: Self.path)) {
+            _ = try Store(at: Self.path, options: options(files))
+        }
+        other.close()
+        try Store(at: Self.path, options: options(files)).close()
+    }
+
+    @Test func aDatabaseThatOthersMadeMeanwhileIsTheOneOpened() throws {
+        let files = WatchedFileSystem()
+        files.before = { [files] operation, path in
+            guard operation == "open", path == Self.path + "-new" else { return }
+            files.before = { _, _ in }
+            // Under another name, so that it does not meet the file that is being made.
+            do {
+                let store = try Store(at: "d/theirs.mako", options: options(files.base))
+                try fill(store, 0..<5)
+                try store.close()
+                try files.base.rename("d/theirs.mako", to: Self.path)
+            } catch { Issue.record(error) }
+        }
+        let store = try Store(at: Self.path, options: options(files))
+        #expect(try keys(store) == 5)
+        try store.close()
+    }
+}
+
+/// A file system in memory on which something happens before calls.
+private final class WatchedFileSystem: FileSystem, @unchecked Sendable {
+    let base = MemoryFileSystem()
+    var before: (_ operation: String, _ path: String) -> Void = { _, _ in }
+
+    func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any MakoStorage.File {
+        before("open", path)
+        return try base.open(path, mode)
+    }
+
+    func remove(_ path: String) throws(FileError) { try base.remove(path) }
+    func rename(_ from: String, to: String) throws(FileError) { try base.rename(from, to: to) }
+    func list(directory: String) throws(FileError) -> [String] { try base.list(directory: directory) }
+    func syncDirectory(_ path: String) throws(FileError) { try base.syncDirectory(path) }
+    func isDirectory(_ path: String) -> Bool { base.isDirectory(path) }
+    func exists(_ path: String) -> Bool { base.exists(path) }
+}

@@ -1,0 +1,267 @@
+import MakoTestSupport
+import Testing
+
+@testable import MakoStorage
+
+/// Calls that cannot be served: a typed error says why, nothing changes, and nothing traps.
+@Suite struct MisuseTests {
+    private struct Sample {
+        var store: Store
+        var integers: Tree
+        var bytes: Tree
+    }
+
+    private func sample(_ change: (inout StoreOptions) -> Void = { _ in }) throws -> Sample {
+        var options = StoreOptions()
+        options.background = .manual
+        change(&options)
+        let store = try Store.inMemory(options: options)
+        let trees = try store.write { tx in
+            let integers = try tx.createTree(named: "i", keys: .integer)
+            let bytes = try tx.createTree(named: "b", keys: .bytes)
+            for key in UInt64(0)..<300 { try tx.put([UInt8(key & 255)], for: key, in: integers) }
+            for key in 0..<300 { try tx.put([UInt8(key & 255)], for: Array("key \(key)".utf8), in: bytes) }
+            return (integers, bytes)
+        }
+        return Sample(store: store, integers: trees.0, bytes: trees.1)
+    }
+
+    private func expect(
+        _ error: StorageError, _ sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void
+    ) {
+        #expect(throws: error, sourceLocation: sourceLocation) { try body() }
+    }
+
+    @Test func keysOfTheOtherKindAreRefused() throws {
+        let sample = try sample()
+        let before = try sample.store.read { try ModelStore(reading: $0) }
+        let (integers, bytes) = (sample.integers, sample.bytes)
+        let isInteger = StorageError.wrongKeyKind(tree: "i", expected: .integer)
+        let isBytes = StorageError.wrongKeyKind(tree: "b", expected: .bytes)
+        try sample.store.write { tx in
+            expect(isInteger) { try tx.put([1], for: [1], in: integers) }
+            expect(isInteger) { _ = try tx.insert([1], for: [1], in: integers) }
+            expect(isInteger) { _ = try tx.delete([1], in: integers) }
+            expect(isBytes) { try tx.put([1], for: 1, in: bytes) }
+            expect(isBytes) { _ = try tx.insert([1], for: 1, in: bytes) }
+            expect(isBytes) { _ = try tx.delete(1, in: bytes) }
+            expect(isBytes) { _ = try tx.deleteRange(0...9, in: bytes) }
+            // A tree that says of itself what it is not.
+            let forged = Tree(id: bytes.id, keys: .integer)
+            expect(isBytes) { try tx.put([1], for: 1, in: forged) }
+            expect(isBytes) { try tx.deleteAll(in: forged) }
+        }
+        try sample.store.read { view in
+            var cursor = try view.cursor(in: bytes)
+            #expect(throws: StorageError.wrongKeyKind(tree: "number \(bytes.id)", expected: .bytes)) {
+                _ = try cursor.seek(1)
+            }
+            cursor = try view.cursor(in: integers)
+            #expect(throws: StorageError.wrongKeyKind(tree: "number \(integers.id)", expected: .integer)) {
+                _ = try cursor.seek([1])
+            }
+            #expect(throws: StorageError.self) { try view.forEach(in: bytes) { _, _ in true } }
+            #expect(throws: StorageError.self) { try view.forEach(in: integers, from: []) { _, _ in true } }
+            #expect(try ModelStore(reading: view) == before)
+        }
+    }
+
+    @Test func whatIsTooLargeIsRefused() throws {
+        let sample = try sample()
+        let limit = Limits.valueBytes
+        let byte = UnsafeMutableRawBufferPointer.allocate(byteCount: 1, alignment: 1)
+        defer { byte.deallocate() }
+        // Nobody reads what is too long, so nothing has to be there.
+        let value = UnsafeRawBufferPointer(start: byte.baseAddress, count: limit + 1)
+        let tooLarge = StorageError.valueTooLarge(bytes: limit + 1, limit: limit)
+        try sample.store.write { tx in
+            expect(tooLarge) { try tx.put(value, for: 1, in: sample.integers) }
+            expect(tooLarge) { _ = try tx.insert(value, for: 1000, in: sample.integers) }
+            let key: [UInt8] = [1]
+            expect(tooLarge) { try key.withUnsafeBytes { try tx.put(value, for: $0, in: sample.bytes) } }
+            let isDeleted = try tx.delete([UInt8](repeating: 1, count: 901), in: sample.bytes)
+            #expect(!isDeleted)
+            let name = String(repeating: "n", count: 5000)
+            let error = #expect(throws: StorageError.self) { _ = try tx.createTree(named: name, keys: .bytes) }
+            guard case .invalidArgument = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(tx.view.trees.map(\.name) == ["b", "i"])
+        }
+        #expect("\(tooLarge)" == "a value of \(limit + 1) bytes is larger than the limit of \(limit) bytes")
+        #expect(try sample.store.read { try $0.count(of: sample.integers) } == 300)
+    }
+
+    @Test func aCursorOnNoEntryShowsNothing() throws {
+        let sample = try sample()
+        try sample.store.read { view in
+            for tree in [sample.integers, sample.bytes] {
+                var cursor = try view.cursor(in: tree)
+                func expectNothing(_ cursor: inout Cursor) throws {
+                    #expect(cursor.integerKey == 0 && cursor.key.isEmpty)
+                    #expect(try cursor.value().isEmpty)
+                    #expect(cursor.withKey { $0.count } == 0)
+                    #expect(try cursor.withValue { $0.count } == 0)
+                    #expect(try !cursor.next())
+                    #expect(try !cursor.previous())
+                }
+                try expectNothing(&cursor)
+                #expect(try cursor.last())
+                #expect(try !cursor.next())
+                try expectNothing(&cursor)
+                #expect(try cursor.first())
+                #expect(try !cursor.previous())
+                try expectNothing(&cursor)
+                // What the other kind of tree would have.
+                #expect(try cursor.first())
+                #expect(tree.keys == .integer ? cursor.key.isEmpty : cursor.integerKey == 0)
+            }
+        }
+    }
+
+    /// Wherever a cursor stands in a byte tree, keys longer than any that is stored lead where they belong.
+    @Test func keysBeyondTheLimitAreStillInOrder() throws {
+        let sample = try sample()
+        let keys = (0..<300).map { Array("key \($0)".utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
+        let long = Array("key 150".utf8) + [UInt8](repeating: 255, count: 3000)
+        let behind = keys.drop { !long.lexicographicallyPrecedes($0) }
+        try sample.store.read { view in
+            #expect(try view.get(long, in: sample.bytes) == nil)
+            var cursor = try view.cursor(in: sample.bytes)
+            #expect(try cursor.seek(long))
+            #expect(cursor.key == behind.first)
+            var walked: [[UInt8]] = []
+            try view.forEach(in: sample.bytes, from: long) { key, _ in
+                walked.append([UInt8](key))
+                return true
+            }
+            #expect(walked == Array(behind))
+        }
+    }
+
+    @Test func savepointsBelongToTheirTransaction() throws {
+        let sample = try sample()
+        let other = try sample.store.beginWrite()
+        let foreign = other.savepoint()
+        other.rollback()
+        try sample.store.write { tx in
+            try tx.put([9], for: 1, in: sample.integers)
+            let error = #expect(throws: StorageError.self) { try tx.rollback(to: foreign) }
+            #expect(
+                "\(try #require(error))" == "this savepoint was rolled back past, or belongs to another transaction")
+        }
+        #expect(try sample.store.read { try $0.get(1, in: sample.integers) } == [9])
+    }
+
+    @Test func aClosedStoreSaysSo() throws {
+        let sample = try sample()
+        let kept = try sample.store.snapshot()
+        try sample.store.close()
+        try sample.store.close()
+        expect(.closed) { _ = try sample.store.snapshot() }
+        expect(.closed) { _ = try sample.store.beginWrite() }
+        expect(.closed) { _ = try sample.store.verify() }
+        expect(.closed) { try sample.store.checkpoint() }
+        #expect(try !sample.store.step())
+        kept.close()
+        kept.close()
+        expect(.closed) { _ = try kept.get(1, in: sample.integers) }
+    }
+
+    @Test func aReadOnlyStoreSaysSo() throws {
+        let disk = SimulatedDisk()
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        let store = try Store(at: "d/s.mako", options: options)
+        _ = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        try store.close()
+        options.readOnly = true
+        let before = disk.callLog.filter(\.changesDisk).count
+        let reader = try Store(at: "d/s.mako", options: options)
+        expect(.readOnly(reason: "it was opened so")) { _ = try reader.beginWrite() }
+        expect(.readOnly(reason: "it was opened so")) { try reader.checkpoint() }
+        #expect(try !reader.step())
+        #expect(try reader.verify().isClean)
+        try reader.close()
+        // Opening the file is all that such a store does to the disk.
+        #expect(disk.callLog.filter(\.changesDisk).dropFirst(before).allSatisfy { $0 == .open })
+        disk.setContents(of: "d/empty.mako", to: [])
+        expect(.notADatabase(path: "d/empty.mako", reason: "it is empty")) {
+            _ = try Store(at: "d/empty.mako", options: options)
+        }
+    }
+
+    /// A snapshot cannot go while its own caller is inside it.
+    @Test func closingInsideAReadWaitsForItsEnd() throws {
+        let sample = try sample()
+        let snapshot = try sample.store.snapshot()
+        let value = try snapshot.withValue(of: 5, in: sample.integers) { bytes in
+            snapshot.close()
+            return [UInt8](bytes)
+        }
+        #expect(value == [5])
+        #expect(try snapshot.get(5, in: sample.integers) == [5])
+        snapshot.close()
+        expect(.closed) { _ = try snapshot.get(5, in: sample.integers) }
+    }
+
+    @Test func moreSnapshotsThanTheFirstSlotsHold() throws {
+        let sample = try sample()
+        var kept: [Snapshot] = []
+        for round in UInt64(0)..<300 {
+            try sample.store.write { try $0.put([UInt8(round & 255), 7], for: 1, in: sample.integers) }
+            kept.append(try sample.store.snapshot())
+        }
+        #expect(sample.store.stats.openSnapshots == 300)
+        for (round, snapshot) in kept.enumerated() {
+            #expect(try snapshot.get(1, in: sample.integers) == [UInt8(round & 255), 7])
+        }
+        kept = []
+        #expect(sample.store.stats.openSnapshots == 0)
+        #expect(try sample.store.verify().isClean)
+    }
+
+    @Test func verifyWaitsNoLongerThanAsked() throws {
+        let sample = try sample { $0.writerTimeout = .milliseconds(30) }
+        let writer = try sample.store.beginWrite()
+        expect(.writerTimeout(seconds: 0.03)) { _ = try sample.store.verify() }
+        writer.rollback()
+        #expect(try sample.store.verify().isClean)
+        #expect(
+            "\(StorageError.writerTimeout(seconds: 0.03))"
+                == "another write transaction held the turn for more than 0.03 seconds")
+    }
+
+    /// Numbers that no store can have become ones that it can, or are refused.
+    @Test(arguments: [Int.min, -1, 0, 1, 5000, 1 << 20, 1 << 33, 1 << 45, .max - 1, .max])
+    func optionsMayBeAnyNumber(number: Int) throws {
+        let changes: [(inout StoreOptions) -> Void] = [
+            { $0.cacheBytes = number }, { $0.checkpointBytes = number }, { $0.logSegmentBytes = number },
+        ]
+        for (place, change) in changes.enumerated() {
+            let files = MemoryFileSystem()
+            var options = StoreOptions()
+            options.fileSystem = files
+            options.background = .manual
+            change(&options)
+            do {
+                let store = try Store(at: "s.mako", options: options)
+                // A segment is written whole before its first use, and these may be larger than memory.
+                if place < 2 {
+                    let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+                    for key in UInt64(0)..<50 { try store.write { try $0.put([1], for: key, in: tree) } }
+                    for _ in 0..<20 { _ = try store.step() }
+                }
+                #expect(store.largestLoggedBytes > 0 && store.largestLoggedBytes <= Limits.valueBytes)
+                try store.close()
+                let again = try Store(at: "s.mako", options: options)
+                #expect(try again.read { $0.trees.count } == (place < 2 ? 1 : 0))
+                try again.close()
+            } catch let error as StorageError {
+                guard case .invalidArgument = error, place == 0 else { throw error }
+            }
+        }
+    }
+}
