@@ -246,9 +246,6 @@ final class SpaceMap {
         }
     }
 
-    /// How many dead pages wait under each point.
-    var waitingByPoint: [UInt64: Int] { waiting.mapValues(\.count) }
-
     // MARK: Checkpoints
 
     /// The bitmaps of the regions that changed since the last call.

@@ -51,13 +51,4 @@ final class WriterTurn: @unchecked Sendable {
             next.condition.signal()
         }
     }
-
-    /// Takes the turn only when nobody has it.
-    func tryTake() -> Bool {
-        lock.withLock {
-            if isTaken { return false }
-            isTaken = true
-            return true
-        }
-    }
 }
