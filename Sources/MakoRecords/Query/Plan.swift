@@ -107,7 +107,7 @@ public struct Plan: Sendable, CustomStringConvertible {
 
     /// Whether there is at least one row.
     public func exists(in view: Snapshot) throws(RecordError) -> Bool {
-        if case .nothing = access { return false }
+        if bound.limit == 0 { return false }
         var left = bound.offset
         var isThere = false
         try recorded {
