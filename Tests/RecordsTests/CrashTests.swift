@@ -7,6 +7,8 @@ import Testing
 @Suite struct CrashTests {
     private static let environment = ProcessInfo.processInfo.environment
     private static let isFull = environment["MAKO_TEST_EFFORT"] == "full"
+    private static let effort: CrashRunner.Effort =
+        isFull ? .full : (environment["MAKO_TEST_EFFORT"] == "small" ? .small : .standard)
     private static let isChatty = isFull || environment["MAKO_TEST_FIGURES"] != nil
 
     /// Whether one workload was asked for, to look into a failure.
@@ -24,7 +26,7 @@ import Testing
         let text = try #require(CrashTests.workloads.first { $0.name == name }).text
         let start = ContinuousClock.now
         let workload = RecordWorkload(script: try RecordScript(name: name, text))
-        let report = try CrashRunner.run(workload, effort: CrashTests.isFull ? .full : .standard)
+        let report = try CrashRunner.run(workload, effort: CrashTests.effort)
         #expect(report.failures.isEmpty, "\(report)")
         #expect(report.images > 10 && report.opened > 10, "\(report)")
         if CrashTests.isChatty { CrashTally.shared.print(name, report, took: ContinuousClock.now - start) }

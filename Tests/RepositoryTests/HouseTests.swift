@@ -13,13 +13,18 @@ import Testing
         #expect(Repository.exists(path))
     }
 
-    @Test(arguments: ["demo", "test", "crash", "kill", "sabotage", "bench", "fuzz", "format", "docs", "help"])
+    @Test(arguments: [
+        "demo", "test", "coverage", "crash", "kill", "sabotage", "bench", "fuzz", "format", "docs", "help",
+    ])
     func theMakefileHasTheTarget(_ target: String) throws {
         let lines = try #require(Repository.read("Makefile")).split(separator: "\n")
         #expect(lines.contains { $0.hasPrefix(target + ":") })
     }
 
-    @Test(arguments: [".ci/run", "scripts/need", "scripts/syntax-host", "scripts/documentation", "scripts/sabotage"])
+    @Test(arguments: [
+        ".ci/run", "scripts/need", "scripts/syntax-host", "scripts/documentation", "scripts/sabotage",
+        "scripts/coverage",
+    ])
     func aScriptCanBeRun(_ path: String) {
         #expect(FileManager.default.isExecutableFile(atPath: Repository.root + "/" + path))
     }

@@ -43,6 +43,12 @@ public enum CrashRunner {
             crash: CrashChoice(exhaustiveBits: 7, structuredUnits: 12, sampled: 8, torn: 8),
             recovery: CrashChoice(exhaustiveBits: 3, structuredUnits: 3, sampled: 2, torn: 2),
             imageLimit: 400, recoveryLimit: 8)
+
+        /// A taste of it, for builds in which everything is slow.
+        public static let small = Effort(
+            crash: CrashChoice(exhaustiveBits: 3, structuredUnits: 6, sampled: 2, torn: 2),
+            recovery: CrashChoice(exhaustiveBits: 1, structuredUnits: 1, sampled: 1, torn: 1),
+            imageLimit: 40, recoveryLimit: 2)
     }
 
     /// - Parameter seed: for the disk. The same seed repeats a run exactly.
