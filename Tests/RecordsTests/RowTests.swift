@@ -154,6 +154,74 @@ import Testing
         #expect(throws: RecordError.nullViolation(table: "T", column: "a")) { _ = try writer.finish() }
     }
 
+    /// Each setter on a column of each type: the value is there, or the error names the column.
+    @Test(arguments: ColumnType.allCases) func settersTakeWhatFits(type: ColumnType) throws {
+        let layout = layout([ColumnSchema("c", type, isOptional: true, target: "T")])
+        let setters: [(fits: Set<ColumnType>, value: Value, set: (inout RowWriter) -> Void)] = [
+            ([.integer, .reference, .unsigned], .integer(5), { $0.set(0, Int64?.some(5)) }),
+            ([.integer, .reference], .integer(-5), { $0.set(0, Int64(-5)) }),
+            ([.integer, .unsigned], .integer(6), { $0.set(0, UInt64?.some(6)) }),
+            ([.unsigned], .unsigned(.max), { $0.set(0, UInt64.max) }),
+            ([.double], .double(1.5), { $0.set(0, Double?.some(1.5)) }),
+            ([.date], .date(2.5), { $0.setDate(0, Double?.some(2.5)) }),
+            ([.bool], .bool(true), { $0.set(0, Bool?.some(true)) }),
+            ([.text], .text("té"), { $0.set(0, String?.some("té")) }),
+            ([.blob], .blob([1, 2]), { $0.set(0, [UInt8]?.some([1, 2])) }),
+            ([.uuid], .uuid(3, 4), { $0.setUUID(0, high: 3, low: 4) }),
+        ]
+        var writer = RowWriter()
+        for setter in setters {
+            writer.begin(layout)
+            setter.set(&writer)
+            if setter.fits.contains(type) {
+                #expect(try RowReader(writer.finish(), layout).value(0) == setter.value)
+                continue
+            }
+            let error = #expect(throws: RecordError.self) { _ = try writer.finish() }
+            guard case .typeMismatch("T", "c", type, _) = error else {
+                Issue.record("\(setter.value): \(String(describing: error))")
+                continue
+            }
+        }
+    }
+
+    @Test func nothingGivenIsNull() throws {
+        let layout = layout(all)
+        let setters: [(inout RowWriter, Int) -> Void] = [
+            { $0.set($1, Int64?.none) }, { $0.set($1, UInt64?.none) }, { $0.set($1, Double?.none) },
+            { $0.setDate($1, nil) }, { $0.set($1, Bool?.none) }, { $0.set($1, String?.none) },
+            { $0.set($1, [UInt8]?.none) },
+        ]
+        var writer = RowWriter()
+        for (number, set) in setters.enumerated() {
+            writer.begin(layout)
+            for place in 0..<layout.count {
+                writer.set(place, Seeded.sample(layout.type(place)))
+                set(&writer, place)
+            }
+            let row = try RowReader(writer.finish(), layout)
+            #expect((0..<layout.count).allSatisfy { row.isNull($0) }, "setter \(number)")
+        }
+    }
+
+    @Test func typedReadersReadEachType() throws {
+        let layout = layout(all)
+        var writer = RowWriter()
+        writer.begin(layout)
+        for place in 0..<layout.count { writer.set(place, Seeded.sample(layout.type(place))) }
+        let row = try RowReader(writer.finish(), layout)
+        #expect(row.bool(0) && row.integer(1) == -3 && row.integer(2) == 0 && row.unsigned(2) == .max)
+        #expect(row.unsigned(1) == 0 && row.double(3) == 0.5 && row.text(4) == "té" && row.blob(5) == [1, 2])
+        #expect(row.date(6) == 7.5 && row.uuid(7) == (1, 2) && row.integer(8) == 9 && row.unsigned(99) == 0)
+    }
+
+    @Test func aRowThatWasNotBegunIsAnError() throws {
+        var writer = RowWriter()
+        #expect(throws: RecordError.invalidKey(table: "", reason: "the row was not begun")) { _ = try writer.finish() }
+        let draft = try writer.draft()
+        #expect(draft == nil)
+    }
+
     @Test func damagedBytesThrowAndNeverTrap() throws {
         var random = Seeded(3)
         let layout = layout(all)

@@ -28,6 +28,21 @@ struct Seeded: RandomNumberGenerator {
         return (0..<Int.random(in: 0...longest, using: &self)).map { _ in pick(letters) }.joined()
     }
 
+    /// A value of the type that is neither zero nor empty.
+    static func sample(_ type: ColumnType) -> Value {
+        switch type {
+        case .bool: .bool(true)
+        case .integer: .integer(-3)
+        case .unsigned: .unsigned(.max)
+        case .double: .double(0.5)
+        case .text: .text("té")
+        case .blob: .blob([1, 2])
+        case .date: .date(7.5)
+        case .uuid: .uuid(1, 2)
+        case .reference: .integer(9)
+        }
+    }
+
     mutating func value(_ type: ColumnType) -> Value {
         switch type {
         case .bool: return .bool(chance(50))

@@ -331,6 +331,89 @@ import Testing
         #expect(seen == model)
     }
 
+    /// Columns beyond the 64th are told apart like the others, and their indexes follow.
+    @Test func tablesWithManyColumnsKnowWhatChanged() throws {
+        let schema = EntitySchema(
+            name: "Wide", columns: (0..<200).map { ColumnSchema("c\($0)", .integer, default: .integer(0)) },
+            indexes: [3, 70, 140].map { IndexSchema("i\($0)", [IndexColumn("c\($0)")]) })
+        let fixture = try Fixture(schema)
+        let key = try fixture.insert("Wide", (0..<200).map { .integer($0) })
+        let table = try fixture.table("Wide")
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            var row = RowWriter()
+            for columns in [["c70"], ["c3", "c199"], ["c140"]] {
+                row.begin(try table.layout(for: columns))
+                for place in columns.indices { row.set(place, Int64(-7)) }
+                #expect(try table.update(&row, key: key, in: tx, changes: &changes))
+            }
+            #expect(
+                changes.changes.map { $0.changedColumns.names(in: table.schema) } == [["c3", "c70", "c140", "c199"]])
+            let changed = try #require(changes.changes.first?.changedColumns)
+            #expect(changed.contains(199) && !changed.contains(198) && !changed.contains(500) && !changed.isEmpty)
+            changes.removeAll()
+            #expect(changes.isEmpty)
+        }
+        try fixture.expectSound()
+        for column in ["c3", "c70", "c140", "c199"] {
+            let selection = Selection(table: "Wide", condition: try .parse("\(column) = -7"))
+            #expect(try selection.plan(fixture.catalogue).keys(in: fixture.store.snapshot()) == [key])
+        }
+    }
+
+    @Test func manyRowsAreLentInTheOrderAskedFor() throws {
+        let fixture = try Fixture(Self.person)
+        try fixture.insertAll("Person", (1...5).map { row("p\($0)", $0) })
+        let table = try fixture.table("Person")
+        let view = try fixture.store.snapshot()
+        var ages: [Int64?] = []
+        try table.withRows(ids: [4, 99, 1, 4, -1], in: view) { _, row in ages.append(row?.integer(1)) }
+        #expect(ages == [4, nil, 1, 4, nil])
+        let lookup = table.lookup(table.layout)
+        #expect(try lookup.withRow(id: 2, in: view) { $0.text(0) } == "p2")
+        #expect(try lookup.withRow(id: 9, in: view) { $0.text(0) } == nil)
+        #expect(try table.withRow(id: 3, in: view) { $0.integer(1) } == 3)
+        var first: [RowKey] = []
+        try table.scan(in: view) { key, _ in
+            first.append(key)
+            return first.count < 2
+        }
+        #expect(first == [.rowID(1), .rowID(2)])
+        let error = Fixture.error { _ = try table.layout(for: ["name", "agee"]) }
+        #expect(error == .columnNotFound(table: "Person", name: "agee", nearest: "age"))
+    }
+
+    /// A row deleted, stored again and deleted again in one transaction is told once, as what came of it.
+    @Test func rowsThatComeAndGoAreToldOnce() throws {
+        let fixture = try Fixture(Self.person)
+        let kept = try fixture.insert("Person", row("a", 1))
+        let table = try fixture.table("Person")
+        func edit(_ steps: String, _ key: RowKey, _ tx: borrowing WriteTransaction) throws -> [ChangeKind] {
+            var changes = ChangeSet()
+            var writer = RowWriter()
+            for (number, step) in steps.enumerated() {
+                if step == "-" {
+                    try table.delete(key, in: tx, changes: &changes)
+                } else {
+                    writer.begin(table.layout)
+                    writer.set(0, "\(steps) \(number)")
+                    try table.put(&writer, key: key, in: tx, changes: &changes)
+                }
+            }
+            return changes.changes.map(\.kind)
+        }
+        for (steps, old, new) in [
+            ("-", [.delete], []), ("-+", [.update], [.insert]), ("-+-", [.delete], []), ("+-", [.delete], []),
+            ("+-+", [.update], [.insert]), ("+-+-", [.delete], []), ("+-++", [.update], [.insert]),
+            ("--", [.delete], []),
+        ] as [(String, [ChangeKind], [ChangeKind])] {
+            let tx = try fixture.store.beginWrite()
+            #expect(try edit(steps, kept, tx) == old, "\(steps) of a row that was there")
+            #expect(try edit(steps, .rowID(77), tx) == new, "\(steps) of one that was not")
+            tx.rollback()
+        }
+    }
+
     @Test func aRowOfAnotherVersionIsRefused() throws {
         var fixture = try Fixture(Self.person)
         let old = try fixture.table("Person").layout

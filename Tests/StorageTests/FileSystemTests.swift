@@ -125,6 +125,79 @@ import Testing
         }
     }
 
+    @Test(arguments: Form.allCases) func aClosedHandleSaysSo(form: Form) throws {
+        try withFileSystem(form) { fileSystem, directory in
+            let file = try fileSystem.open(directory + "/f", .create)
+            var bytes: [UInt8] = [1, 2, 3]
+            try bytes.withUnsafeBytes { buffer throws in try file.write(buffer, at: 0) }
+            // Nothing to move, nothing to fail.
+            let nothing = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+            #expect(try file.read(into: nothing, at: 0) == 0)
+            try file.write(UnsafeRawBufferPointer(nothing), at: 0)
+            file.startWriting(at: 0, count: 3)
+            #expect(try file.size() == 3)
+            file.close()
+            let calls: [(inout [UInt8]) throws -> Void] = [
+                { bytes in _ = try bytes.withUnsafeMutableBytes { buffer in try file.read(into: buffer, at: 0) } },
+                { bytes in try bytes.withUnsafeBytes { buffer in try file.write(buffer, at: 0) } },
+                { bytes in try bytes.withUnsafeBytes { buffer in try file.writeDurably(buffer, at: 0) } },
+                { _ in try file.resize(to: 1) }, { _ in _ = try file.size() }, { _ in try file.sync() },
+                { _ in _ = try file.lock(exclusive: true) },
+            ]
+            for call in calls {
+                let error = #expect(throws: FileError.self) { try call(&bytes) }
+                #expect(error?.code == EBADF)
+            }
+            file.startWriting(at: 0, count: 3)
+            #expect(bytes == [1, 2, 3])
+        }
+    }
+
+    @Test func pathsAreTakenApartAtTheLastSlash() {
+        #expect(FilePath.directory(of: "a/b/c") == "a/b" && FilePath.name(of: "a/b/c") == "c")
+        #expect(FilePath.directory(of: "/c") == "/" && FilePath.name(of: "/c") == "c")
+        #expect(FilePath.directory(of: "c") == "." && FilePath.name(of: "c") == "c")
+    }
+
+    /// Calls that move a part, or are interrupted, are made again until all is moved.
+    @Test func transfersGoOnWhereACallStopped() throws {
+        func run(
+            _ moves: [(Int, Int32)],
+            _ transfer: ((Int) throws(FileError) -> (moved: Int, code: Int32)) throws(FileError) -> Int
+        ) -> (result: Result<Int, FileError>, asked: [Int]) {
+            var asked: [Int] = []
+            var left = moves[...]
+            do throws(FileError) {
+                let count = try transfer { done in
+                    asked.append(done)
+                    let (moved, code) = left.popFirst() ?? (-1, ENOSYS)
+                    return (moved, code)
+                }
+                return (.success(count), asked)
+            } catch { return (.failure(error), asked) }
+        }
+        func read(_ moves: [(Int, Int32)]) -> (result: Result<Int, FileError>, asked: [Int]) {
+            run(moves) { call throws(FileError) in try Transfer.read(10, "f", call) }
+        }
+        func write(_ moves: [(Int, Int32)]) -> (result: Result<Int, FileError>, asked: [Int]) {
+            run(moves) { call throws(FileError) in
+                try Transfer.write(10, "f", call)
+                return 10
+            }
+        }
+        let parts: [(Int, Int32)] = [(3, 0), (-1, EINTR), (5, 0), (-1, EINTR), (2, 0)]
+        for (result, asked) in [read(parts), write(parts)] {
+            #expect(result == .success(10) && asked == [0, 3, 3, 8, 8])
+        }
+        // A file that ends is read as far as it goes; a device that takes nothing is an error.
+        #expect(read([(3, 0), (0, 0)]).result == .success(3))
+        #expect(write([(3, 0), (0, 0)]).result == .failure(FileError(operation: "write", path: "f", code: EIO)))
+        let failed = FileError(operation: "read", path: "f", code: EIO)
+        #expect(read([(3, 0), (-1, EIO)]).result == .failure(failed))
+        let full = FileError(operation: "write", path: "f", code: ENOSPC)
+        #expect(write([(3, 0), (-1, ENOSPC)]).result == .failure(full) && full.isNoSpace)
+    }
+
     @Test func directoriesAreRefusedAsFiles() throws {
         try withFileSystem(.posix) { fileSystem, directory in
             for mode in [OpenMode.readOnly, .readWrite, .create] {
@@ -171,6 +244,23 @@ import Testing
         counter.lock.unlock()
         for thread in threads { thread.join() }
         #expect(counter.value == 4000)
+    }
+
+    @Test func aThreadIsJoinedOnceOrLeftAlone() throws {
+        let counter = Counter()
+        let work: @Sendable () -> Void = {
+            counter.lock.withLock { counter.value += 1 }
+            counter.changed.broadcast()
+        }
+        let joined = try startThread(name: "joined", work)
+        joined.join()
+        joined.join()
+        // Nobody holds this one any more; it runs all the same.
+        _ = try startThread(name: "left alone", work)
+        counter.lock.lock()
+        while counter.value < 2 { counter.changed.wait(counter.lock) }
+        counter.lock.unlock()
+        #expect(counter.value == 2)
     }
 
     @Test func waitingEndsWithItsTime() {

@@ -1,0 +1,120 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+/// Tables whose trees contradict each other: an error names what is wrong, `verify` finds it, and nothing traps.
+@Suite struct DamagedTableTests {
+    private static let person = EntitySchema(
+        name: "Person", columns: [ColumnSchema("age", .integer), ColumnSchema("mail", .text, isOptional: true)],
+        indexes: [
+            IndexSchema("Person.age", [IndexColumn("age")]),
+            IndexSchema("Person.mail", [IndexColumn("mail")], isUnique: true),
+        ])
+
+    private func fixture() throws -> Fixture {
+        let fixture = try Fixture(Self.person)
+        try fixture.insertAll("Person", (0..<5).map { [.integer($0), .text("mail \($0)")] })
+        return fixture
+    }
+
+    private func index(_ number: Int, _ fixture: Fixture) throws -> Tree {
+        try fixture.table("Person").indexes[number].tree
+    }
+
+    @Test func anIndexThatNamesAMissingRowIsAnError() throws {
+        let fixture = try fixture()
+        let table = try fixture.table("Person")
+        try fixture.store.write { tx in _ = try tx.delete(KeyOrder.treeKey(3), in: table.rows) }
+        let plan = try Selection(table: "Person", condition: .parse("age > 0")).plan(fixture.catalogue)
+        let reason = "it names row 3, which is not there"
+        #expect(throws: RecordError.indexDamaged(table: "Person", index: "Person.age", reason: reason)) {
+            try plan.rows([.path("mail")], in: fixture.store.snapshot())
+        }
+        #expect(
+            try table.verify(in: fixture.store.snapshot()) == [
+                "Person: index Person.age has 5 entries for 4 rows",
+                "Person: index Person.mail has 5 entries for 4 rows",
+            ])
+    }
+
+    @Test func missingAndForeignEntriesAreFound() throws {
+        let fixture = try fixture()
+        let table = try fixture.table("Person")
+        let (age, mail) = (try index(0, fixture), try index(1, fixture))
+        try fixture.store.write { tx in
+            var cursor = try tx.view.cursor(in: age)
+            _ = try cursor.first()
+            let first = cursor.key
+            _ = try tx.delete(first, in: age)
+            try tx.put([], for: [1, 2, 3], in: age)
+            cursor = try tx.view.cursor(in: mail)
+            _ = try cursor.last()
+            try tx.put([7], for: cursor.key, in: mail)
+        }
+        #expect(
+            try table.verify(in: fixture.store.snapshot()) == [
+                "Person: row 1 is missing in index Person.age", "Person: row 5 is missing in index Person.mail",
+            ])
+        // An entry too short to hold an id, on the way of a query.
+        let plan = try Selection(table: "Person", orderBy: Order.parse("age"), limit: 2).plan(fixture.catalogue)
+        let error = #expect(throws: RecordError.self) { try plan.keys(in: fixture.store.snapshot()) }
+        guard case .indexDamaged("Person", "Person.age", _) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        // And where a unique index says whose the value is.
+        #expect(
+            throws: RecordError.indexDamaged(
+                table: "Person", index: "Person.mail", reason: "an entry does not name a row")
+        ) { try fixture.insert("Person", [.integer(9), .text("mail 4")]) }
+    }
+
+    @Test func damagedCataloguesAreErrors() throws {
+        func damaged(_ damage: (borrowing WriteTransaction, Snapshot) throws -> Void) throws -> RecordError? {
+            let fixture = try fixture()
+            try fixture.store.write { try damage($0, $0.view) }
+            return Fixture.error {
+                let catalogue = try Catalogue.load(view: fixture.store.snapshot())
+                try fixture.store.write { tx in
+                    _ = try Catalogue.migrate(to: EntitySchema(name: "New", columns: []), in: tx)
+                    _ = try catalogue.requireTable("Person").reserveRowID(in: tx)
+                }
+            }
+        }
+        func tree(_ name: String, _ view: Snapshot) throws -> Tree { try #require(view.tree(named: name)) }
+        let record = try #require(try StoredCatalogue.records(in: fixture().store.snapshot()).first)
+        func reason(_ error: RecordError?) -> String? {
+            if case .catalogueDamaged(let reason) = error { reason } else { nil }
+        }
+        #expect(
+            reason(try damaged { tx, view in try tx.dropTree(tree(RowIDSequence.treeName, view)) })
+                == "the tree mako.ids is missing")
+        #expect(
+            reason(try damaged { tx, view in try tx.dropTree(tree(record.rowsTree, view)) })
+                == "the rows of table Person are missing")
+        #expect(
+            reason(try damaged { tx, view in try tx.dropTree(tree(record.indexTree(record.indexes[1].id), view)) })
+                == "index Person.mail of table Person is missing")
+        #expect(
+            reason(
+                try damaged { tx, view in
+                    try tx.put([1, 2], for: UInt64(record.id), in: tree(RowIDSequence.treeName, view))
+                }) == "the next id of Person is not a number")
+        #expect(
+            reason(
+                try damaged { tx, view in try tx.put([99, 0, 0, 0, 0], for: [0], in: tree(Catalogue.treeName, view)) })
+                == "its header has another format")
+        #expect(
+            reason(
+                try damaged { tx, view in
+                    try tx.put([TableRecord.format, 255, 255, 255, 255], for: [0], in: tree(Catalogue.treeName, view))
+                }) == "it has given out every table number")
+        #expect(
+            reason(
+                try damaged { tx, view in
+                    try tx.put(
+                        record.encoded() + [0], for: StoredCatalogue.key("Person"), in: tree(Catalogue.treeName, view))
+                }) != nil)
+    }
+}

@@ -1,0 +1,173 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+/// What expressions and conditions give, with columns and with constants in the same places. Where SQLite has the same
+/// question its answer is the same.
+@Suite struct ExpressionTests {
+    /// One row with a value of each type, and one NULL of each kind.
+    private static let row: [(name: String, type: ColumnType, value: Value)] = [
+        ("i", .integer, .integer(7)), ("u", .unsigned, .unsigned(.max)), ("d", .double, .double(2.5)),
+        ("t", .text, .text(" Ada ")), ("word", .text, .text("Löwe_1")), ("low", .text, .text("lö%")),
+        ("stars", .text, .text("L*[0-3]")), ("mark", .text, .text("!")), ("day", .text, .text("2001-01-02")),
+        ("b", .bool, .bool(true)), ("no", .bool, .bool(false)), ("at", .date, .date(86_400)),
+        ("bl", .blob, .blob([1, 2, 3])),
+        ("uu", .uuid, .uuid(1, 2)), ("n", .integer, .null), ("m", .double, .null), ("nt", .text, .null),
+        ("nat", .date, .null), ("nb", .bool, .null),
+    ]
+
+    private static func fixture() throws -> Fixture {
+        let fixture = try Fixture(
+            EntitySchema(name: "V", columns: row.map { ColumnSchema($0.name, $0.type, isOptional: true) }))
+        try fixture.insert("V", row.map(\.value))
+        return fixture
+    }
+
+    private static let constants = Dictionary(uniqueKeysWithValues: row.map { ($0.name, $0.value) })
+
+    /// `$i` stands for a column the first time, for a constant the second.
+    private func forms(_ text: String) -> [String] {
+        [text.replacing("$", with: ""), text.replacing("$", with: ":")]
+    }
+
+    @Test(arguments: [
+        ("$i / 2", Value.integer(3)), ("$i / 0", .null), ("$i % 4", .integer(3)), ("$i % 0", .null),
+        ("$i - 10", .integer(-3)), ("$i * $i", .integer(49)),
+        ("$d / 2", .double(1.25)), ("$d / 0", .null), ("$d % 2", .double(0.5)), ("$d % 0", .null),
+        ("$d * 2", .double(5)), ("$d - 1", .double(1.5)),
+        ("$d + $i", .double(9.5)), ("$u + 1", .double(0x1p64)), ("$u - 1", .unsigned(.max - 1)),
+        ("$u * $u", .double(0x1p128)), ("$u + $d", .double(0x1p64)), ("-$i", .integer(-7)), ("-$d", .double(-2.5)),
+        ("-$u", .double(-0x1p64)), ("-$n", .null),
+        ("$n + 1", .null), ("1.5 * $m", .null), ("$n + NULL", .null), ("-NULL", .null),
+    ])
+    func arithmetic(text: String, value: Value) throws { try expect(text, value) }
+
+    @Test(arguments: [
+        ("$at + 60", Value.date(86_460)), ("60 + $at", .date(86_460)), ("$at - 60.5", .date(86_339.5)),
+        ("$at - $at", .double(0)), ("$at - date('2001-01-01')", .double(86_400)), ("$at + $n", .null),
+        ("$m + $at", .null), ("$nat + 1", .null), ("($at + 60) - $at", .double(60)), ("date($day)", .date(86_400)),
+        ("date($at)", .date(86_400)), ("date($day) + 1", .date(86_401)), ("date($nt)", .null),
+    ])
+    func dates(text: String, value: Value) throws { try expect(text, value) }
+
+    @Test(arguments: [
+        ("$t || '!'", Value.text(" Ada !")), ("$t || $nt", .null), ("$nt || 'x'", .null), ("length($t)", .integer(5)),
+        ("length($word)", .integer(6)), ("length($bl)", .integer(3)), ("lower($t)", .text(" ada ")),
+        ("upper($word)", .text("LÖWE_1")), ("trim($t)", .text("Ada")), ("trim($nt)", .null),
+        ("substr($t, 2)", .text("Ada ")), ("substr($word, 2, 2)", .text("öw")), ("substr($t, -3, 2)", .text("da")),
+        ("substr($t, 1, -1)", .text("")), ("substr($t, $n)", .null),
+        ("substr($t, 2, $n)", .null), ("substr($t, 9)", .text("")), ("length(substr($t, 2) || 'x')", .integer(5)),
+        ("length($t) + 1", .integer(6)),
+    ])
+    func texts(text: String, value: Value) throws { try expect(text, value) }
+
+    @Test(arguments: [
+        ("abs($i - 10)", Value.integer(3)), ("abs(-$d)", .double(2.5)), ("abs($u)", .unsigned(.max)),
+        ("abs($n)", .null), ("round($d)", .double(3)), ("round(-$d)", .double(-3)), ("round($d / 2, 1)", .double(1.3)),
+        ("round($i)", .double(7)), ("round($d, $n)", .null), ("round(1e300 * $d, 15)", .double(2.5e300)),
+        ("coalesce($n, $i)", .integer(7)), ("ifnull($n, 3)", .integer(3)), ("coalesce($n, $m)", .null),
+        ("coalesce($n, $d, 1)", .double(2.5)), ("coalesce($n, $d) + 1", .double(3.5)), ("nullif($i, 7)", .null),
+        ("nullif($i, 8)", .integer(7)), ("nullif($d, 2.5)", .null), ("nullif($t, 'x') || 'y'", .text(" Ada y")),
+        ("nullif($i, 8) * 2", .integer(14)), ("abs($i) + round($d)", .double(10)), ("$b", .bool(true)),
+        ("$bl", .blob([1, 2, 3])), ("$uu", .uuid(1, 2)), ("$u", .unsigned(.max)), ("$nb", .null),
+    ])
+    func functionsAndPlainValues(text: String, value: Value) throws { try expect(text, value) }
+
+    private func expect(_ text: String, _ value: Value) throws {
+        let fixture = try Self.fixture()
+        for form in forms(text) {
+            let plan = try Selection(table: "V", namedParameters: Self.constants).plan(fixture.catalogue)
+            #expect(try plan.rows([.parse(form)], in: fixture.store.snapshot()) == [[value]], "\(form)")
+        }
+    }
+
+    /// True, false, or nil for unknown, which neither the condition nor its opposite finds.
+    @Test(arguments: [
+        ("$b", Optional(true)), ("$no", false), ("$i", true), ("$i - 7", false), ("$u", true), ("$nb", nil),
+        ("$n", nil), ("$b = TRUE", true), ("$no < $b", true), ("$b <= $no", false), ("$b = 1", true),
+        ("$uu = '00000000-0000-0001-0000-000000000002'", true),
+        ("$uu < '00000000-0000-0002-0000-000000000000'", true),
+        ("$bl < x'02'", true), ("$bl = x'010203'", true), ("$u > $d", true), ("$d >= $u", false), ("$i < $u", true),
+        ("$u > $i", true), ("$u = $u", true), ("$i > $d", true), ("$d < $i", true), ("$i = 7.0", true),
+        ("$i < 7.5", true), ("$i >= 6.5", true), ("$i > 6.5", true), ("$i <= 6.5", false), ("$i != 7.5", true),
+        ("$i < 1e30", true), ("$i > 1e30", false), ("$i = $n", nil), ("$at = :day", true),
+        ("$at < '2001-01-03'", true), ("$d = 2.5", true), ("$d != $d", false), ("$n IS NULL", true),
+        ("$i IS NOT NULL", true),
+    ])
+    func comparisons(text: String, truth: Bool?) throws {
+        try expectTruth(forms(text), truth)
+    }
+
+    @Test(arguments: [
+        ("$i IN (1, 7)", Optional(true)), ("$i IN (1, $n)", nil), ("$i IN (7, NULL)", true), ("$n IN (1, 2)", nil),
+        ("$n IN ()", false), ("$i IN (NULL)", nil), ("$i IN (1, 2, 3, 4, 5, 6, 8, 9, 10, 11)", false),
+        ("$i IN (1, 2, 3, 4, 5, 6, 8, 9, 10, NULL)", nil), ("$i IN (1, 2, 3, 4, 5, 6, 7, 8, 9, NULL)", true),
+        ("$n IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)", nil),
+        ("$t COLLATE NOCASE IN ('x', ' ADA ')", true), ("$i BETWEEN 7 AND 7", true),
+        ("$i NOT BETWEEN 8 AND 9", true), ("$n BETWEEN 1 AND 2", nil), ("$t = ' ADA ' COLLATE NOCASE", true),
+        ("' ADA ' COLLATE NOCASE = $t", true), ("$t COLLATE NOCASE = NULL", nil), ("NOT ($n = 1)", nil),
+        ("$n = 1 OR $i = 7", true), ("$n = 1 OR $i = 8", nil), ("$n = 1 AND $i = 8", false),
+        ("$n = 1 AND $i = 7", nil), ("NOT TRUE OR $i = 8", false), ("2", true), ("0", false), ("NULL", nil),
+        ("9223372036854775808", true),
+    ])
+    func listsAndLogic(text: String, truth: Bool?) throws { try expectTruth(forms(text), truth) }
+
+    @Test(arguments: [
+        ("$word LIKE 'lö%'", Optional(true)), ("$word LIKE $low", true), ("$low LIKE $word", false),
+        ("$word LIKE 'LöWE!_1' ESCAPE '!'", true), ("$word LIKE 'LöWE!_2' ESCAPE $mark", false),
+        ("$t LIKE ' ada_' ESCAPE $mark", true), ("$word LIKE $low ESCAPE $mark", true),
+        ("$word LIKE $low ESCAPE $nt", nil), ("$word LIKE $nt", nil), ("$nt LIKE '%'", nil), ("$nt LIKE $low", nil),
+        ("$word GLOB $stars", true), ("$word GLOB 'L*[0-3]'", true), ("$word GLOB 'l*'", false),
+        ("$word GLOB $nt", nil), ("$nt GLOB $stars", nil), ("$word NOT LIKE 'x%'", true),
+        ("('L' || substr($word, 2)) LIKE 'löwe%'", true), ("$word COLLATE NOCASE LIKE 'LÖWE%'", false),
+    ])
+    func patterns(text: String, truth: Bool?) throws {
+        try expectTruth(forms(text), truth)
+    }
+
+    private func expectTruth(_ forms: [String], _ truth: Bool?) throws {
+        let fixture = try Self.fixture()
+        for form in forms {
+            for (condition, wanted) in [(form, true), ("NOT (\(form))", false)] {
+                let count = try Selection(
+                    table: "V", condition: .parse(condition), namedParameters: Self.constants
+                ).plan(fixture.catalogue).count(in: fixture.store.snapshot())
+                #expect(count == (truth == wanted ? 1 : 0), "\(condition)")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("*a*", "bab", true), ("[abc]", "b", true), ("[abc]", "d", false), ("[a-c]x", "bx", true),
+        ("[^a-c]", "b", false), ("[!a-c]", "d", true), ("[]]", "]", true), ("[^]]", "]", false), ("[a-]", "-", true),
+        ("[c-a]", "b", false), ("[a", "[a", true), ("x[", "x[", true), ("[", "[", true),
+        ("?", "日", true), ("[あ-日]", "日", true), ("*日?", "x日本", true), ("*b?d", "abcabed", true),
+        ("a*b*c", "aXXbXXbXXc", true), ("a*b*c", "aXXbXXb", false), ("\u{1F600}?", "\u{1F600}\u{1F601}", true),
+        ("", "", true), ("*", "", true), ("?", "", false),
+    ])
+    func globMatches(pattern: String, text: String, isMatch: Bool) {
+        let matches = Array(text.utf8).withUnsafeBytes { TextPattern(glob: pattern).matches($0) }
+        #expect(matches == isMatch)
+    }
+
+    @Test(arguments: [
+        ("a%", "ABC", true), ("50!%", "50%", true), ("50!%", "50x", false), ("50!", "50!", true), ("_é", "xé", true),
+        ("É", "é", false), ("%%a", "banana", true), ("%an%an%", "banana", true), ("b_n%", "banana", true),
+        ("_", "", false),
+    ])
+    func likeMatches(pattern: String, text: String, isMatch: Bool) {
+        let matches = Array(text.utf8).withUnsafeBytes { TextPattern(like: pattern, escape: "!").matches($0) }
+        #expect(matches == isMatch)
+    }
+
+    /// Bytes that are no text count as one unknown letter each, and are stepped over one by one.
+    @Test func patternsStepOverBytesThatAreNoText() {
+        for bytes in [[0xFF, 0x61], [0xE2, 0x82], [0xC3, 0x28], [0x80, 0x80], [0xF0, 0x9F]] as [[UInt8]] {
+            let (two, one) = bytes.withUnsafeBytes {
+                (TextPattern(glob: "??").matches($0), TextPattern(glob: "?").matches($0))
+            }
+            #expect(two && !one, "\(bytes)")
+        }
+    }
+}

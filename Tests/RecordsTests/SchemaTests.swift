@@ -1,0 +1,113 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+/// Schemas that cannot be, and what is said of them.
+@Suite struct SchemaTests {
+    private static let long = String(repeating: "x", count: 501)
+
+    private static func table(
+        _ columns: [ColumnSchema] = [ColumnSchema("a", .text)], key: KeySchema = .rowID(column: "id"),
+        indexes: [IndexSchema] = []
+    ) -> EntitySchema { EntitySchema(name: "T", columns: columns, key: key, indexes: indexes) }
+
+    private static func index(_ name: String = "i", _ columns: IndexColumn...) -> IndexSchema {
+        IndexSchema(name, columns)
+    }
+
+    private static let faults: [(schema: EntitySchema, reason: String)] = [
+        (EntitySchema(name: "", columns: []), "its name is empty or longer than 500 bytes"),
+        (EntitySchema(name: long, columns: []), "its name is empty or longer than 500 bytes"),
+        (table((0...2000).map { ColumnSchema("c\($0)", .bool) }), "it has more than 2000 columns"),
+        (table([ColumnSchema("", .text)]), "a column's name is empty or longer than 500 bytes"),
+        (table([ColumnSchema(long, .text)]), "a column's name is empty or longer than 500 bytes"),
+        (table([ColumnSchema("a", .text), ColumnSchema("a", .bool)]), "it has two columns named a"),
+        (table([ColumnSchema("id", .text)]), "it has two columns named id"),
+        (table([ColumnSchema("a", .integer, default: .text("x"))]), "the default of a is not of type integer"),
+        (table([ColumnSchema("a", .reference)]), "the reference a names no table"),
+        (table(key: .columns([])), "its key has no columns, or one twice"),
+        (table(key: .columns(["a", "a"])), "its key has no columns, or one twice"),
+        (table(key: .columns(["b"])), "its key column b is not among its columns"),
+        (table([ColumnSchema("a", .text, isOptional: true)], key: .columns(["a"])), "its key column a is optional"),
+        (table(indexes: [index("", IndexColumn("a"))]), "an index's name is empty or longer than 500 bytes"),
+        (
+            table(indexes: [index("i", IndexColumn("a")), index("i", IndexColumn("a"))]),
+            "it has two indexes named i"
+        ),
+        (table(indexes: [index()]), "index i has no columns or more than 64"),
+        (
+            table(indexes: [IndexSchema("i", Array(repeating: IndexColumn("a"), count: 65))]),
+            "index i has no columns or more than 64"
+        ),
+        (table(indexes: [index("i", IndexColumn("b"))]), "index i names b, which is not among the columns"),
+        (
+            table([ColumnSchema("a", .integer)], indexes: [index("i", IndexColumn("a", noCase: true))]),
+            "index i folds a, which is not text"
+        ),
+    ]
+
+    @Test(arguments: faults.indices) func aFaultIsNamedAndNothingIsMade(number: Int) throws {
+        let (schema, reason) = Self.faults[number]
+        var fixture = try Fixture()
+        let error = #expect(throws: RecordError.self) { try fixture.migrate(schema) }
+        #expect(error == .incompatibleSchema(table: schema.name, reason: reason))
+        #expect(fixture.catalogue.tables.isEmpty)
+    }
+
+    @Test func keysOfTablesWithRowsStayWhatTheyAre() throws {
+        let columns = [ColumnSchema("a", .text), ColumnSchema("b", .text)]
+        let ids = EntitySchema(name: "T", columns: columns)
+        let keyed = EntitySchema(name: "T", columns: columns, key: .columns(["a"]))
+        let turned = EntitySchema(name: "T", columns: columns, key: .columns(["b"]))
+        for (old, new, reason) in [
+            (ids, keyed, "its key cannot change while it has rows"),
+            (keyed, ids, "its key cannot change while it has rows"),
+            (keyed, turned, "its key cannot change while it has rows"),
+        ] {
+            var fixture = try Fixture(old)
+            try fixture.insert("T", [.text("1"), .text("2")])
+            let error = #expect(throws: RecordError.self) { try fixture.migrate(new) }
+            #expect(error == .incompatibleSchema(table: "T", reason: reason))
+            #expect(try fixture.table("T").schema.key == old.key)
+        }
+        // Without rows the columns of a key may change, but not its kind.
+        var empty = try Fixture(keyed)
+        try empty.migrate(turned)
+        try empty.insert("T", [.text("1"), .text("2")])
+        #expect(try empty.values("T", RowKey(values: [.text("2")])) == [.text("1"), .text("2")])
+        var other = try Fixture(keyed)
+        let error = #expect(throws: RecordError.self) { try other.migrate(ids) }
+        #expect(
+            "\(try #require(error))".hasSuffix("its key cannot change between ids and columns; drop the table first"))
+    }
+
+    @Test func errorsSayWhatAndWhere() {
+        let key = RowKey(values: [.text("a")])
+        let sentences: [(RecordError, String)] = [
+            (.storage(.closed), "the store or snapshot is closed"),
+            (.tableNotFound(name: "Persn", nearest: "Person"), "there is no table Persn; did you mean Person?"),
+            (.columnNotFound(table: "P", name: "q", nearest: nil), "P has no column q"),
+            (
+                .typeMismatch(table: "P", column: "a", expected: .double, found: "text 'x'"),
+                "P.a holds double, not text 'x'"
+            ),
+            (.nullViolation(table: "P", column: "a"), "P.a must have a value"),
+            (
+                .uniqueViolation(table: "P", index: "u", values: [.integer(1), .text("x")], existing: .rowID(7)),
+                "P has a row (key 7) with the same u: 1, 'x'"
+            ),
+            (.invalidKey(table: "P", reason: "why"), "the key does not fit table P: why"),
+            (.idsExhausted(table: "P"), "P holds a row with the largest possible id, so no further id can be given"),
+            (.rowTooLarge(table: "P"), "a row of P is too large to be stored"),
+            (.rowDamaged(table: "P", key: nil, reason: "why"), "a row of P is damaged: why"),
+            (.rowDamaged(table: "P", key: key, reason: "why"), "a row of P (key \(key)) is damaged: why"),
+            (
+                .indexDamaged(table: "P", index: "i", reason: "why"),
+                "index i of P is damaged: why; drop it and add it again"
+            ),
+            (.catalogueDamaged(reason: "why"), "the catalogue is damaged: why; restore a backup"),
+        ]
+        for (error, sentence) in sentences { #expect("\(error)" == sentence) }
+    }
+}
