@@ -145,10 +145,15 @@ public struct WriteTransaction: ~Copyable {
         let index = try prepare(tree, .integer)
         var cursor = try writer.view.cursor(in: tree)
         var removed: UInt64 = 0
-        while try cursor.seek(range.lowerBound), cursor.integerKey <= range.upperBound {
-            _ = try writer.delete(IntegerLayout.self, index, cursor.integerKey)
-            writer.noteChange()
-            removed += 1
+        do throws(StorageError) {
+            while try cursor.seek(range.lowerBound), cursor.integerKey <= range.upperBound {
+                _ = try writer.delete(IntegerLayout.self, index, cursor.integerKey)
+                writer.noteChange()
+                removed += 1
+            }
+        } catch {
+            // The log does not know of what is gone already.
+            throw removed > 0 ? writer.fail(error) : error
         }
         if removed > 0 { writer.record { $0.deleteRange(range, tree: tree.id, to: &$1) } }
         return removed
