@@ -136,6 +136,38 @@ import Testing
                     reason: "a text such as 'a' does not become a integer"))
     }
 
+    @Test func rowsThatCannotBeConvertedAreNamedWhereOthersCould() throws {
+        var fixture = try fixture()
+        try fixture.insertAll(
+            "P", [[.text("c"), .text("old")], [.text("d"), .text("32")], [.text("e"), .text("?")]])
+        var wanted = Self.first
+        wanted.columns[1].type = .integer
+        let error = #expect(throws: RecordError.self) { try fixture.migrate(wanted) }
+        #expect(
+            error
+                == .conversionFailed(
+                    table: "P", column: "age", rows: [.rowID(3), .rowID(5)],
+                    reason: "a text such as 'old' does not become a integer"))
+    }
+
+    @Test func aColumnMayTakeTheNameOfARetiredOne() throws {
+        var fixture = try fixture()
+        var narrow = Self.first
+        narrow.columns = [ColumnSchema("years", .text, originalName: "age")]
+        narrow.indexes = []
+        try fixture.migrate(narrow)
+        // "name" is retired, and "years" is called so now.
+        var renamed = narrow
+        renamed.columns = [ColumnSchema("name", .text, originalName: "years")]
+        #expect(try fixture.migrate(renamed).steps == [.renameColumn(from: "years", to: "name")])
+        #expect(try fixture.values("P", .rowID(1)) == [.text("30")])
+        // The same once more is no change: the retired column must not be taken for it.
+        #expect(try fixture.migrate(renamed).isEmpty)
+        renamed.columns.append(ColumnSchema("size", .integer, default: .integer(1)))
+        #expect(try fixture.migrate(renamed).steps == [.addColumn("size")])
+        #expect(try fixture.values("P", .rowID(1)) == [.text("30"), .integer(1)])
+    }
+
     @Test func namesChangeWithoutTouchingRows() throws {
         var fixture = try fixture()
         var wanted = Self.first

@@ -170,14 +170,12 @@ struct MigrationPlan {
         var result: [ColumnSchema] = []
         var used: Set<Int> = []
         for column in wanted.liveColumns {
-            let byName = record.columns.first { $0.name == column.name && !$0.isDead && !used.contains($0.ordinal) }
-            let byOldName = column.originalName.flatMap { old in
-                record.columns.first {
-                    $0.name == old && !$0.isDead && wanted.column(named: old) == nil && !used.contains($0.ordinal)
-                }
-            }
-            // A live column under the old name is the one meant, even where a retired one has the new name.
-            let found = byName.flatMap { $0.isRetired ? nil : $0 } ?? byOldName ?? byName
+            let byName = columns(named: column.name, besides: used)
+            let old = column.originalName.flatMap { wanted.column(named: $0) == nil ? $0 : nil }
+            let byOldName = old.map { columns(named: $0, besides: used) }
+            // A live column is the one meant, even where a retired one has its name.
+            let found =
+                byName.live ?? byOldName?.live ?? byOldName?.retired ?? byName.retired
             var planned = column
             planned.originalName = nil
             planned.isRetired = false
@@ -237,6 +235,12 @@ struct MigrationPlan {
             }
         }
         return result
+    }
+
+    /// The stored columns of a name: a live one, and the first of those that were retired.
+    private func columns(named name: String, besides used: Set<Int>) -> (live: ColumnSchema?, retired: ColumnSchema?) {
+        let all = record.columns.filter { $0.name == name && !$0.isDead && !used.contains($0.ordinal) }
+        return (all.first { !$0.isRetired }, all.first { $0.isRetired })
     }
 
     /// Whether two types hold the same bytes, so that the column can change without touching a row.

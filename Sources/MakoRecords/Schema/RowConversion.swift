@@ -25,7 +25,8 @@ enum RowConversion {
             columns: record.columns, positions: record.columns)
         let view = tx.view
         var row = RowWriter()
-        for key in try old.allKeys(in: view) {
+        let keys = try old.allKeys(in: view)
+        for (place, key) in keys.enumerated() {
             let values = try recorded {
                 try old.withRow(key, layout: oldLayout, in: view) { reader in
                     (0..<oldLayout.count).map { reader.value($0) }
@@ -39,7 +40,7 @@ enum RowConversion {
             for conversion in conversions {
                 let column = record.columns[conversion.to]
                 guard let value = convert(values[conversion.from], to: column) else {
-                    throw try failure(conversion, column, stored, old, oldLayout, view)
+                    throw try failure(conversion, column, stored, keys[place...], old, oldLayout, view)
                 }
                 row.set(conversion.to, value)
             }
@@ -79,21 +80,19 @@ enum RowConversion {
         }
     }
 
+    /// - Parameter keys: the rows that are not rewritten yet, the first of them being one that cannot be.
     private static func failure(
-        _ conversion: MigrationPlan.Conversion, _ column: ColumnSchema, _ stored: TableRecord, _ old: TableHandle,
-        _ layout: RowLayout, _ view: Snapshot
+        _ conversion: MigrationPlan.Conversion, _ column: ColumnSchema, _ stored: TableRecord,
+        _ keys: ArraySlice<RowKey>, _ old: TableHandle, _ layout: RowLayout, _ view: Snapshot
     ) throws(RecordError) -> RecordError {
         var rows: [RowKey] = []
         var example: Value = .null
-        try recorded {
-            try old.scan(layout: layout, in: view) { key, row in
-                let value = row.value(conversion.from)
-                if convert(value, to: column) == nil {
-                    if rows.isEmpty { example = value }
-                    rows.append(key)
-                }
-                return rows.count < namedRows
-            }
+        for key in keys {
+            let value = try recorded { try old.withRow(key, layout: layout, in: view) { $0.value(conversion.from) } }
+            guard let value, convert(value, to: column) == nil else { continue }
+            if rows.isEmpty { example = value }
+            rows.append(key)
+            if rows.count == namedRows { break }
         }
         let from = stored.columns[conversion.from].type
         return .conversionFailed(
