@@ -60,6 +60,27 @@ import Testing
         }
     }
 
+    @Test func theIdOfADeletedLastRowIsNotGivenAgainWhereLaterIdsWereTakenInVain() throws {
+        let fixture = try Fixture(Self.person)
+        let keys = try fixture.insertAll("Person", (0..<3).map { row("p\($0)", 1, Int64($0)) })
+        let table = try fixture.table("Person")
+        // An id for a row that a unique index refuses, and one for a row that is rolled back.
+        #expect(throws: RecordError.self) { try fixture.insert("Person", row("again", 1, 1)) }
+        let tx = try fixture.store.beginWrite()
+        let id = try table.reserveRowID(in: tx)
+        #expect(id == 5)
+        tx.rollback()
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            try table.delete(keys[2], in: tx, changes: &changes)
+        }
+        let reopened = try Catalogue.load(view: fixture.store.snapshot())
+        try fixture.store.write { tx in
+            let id = try reopened.requireTable("Person").reserveRowID(in: tx)
+            #expect(id > 3)
+        }
+    }
+
     @Test func aRowIsNotInItsOwnWay() throws {
         let fixture = try Fixture(Self.person)
         let key = try fixture.insert("Person", row("a", 1, 7, "ada@x"))

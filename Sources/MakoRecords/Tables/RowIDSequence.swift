@@ -32,8 +32,24 @@ final class RowIDSequence: Sendable {
     /// Writes the next id down when the row that told it goes.
     func willDelete(_ id: Int64, _ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) {
         let known = try peek(table, tx)
-        guard id >= known - 1, !sabotaged("lastIdGivenAgain") else { return }
+        if sabotaged("lastIdGivenAgain") { return }
+        if id < known - 1, try isFollowed(id, upTo: known, table, tx) { return }
         try write(known, table, tx)
+    }
+
+    /// Whether a row with a larger id is there. Mostly the last id that was given has one; where its row was refused or rolled
+    /// back, the rows must be asked.
+    private func isFollowed(
+        _ id: Int64, upTo known: Int64, _ table: TableHandle, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> Bool {
+        let view = tx.view
+        return try recorded {
+            if try view.withValue(of: KeyOrder.treeKey(known - 1), in: table.rows, { _ in true }) == true {
+                return true
+            }
+            var cursor = try view.cursor(in: table.rows)
+            return try cursor.last() && KeyOrder.rowID(cursor.integerKey) > id
+        }
     }
 
     func write(_ number: Int64, _ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) {
