@@ -71,10 +71,15 @@ let package = Package(
         .testTarget(
             name: "StorageTests", dependencies: ["MakoStorage", "MakoTestSupport"], exclude: ["Scripts"],
             swiftSettings: settings),
-        .testTarget(
-            name: "RecordsTests", dependencies: ["MakoRecords", "MakoTestSupport"], exclude: ["Scripts"],
+        // Random work on records and objects beside plain models of them, for the tests and for `make soak`.
+        .target(
+            name: "RandomRuns", dependencies: ["MakoCore", "MakoRecords", "MakoTestSupport"], path: "Tests/RandomRuns",
             swiftSettings: settings),
-        .testTarget(name: "CoreTests", dependencies: ["MakoCore", "MakoTestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "RecordsTests", dependencies: ["MakoRecords", "MakoTestSupport", "RandomRuns"],
+            exclude: ["Scripts"], swiftSettings: settings),
+        .testTarget(
+            name: "CoreTests", dependencies: ["MakoCore", "MakoTestSupport", "RandomRuns"], swiftSettings: settings),
         .testTarget(name: "MakoTests", dependencies: ["Mako", "MakoTestSupport"], swiftSettings: settings),
         .testTarget(
             name: "MacroTests", dependencies: ["MakoMacros"] + macroTestDependencies,

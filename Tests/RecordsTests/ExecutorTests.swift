@@ -1,4 +1,5 @@
 import MakoStorage
+import RandomRuns
 import Testing
 
 @testable import MakoRecords
@@ -101,7 +102,13 @@ import Testing
             c[row.text(0)] = named(third, key, row)
             return true
         }
-        let model = BruteForce(b: b, c: c)
+        let model = BruteForce(keyName: { $0 == "code" ? "k" : "id" }) { _, value in
+            switch value {
+            case .integer(let id): b[id]
+            case .text(let key): c[key]
+            default: nil
+            }
+        }
         var matched = 0
         for round in 0..<700 {
             let condition = condition(&random, depth: random.chance(60) ? 2 : 1)

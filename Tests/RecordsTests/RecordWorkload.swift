@@ -1,42 +1,7 @@
 import MakoRecords
 import MakoStorage
 import MakoTestSupport
-
-/// What the record layer shows of a file: the tables and their rows. Indexes are checked against the rows instead.
-struct RecordState: Equatable, CustomStringConvertible {
-    struct Table: Equatable {
-        var columns: [String]
-        var indexes: [String]
-        var rows: [RowKey: [Value]] = [:]
-    }
-
-    var tables: [String: Table] = [:]
-
-    /// Reads everything; a table that contradicts itself is a `Disagreement`.
-    init(reading view: Snapshot) throws {
-        for table in try Catalogue.load(view: view).handles {
-            let findings = try table.verify(in: view)
-            guard findings.isEmpty else { throw Disagreement("\(findings)") }
-            var content = Table(
-                columns: table.schema.liveColumns.map { "\($0.name) \($0.type) \($0.isOptional) \($0.defaultValue)" },
-                indexes: table.schema.indexes.map { "\($0)" })
-            try table.scan(in: view) { key, row in
-                content.rows[key] = (0..<table.layout.count).map { row.value($0) }
-                return true
-            }
-            guard try table.count(in: view) == content.rows.count else {
-                throw Disagreement("\(table.schema.name) does not count its rows right")
-            }
-            tables[table.schema.name] = content
-        }
-    }
-
-    var description: String {
-        tables.sorted { $0.key < $1.key }.map { name, table in
-            "\(name)\(table.columns.map { $0.prefix { $0 != " " } }) with \(table.rows.count) rows"
-        }.joined(separator: ", ")
-    }
-}
+import RandomRuns
 
 /// A script of the record layer, for `CrashRunner`. What a transaction is about to leave is read before it commits.
 struct RecordWorkload: CrashWorkload {

@@ -1,14 +1,9 @@
 import Foundation
 import MakoTestSupport
 
-/// How much the seeded tests do. `MAKO_TEST_SEEDS=100000` runs so many random workloads, `MAKO_TEST_SEED=1346` that one
-/// alone, `MAKO_TEST_EFFORT=full` opens every image that a scripted workload can leave, `small` only a few.
+/// How much the tests do: `MAKO_TEST_EFFORT=full` opens every image that a scripted workload can leave, `small` only a few.
+/// `RandomSeeds` says which random workloads are run.
 enum TestEffort {
-    static let seeds = ProcessInfo.processInfo.environment["MAKO_TEST_SEEDS"].flatMap { Int($0) } ?? 1000
-
-    /// The one seed to run, to look into a failure.
-    static let seed = ProcessInfo.processInfo.environment["MAKO_TEST_SEED"].flatMap { UInt64($0) }
-
     /// The one crash workload to run, to look into a failure.
     static let workload = ProcessInfo.processInfo.environment["MAKO_TEST_WORKLOAD"]
 

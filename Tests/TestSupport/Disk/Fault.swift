@@ -38,6 +38,12 @@ public enum Fault: Sendable, Hashable {
     public static let noSpace = Fault.error(ENOSPC)
     /// The device stays full from this call on.
     public static let staysFull = Fault.persistentError(ENOSPC)
+    static let inputOutputCode = EIO
+    static let noSpaceCode = ENOSPC
+
+    var isSyncFailure: Bool {
+        if case .syncFails = self { true } else { false }
+    }
 }
 
 /// The three ways in which systems are known to fail at a sync. In each, some of the sectors may have become

@@ -75,7 +75,7 @@ public struct FaultRunner {
             try run.run(closing: isClosing)
         } catch let error as StorageError {
             report.surfaced += 1
-            if !error.isFault { report.failures.append("\(place): thrown as \(error)") }
+            if !error.isDiskFailure { report.failures.append("\(place): thrown as \(error)") }
         } catch {
             report.failures.append("\(place): \(error)")
         }
@@ -95,7 +95,7 @@ public struct FaultRunner {
         do {
             try run.close()
         } catch let error as StorageError {
-            if !error.isFault { report.failures.append("\(place): closing, \(error)") }
+            if !error.isDiskFailure { report.failures.append("\(place): closing, \(error)") }
         } catch {
             report.failures.append("\(place): closing, \(error)")
         }
@@ -114,7 +114,7 @@ public struct FaultRunner {
                 report.failures.append("\(place): the open store shows a state of its own")
             }
         } catch let error as StorageError {
-            if !error.isFault { report.failures.append("\(place): reading on, \(error)") }
+            if !error.isDiskFailure { report.failures.append("\(place): reading on, \(error)") }
         } catch {
             report.failures.append("\(place): reading on, \(error)")
         }
@@ -135,7 +135,7 @@ public struct FaultRunner {
         } catch StorageError.readOnly {
             return []
         } catch let error as StorageError {
-            if !error.isFault { report.failures.append("\(place): writing on, \(error)") }
+            if !error.isDiskFailure { report.failures.append("\(place): writing on, \(error)") }
         } catch {
             report.failures.append("\(place): writing on, \(error)")
         }
@@ -162,10 +162,6 @@ public struct FaultRunner {
 }
 
 extension Fault {
-    fileprivate var isSyncFailure: Bool {
-        if case .syncFails = self { true } else { false }
-    }
-
     /// Whether the fault means something at such a call.
     fileprivate func concerns(_ kind: CallKind) -> Bool {
         switch self {
@@ -179,16 +175,6 @@ extension Fault {
         case .staleRead: kind == .read
         case .flipBit: kind == .read || kind == .write
         case .crashBefore, .crashAfter: true
-        }
-    }
-}
-
-extension StorageError {
-    /// The error names what a failing disk did, or that the store latched after it.
-    fileprivate var isFault: Bool {
-        switch self {
-        case .io, .diskFull, .readOnly: true
-        default: false
         }
     }
 }

@@ -72,11 +72,16 @@ public final class ScriptRun {
 
     /// Compares and verifies the open store, then closes it.
     public func finish() throws {
+        try checkAll()
+        try close()
+    }
+
+    /// Compares the open store and every snapshot that was kept with the model, and verifies.
+    public func checkAll() throws {
         for name in kept.keys.sorted() { try check(name) }
         kept = [:]
         try compare()
         try verify()
-        try close()
     }
 
     /// What the open store holds now, nil when it cannot be asked.

@@ -1,13 +1,28 @@
-@testable import MakoRecords
+import MakoRecords
 
 /// The where language once more, plainly and slowly, over rows of values: what the executor must agree with.
-struct BruteForce {
-    typealias Row = [String: Value]
+public struct BruteForce {
+    public typealias Row = [String: Value]
 
-    let b: [Int64: Row]
-    let c: [String: Row]
+    /// The row to which a reference leads, by the column's name and its value.
+    private let related: (String, Value) -> Row?
+    /// The name of the key in the table to which a column leads.
+    private let keyName: (String) -> String
 
-    func value(_ expr: Expr, _ row: Row) -> Value {
+    public init(keyName: @escaping (String) -> String = { _ in "id" }, related: @escaping (String, Value) -> Row?) {
+        self.keyName = keyName
+        self.related = related
+    }
+
+    /// The no-case form of a text.
+    public static func folded(_ value: Value) -> Value {
+        guard case .text(let text) = value else { return value }
+        var result = ""
+        for scalar in text.unicodeScalars { result += scalar.properties.lowercaseMapping }
+        return .text(result)
+    }
+
+    public func value(_ expr: Expr, _ row: Row) -> Value {
         switch expr {
         case .literal(let value, _): return value
         case .column(let path, _): return follow(path[...], row)
@@ -25,12 +40,12 @@ struct BruteForce {
             return overflow ? .double(Double(x) + Double(y)) : .integer(sum)
         case .function("lower", let arguments, _):
             guard case .text(let text) = value(arguments[0], row) else { return .null }
-            return .text(Folding.folded(text))
+            return BruteForce.folded(.text(text))
         case .function("coalesce", let arguments, _):
             return arguments.lazy.map { value($0, row) }.first { !$0.isNull } ?? .null
         case .noCase(let inner):
             guard case .text(let text) = value(inner, row) else { return .null }
-            return .text(Folding.folded(text))
+            return BruteForce.folded(.text(text))
         default: return .null
         }
     }
@@ -39,15 +54,11 @@ struct BruteForce {
         guard let name = path.first, let value = row[name] else { return .null }
         if path.count == 1 { return value }
         // The key of the target is the reference itself.
-        if path.count == 2, path.last == (name == "code" ? "k" : "id") { return value }
-        switch value {
-        case .integer(let id): return b[id].map { follow(path.dropFirst(), $0) } ?? .null
-        case .text(let key): return c[key].map { follow(path.dropFirst(), $0) } ?? .null
-        default: return .null
-        }
+        if path.count == 2, path.last == keyName(name) { return value }
+        return related(name, value).map { follow(path.dropFirst(), $0) } ?? .null
     }
 
-    func truth(_ condition: Condition, _ row: Row) -> Bool? {
+    public func truth(_ condition: Condition, _ row: Row) -> Bool? {
         switch condition {
         case .constant(let flag): return flag
         case .and(let parts):
@@ -62,7 +73,7 @@ struct BruteForce {
             if case .bool(let flag) = value(expr, row) { return flag }
             return nil
         case .comparison(let operation, let left, let right):
-            return compare(left, right, row).map { Binder.holds(operation, $0) }
+            return compare(left, right, row).map { BruteForce.holds(operation, $0) }
         case .between(let expr, let low, let high):
             return truth(.and([.comparison(.greaterOrEqual, expr, low), .comparison(.lessOrEqual, expr, high)]), row)
         case .isIn(let expr, let items):
@@ -80,6 +91,17 @@ struct BruteForce {
                 return nil
             }
             return glob(Array(text.unicodeScalars)[...], Array(pattern.unicodeScalars)[...])
+        }
+    }
+
+    private static func holds(_ operation: ComparisonOperator, _ order: Int) -> Bool {
+        switch operation {
+        case .equal: order == 0
+        case .notEqual: order != 0
+        case .less: order < 0
+        case .lessOrEqual: order <= 0
+        case .greater: order > 0
+        case .greaterOrEqual: order >= 0
         }
     }
 

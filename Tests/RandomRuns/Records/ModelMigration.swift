@@ -1,0 +1,111 @@
+import MakoRecords
+
+extension RecordModel {
+    /// What a migration must leave, or why it must be refused.
+    mutating func migrate(to wanted: EntitySchema, dropsRetired: Bool) throws(Refusal) {
+        var wanted = wanted
+        let old = wanted.originalName.flatMap { tables[wanted.name] == nil && tables[$0] != nil ? $0 : nil }
+        wanted.originalName = nil
+        guard var table = tables[wanted.name] ?? old.flatMap({ tables[$0] }) else {
+            tables[wanted.name] = ModelTable(wanted.withoutOldNames)
+            return
+        }
+        try table.migrate(to: wanted, dropsRetired: dropsRetired)
+        if let old { tables[old] = nil }
+        tables[wanted.name] = table
+    }
+}
+
+extension ModelTable {
+    fileprivate mutating func migrate(to wanted: EntitySchema, dropsRetired: Bool) throws(Refusal) {
+        var places: [Int] = []
+        var conversions: [(place: Int, column: ColumnSchema)] = []
+        for column in wanted.columns {
+            var clean = column
+            clean.originalName = nil
+            guard let place = origin(of: column, wanted) else {
+                if !rows.isEmpty && !column.isOptional && column.defaultValue.isNull { throw .incompatible }
+                places.append(columns.count)
+                columns.append(clean)
+                try convert { (values) throws(Refusal) in
+                    values.append(clean.type.coerced(clean.defaultValue) ?? .null)
+                }
+                continue
+            }
+            places.append(place)
+            let before = columns[place].type
+            let isKept = before == column.type || Set([before, column.type]) == [.integer, .reference]
+            let hasNull = rows.contains { $0.values[place].isNull }
+            if !isKept || !column.isOptional && hasNull { conversions.append((place, clean)) }
+            columns[place] = clean
+        }
+        for (place, column) in conversions {
+            try convert { (values) throws(Refusal) in
+                guard let value = ModelTable.converted(values[place], to: column) else { throw .conversion }
+                values[place] = value
+            }
+        }
+        live = places
+        if dropsRetired {
+            let kept = columns.indices.filter { places.contains($0) }
+            columns = kept.map { columns[$0] }
+            try convert { (values) throws(Refusal) in
+                let all = values
+                values = kept.map { all[$0] }
+            }
+            live = places.map { place in kept.firstIndex(of: place) ?? 0 }
+        }
+        take(wanted.withoutOldNames)
+        for index in wanted.indexes where index.isUnique { try checkUnique(index) }
+    }
+
+    /// The column that becomes the wanted one: of its name, else of its former name, else a retired one of its name.
+    private func origin(of column: ColumnSchema, _ wanted: EntitySchema) -> Int? {
+        if let place = place(column.name) { return place }
+        if let old = column.originalName, !wanted.columns.contains(where: { $0.name == old }),
+            let place = place(old) ?? retiredPlace(old)
+        {
+            return place
+        }
+        return retiredPlace(column.name)
+    }
+
+    private func retiredPlace(_ name: String) -> Int? {
+        columns.indices.first { !live.contains($0) && columns[$0].name == name }
+    }
+
+    /// A value under another type; nil when it cannot be one.
+    private static func converted(_ value: Value, to column: ColumnSchema) -> Value? {
+        if value.isNull {
+            if column.isOptional { return .null }
+            return column.defaultValue.isNull ? nil : column.defaultValue
+        }
+        if let fitting = column.type.coerced(value) { return fitting }
+        switch (column.type, value) {
+        case (.text, .integer(let number)): return .text(String(number))
+        case (.text, .unsigned(let number)): return .text(String(number))
+        case (.text, .double(let number)): return .text(String(number))
+        case (.text, .bool(let flag)): return .text(flag ? "true" : "false")
+        case (.text, .blob(let bytes)): return String(validating: bytes, as: UTF8.self).map(Value.text)
+        case (.blob, .text(let text)): return .blob(Array(text.utf8))
+        case (.integer, .text(let text)), (.reference, .text(let text)): return Int64(text).map(Value.integer)
+        case (.unsigned, .text(let text)): return UInt64(text).map(Value.unsignedInteger)
+        case (.double, .text(let text)): return Double(text).map(Value.double)
+        case (.integer, .bool(let flag)), (.unsigned, .bool(let flag)): return .integer(flag ? 1 : 0)
+        case (.double, .bool(let flag)): return .double(flag ? 1 : 0)
+        case (.double, .date(let seconds)): return .double(seconds)
+        case (.date, .double(let seconds)): return .date(seconds)
+        default: return nil
+        }
+    }
+}
+
+extension EntitySchema {
+    /// As the catalogue keeps it: former names are forgotten.
+    var withoutOldNames: EntitySchema {
+        var copy = self
+        copy.originalName = nil
+        for place in copy.columns.indices { copy.columns[place].originalName = nil }
+        return copy
+    }
+}

@@ -1,0 +1,69 @@
+import MakoRecords
+import MakoStorage
+import MakoTestSupport
+
+/// Random workloads of the record layer: tables, rows, indexes, queries, migrations, against arrays of values.
+public enum RecordRandomRun: RandomWorkload {
+    public static let name = "records"
+    public static var empty: RecordSession.State { RecordSession.State() }
+
+    public static func session(
+        on disk: SimulatedDisk, from state: RecordSession.State, plan: RoundPlan
+    ) -> RecordSession {
+        RecordSession(on: disk, from: state.model, plan)
+    }
+
+    public static func recover(
+        on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<RecordSession.State>
+    ) throws -> RecordSession.State? {
+        let store = try Store(at: RoundPlan.path, options: plan.options(disk))
+        let found = try store.read { try RecordState(reading: $0) }
+        let matching = states.filter { $0.model.state == found }
+        guard var model = matching.first?.model else {
+            for state in states.suffix(2) { plan.log(found.difference(from: state.model.state) ?? "no difference") }
+            return nil
+        }
+        let report = try store.verify()
+        guard report.isClean else { throw Disagreement("verify: \(report.findings)") }
+        try store.close()
+        for other in matching { model.forgetWhatDiffers(from: other.model) }
+        return RecordSession.State(model: model)
+    }
+}
+
+extension RecordModel {
+    /// Two states that look alike: what cannot be seen is known only where they agree.
+    fileprivate mutating func forgetWhatDiffers(from other: RecordModel) {
+        for name in names {
+            guard let theirs = other.tables[name], var table = tables[name], table != theirs else { continue }
+            let largestID = min(table.largestID, theirs.largestID)
+            if table.hidden != theirs.hidden { table.forgetHidden() }
+            table.largestID = largestID
+            tables[name] = table
+        }
+    }
+}
+
+extension ModelTable {
+    fileprivate var hidden: [[Value]] {
+        let places = columns.indices.filter { !live.contains($0) }
+        return [places.map { .text(columns[$0].name) }] + rows.map { row in places.map { row.values[$0] } }
+    }
+
+    fileprivate mutating func forgetHidden() {
+        let kept = live
+        columns = kept.map { columns[$0] }
+        live = Array(kept.indices)
+        // Cannot refuse: nothing is converted.
+        try? convert { values in
+            let all = values
+            values = kept.map { all[$0] }
+        }
+    }
+}
+
+extension RecordError: DiskFailure {
+    public var isDiskFailure: Bool {
+        if case .storage(let error) = self { error.isDiskFailure } else { false }
+    }
+}

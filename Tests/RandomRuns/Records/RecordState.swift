@@ -1,0 +1,61 @@
+import MakoRecords
+import MakoStorage
+import MakoTestSupport
+
+/// What the record layer shows of a file: the tables and their rows. Indexes are checked against the rows instead.
+public struct RecordState: Equatable, CustomStringConvertible, Sendable {
+    public struct Table: Equatable, Sendable {
+        public var columns: [String]
+        public var indexes: [String]
+        public var rows: [RowKey: [Value]] = [:]
+
+        public init(_ schema: EntitySchema) {
+            columns = schema.liveColumns.map { "\($0.name) \($0.type) \($0.isOptional) \($0.defaultValue)" }
+            indexes = schema.indexes.map { "\($0)" }
+        }
+    }
+
+    public var tables: [String: Table] = [:]
+
+    public init() {}
+
+    /// Reads everything; a table that contradicts itself is a `Disagreement`.
+    public init(reading view: Snapshot) throws {
+        for table in try Catalogue.load(view: view).handles {
+            let findings = try table.verify(in: view)
+            guard findings.isEmpty else { throw Disagreement("\(findings)") }
+            var content = Table(table.schema)
+            try table.scan(in: view) { key, row in
+                content.rows[key] = (0..<table.layout.count).map { row.value($0) }
+                return true
+            }
+            guard try table.count(in: view) == content.rows.count else {
+                throw Disagreement("\(table.schema.name) does not count its rows right")
+            }
+            tables[table.schema.name] = content
+        }
+    }
+
+    public var description: String {
+        tables.sorted { $0.key < $1.key }.map { name, table in
+            "\(name)\(table.columns.map { $0.prefix { $0 != " " } }) with \(table.rows.count) rows"
+        }.joined(separator: ", ")
+    }
+
+    /// The first difference, in words; nil when there is none.
+    public func difference(from expected: RecordState) -> String? {
+        for name in Set(tables.keys).union(expected.tables.keys).sorted() {
+            guard let mine = tables[name] else { return "table \(name) is missing" }
+            guard let theirs = expected.tables[name] else { return "there is a table \(name)" }
+            if mine.columns != theirs.columns { return "\(name) has \(mine.columns), not \(theirs.columns)" }
+            if mine.indexes != theirs.indexes { return "\(name) has \(mine.indexes), not \(theirs.indexes)" }
+            for key in Set(mine.rows.keys).union(theirs.rows.keys).sorted(by: { "\($0)" < "\($1)" })
+            where mine.rows[key] != theirs.rows[key] {
+                let (found, wanted) = (mine.rows[key], theirs.rows[key])
+                return "row \(key) of \(name) is \(found.map { "\($0)" } ?? "missing"), "
+                    + "not \(wanted.map { "\($0)" } ?? "missing")"
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,35 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The seeds that a suite of random runs goes through: `MAKO_TEST_SEEDS=100000` of them, or `MAKO_TEST_SEED=1346` alone, with a
+/// line per step.
+public enum RandomSeeds {
+    /// Suites run their seeds in so many parts, beside each other.
+    public static let parts = 20
+
+    private static let count = number("MAKO_TEST_SEEDS").map { Int($0) } ?? 300
+    private static let one = number("MAKO_TEST_SEED")
+
+    /// Runs a part of the seeds and answers the first failures.
+    public static func failures<W: RandomWorkload>(_ workload: W.Type, part: Int) -> [String] {
+        var failures: [String] = []
+        func run(_ seed: UInt64, _ log: StepLog) {
+            do { try RandomRounds<W>.run(seed: seed, log: log) } catch { failures.append("\(error)") }
+        }
+        if let one {
+            if part == 0 { run(one, .printed) }
+            return failures
+        }
+        for seed in stride(from: part, to: count, by: parts) where failures.count < 3 { run(UInt64(seed), .silent) }
+        return failures
+    }
+
+    private static func number(_ name: String) -> UInt64? {
+        getenv(name).flatMap { UInt64(String(cString: $0)) }
+    }
+}

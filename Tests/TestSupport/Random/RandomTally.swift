@@ -1,0 +1,31 @@
+/// The figures of random runs.
+public struct RandomTally: Sendable, Equatable, CustomStringConvertible {
+    public var seeds = 0
+    public var rounds = 0
+    /// Calls that were made and compared with the model.
+    public var operations = 0
+    public var crashes = 0
+    /// Crashes in the recovery after a crash.
+    public var recoveryCrashes = 0
+    /// Rounds in which the disk failed at a call.
+    public var faults = 0
+    /// Those of them in which an error reached the caller.
+    public var surfaced = 0
+
+    public init(seeds: Int = 0) { self.seeds = seeds }
+
+    public mutating func add(_ other: RandomTally) {
+        seeds += other.seeds
+        rounds += other.rounds
+        operations += other.operations
+        crashes += other.crashes
+        recoveryCrashes += other.recoveryCrashes
+        faults += other.faults
+        surfaced += other.surfaced
+    }
+
+    public var description: String {
+        "\(seeds) seeds, \(operations) operations, \(crashes) power cuts, \(recoveryCrashes) in recovery, "
+            + "\(faults) failing calls, \(surfaced) of them reported"
+    }
+}

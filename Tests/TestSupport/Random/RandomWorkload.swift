@@ -1,0 +1,93 @@
+import MakoStorage
+
+/// Work drawn at random from a seed, beside a plain model of what it must leave: what `RandomRounds` runs on failing disks.
+public protocol RandomWorkload {
+    associatedtype Session: RandomSession
+
+    /// The name by which a failure is repeated.
+    static var name: String { get }
+
+    /// The data before the first round.
+    static var empty: Session.State { get }
+
+    /// A process that will work on what the disk holds, which is this state.
+    static func session(on disk: SimulatedDisk, from state: Session.State, plan: RoundPlan) -> Session
+
+    /// Starts on what a process before left: opens, reads everything, verifies and closes. What came back must be one of
+    /// these states, of which the one is answered that the next round goes on with; nil: none of them.
+    static func recover(
+        on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<Session.State>
+    ) throws -> Session.State?
+}
+
+/// The life of one process: it opens, works and perhaps closes.
+public protocol RandomSession: AnyObject {
+    associatedtype State
+
+    /// What a crash may leave at each moment.
+    var history: CrashHistory<State> { get }
+
+    /// Calls that were made and compared.
+    var operations: Int { get }
+
+    /// Opens and works. What contradicts the model is a `Disagreement`; errors of the disk are passed on.
+    func work() throws
+
+    /// Whether the open database shows one of these states; true when it cannot be asked.
+    func shows(_ states: ArraySlice<State>) throws -> Bool
+
+    func close() throws
+
+    /// Lets go of everything as the end of the process does: what it still tries has no effect.
+    func abandon()
+}
+
+/// What is drawn for one round before it begins.
+public struct RoundPlan: Sendable {
+    public let seed: UInt64
+    public var steps: Int
+    public var logSegmentBytes: Int
+    public var cacheBytes: Int
+    public var sectorBytes: Int
+    /// Whether a call to the disk is going to fail.
+    public var diskFails = false
+    /// Whether a sync is going to report success and make nothing durable; a later one will confess.
+    public var diskLies = false
+    public let log: StepLog
+
+    public init(seed: UInt64, steps: Int, log: StepLog = .silent) {
+        self.seed = seed
+        self.steps = steps
+        self.log = log
+        var random = SplitMix(seed: seed &+ 1)
+        logSegmentBytes = [16 << 10, 32 << 10, 128 << 10][random.below(3)]
+        cacheBytes = [256 << 10, 1 << 20, 8 << 20][random.below(3)]
+        sectorBytes = random.chance(50) ? 512 : 4096
+    }
+
+    public func options(_ disk: SimulatedDisk) -> StoreOptions {
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        options.entropy = SeededEntropy(seed: seed)
+        options.logSegmentBytes = logSegmentBytes
+        options.checkpointBytes = logSegmentBytes / 2
+        options.cacheBytes = cacheBytes
+        return options
+    }
+}
+
+/// A line per step, for whoever looks into a failure.
+public struct StepLog: Sendable {
+    public static let silent = StepLog(isOn: false)
+    public static let printed = StepLog(isOn: true)
+    public let isOn: Bool
+
+    public func callAsFunction(_ line: @autoclosure () -> String) {
+        if isOn { print(line()) }
+    }
+}
+
+extension SplitMix {
+    public mutating func pick<T>(_ choices: [T]) -> T { choices[below(choices.count)] }
+}
