@@ -74,7 +74,7 @@ import Testing
                     bytes.withUnsafeMutableBytes {
                         $0.storeBytes(of: number, toByteOffset: copy * pageBytes + offset, as: UInt64.self)
                     }
-                    Probe.seal(page: copy, of: &bytes)
+                    Self.seal(headerCopy: copy, of: &bytes)
                 }
                 var damaged = image
                 damaged.files[Self.path] = ByteImage(bytes)
@@ -89,6 +89,13 @@ import Testing
         #expect(refused > 50)
     }
 
+    private static func seal(headerCopy copy: Int, of bytes: inout [UInt8]) {
+        bytes.withUnsafeMutableBytes { bytes in
+            guard let base = bytes.baseAddress else { return }
+            Page.seal(base + copy * pageBytes, page: UInt64(copy), seed: 0)
+        }
+    }
+
     @Test func aDatabaseOfUnknownFeaturesIsNotTouched() throws {
         let disk = SimulatedDisk()
         try Store(at: Self.path, options: options(disk)).close()
@@ -99,7 +106,7 @@ import Testing
             var bytes = sound
             for copy in 0..<FileHeader.copies {
                 bytes[copy * pageBytes + offset] = 1
-                Probe.seal(page: copy, of: &bytes)
+                Self.seal(headerCopy: copy, of: &bytes)
             }
             disk.setContents(of: Self.path, to: bytes)
             var options = options(disk)

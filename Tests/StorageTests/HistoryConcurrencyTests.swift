@@ -35,6 +35,8 @@ import Testing
         options.cacheBytes = 96 << 10
         options.logSegmentBytes = 64 << 10
         options.checkpointBytes = 48 << 10
+        // Every commit is to be somebody's.
+        options.shrinksWhenIdle = false
         return options
     }
 

@@ -15,7 +15,7 @@ extension Store {
         if try stepCheckpoint() { return true }
         if try prepareSegment() { return true }
         if frames.evictionStep() { return true }
-        return try vacuum.step(self)
+        return options.shrinksWhenIdle ? try vacuum.step(self) : false
     }
 
     private var hasUnflushed: Bool {

@@ -32,6 +32,9 @@ public struct StoreOptions: Sendable {
     public var logSegmentBytes: Int = 16 << 20
     /// Log bytes after which a checkpoint begins in the background.
     public var checkpointBytes: Int = 64 << 20
+    /// Whether the file is made shorter in the background when much of it is free and nothing is written for a while. Such a step is a
+    /// commit without changes: it has a number like any other.
+    public var shrinksWhenIdle = true
     /// How long to wait for the writer before; nil for ever.
     public var writerTimeout: Duration? = nil
     public var fileSystem: any FileSystem = POSIXFileSystem()

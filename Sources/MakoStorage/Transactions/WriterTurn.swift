@@ -51,4 +51,13 @@ final class WriterTurn: @unchecked Sendable {
             next.condition.signal()
         }
     }
+
+    /// Takes the turn only when nobody has it.
+    func tryTake() -> Bool {
+        lock.withLock {
+            if isTaken { return false }
+            isTaken = true
+            return true
+        }
+    }
 }
