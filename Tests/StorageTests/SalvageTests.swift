@@ -248,6 +248,31 @@ import Testing
         #expect(!outcome.report.isCertain)
     }
 
+    /// Without a meta the log is made again from where it begins, over a state that has most of it already.
+    @Test func theLogMayBeginBeforeTheCheckpoint() throws {
+        let sample = try SalvageSample(
+            closing: false,
+            """
+            options log 1048576
+            tree a int
+            put a 1..50 40b
+            checkpoint
+            put a 60 40b
+            drop a
+            tree a bytes
+            put a 1..300 40b
+            delete a 20..30
+            checkpoint
+            put a 25 40b
+            tree b int
+            put b 1..10 40b
+            """)
+        let outcome = try SalvageSample.salvage(sample.damaged(2..<6))
+        #expect(outcome.found == sample.latest)
+        #expect(outcome.report.checkpointCommit == nil)
+        #expect(outcome.report.logCommits > 3)
+    }
+
     // MARK: The file
 
     @Test func aFileCutShortGivesWhatIsLeft() throws {

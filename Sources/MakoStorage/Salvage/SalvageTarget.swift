@@ -93,16 +93,27 @@ final class SalvageTarget {
     /// - Returns: its name: another one when that is taken.
     func makeTree(_ number: UInt32, keys: KeyKind, named wanted: String) throws(StorageError) -> String {
         let transaction = try store.beginWrite()
-        var name = wanted
-        var counter = 2
-        while transaction.view.tree(named: name) != nil {
-            name = "\(wanted) (\(counter))"
-            counter += 1
-        }
-        trees[number] = try transaction.createTree(named: name, keys: keys)
-        tallies[number] = Tally()
+        let (tree, name) = try SalvageTarget.createTree(number, keys: keys, named: wanted, transaction)
         try transaction.commit(durability: .async)
+        trees[number] = tree
+        tallies[number] = Tally()
         return name
+    }
+
+    /// Creates a tree under a name that is free, and that a tree can have.
+    static func createTree(
+        _ number: UInt32, keys: KeyKind, named wanted: String, _ transaction: borrowing WriteTransaction
+    ) throws(StorageError) -> (tree: Tree, name: String) {
+        let numbered = "tree \(number)"
+        for name in [wanted, numbered] + (2...9).map({ "\(numbered) (\($0))" }) {
+            do throws(StorageError) { return (try transaction.createTree(named: name, keys: keys), name) } catch {
+                switch error {
+                case .treeExists, .invalidArgument: continue
+                default: throw error
+                }
+            }
+        }
+        throw .treeExists(numbered)
     }
 
     /// Takes a record of a tree that was made. One found by its tree counts more than one found elsewhere.
@@ -139,47 +150,16 @@ final class SalvageTarget {
         return true
     }
 
-    /// Makes a commit of the log again. What it says of trees that are not there is left out, or makes them.
+    /// Makes a commit of the log again, all of it or nothing.
     ///
     /// - Parameter name: the name for a tree that only the log knows.
     func replay(_ operations: UnsafeRawBufferPointer, name: (UInt32) -> String) throws(StorageError) {
-        var made: [UInt32: Tree] = trees
         let transaction = try store.beginWrite()
-        func tree(_ number: UInt32, _ keys: KeyKind, _ transaction: borrowing WriteTransaction) throws(StorageError)
-            -> Tree?
-        {
-            if let known = made[number] { return known.keys == keys ? known : nil }
-            let tree = try transaction.createTree(named: name(number), keys: keys)
-            made[number] = tree
-            return tree
-        }
+        var replay = SalvageReplay(trees: trees)
         var reader = OperationReader(operations)
-        while let step = (try? reader.next()) ?? nil {
-            switch step {
-            case .put(let number, .integer(let key), let value):
-                if let tree = try tree(number, .integer, transaction) { try transaction.put(value, for: key, in: tree) }
-            case .put(let number, .bytes(let key), let value):
-                guard key.count <= Limits.keyBytes, let tree = try tree(number, .bytes, transaction) else { continue }
-                try transaction.put(value, for: key, in: tree)
-            case .delete(let number, .integer(let key)):
-                guard let tree = made[number], tree.keys == .integer else { continue }
-                _ = try transaction.delete(key, in: tree)
-            case .delete(let number, .bytes(let key)):
-                guard let tree = made[number], tree.keys == .bytes else { continue }
-                _ = try transaction.delete(key, in: tree)
-            case .createTree(let number, let keys, let name):
-                guard made[number] == nil, transaction.view.tree(named: name) == nil else { continue }
-                made[number] = try transaction.createTree(named: name, keys: keys)
-            case .dropTree(let number):
-                if let tree = made.removeValue(forKey: number) { try transaction.dropTree(tree) }
-            case .deleteRange(let number, let range):
-                guard let tree = made[number], tree.keys == .integer else { continue }
-                _ = try transaction.deleteRange(range, in: tree)
-            case .deleteAll(let number): if let tree = made[number] { try transaction.deleteAll(in: tree) }
-            }
-        }
+        while let step = (try? reader.next()) ?? nil { try replay.apply(step, transaction, name) }
         try transaction.commit(durability: .async)
-        trees = made
+        trees = replay.trees
     }
 
     // MARK: The end

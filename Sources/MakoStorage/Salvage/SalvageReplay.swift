@@ -1,0 +1,51 @@
+/// Makes logged operations again on trees that may be other than they were, or not there.
+struct SalvageReplay {
+    /// The tree that stands for each tree of the damaged database.
+    private(set) var trees: [UInt32: Tree]
+
+    init(trees: [UInt32: Tree]) { self.trees = trees }
+
+    /// Makes one operation again. What does not fit the trees is left out.
+    mutating func apply(
+        _ step: OperationReader.Step, _ transaction: borrowing WriteTransaction, _ name: (UInt32) -> String
+    ) throws(StorageError) {
+        do throws(StorageError) {
+            switch step {
+            case .put(let tree, .integer(let key), let value):
+                try transaction.put(value, for: key, in: place(tree, .integer, transaction, name))
+            case .put(let tree, .bytes(let key), let value):
+                try transaction.put(value, for: key, in: place(tree, .bytes, transaction, name))
+            case .delete(let tree, .integer(let key)):
+                if let tree = trees[tree] { _ = try transaction.delete(key, in: tree) }
+            case .delete(let tree, .bytes(let key)):
+                if let tree = trees[tree] { _ = try transaction.delete(key, in: tree) }
+            case .createTree(let tree, let keys, let name):
+                if trees[tree] == nil {
+                    trees[tree] = try SalvageTarget.createTree(tree, keys: keys, named: name, transaction).tree
+                }
+            case .dropTree(let tree): if let tree = trees.removeValue(forKey: tree) { try transaction.dropTree(tree) }
+            case .deleteRange(let tree, let range):
+                if let tree = trees[tree] { _ = try transaction.deleteRange(range, in: tree) }
+            case .deleteAll(let tree): if let tree = trees[tree] { try transaction.deleteAll(in: tree) }
+            }
+        } catch {
+            switch error {
+            case .wrongKeyKind, .keyTooLong, .valueTooLarge, .treeExists: return
+            default: throw error
+            }
+        }
+    }
+
+    /// The tree that a value goes to; made when only the log knows it.
+    private mutating func place(
+        _ number: UInt32, _ keys: KeyKind, _ transaction: borrowing WriteTransaction, _ name: (UInt32) -> String
+    ) throws(StorageError) -> Tree {
+        if let known = trees[number] {
+            guard known.keys == keys else { throw .wrongKeyKind(tree: name(number), expected: known.keys) }
+            return known
+        }
+        let made = try SalvageTarget.createTree(number, keys: keys, named: name(number), transaction).tree
+        trees[number] = made
+        return made
+    }
+}
