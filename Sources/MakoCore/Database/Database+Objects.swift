@@ -143,8 +143,8 @@ extension ObjectEntity {
     @discardableResult
     public func remove() throws(MakoError) -> Bool { try database().delete(self) }
 
-    /// Whether the object has changes that are not committed.
-    public var isDirty: Bool { lockedState { $0.dirty != 0 } }
+    /// Whether the object has changes that are not committed, or no row at all.
+    public var isDirty: Bool { lockedState { $0.dirty != 0 || !$0.flags.contains(.exists) } }
 
     /// Whether two objects stand for the same row.
     public func isSame(as other: some ObjectEntity) -> Bool {

@@ -15,7 +15,6 @@ extension Transaction {
         object.lockedState { state in
             if !sabotaged("removedObjectNotSterile") { state.flags.insert(.sterile) }
             state.flags.remove(.exists)
-            state.dirty = .max
         }
         if database.hub.isWatched(model) { touched[EventHub.Identity(table: model.table, key: key)] = object }
         return wasThere
@@ -42,6 +41,7 @@ extension Transaction {
         // The row itself may refer to itself.
         let others = referrer.table.schema.name == binding.model.table ? keys.filter { $0 != key } : keys
         if others.isEmpty { return }
+        try willWriteFurtherRows()
         switch binding.model.deleteRule(from: referrer.table.schema.name, column: referrer.column) {
         case .deny:
             if sabotaged("denyIgnored") { return }

@@ -67,12 +67,13 @@ extension Transaction {
         }
     }
 
-    /// The key of a referenced object, which is saved first when it is new or changed. Nil: it was removed.
+    /// The key of a referenced object, which is saved first when it is new or changed.
     private func savedKey<T: ObjectEntity>(
         of child: any ObjectEntity, parent: T, _ binding: Binding
     ) throws(MakoError) -> RowKey? {
         let state = child.lockedState { $0 }
-        if state.flags.contains(.sterile) { return nil }
+        // A row that is gone, or that was rolled back, must not be referred to by the number it had.
+        if state.flags.contains(.sterile) { return .noRow }
         let isClean = state.flags.contains(.exists) && state.dirty == 0
         if isClean && state.database == database.number, let key = state.key { return key }
         if state.database != 0 && state.database != database.number {
@@ -86,7 +87,10 @@ extension Transaction {
             undo.recordState(of: parent, parent.lockedState { $0 })
             parent.lockedState { $0.rowID = id }
         }
-        if !state.flags.contains(.saving) { try save(child) }
+        if !state.flags.contains(.saving) {
+            try willWriteFurtherRows()
+            try save(child)
+        }
         return child.lockedState { $0.key }
     }
 
@@ -225,6 +229,7 @@ extension Transaction {
             var held: [(property: Int, object: any ObjectEntity)] = []
             value.visitReferences { held.append(($0, $1)) }
             for (property, child) in held {
+                try willWriteFurtherRows()
                 try save(child)
                 if let key = child.storedKey { value.resolveReference(property, to: child, key: key) }
             }

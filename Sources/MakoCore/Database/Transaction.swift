@@ -23,6 +23,15 @@ public final class Transaction: @unchecked Sendable {
     @exclusivity(unchecked) var isEncoding = false
     /// The objects behind the changes, where somebody watches their type.
     @exclusivity(unchecked) var touched: [EventHub.Identity: any ObjectEntity] = [:]
+    /// Where to go back to when a call fails that writes more rows than its own.
+    private struct FurtherRows {
+        let savepoint: Savepoint
+        var changes = ChangeSet()
+        var touched: [EventHub.Identity: any ObjectEntity] = [:]
+    }
+    @exclusivity(unchecked) private var furtherRows: FurtherRows?
+    /// Whether the call that is running has joined this transaction, whose owner may go on when the call fails.
+    @exclusivity(unchecked) private var isJoined = false
     private var isDoomed = false
     private var hasEnded = false
 
@@ -120,12 +129,53 @@ public final class Transaction: @unchecked Sendable {
         }
     }
 
-    /// Runs an operation whose failure must leave the objects' notes as they were.
-    func restoringObjects<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
+    /// Runs a call that has joined the transaction: when it fails, objects and file are as they were before it.
+    func joining<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
         let mark = undo.mark
-        do throws(MakoError) { return try body() } catch {
+        let outer = (furtherRows, isJoined)
+        (furtherRows, isJoined) = (nil, true)
+        defer { (furtherRows, isJoined) = outer }
+        do throws(MakoError) {
+            let result = try body()
+            if furtherRows != nil { keepFurtherRows() }
+            return result
+        } catch {
             undo.rollback(to: mark)
+            if furtherRows != nil { try takeFurtherRowsBack() }
             throw error
+        }
+    }
+
+    /// A call is about to write a row besides its own, so that its failure must take back what came before. A single row needs no
+    /// savepoint, which costs a copy of each page that is changed next.
+    func willWriteFurtherRows() throws(MakoError) {
+        guard isJoined, furtherRows == nil else { return }
+        try settle()
+        var rows = FurtherRows(
+            savepoint: try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() })
+        // Moved out and back: a second reference would have everything copied at the next change.
+        swap(&changes, &rows.changes)
+        swap(&touched, &rows.touched)
+        furtherRows = rows
+    }
+
+    private func keepFurtherRows() {
+        guard var rows = furtherRows else { return }
+        furtherRows = nil
+        swap(&changes, &rows.changes)
+        changes.append(rows.changes)
+        swap(&touched, &rows.touched)
+        touched.merge(rows.touched) { _, later in later }
+    }
+
+    private func takeFurtherRowsBack() throws(MakoError) {
+        guard let rows = furtherRows else { return }
+        furtherRows = nil
+        changes = rows.changes
+        touched = rows.touched
+        batch?.removeAll()
+        try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+            try storage { () throws(StorageError) in try tx.rollback(to: rows.savepoint) }
         }
     }
 
@@ -243,7 +293,7 @@ extension Database {
     func writing<R>(_ body: (Transaction) throws(MakoError) -> R) throws(MakoError) -> R {
         if let running = ThreadScope.current(of: self)?.transaction {
             try running.throwIfDoomed()
-            return try running.restoringObjects { () throws(MakoError) in try body(running) }
+            return try running.joining { () throws(MakoError) in try body(running) }
         }
         if options.readOnly { throw .readOnly(reason: "\(path) was opened for reading only") }
         let transaction = try Transaction(self)

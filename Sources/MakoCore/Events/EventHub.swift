@@ -117,9 +117,12 @@ final class EventHub: Sendable {
             let names = schema.binding(ofTable: change.table).map { binding in
                 columns.compactMap { column in binding.model.columns.first { $0.column == column }?.name }
             }
+            // An object that has another key by now does not stand for this row any more.
+            let object = objects[Identity(table: change.table, key: change.key)]
+            let stands = object.map { $0.lockedState { $0.key } == change.key } ?? false
             return Event(
                 table: change.table, key: change.key, kind: kind, changedProperties: names ?? columns,
-                object: objects[Identity(table: change.table, key: change.key)])
+                object: stands ? object : nil)
         }
         enqueue(ticket, Batch(events: events, database: database))
     }

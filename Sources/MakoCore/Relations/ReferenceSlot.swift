@@ -44,8 +44,13 @@ public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
     }
 
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
-        if self.object === object { self.key = key }
+        if self.object === object { self.key = key == .noRow ? nil : key }
     }
+}
+
+extension RowKey {
+    /// What a reference to a removed object is resolved to: rows are numbered from 1.
+    static let noRow = RowKey.rowID(0)
 }
 
 /// References of classes: stored as the key of the other row.

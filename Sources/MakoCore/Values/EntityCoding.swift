@@ -113,14 +113,13 @@ extension EntityCoding {
         setRowID(rowID(value), of: object)
     }
 
-    /// Another key means another row: all properties are to be written.
+    /// Another key means another row: without one, all properties are to be written.
     private static func setRowID(_ rowID: Int64, of object: some ObjectEntity) {
         let before = object.lockedState { state in
             let before = state
             if state.rowID != rowID {
                 state.rowID = rowID
                 state.flags.remove(.exists)
-                state.dirty = .max
             }
             return before
         }
