@@ -3,6 +3,8 @@ import MakoRecords
 /// Why the model says that a call must fail.
 enum Refusal: Error, Equatable {
     case duplicateKey, null, unique, incompatible, conversion
+    /// Of objects: others refer to it; its row is gone.
+    case denied, notFound
 
     func matches(_ error: RecordError) -> Bool {
         switch (self, error) {

@@ -16,22 +16,29 @@ public enum RecordRandomRun: RandomWorkload {
     public static func recover(
         on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<RecordSession.State>
     ) throws -> RecordSession.State? {
+        try RecordModel.found(on: disk, plan: plan, among: states.map(\.model)).map { RecordSession.State(model: $0) }
+    }
+}
+
+extension RecordModel {
+    /// Opens, reads everything, verifies and closes. Answers the model that shows what was found.
+    static func found(
+        on disk: SimulatedDisk, plan: RoundPlan, among models: [RecordModel]
+    ) throws -> RecordModel? {
         let store = try Store(at: RoundPlan.path, options: plan.options(disk))
         let found = try store.read { try RecordState(reading: $0) }
-        let matching = states.filter { $0.model.state == found }
-        guard var model = matching.first?.model else {
-            for state in states.suffix(2) { plan.log(found.difference(from: state.model.state) ?? "no difference") }
+        let matching = models.filter { $0.state == found }
+        guard var model = matching.first else {
+            for model in models.suffix(2) { plan.log(found.difference(from: model.state) ?? "no difference") }
             return nil
         }
         let report = try store.verify()
         guard report.isClean else { throw Disagreement("verify: \(report.findings)") }
         try store.close()
-        for other in matching { model.forgetWhatDiffers(from: other.model) }
-        return RecordSession.State(model: model)
+        for other in matching { model.forgetWhatDiffers(from: other) }
+        return model
     }
-}
 
-extension RecordModel {
     /// Two states that look alike: what cannot be seen is known only where they agree.
     fileprivate mutating func forgetWhatDiffers(from other: RecordModel) {
         for name in names {

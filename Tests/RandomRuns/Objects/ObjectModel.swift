@@ -1,0 +1,199 @@
+import MakoCore
+import MakoRecords
+
+/// The three classes of the random runs.
+enum ObjectKind: CaseIterable {
+    case club, member, badge
+
+    var table: String {
+        switch self {
+        case .club: "Club"
+        case .member: "Member"
+        case .badge: "Badge"
+        }
+    }
+
+    /// The places of the columns that refer to another row, and to what.
+    var references: [(place: Int, target: ObjectKind)] {
+        switch self {
+        case .club: []
+        case .member: [(3, .club), (4, .member)]
+        case .badge: [(2, .member)]
+        }
+    }
+
+    /// Who refers to a row of this class, in the order in which a removal asks them.
+    var referrers: [(kind: ObjectKind, place: Int, rule: DeleteRule)] {
+        switch self {
+        case .club: [(.member, 3, .cascade)]
+        case .member: [(.badge, 2, .deny), (.member, 4, .nullify)]
+        case .badge: []
+        }
+    }
+}
+
+/// An object in memory as a plain value.
+struct ModelObject: Equatable {
+    struct Reference: Equatable {
+        /// Which of the objects; nil: it was read from the file and not followed.
+        var object: Int?
+        /// What the row is to hold.
+        var key: RowKey?
+    }
+
+    let kind: ObjectKind
+    /// By the places of columns; references stand below.
+    var values: [Value]
+    var references: [Int: Reference] = [:]
+    var key: RowKey?
+    var exists = false
+    var isSterile = false
+    /// The places of columns that differ from the row.
+    var dirty: Set<Int>
+
+    /// A new object.
+    init(_ kind: ObjectKind, _ values: [Value]) {
+        self.kind = kind
+        self.values = values
+        dirty = Set(values.indices)
+    }
+
+    /// An object of a row.
+    init(_ kind: ObjectKind, _ row: ModelTable.Row) {
+        self.kind = kind
+        values = row.values
+        key = row.key
+        exists = true
+        dirty = []
+        for (place, _) in kind.references {
+            if case .integer(let id) = row.values[place] { references[place] = Reference(key: .rowID(id)) }
+            values[place] = .null
+        }
+    }
+
+    /// What the row is to hold.
+    var encoded: [Value] {
+        var values = values
+        for (place, reference) in references {
+            if let id = reference.key?.rowID { values[place] = .integer(id) }
+        }
+        return values
+    }
+}
+
+/// The file and the objects in memory as plain values.
+struct ObjectModel {
+    var file: RecordModel
+    var objects: [ModelObject] = []
+
+    /// The key that others note of an object.
+    func storedKey(_ object: Int) -> RowKey? { objects[object].isSterile ? nil : objects[object].key }
+
+    mutating func set(_ value: Value, _ place: Int, of object: Int) {
+        objects[object].values[place] = value
+        objects[object].dirty.insert(place)
+    }
+
+    mutating func refer(_ object: Int, _ place: Int, to target: Int?) {
+        objects[object].references[place] = target.map { .init(object: $0, key: storedKey($0)) }
+        objects[object].dirty.insert(place)
+    }
+
+    // MARK: Saving
+
+    /// - Parameter newID: the id that a new row gets, or got.
+    mutating func save(_ object: Int, inserts: Bool, newID: (Int) -> RowKey) throws -> Bool {
+        var saving: Set<Int> = []
+        return try save(object, inserts, newID, &saving)
+    }
+
+    private mutating func save(
+        _ object: Int, _ inserts: Bool, _ newID: (Int) -> RowKey, _ saving: inout Set<Int>
+    ) throws -> Bool {
+        if objects[object].isSterile { return false }
+        if saving.contains(object) { return true }
+        saving.insert(object)
+        for (place, _) in objects[object].kind.references {
+            guard let child = objects[object].references[place]?.object else { continue }
+            if objects[child].isSterile {
+                objects[object].references[place]?.key = nil
+                continue
+            }
+            if !objects[child].exists || !objects[child].dirty.isEmpty {
+                // The child may lead back here: then it needs this object's key.
+                if objects[object].kind != .badge, objects[object].key == nil { objects[object].key = newID(object) }
+                if !saving.contains(child) { _ = try save(child, false, newID, &saving) }
+            }
+            let key = objects[child].key
+            objects[object].references[place]?.key = key
+        }
+        try write(object, inserts, newID)
+        saving.remove(object)
+        return true
+    }
+
+    private mutating func write(_ object: Int, _ inserts: Bool, _ newID: (Int) -> RowKey) throws {
+        let kind = objects[object].kind
+        guard var table = file.tables[kind.table] else { return }
+        let exists = objects[object].exists && !inserts
+        if exists && objects[object].dirty.isEmpty { return }
+        let old = objects[object].key
+        var values = objects[object].encoded
+        var key = kind == .badge ? RowKey(values: [values[0]]) : old
+        if exists, key == old, let key, let row = table.row(key) {
+            // Only what was changed is written.
+            let changed = values
+            values = row.values
+            for place in objects[object].dirty { values[place] = changed[place] }
+        }
+        if inserts, let key, table.row(key) != nil { throw Refusal.duplicateKey }
+        let stored = key ?? newID(object)
+        key = stored
+        try table.check(values, for: stored)
+        table.put(values, for: stored)
+        file.tables[kind.table] = table
+        objects[object].key = stored
+        objects[object].exists = true
+        objects[object].dirty = []
+    }
+
+    // MARK: Removing
+
+    mutating func remove(_ object: Int) throws -> Bool {
+        guard !objects[object].isSterile, objects[object].exists, let key = objects[object].key else { return false }
+        let wasThere = try removeRow(objects[object].kind, key)
+        objects[object].isSterile = true
+        objects[object].exists = false
+        return wasThere
+    }
+
+    mutating func removeRow(_ kind: ObjectKind, _ key: RowKey) throws -> Bool {
+        for (other, place, rule) in kind.referrers {
+            guard let id = key.rowID, let table = file.tables[other.table] else { continue }
+            // The row itself may refer to itself.
+            let rows = table.rows.filter { $0.values[place] == .integer(id) && !(other == kind && $0.key == key) }
+            for row in rows {
+                switch rule {
+                case .deny: throw Refusal.denied
+                case .cascade: _ = try removeRow(other, row.key)
+                case .nullify:
+                    var values = row.values
+                    values[place] = .null
+                    file.tables[other.table]?.put(values, for: row.key)
+                }
+            }
+        }
+        return file.tables[kind.table]?.delete(key) ?? false
+    }
+}
+
+extension Refusal {
+    func matches(_ error: MakoError) -> Bool {
+        switch (self, error) {
+        case (.duplicateKey, .duplicate), (.unique, .duplicate), (.denied, .deniedByReference),
+            (.null, .missingValue), (.notFound, .notFound):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import MakoCore
+import MakoStorage
+import MakoTestSupport
+
+/// What watchers of the three classes were told since it was asked last.
+final class ToldChanges: @unchecked Sendable {
+    struct Told {
+        let kind: ObjectKind
+        let change: ChangeKind
+        let key: RowKey?
+        let object: (any ObjectEntity)?
+    }
+
+    private let lock = Lock()
+    // Guarded by `lock`.
+    private var told: [Told] = []
+    private var tokens: [ChangeToken] = []
+
+    init(_ database: Database) throws {
+        tokens = [
+            try Club.onChange(in: database) { [weak self] in self?.note(.club, $0) },
+            try Member.onChange(in: database) { [weak self] in self?.note(.member, $0) },
+            try Badge.onChange(in: database) { [weak self] in self?.note(.badge, $0) },
+        ]
+    }
+
+    private func note<T: ObjectEntity>(_ kind: ObjectKind, _ change: ObjectChange<T>) {
+        lock.withLock { told.append(Told(kind: kind, change: change.kind, key: change.key, object: change.object)) }
+    }
+
+    func take() -> [Told] {
+        lock.withLock {
+            defer { told = [] }
+            return told
+        }
+    }
+
+    /// Each change of the transaction must have been told once, with the state in which it left the object.
+    ///
+    /// - Parameter keyOf: the key of an object that is known, nil for others. What it shows is compared with the model elsewhere.
+    func check(from before: RecordModel, to after: RecordModel, keyOf: (any ObjectEntity) -> RowKey?) throws {
+        var rest: [ObjectKind: [RowKey: Told]] = [:]
+        for told in take() {
+            guard let key = told.key, rest[told.kind, default: [:]].updateValue(told, forKey: key) == nil else {
+                throw Disagreement("\(told.kind) \(told.key.map { "\($0)" } ?? "") is told twice")
+            }
+        }
+        for kind in ObjectKind.allCases {
+            guard let old = before.tables[kind.table], let new = after.tables[kind.table] else { continue }
+            let told = rest[kind] ?? [:]
+            for key in Set(old.rows.map(\.key)).union(new.rows.map(\.key)).union(told.keys) {
+                let (was, isNow) = (old.row(key), new.row(key))
+                let expected: ChangeKind? =
+                    switch (was, isNow) {
+                    case (nil, nil): nil
+                    case (nil, _): .insert
+                    case (_, nil): .delete
+                    // A row that was changed and changed back may be told.
+                    default: was == isNow && told[key] == nil ? nil : .update
+                    }
+                guard told[key]?.change == expected else {
+                    throw Disagreement(
+                        "\(kind) \(key) is told as \(told[key].map { "\($0.change)" } ?? "nothing"), "
+                            + "not as \(expected.map { "\($0)" } ?? "nothing")")
+                }
+                guard let isNow, let told = told[key] else { continue }
+                guard let object = told.object else { throw Disagreement("\(kind) \(key) is told without its object") }
+                if let known = keyOf(object) {
+                    if known != key { throw Disagreement("\(kind) \(key) is told with the object of \(known)") }
+                } else if !LiveObject(object).shows(isNow.values) {
+                    throw Disagreement("\(kind) \(key) is told with other values than it has")
+                }
+            }
+        }
+    }
+}
+
+/// An object of one of the three classes.
+enum LiveObject {
+    case club(Club), member(Member), badge(Badge)
+
+    init(_ object: any ObjectEntity) {
+        switch object {
+        case let member as Member: self = .member(member)
+        case let badge as Badge: self = .badge(badge)
+        case let club as Club: self = .club(club)
+        default: self = .club(Club(name: "none of the three"))
+        }
+    }
+
+    var object: any ObjectEntity {
+        switch self {
+        case .club(let club): club
+        case .member(let member): member
+        case .badge(let badge): badge
+        }
+    }
+
+    /// The properties that are no references, as a row holds them.
+    func shows(_ values: [StoredValue]) -> Bool {
+        switch self {
+        case .club(let club): values[0] == .text(club.name)
+        case .member(let member):
+            values[0] == .text(member.name) && values[1] == .integer(Int64(member.age))
+                && values[2] == (member.number.map { .integer(Int64($0)) } ?? .null)
+        case .badge(let badge): values[0] == .text(badge.code) && values[1] == .text(badge.note)
+        }
+    }
+
+    func target(_ place: Int) -> (any ObjectEntity)? {
+        switch self {
+        case .club: nil
+        case .member(let member): place == 3 ? member.club : member.mentor
+        case .badge(let badge): badge.holder
+        }
+    }
+
+    var id: RowKey? {
+        switch self {
+        case .club(let club): club.id.map { .rowID(Int64($0)) }
+        case .member(let member): member.id.map { .rowID(Int64($0)) }
+        case .badge: nil
+        }
+    }
+
+    var isDirty: Bool {
+        switch self {
+        case .club(let club): club.isDirty
+        case .member(let member): member.isDirty
+        case .badge(let badge): badge.isDirty
+        }
+    }
+}
