@@ -18,6 +18,12 @@ TARGETS ?= PageFuzz LogFuzz RowFuzz CatalogueFuzz WhereFuzz SelectFuzz ImportFuz
 # The bugs that `make sabotage` tries; all of Tests/Sabotage.txt when none is named.
 BUGS ?=
 
+# How long `make soak` goes on, and the first of its seeds: one of its own choice when there is none.
+SECONDS ?= 600
+SEED ?=
+# How many seeds of each layer `make test` runs.
+SEEDS ?= 10000
+
 # How often `make kill` kills, and how often `make power` cuts the power.
 CYCLES ?= 2000
 
@@ -25,15 +31,16 @@ CYCLES ?= 2000
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
 
-.PHONY: help demo test test-threads coverage crash kill power sabotage bench fuzz differential format lint docs clean
+.PHONY: help demo test test-random test-threads coverage crash soak kill power sabotage bench fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
 	@echo 'make demo DATA=file.csv  the same with a file of your own (CSV, TSV, JSON, JSON lines)'
 	@echo 'make demo KEEP=folder    leaves the database files there, to be looked into'
-	@echo 'make test                all tests, then those of concurrency under the thread sanitizer'
+	@echo 'make test                all tests, then random runs in release, then those of concurrency under the thread sanitizer'
 	@echo 'make coverage            what share of engine and record layer the tests run, and what they do not, with the reason'
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
+	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
 	@echo 'make kill CYCLES=2000    kills a writing process over and over; make power stops its file system instead'
 	@echo 'make sabotage            about 140 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
@@ -56,7 +63,20 @@ test:
 	@scripts/need swift lz4 macros
 	$(SYNTAX) swift build --build-tests
 	$(SYNTAX) swift test --skip-build --disable-xctest
+	@$(MAKE) --no-print-directory test-random
 	@$(MAKE) --no-print-directory test-threads
+
+SOAK_RUNNER = $(SYNTAX) swift build -c release --product SoakRunner && \
+	$(SYNTAX) swift run -q --skip-build -c release SoakRunner
+
+# Store, record layer and object layer, so many seeds each, on all cores.
+test-random:
+	@scripts/need swift lz4 macros
+	$(SOAK_RUNNER) seeds $(SEEDS)
+
+soak:
+	@scripts/need swift lz4 macros
+	$(SOAK_RUNNER) seconds $(SECONDS) $(SEED)
 
 # Suites whose names end in ConcurrencyTests, in a build of their own.
 test-threads:

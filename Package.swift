@@ -91,6 +91,10 @@ let package = Package(
             name: "MainActorTests", dependencies: ["Mako"],
             swiftSettings: settings + [.defaultIsolation(MainActor.self)]),
 
+        // Random runs of all layers for as long as wanted: `make soak`, and a fixed number of them in `make test`.
+        .executableTarget(
+            name: "SoakRunner", dependencies: ["RandomRuns", "MakoStorage", "MakoTestSupport"],
+            path: "Tests/SoakRunner", swiftSettings: settings),
         // Kills processes of its own in a loop: `make kill`.
         .executableTarget(
             name: "KillRunner", dependencies: ["MakoStorage", "MakoTestSupport"], path: "Tests/KillRunner",

@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "demo", "test", "coverage", "crash", "kill", "sabotage", "bench", "fuzz", "format", "docs", "help",
+        "demo", "test", "coverage", "crash", "soak", "kill", "sabotage", "bench", "fuzz", "format", "docs", "help",
     ])
     func theMakefileHasTheTarget(_ target: String) throws {
         let lines = try #require(Repository.read("Makefile")).split(separator: "\n")

@@ -1,0 +1,27 @@
+import Foundation
+import MakoTestSupport
+import RandomRuns
+
+// `seconds N [FIRST]` goes on for so long, `seeds N [FIRST]` through so many seeds of each layer; `repeat LAYER SEED` runs one with a
+// line per step. `work …` is the process that the first two start, one for each core.
+
+let words = Array(CommandLine.arguments.dropFirst())
+let numbers = words.dropFirst().compactMap { UInt64($0) }
+switch (words.first, numbers.count) {
+case ("seconds", 1...2):
+    // Nobody needs the seeds of the last time again.
+    let first = numbers.count > 1 ? numbers[1] : UInt64.random(in: 1...999_999) * 1_000_000
+    exit(try Soak(first: first, limit: nil, seconds: Double(numbers[0])).run() ? 0 : 1)
+case ("seeds", 1...2):
+    exit(try Soak(first: numbers.count > 1 ? numbers[1] : 0, limit: numbers[0], seconds: nil).run() ? 0 : 1)
+case ("repeat", 1):
+    guard let layer = words.dropFirst().first.flatMap(Layer.init) else { fallthrough }
+    do { print(try layer.run(numbers[0], .printed)) } catch {
+        print(error)
+        exit(1)
+    }
+case ("work", 4): Worker(first: numbers[0], unit: numbers[1], stride: numbers[2], end: numbers[3]).run()
+default:
+    print("usage: SoakRunner seconds N [FIRST] | seeds N [FIRST] | repeat store|records|objects SEED")
+    exit(2)
+}
