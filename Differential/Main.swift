@@ -2,11 +2,18 @@ import ArgumentParser
 import MakoRecords
 import MakoTestSupport
 
-/// Asks Mako and SQLite the same random questions about the same random data. The seed repeats a run.
+/// Puts the same random work to Mako and to somebody else, and compares.
 @main
 struct Differential: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "mako-differential", abstract: "Random schemas, data and questions, put to Mako and to SQLite.")
+        commandName: "mako-differential", abstract: "Random work, put to Mako and to SQLite or LMDB.",
+        subcommands: [QuestionCommand.self, StoreCommand.self], defaultSubcommand: QuestionCommand.self)
+}
+
+/// Asks Mako and SQLite the same random questions about the same random data. The seed repeats a run.
+struct QuestionCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sqlite", abstract: "Random schemas, data and questions, put to Mako and to SQLite.")
 
     @Option(help: "How many schema/data/question triples.")
     var triples = 200_000
