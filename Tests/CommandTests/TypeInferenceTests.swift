@@ -77,6 +77,10 @@ import Testing
         #expect(
             FieldConversion.value(.raw("00112233-4455-6677-8899-AABBCCDDEEFF"), as: .uuid)
                 == .uuid(0x0011_2233_4455_6677, 0x8899_AABB_CCDD_EEFF))
+        // A sign is no hexadecimal digit.
+        #expect(FieldConversion.value(.raw("x'00+f'"), as: .blob) == nil)
+        #expect(FieldConversion.value(.raw("x'-0'"), as: .blob) == nil)
+        #expect(FieldConversion.value(.raw("+0112233-4455-6677-8899-AABBCCDDEEFF"), as: .uuid) == nil)
         #expect(FieldConversion.value(.raw("abc"), as: .integer) == nil)
         #expect(FieldConversion.value(.raw("9007199254740993"), as: .double) == nil)
         #expect(FieldConversion.value(.raw("-1"), as: .unsigned) == nil)

@@ -30,7 +30,7 @@ enum FieldConversion {
         case .integer, .unsigned, .double, .reference: NumberText(text).flatMap { value($0, as: type) }
         case .bool: bool(text).map(Value.bool) ?? (text == "1" ? .bool(true) : text == "0" ? .bool(false) : nil)
         case .date: DateText.parse(text).map(Value.date)
-        case .uuid: uuid(text)
+        case .uuid: type.coerced(.text(text))
         case .blob: blob(text)
         }
     }
@@ -61,20 +61,11 @@ enum FieldConversion {
         }
     }
 
-    private static func uuid(_ text: String) -> Value? {
-        let digits = text.utf8.filter { $0 != UInt8(ascii: "-") }
-        guard digits.count == 32, text.utf8.count == 36 || text.utf8.count == 32,
-            let high = UInt64(String(decoding: digits.prefix(16), as: UTF8.self), radix: 16),
-            let low = UInt64(String(decoding: digits.suffix(16), as: UTF8.self), radix: 16)
-        else { return nil }
-        return .uuid(high, low)
-    }
-
     /// Bytes as `x'00ff'`, the form in which they are exported.
     private static func blob(_ text: String) -> Value? {
         let bytes = Array(text.utf8)
         guard bytes.count >= 3, bytes.count % 2 == 1, bytes[0] | 32 == UInt8(ascii: "x"), bytes[1] == UInt8(ascii: "'"),
-            bytes.last == UInt8(ascii: "'")
+            bytes.last == UInt8(ascii: "'"), bytes[2..<bytes.count - 1].allSatisfy({ isHexadecimal($0) })
         else { return nil }
         var result: [UInt8] = []
         for start in stride(from: 2, to: bytes.count - 1, by: 2) {
@@ -84,5 +75,10 @@ enum FieldConversion {
             result.append(byte)
         }
         return .blob(result)
+    }
+
+    private static func isHexadecimal(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+            || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 32)
     }
 }
