@@ -1,4 +1,5 @@
 import MakoTestSupport
+import RandomRuns
 import Testing
 
 @testable import MakoRecords

@@ -40,10 +40,6 @@ public struct FileError: Error, Sendable, Hashable, CustomStringConvertible {
 
     public var isExists: Bool { code == EEXIST }
 
-    /// Another handle holds the lock of the file.
-    static func held(_ path: String) -> FileError { FileError(operation: "lock", path: path, code: EWOULDBLOCK) }
-    var isHeld: Bool { operation == "lock" && code == EWOULDBLOCK }
-
     /// Something else has the name already.
     static func taken(_ path: String) -> FileError { FileError(operation: "rename", path: path, code: EEXIST) }
 

@@ -39,50 +39,14 @@ final class SalvageTarget {
         self.path = path
         fileSystem = options.fileSystem
         temporary = sabotaged("salvageWritesUnderItsName") ? path : path + "-salvage"
-        try SalvageTarget.refuse(existing: path, fileSystem)
-        try SalvageTarget.clear(temporary, fileSystem)
+        try NewFile(fileSystem: fileSystem, path: path).refuseExisting()
+        let new = NewFile(fileSystem: fileSystem, path: temporary)
+        try new.clear()
         var options = options
         options.readOnly = false
         do throws(StorageError) { store = try Store(at: temporary, options: options) } catch {
-            SalvageTarget.remove(temporary, fileSystem)
+            new.remove()
             throw error
-        }
-    }
-
-    private static func refuse(existing path: String, _ fileSystem: any FileSystem) throws(StorageError) {
-        guard !fileSystem.exists(path) else {
-            throw .invalidArgument("\(path) is there already; a salvage writes a new file")
-        }
-        let log = (try? names(beside: path, fileSystem))?.first { $0.hasPrefix(FilePath.name(of: path) + "-wal-") }
-        if let log {
-            throw .invalidArgument("\(log) is there already, the log of another \(path); choose another name")
-        }
-    }
-
-    private static func names(beside path: String, _ fileSystem: any FileSystem) throws(FileError) -> [String] {
-        try fileSystem.list(directory: FilePath.directory(of: path))
-    }
-
-    /// Removes what an earlier salvage left behind when it was cut off, but not under one that is running.
-    private static func clear(_ path: String, _ fileSystem: any FileSystem) throws(StorageError) {
-        if fileSystem.exists(path) {
-            let file = try storage { () throws(FileError) in try fileSystem.open(path, .readWrite) }
-            defer { file.close() }
-            guard try storage({ () throws(FileError) in try file.lock(exclusive: true) }) else {
-                throw .alreadyOpen(path: path)
-            }
-        }
-        remove(path, fileSystem)
-    }
-
-    /// Removes a database with its log. What cannot be removed stays.
-    private static func remove(_ path: String, _ fileSystem: any FileSystem) {
-        let directory = FilePath.directory(of: path)
-        let prefix = directory == "." && !path.hasPrefix("./") ? "" : directory == "/" ? "/" : directory + "/"
-        let name = FilePath.name(of: path)
-        for file in (try? names(beside: path, fileSystem)) ?? []
-        where file == name || file.hasPrefix(name + "-wal-") || file == name + "-new" {
-            try? fileSystem.remove(prefix + file)
         }
     }
 
@@ -171,8 +135,7 @@ final class SalvageTarget {
             guard !fileSystem.exists(path) || sabotaged("salvageWritesUnderItsName") else {
                 throw FileError.taken(path)
             }
-            try fileSystem.rename(temporary, to: path)
-            try fileSystem.syncDirectory(FilePath.directory(of: path))
+            try NewFile(fileSystem: fileSystem, path: temporary).rename(to: path)
         } catch { throw StorageError(error) }
     }
 
@@ -185,6 +148,6 @@ final class SalvageTarget {
     /// Gives up: nothing is left of the new database.
     func abandon() {
         try? store.shutDown(clean: false)
-        if !sabotaged("salvageWritesUnderItsName") { SalvageTarget.remove(temporary, fileSystem) }
+        if !sabotaged("salvageWritesUnderItsName") { NewFile(fileSystem: fileSystem, path: temporary).remove() }
     }
 }

@@ -44,7 +44,7 @@ extension Store {
         let source = try capture()
         defer { source.snapshot.close() }
         let target = NewFile(fileSystem: options.fileSystem, path: new.temporaryPath)
-        try target.removeLeftovers()
+        try target.clear()
         do throws(StorageError) {
             let store = try makeTarget(target, source.version)
             defer { store.abandon() }
@@ -55,7 +55,7 @@ extension Store {
             return CopyReport(commitNumber: source.version.commit, bytes: bytes)
         } catch {
             // What failed is told; what is there of the copy takes up space that may be what was missing.
-            try? target.removeLeftovers()
+            target.remove()
             throw error
         }
     }

@@ -65,26 +65,27 @@ struct NewFile {
         if !sabotaged("newFileNameNotSynced") { try fileSystem.syncDirectory(FilePath.directory(of: path)) }
     }
 
-    /// Removes what an earlier attempt that broke off has left under this name, the log included.
+    /// Removes what an earlier attempt that broke off has left under this name, but not under one that is running.
     ///
-    /// - Throws: ``StorageError/alreadyOpen(path:)`` when the attempt still goes on elsewhere.
-    func removeLeftovers() throws(StorageError) {
-        do throws(FileError) {
-            if fileSystem.exists(path) {
-                let file = try fileSystem.open(path, .readWrite)
-                let isFree = try file.lock(exclusive: true)
-                file.close()
-                guard isFree else { throw FileError.held(path) }
-            }
-            let name = FilePath.name(of: path)
-            let directory = FilePath.directory(of: path)
-            for each in try fileSystem.list(directory: directory)
-            where each == name || each.hasPrefix(name + "-wal-") || each == name + "-new" {
-                try fileSystem.remove(directory == "." ? each : directory + "/" + each)
-            }
-        } catch {
-            if error.isHeld { throw .alreadyOpen(path: path) }
-            throw StorageError(error)
+    /// - Throws: ``StorageError/alreadyOpen(path:)`` then.
+    func clear() throws(StorageError) {
+        if fileSystem.exists(path) {
+            let file = try storage { () throws(FileError) in try fileSystem.open(path, .readWrite) }
+            defer { file.close() }
+            let isFree = try storage { () throws(FileError) in try file.lock(exclusive: true) }
+            guard isFree else { throw .alreadyOpen(path: path) }
+        }
+        remove()
+    }
+
+    /// Removes the database with its log. What cannot be removed stays.
+    func remove() {
+        let directory = FilePath.directory(of: path)
+        let prefix = directory == "." && !path.hasPrefix("./") ? "" : directory == "/" ? "/" : directory + "/"
+        let name = FilePath.name(of: path)
+        for file in (try? fileSystem.list(directory: directory)) ?? []
+        where file == name || file.hasPrefix(name + "-wal-") || file == name + "-new" {
+            try? fileSystem.remove(prefix + file)
         }
     }
 }
