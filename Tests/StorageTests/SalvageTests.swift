@@ -193,6 +193,14 @@ import Testing
         #expect(outcome.report.isCertain)
     }
 
+    @Test func theDirectoryAloneTellsTheTrees() throws {
+        let sample = try SalvageSample(closing: true)
+        let outcome = try SalvageSample.salvage(sample.damaged(2..<9))
+        #expect(outcome.found == sample.latest)
+        #expect(!outcome.report.isCertain)
+        #expect(outcome.report.trees.allSatisfy { $0.doubtful == 0 && $0.missing == 0 })
+    }
+
     @Test func namesComeFromAnOlderDirectory() throws {
         let sample = try SalvageSample(closing: true)
         let layout = try sample.layout()

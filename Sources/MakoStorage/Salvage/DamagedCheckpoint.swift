@@ -36,6 +36,8 @@ struct CheckpointFinder {
     private let source: DamagedFile
     private(set) var findings: [String] = []
     private(set) var isCertain = true
+    /// The serial of the youngest page of a tree that a search has met.
+    private var youngest: UInt64 = 0
 
     init(_ source: DamagedFile) { self.source = source }
 
@@ -176,12 +178,15 @@ struct CheckpointFinder {
     }
 
     /// The directories in the file, the newest first.
-    private func searchDirectories(_ progress: (UInt64) -> Void) throws(StorageError) -> [Run] {
+    private mutating func searchDirectories(_ progress: (UInt64) -> Void) throws(StorageError) -> [Run] {
         var runs: [Run] = []
+        var youngest: UInt64 = 0
         try source.scan { (page, isWhole) throws(StorageError) in
             progress(page.number)
-            guard isWhole, page.type == .directory else { return }
+            guard isWhole else { return }
             let serial = page.header.serial
+            if page.keyKind != nil { youngest = max(youngest, serial) }
+            guard page.type == .directory else { return }
             if let index = runs.lastIndex(where: { $0.serial == serial && $0.last + 1 == page.number }) {
                 runs[index].last = page.number
                 runs[index].content += page.body
@@ -189,6 +194,7 @@ struct CheckpointFinder {
                 runs.append(Run(serial: serial, last: page.number, content: Array(page.body)))
             }
         }
+        self.youngest = youngest
         return runs.sorted { $0.serial > $1.serial }
     }
 
@@ -210,7 +216,7 @@ struct CheckpointFinder {
 
     private func names(in run: Run) -> [UInt32: String] { directory(run)?.names.names ?? [:] }
 
-    /// A checkpoint by its directory alone: believed when it knows its bitmaps.
+    /// A checkpoint by its directory alone: believed when its bitmaps are there, or when no tree was changed since.
     private func checkpoint(_ run: Run) -> DamagedCheckpoint? {
         guard let directory = directory(run) else { return nil }
         var found = DamagedCheckpoint()
@@ -219,6 +225,6 @@ struct CheckpointFinder {
         found.bitmaps = directory.regions.enumerated().map { region, state in
             (try? readBitmap(region, Int(state.copy), state.serial))?.words
         }
-        return found.bitmaps.contains { $0 != nil } ? found : nil
+        return found.bitmaps.contains { $0 != nil } || youngest < run.serial ? found : nil
     }
 }
