@@ -27,7 +27,6 @@ public enum StorageError: Error, Sendable, Hashable, CustomStringConvertible {
     case treeExists(String)
     case wrongKeyKind(tree: String, expected: KeyKind)
     case writerTimeout(seconds: Double)
-    case transactionEnded
     case closed
     case invalidArgument(String)
 
@@ -67,8 +66,6 @@ public enum StorageError: Error, Sendable, Hashable, CustomStringConvertible {
             "the keys of tree \(tree) are \(expected == .integer ? "64-bit integers" : "bytes")"
         case .writerTimeout(let seconds):
             "another write transaction held the turn for more than \(seconds) seconds"
-        case .transactionEnded:
-            "the transaction has ended; begin a new one"
         case .closed:
             "the store or snapshot is closed"
         case .invalidArgument(let what):

@@ -140,6 +140,94 @@ import Testing
         }
     }
 
+    /// Three levels of each kind of tree, walked from the middle, to the end and only a part of the way.
+    @Test func walksCrossEveryLevel() throws {
+        let sample = try sample()
+        try sample.store.write { tx in
+            for key in UInt64(1000)..<6000 {
+                try tx.put([UInt8](repeating: 7, count: 900), for: key, in: sample.integers)
+            }
+            for key in 1000..<6000 {
+                try tx.put(
+                    [UInt8](repeating: 7, count: 850), for: Array("a rather long key \(key)".utf8), in: sample.bytes)
+            }
+        }
+        try sample.store.read { view in
+            #expect(view.trees.allSatisfy { $0.levels >= 3 })
+            var keys: [UInt64] = []
+            try view.forEach(in: sample.integers, from: 1500) { key, _ in
+                keys.append(key)
+                return true
+            }
+            #expect(keys == Array(1500..<6000))
+            var names: [[UInt8]] = []
+            try view.forEach(in: sample.bytes, from: Array("a rather long key 3000".utf8)) { key, _ in
+                names.append([UInt8](key))
+                return names.count < 2500
+            }
+            #expect(names == (3000..<5500).map { Array("a rather long key \($0)".utf8) })
+        }
+    }
+
+    @Test func emptyTreesAndEmptyValuesAreNothing() throws {
+        let sample = try sample()
+        let empty = try sample.store.write { tx in
+            try tx.put([], for: 1, in: sample.integers)
+            try tx.put([], for: [9], in: sample.bytes)
+            return try tx.createTree(named: "e", keys: .integer)
+        }
+        try sample.store.read { view in
+            var found: [Int?] = []
+            try view.withValues(of: [1, 2, 3], in: empty) { found.append($1?.count) }
+            try view.withValues(of: [1, 400, 2], in: sample.integers) { found.append($1?.count) }
+            #expect(found == [nil, nil, nil, 0, nil, 1])
+            #expect(try view.get(1, in: empty) == nil)
+            #expect(try view.get([9], in: sample.bytes) == [])
+            try view.forEach(in: empty) { _, _ in
+                Issue.record("an entry in an empty tree")
+                return true
+            }
+        }
+    }
+
+    @Test func aCursorOfByteKeysFollowsChanges() throws {
+        let sample = try sample()
+        try sample.store.write { tx in
+            var cursor = try tx.view.cursor(in: sample.bytes)
+            #expect(try cursor.seek(Array("key 10".utf8)))
+            try tx.put([1], for: Array("key 10!".utf8), in: sample.bytes)
+            #expect(try cursor.next())
+            #expect(cursor.key == Array("key 10!".utf8))
+            #expect(try tx.delete(Array("key 10!".utf8), in: sample.bytes))
+            #expect(try cursor.previous())
+            #expect(cursor.key == Array("key 10".utf8))
+            #expect(try tx.delete(Array("key 10".utf8), in: sample.bytes))
+            #expect(try cursor.next())
+            #expect(cursor.key == Array("key 100".utf8))
+        }
+    }
+
+    /// Who waits for the turn while the store is closed is told so.
+    @Test func closingComesBeforeThoseWhoCameLater() throws {
+        let sample = try sample()
+        let writer = try sample.store.beginWrite()
+        let store = sample.store
+        let closers = try (0..<2).map { _ in try startThread(name: "closer") { try? store.close() } }
+        let begin = ContinuousClock.now
+        while !store.backgroundLock.withLock({ store.isStopping }), ContinuousClock.now - begin < .seconds(60) {
+            yieldThread()
+        }
+        let later = try startThread(name: "later") {
+            do throws(StorageError) {
+                let writer = try store.beginWrite()
+                writer.rollback()
+            } catch { #expect(error == .closed) }
+        }
+        writer.rollback()
+        for thread in closers + [later] { thread.join() }
+        expect(.closed) { _ = try store.beginWrite() }
+    }
+
     @Test func savepointsBelongToTheirTransaction() throws {
         let sample = try sample()
         let other = try sample.store.beginWrite()

@@ -10,7 +10,6 @@ struct PendingCommit {
 // write or sync of the log afterwards latches the store, because nobody can know what the device kept.
 extension Store {
     func commit(_ writer: Writer, _ durability: Durability) throws(StorageError) {
-        guard !writer.isEnded else { throw .transactionEnded }
         // What fails here is noted as the transaction's failure.
         do throws(StorageError) { if !sabotaged("waitingPutsLostAtCommit") { try writer.enterWaitingPuts() } } catch {}
         if let failure = writer.failure {

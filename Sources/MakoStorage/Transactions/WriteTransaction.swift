@@ -216,7 +216,6 @@ public struct WriteTransaction: ~Copyable {
     /// Takes back everything done since a savepoint of this transaction. The savepoint stays usable; later ones
     /// do not.
     public func rollback(to savepoint: Savepoint) throws(StorageError) {
-        if writer.isEnded { throw .transactionEnded }
         guard savepoint.mark.owner == ObjectIdentifier(writer), writer.openMarks.contains(savepoint.mark.number) else {
             throw .invalidArgument("this savepoint was rolled back past, or belongs to another transaction")
         }

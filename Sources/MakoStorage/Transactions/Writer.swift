@@ -255,7 +255,6 @@ final class Writer {
     }
 
     func check() throws(StorageError) {
-        if isEnded { throw .transactionEnded }
         if let failure { throw failure }
     }
 
