@@ -30,6 +30,72 @@ import Testing
                 "\n  " + String(repeating: " ", count: offset) + "^" + String(repeating: "~", count: fault.length - 1)))
     }
 
+    @Test(arguments: [
+        ("length(t) = uu", "this is integer, which cannot be compared with uu, which holds uuid"),
+        ("at + 1 = i", "this is date, which cannot be compared with i, which holds integer"),
+        ("length(t) || 'x' = 't'", "this is integer; || joins texts"),
+        ("-bl = 1", "bl holds blob, which has no negative"),
+        ("coalesce(bl, bl) = 1", "this is blob, which cannot be compared with integer 1"),
+        ("coalesce(uu, uu) = 1", "this is uuid, which cannot be compared with integer 1"),
+        ("coalesce(b, b) = 'x'", "this is bool, which cannot be compared with text 'x'"),
+        ("i = ?", "parameter 1 has no value; 0 were given"), ("length(t, t) = 1", "length takes 1 values, not 2"),
+        ("substr(t) = 'x'", "substr takes 2 to 3 values, not 1"),
+        ("t LIKE 'x' ESCAPE ''", "ESCAPE takes one character"),
+    ])
+    func faultsAreTold(text: String, message: String) throws {
+        let fixture = try QueryFixture.small()
+        let error = #expect(throws: RecordError.self) {
+            try Selection(table: "A", condition: .parse(text)).bind(fixture.catalogue)
+        }
+        #expect("\(try #require(error))".hasPrefix(message), "\(String(describing: error))")
+    }
+
+    @Test func conditionsAreJoinedAsTextsAre() throws {
+        func parse(_ text: String) throws -> Condition { try .parse(text) }
+        let (a, b, c) = (try parse("i = 1"), try parse("j = 2"), try parse("t = 'x'"))
+        #expect(try (a && b) == parse("i = 1 AND j = 2"))
+        #expect(try (a && b && c) == parse("i = 1 AND j = 2 AND t = 'x'"))
+        #expect(try (a && (b && c)) == parse("i = 1 AND (j = 2 AND t = 'x')"))
+        #expect(try ((a && b) && (b && c)) == parse("i = 1 AND j = 2 AND j = 2 AND t = 'x'"))
+        #expect(try (a || b) == parse("i = 1 OR j = 2"))
+        #expect(try (a || b || c) == parse("i = 1 OR j = 2 OR t = 'x'"))
+        #expect(try (a || (b || c)) == parse("i = 1 OR (j = 2 OR t = 'x')"))
+        #expect(try ((a || b) || (b || c)) == parse("i = 1 OR j = 2 OR j = 2 OR t = 'x'"))
+        #expect(try !a == parse("NOT i = 1"))
+        #expect(Set([a, try parse("  i  =  1")]).count == 1)
+    }
+
+    @Test func pathsBeginAtTheTableAndEndAtAColumn() throws {
+        let fixture = try Fixture(
+            EntitySchema(
+                name: "P",
+                columns: [
+                    ColumnSchema("gone", .reference, isOptional: true, target: "Gone"),
+                    ColumnSchema("two", .text, isOptional: true, target: "Two"),
+                    ColumnSchema("self", .reference, isOptional: true, target: "P"), ColumnSchema("n", .integer),
+                ]),
+            EntitySchema(
+                name: "Two", columns: [ColumnSchema("a", .text), ColumnSchema("b", .text), ColumnSchema("c", .text)],
+                key: .columns(["a", "b"])))
+        try fixture.insertAll(
+            "P", [[.null, .null, .integer(2), .integer(5)], [.null, .null, .integer(9), .integer(6)]])
+        func ids(_ text: String) throws -> [Int64] {
+            try Selection(table: "P", condition: .parse(text)).plan(fixture.catalogue).ids(in: fixture.store.snapshot())
+        }
+        #expect(try ids("P.n = 5") == [1])
+        #expect(try ids("P.self.n = 6") == [1])
+        #expect(try ids("self.ID = 2") == [1])
+        #expect(try ids("self.self.id = 9") == [1])
+        for (text, message) in [
+            ("gone.n = 1", "P.gone refers to table Gone, which is not there"),
+            ("two.c = 'x'", "P.two does not hold the key of Two"),
+            ("two.C.d = 1", "P.two does not hold the key of Two"),
+        ] {
+            let error = #expect(throws: RecordError.self) { try ids(text) }
+            #expect("\(try #require(error))".hasPrefix(message))
+        }
+    }
+
     @Test func aMisspeltNameIsShownWithItsNearest() throws {
         let fixture = try QueryFixture.small()
         let error = #expect(throws: RecordError.self) {

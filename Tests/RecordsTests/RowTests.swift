@@ -215,6 +215,40 @@ import Testing
         #expect(row.date(6) == 7.5 && row.uuid(7) == (1, 2) && row.integer(8) == 9 && row.unsigned(99) == 0)
     }
 
+    /// Positions beyond the layout are nobody's column: what is set there is not kept.
+    @Test func whatIsSetNowhereIsNotKept() throws {
+        let layout = layout(all)
+        var writer = RowWriter()
+        for place in [-1, layout.count, .max] {
+            writer.begin(layout)
+            writer.set(place, Int64(1))
+            writer.set(place, UInt64(1))
+            writer.set(place, 1.5)
+            writer.setDate(place, 1.5)
+            writer.set(place, true)
+            writer.setUUID(place, high: 1, low: 2)
+            writer.set(place, "text")
+            writer.set(place, [UInt8(1)])
+            writer.setNull(place)
+            writer.set(place, Value.integer(1))
+            let row = try RowReader(writer.finish(), layout)
+            #expect((0..<layout.count).allSatisfy { row.isNull($0) })
+        }
+        // A narrow row after a wide one, in the same memory.
+        let wide = self.layout((0..<100).map { ColumnSchema("w\($0)", .integer, isOptional: true) })
+        writer.begin(wide)
+        writer.set(99, Int64(7))
+        #expect(try RowReader(writer.finish(), wide).integer(99) == 7)
+        writer.begin(layout)
+        writer.set(1, Int64(8))
+        #expect(try RowReader(writer.finish(), layout).value(1) == .integer(8))
+        writer.begin(layout)
+        writer.set(1, Value.text("x"))
+        #expect(
+            throws: RecordError.typeMismatch(table: "T", column: "c2", expected: .integer, found: "text 'x'")
+        ) { _ = try writer.finish() }
+    }
+
     @Test func aRowThatWasNotBegunIsAnError() throws {
         var writer = RowWriter()
         #expect(throws: RecordError.invalidKey(table: "", reason: "the row was not begun")) { _ = try writer.finish() }

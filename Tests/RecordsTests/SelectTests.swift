@@ -79,6 +79,36 @@ import Testing
         #expect(throws: RecordError.self) { try run(text) }
     }
 
+    @Test func ordersLimitsAndSums() throws {
+        #expect(try run("SELECT count(*) FROM Person LIMIT 0").rows == [])
+        #expect(try run("SELECT count(*) FROM Person LIMIT 5 OFFSET 1").rows == [])
+        #expect(
+            try run("SELECT name FROM Person ORDER BY age ASC, name DESC").rows.map { $0[0] }
+                == ["Mary", "Ada", "Joseph", "Charles"].map(Value.text))
+        #expect(
+            try run("SELECT sum(age / 2.0), avg(age / 2.0), min(age / 2.0), max(age / 2.0) FROM Person").rows
+                == [[.double(81), .double(20.25), .double(18), .double(25)]])
+        #expect(
+            try run("SELECT sum(age), avg(age), min(age), max(name), count(age) FROM Person WHERE age > 99").rows
+                == [[.null, .null, .null, .null, .integer(0)]])
+        #expect(
+            try run("SELECT age, count(*) FROM Person GROUP BY age ORDER BY age ASC").rows
+                == [[.integer(36), .integer(2)], [.integer(40), .integer(1)], [.integer(50), .integer(1)]])
+        #expect(try run("SELECT name FROM Person ORDER BY name COLLATE NOCASE DESC LIMIT 1").rows == [[.text("Mary")]])
+        #expect(try run("SELECT name FROM Person WHERE name COLLATE BINARY = 'Ada'").rows == [[.text("Ada")]])
+        #expect(throws: RecordError.self) { try run("SELECT name FROM Person ORDER BY age COLLATE NOCASE") }
+    }
+
+    /// Only the best rows of many are kept, and their memory is tidied up now and then.
+    @Test func theFirstFewOfManyLongTexts() throws {
+        let fixture = try Fixture(EntitySchema(name: "T", columns: [ColumnSchema("t", .text)]))
+        let texts = (0..<2500).map { String(repeating: "z", count: 1000) + "\(9000 - $0)" }
+        try fixture.insertAll("T", texts.map { [.text($0)] })
+        let found = try Selection(table: "T", orderBy: Order.parse("t"), limit: 5).plan(fixture.catalogue)
+            .rows([.path("t")], in: fixture.store.snapshot())
+        #expect(found == texts.sorted().prefix(5).map { [.text($0)] })
+    }
+
     @Test func valuesWithoutAPlaceAreRefused() throws {
         let fixture = try fixture()
         let statement = try SelectStatement.parse("SELECT name FROM Person WHERE age > ?")

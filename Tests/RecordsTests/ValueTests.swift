@@ -12,7 +12,22 @@ import Testing
         #expect(Set([Value.double(0), .double(-0.0), .text("a"), .text("a"), .null, .null]).count == 3)
     }
 
+    @Test func equalValuesOfEachKindAreOneInASet() {
+        let values: [Value] = [
+            .null, .bool(true), .integer(-1), .unsigned(.max), .double(0.5), .text("a"), .blob([1]), .date(2),
+            .uuid(1, 2),
+        ]
+        #expect(Set(values + values).count == values.count)
+        #expect(
+            values.map(\.typeName)
+                == ["null", "bool", "integer", "unsigned", "double", "text", "blob", "date", "uuid"])
+    }
+
     @Test func numbersCompareByTheirExactValue() {
+        #expect(Value.integer(.min).compare(.double(-1e300)) == 1)
+        #expect(Value.unsigned(1 << 63).compare(.double(0x1p63)) == 0)
+        #expect(Value.unsigned(.max).compare(.double(-1)) == 1)
+        #expect(Value.unsigned(1 << 63).compare(.double(1e300)) == -1)
         #expect(Value.integer(.max).compare(.double(0x1p63)) == -1)
         #expect(Value.unsigned(.max).compare(.double(0x1p64)) == -1)
         #expect(Value.integer(9_007_199_254_740_993).compare(.double(9_007_199_254_740_992)) == 1)
@@ -36,6 +51,10 @@ import Testing
     @Test func datesTakeZonesAndRefuseNonsense() {
         #expect(DateText.parse("2001-01-01T02:00:00+02:00") == 0)
         #expect(DateText.parse("2001-01-01T00:00Z") == 0)
+        #expect(DateText.parse("2000-12-31T22:30:00-01:30") == 0)
+        #expect(DateText.parse("2001-01-01T00:00:00+2") == nil && DateText.parse("2001-01-01T00:00:00+02:0") == nil)
+        #expect(DateText.parse("2001-01-01T00:00:00+02:00x") == nil && DateText.parse("2001-01-01T00:00:00*") == nil)
+        #expect(DateText.format(1e300) == "1e+300" && DateText.format(.infinity) == "inf")
         for bad in [
             "2001-02-29", "2001-13-01", "2001-1-1", "", "x", "2001-01-01T", "2001-01-01 00:00:00.", "2001-01-01T00:00+",
         ] {
