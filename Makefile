@@ -11,15 +11,14 @@ JSON ?=
 # How many questions `make differential` asks SQLite and Mako, and how many sequences of operations it puts to LMDB and Mako.
 TRIPLES ?= 200000
 SEQUENCES ?= 200000
-# How long `make fuzz` looks for trouble, per target, how often at most (-1: no limit), and in which targets.
-SECONDS ?= 60
+# How long `make fuzz` looks for trouble, per target (60 if not told), how often at most (-1: no limit), and in which targets.
+SECONDS ?=
 RUNS ?= -1
 TARGETS ?= PageFuzz LogFuzz RowFuzz CatalogueFuzz WhereFuzz SelectFuzz ImportFuzz FileFuzz OperationFuzz
 # The bugs that `make sabotage` tries; all of Tests/Sabotage.txt when none is named.
 BUGS ?=
 
-# How long `make soak` goes on, and the first of its seeds: one of its own choice when there is none.
-SECONDS ?= 600
+# The first of the seeds of `make soak`, which goes on for SECONDS (600 if not told): one of its own choice when there is none.
 SEED ?=
 # How many seeds of each layer `make test` runs.
 SEEDS ?= 10000
@@ -76,7 +75,7 @@ test-random:
 
 soak:
 	@scripts/need swift lz4 macros
-	$(SOAK_RUNNER) seconds $(SECONDS) $(SEED)
+	$(SOAK_RUNNER) seconds $(or $(SECONDS),600) $(SEED)
 
 # Suites whose names end in ConcurrencyTests, in a build of their own.
 test-threads:
@@ -136,11 +135,11 @@ FUZZ_SETTINGS = SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0:malloc_con
 fuzz:
 	@scripts/need swift lz4 macros
 	@for target in $(TARGETS); do \
-		echo "$$target, $(SECONDS) seconds"; \
+		echo "$$target, $(or $(SECONDS),60) seconds"; \
 		$(FUZZ_BUILD) --product $$target || exit 1; \
 		mkdir -p .build-fuzz/corpus/$$target Fuzz/Corpus/$$target; \
 		$(FUZZ_SETTINGS) .build-fuzz/release/$$target .build-fuzz/corpus/$$target Fuzz/Corpus/$$target \
-			-max_total_time=$(SECONDS) -runs=$(RUNS) -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+			-max_total_time=$(or $(SECONDS),60) -runs=$(RUNS) -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
 			-artifact_prefix=Fuzz/Corpus/$$target/ || exit 1; \
 	done
 
