@@ -127,13 +127,14 @@ public final class ObjectSession: RandomSession {
         let found = try database.store.read { try RecordState(reading: $0) }
         // A sync that lies takes with it what there was every reason to acknowledge.
         let first = plan.diskLies ? 0 : history.span.acknowledged
-        guard let state = history.states[first...history.span.begun].last(where: { $0.file.state == found }) else {
+        let files = history.states[first...history.span.begun].map(\.file)
+        guard let file = RecordModel.showing(found, among: files) else {
             throw Disagreement("after a failure the open database shows a state of its own")
         }
         dropObjects()
         _ = told?.take()
-        model.file = state.file
-        if history.states[history.span.begun].file != model.file { history.begin(state) }
+        model.file = file
+        if files.last != file { history.begin(State(file)) }
     }
 
     private func step() throws {

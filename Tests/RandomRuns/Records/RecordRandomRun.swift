@@ -27,14 +27,20 @@ extension RecordModel {
     ) throws -> RecordModel? {
         let store = try Store(at: RoundPlan.path, options: plan.options(disk))
         let found = try store.read { try RecordState(reading: $0) }
-        let matching = models.filter { $0.state == found }
-        guard var model = matching.first else {
+        guard let model = RecordModel.showing(found, among: models) else {
             for model in models.suffix(2) { plan.log(found.difference(from: model.state) ?? "no difference") }
             return nil
         }
         let report = try store.verify()
         guard report.isClean else { throw Disagreement("verify: \(report.findings)") }
         try store.close()
+        return model
+    }
+
+    /// The model that shows what was found; what cannot be seen it knows only where all agree that look so.
+    static func showing(_ found: RecordState, among models: [RecordModel]) -> RecordModel? {
+        let matching = models.filter { $0.state == found }
+        guard var model = matching.first else { return nil }
         for other in matching { model.forgetWhatDiffers(from: other) }
         return model
     }

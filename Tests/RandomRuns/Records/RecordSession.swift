@@ -107,11 +107,12 @@ public final class RecordSession: RandomSession {
         let found = try store.read { try RecordState(reading: $0) }
         // A sync that lies takes with it what there was every reason to acknowledge.
         let first = plan.diskLies ? 0 : history.span.acknowledged
-        guard let state = history.states[first...history.span.begun].last(where: { $0.model.state == found }) else {
+        let models = history.states[first...history.span.begun].map(\.model)
+        guard let shown = RecordModel.showing(found, among: models) else {
             throw Disagreement("after a failure the open store shows a state of its own")
         }
-        model = state.model
-        if history.states[history.span.begun].model != model { history.begin(state) }
+        model = shown
+        if models.last != model { history.begin(State(model: model)) }
         let previous = catalogue
         catalogue = try store.read { try Catalogue.load(view: $0, previous: previous) }
     }
