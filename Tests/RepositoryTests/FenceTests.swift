@@ -85,6 +85,7 @@ import Testing
         "Sources/MakoStorage/Files/FileSystem.swift",
         "Sources/MakoStorage/Files/MemoryFileSystem.swift",
         "Sources/MakoStorage/Pages/SpaceMap.swift",
+        "Sources/MakoStorage/Store/Checkpointer.swift",
         "Sources/MakoStorage/Store/Compaction.swift",
         "Sources/MakoStorage/Salvage/SalvageTarget.swift",
         "Sources/MakoStorage/Store/Recovery.swift",

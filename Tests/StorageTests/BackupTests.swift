@@ -33,6 +33,11 @@ import Testing
             guard let numbers = tx.view.tree(named: "numbers") else { return }
             for key in 0..<entries where key % 3 != 0 { _ = try tx.delete(UInt64(key), in: numbers) }
         }
+        // A commit that only log and memory have.
+        try store.write { tx in
+            guard let numbers = tx.view.tree(named: "numbers") else { return }
+            try tx.put(noise(100, seed: 1), for: UInt64(entries), in: numbers)
+        }
         return store
     }
 

@@ -136,6 +136,8 @@ package final class Salvage {
     private func complete() throws(StorageError) {
         report.pagesRead = source.pagesRead
         report.damagedPages = source.damaged.count
+        // Commits that wait for nothing may not be visible yet, when those before them are on their way to the device.
+        try store.flush(synced: false)
         let view = try store.snapshot()
         for (number, tree) in target.trees.sorted(by: { $0.key < $1.key }) {
             guard let info = view.trees.first(where: { $0.tree == tree }) else { continue }
