@@ -205,4 +205,17 @@ import Testing
                     table: "Wolf", index: "Wolf.tag", values: [.text("5 wolf 1")], existing: key(5, "wolf 1")))
         #expect(try table.count(in: fixture.store.snapshot()) == Self.pack.count)
     }
+
+    /// Keys that follow each other directly are rows of their own.
+    @Test func aListOfNeighbouringKeysFindsEachOfThem() throws {
+        for type in [ColumnType.integer, .unsigned] {
+            let fixture = try Fixture(
+                EntitySchema(
+                    name: "Den", columns: [ColumnSchema("number", type)], key: .columns(["number"])))
+            try fixture.insertAll("Den", (0..<10).map { [type == .integer ? .integer($0) : .unsigned(UInt64($0))] })
+            let plan = try Selection(table: "Den", condition: .parse("number IN (7, 3, 4, 3, 5)")).plan(fixture.catalogue)
+            #expect(plan.description.contains("search Den by key"))
+            #expect(try plan.keys(in: fixture.store.snapshot()).count == 4)
+        }
+    }
 }

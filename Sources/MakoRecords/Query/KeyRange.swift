@@ -31,7 +31,7 @@ struct KeyRange: Sendable, Hashable {
         return nil
     }
 
-    /// Sorts ranges and joins those that meet, so that no key is visited twice.
+    /// Sorts ranges and joins those that overlap, so that no key is visited twice. Neighbours stay apart: each may stand for one key.
     static func merged(_ ranges: [KeyRange]) -> [KeyRange] {
         var result: [KeyRange] = []
         for range in ranges.filter({ !$0.isEmpty }).sorted(by: { KeyOrder.precedes($0.lower, $1.lower) }) {
@@ -40,7 +40,7 @@ struct KeyRange: Sendable, Hashable {
                 continue
             }
             guard let end = last.upper else { break }
-            if KeyOrder.compareKeys(range.lower, end) > 0 {
+            if KeyOrder.compareKeys(range.lower, end) >= 0 {
                 result.append(range)
             } else if let upper = range.upper {
                 if KeyOrder.precedes(end, upper) { result[result.count - 1].upper = upper }
