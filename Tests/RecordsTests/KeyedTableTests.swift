@@ -213,7 +213,8 @@ import Testing
                 EntitySchema(
                     name: "Den", columns: [ColumnSchema("number", type)], key: .columns(["number"])))
             try fixture.insertAll("Den", (0..<10).map { [type == .integer ? .integer($0) : .unsigned(UInt64($0))] })
-            let plan = try Selection(table: "Den", condition: .parse("number IN (7, 3, 4, 3, 5)")).plan(fixture.catalogue)
+            let plan = try Selection(table: "Den", condition: .parse("number IN (7, 3, 4, 3, 5)")).plan(
+                fixture.catalogue)
             #expect(plan.description.contains("search Den by key"))
             #expect(try plan.keys(in: fixture.store.snapshot()).count == 4)
         }
