@@ -140,6 +140,19 @@ import Testing
         #expect(try content(BackupTests.path, on: disk) == before)
     }
 
+    /// A crash while the log is removed leaves a part of it, which the database knows for its own. The rewritten one would not.
+    @Test func restsOfTheLogDoNotOutliveTheRewriting() throws {
+        let disk = SimulatedDisk()
+        let store = try sample(on: disk, entries: 100)
+        let before = try store.read { try ModelStore(reading: $0) }
+        let name = Log.segmentPath(BackupTests.path, store.log.newestSegment)
+        let segment = try #require(disk.contents(of: name))
+        try store.close()
+        disk.setContents(of: name, to: segment)
+        try Store.compact(at: BackupTests.path, options: options(on: disk))
+        #expect(try content(BackupTests.path, on: disk) == before)
+    }
+
     /// The tightest form: 100 bytes a value and 12 of key, record and slot fill the leaves.
     @Test func aCompactedTreeHasFullLeaves() throws {
         let disk = SimulatedDisk()

@@ -36,7 +36,16 @@ extension Store {
         // Its lock lasts until the new file has taken the name.
         defer { store.abandon() }
         try store.checkpointer.lock.withLock { () throws(StorageError) in try store.finish() }
+        try store.removeLog()
         return try store.copy(to: NewFile(fileSystem: options.fileSystem, path: path), progress)
+    }
+
+    /// Removes what is left of the log, that of an earlier life which nothing needs included: it would be a stranger's beside the new file.
+    private func removeLog() throws(StorageError) {
+        do throws(FileError) {
+            try commitLock.withLock { () throws(FileError) in try log.removeAll() }
+            try options.fileSystem.syncDirectory(FilePath.directory(of: path))
+        } catch { throw StorageError(error) }
     }
 
     /// Copies into a file of another name, which takes the name of `new` in the end.

@@ -47,7 +47,7 @@ extension Store {
         return report
     }
 
-    /// The latest commit with the map of its pages, which stay as long as the snapshot.
+    /// The latest commit, made durable, with the map of its pages, which stay as long as the snapshot.
     func capture() throws(StorageError) -> (
         snapshot: Snapshot, version: Version, live: [[UInt64]]
     ) {

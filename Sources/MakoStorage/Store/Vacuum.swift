@@ -134,7 +134,10 @@ final class Vacuum {
 
     /// Finds the pages to be moved.
     private func search(_ store: Store) throws(StorageError) {
-        let live = store.spaceLock.withLock { store.space.live }
+        // The snapshot keeps writers from using the places of pages that are about to be looked at.
+        let source = try store.capture()
+        defer { source.snapshot.close() }
+        let live = source.live
         var round = Round()
         defer { round.scratch.deallocate() }
         search: for region in live.indices.reversed() {
