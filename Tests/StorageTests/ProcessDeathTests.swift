@@ -64,4 +64,42 @@ import Testing
         second.die()
         withExtendedLifetime((store, next)) {}
     }
+
+    /// The same where a transaction goes to the data file instead of the log: at whichever call a device error, and then the process, ends it.
+    @Test func whatIsSeenOfALargeCommitSurvivesAPowerCut() throws {
+        let first = SimulatedDisk()
+        let store = try open(first)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        try store.close()
+        let image = first.settledImage()
+        var seenStates = Set<Int>()
+        for call in 0..<200 {
+            let disk = SimulatedDisk(image, seed: UInt64(call))
+            let store = try open(disk)
+            let place = disk.callCount + call
+            disk.inject(.persistentError(28), atCall: place)
+            do {
+                try store.write { tx in
+                    for key in 0..<60 as Range<UInt64> {
+                        try tx.put([UInt8](repeating: 7, count: 900), for: key, in: tree)
+                    }
+                }
+            } catch is StorageError {}
+            let isOver = disk.callCount <= place
+            disk.endProcess()
+            disk.clearFaults()
+            let next = try open(disk)
+            let seen = try next.read { try ModelStore(reading: $0) }
+            seenStates.insert(seen.trees["t"]?.count ?? 0)
+            for image in disk.crashState().images(CrashChoice(exhaustiveBits: 4, sampled: 8, torn: 4)) {
+                let after = try open(SimulatedDisk(image))
+                #expect(try after.read { try ModelStore(reading: $0) } == seen, "call \(call)")
+                try after.close()
+            }
+            disk.endProcess()
+            withExtendedLifetime((store, next)) {}
+            if isOver { break }
+        }
+        #expect(seenStates == [0, 60])
+    }
 }

@@ -92,8 +92,10 @@ final class Checkpointer: @unchecked Sendable {
     /// Makes the copies of both metas whole after a crash in the middle of writing them.
     ///
     /// A slot without any usable meta gets the latest checkpoint too.
-    func repairMetas(_ store: Store) throws(StorageError) {
-        if !sabotaged("metaCopiesNotMended") { try store.dataFile.repair(last.meta) }
+    ///
+    /// - Parameter anew: the latest meta is to be trusted from here on, though nobody knows whether it was ever synced.
+    func repairMetas(_ store: Store, anew: Bool = false) throws(StorageError) {
+        if !sabotaged("metaCopiesNotMended") { try store.dataFile.repair(last.meta, anew: anew) }
         if let previous, previous.meta.number + 1 == last.meta.number {
             try store.dataFile.repair(previous.meta)
         } else if previous == nil {

@@ -215,15 +215,17 @@ final class DataFile {
         header = next
     }
 
-    /// Rewrites those copies of a meta that are not what they should be, and leaves a good one alone.
-    func repair(_ meta: Meta) throws(StorageError) {
+    /// Rewrites those copies of a meta that are not what they should be, one after the other.
+    ///
+    /// - Parameter anew: good ones as well. A copy that reads well may stand in the system's cache alone.
+    func repair(_ meta: Meta, anew: Bool = false) throws(StorageError) {
         for copy in 0..<Meta.copies {
             let place = Meta.page(number: meta.number, copy: copy)
             let bytes = try DataFile.readPages(file, from: place, count: 1)
             let found = bytes.withUnsafeBytes { buffer in
                 buffer.count == pageBytes ? buffer.baseAddress.flatMap { Meta($0, place: place, seed: seed) } : nil
             }
-            if found != meta {
+            if found != meta || anew {
                 try storage { () throws(FileError) in
                     try write(meta, copy: copy)
                     try file.sync()

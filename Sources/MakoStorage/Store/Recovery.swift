@@ -30,7 +30,9 @@ extension Store {
         guard tail.frames > (sabotaged("loneFrameDropped") ? 1 : 0) else {
             writer.abandon()
             try adopt(tail)
-            if !options.readOnly { try checkpointer.repairMetas(self) }
+            // A store that was not closed may have died while it wrote this meta, and what is served must stay.
+            let wasOpen = dataFile.header.newestSegment != 0 && !sabotaged("metaOfADeadProcessTrusted")
+            if !options.readOnly { try checkpointer.repairMetas(self, anew: wasOpen) }
             return
         }
         recovery.replayedCommits = Int(tail.lastCommit - newest.commit)
