@@ -1,3 +1,4 @@
+import Foundation
 import MakoRecords
 
 extension RecordModel {
@@ -86,6 +87,7 @@ extension ModelTable {
         case (.text, .unsigned(let number)): return .text(String(number))
         case (.text, .double(let number)): return .text(String(number))
         case (.text, .bool(let flag)): return .text(flag ? "true" : "false")
+        case (.text, .date(let seconds)): return .text(text(ofDate: seconds))
         case (.text, .blob(let bytes)): return String(validating: bytes, as: UTF8.self).map(Value.text)
         case (.blob, .text(let text)): return .blob(Array(text.utf8))
         case (.integer, .text(let text)), (.reference, .text(let text)): return Int64(text).map(Value.integer)
@@ -97,6 +99,24 @@ extension ModelTable {
         case (.date, .double(let seconds)): return .date(seconds)
         default: return nil
         }
+    }
+
+    /// A date as text, by the system's calendar.
+    private static func text(ofDate seconds: Double) -> String {
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = .gmt
+        let whole = seconds.rounded(.down)
+        let parts = calendar.dateComponents(
+            [.year, .month, .day, .hour, .minute, .second], from: Date(timeIntervalSinceReferenceDate: whole))
+        func digits(_ number: Int?, _ count: Int) -> String {
+            let text = String(number ?? 0)
+            return String(repeating: "0", count: max(0, count - text.count)) + text
+        }
+        let day = "\(digits(parts.year, 4))-\(digits(parts.month, 2))-\(digits(parts.day, 2))"
+        let time = "\(digits(parts.hour, 2)):\(digits(parts.minute, 2)):\(digits(parts.second, 2))"
+        let fraction = seconds - whole
+        if fraction != 0 { return "\(day) \(time)\(String(fraction).dropFirst())" }
+        return time == "00:00:00" ? day : "\(day) \(time)"
     }
 }
 
