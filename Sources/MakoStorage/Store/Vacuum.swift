@@ -204,8 +204,8 @@ final class Vacuum {
             store.rollback(writer)
             throw error
         }
+        lastCommit = store.newest.commit + (writer.hasChanges ? 1 : 0)
         try store.commit(writer, .async)
-        lastCommit = store.newest.commit
         return true
     }
 
