@@ -92,8 +92,8 @@ extension Store {
             }
         } catch { throw failed(error, "adding a log segment") }
         do throws(FileError) {
+            let newest = commitLock.withLock { log.newestSegment }
             try headerLock.withLock { () throws(FileError) in
-                let newest = log.newestSegment
                 if !sabotaged("newestSegmentNotRecorded") { try dataFile.update { $0.newestSegment = newest } }
             }
         } catch { throw failed(error, "recording the new log segment") }
