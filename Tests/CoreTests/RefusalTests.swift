@@ -105,6 +105,55 @@ import Testing
         token.cancel()
     }
 
+    @Test func aChangedKeyStoresTheWholeObjectThoughWhatItRefersToIsSavedFirst() throws {
+        let db = try database()
+        let badge = Badge(code: "a", note: "of a")
+        try db.save(badge)
+        try db.save(Badge(code: "b", note: "of b"))
+        badge.code = "b"
+        badge.holder = Member(name: "Ada", age: 36, number: nil)
+        try db.save(badge)
+        #expect(try db.find(Badge.self, "b")?.note == "of a")
+        #expect(try db.find(Badge.self, "b")?.holder?.name == "Ada")
+    }
+
+    @Test func anObjectKeepsItsRowWhenTheSaveUnderAChangedKeyIsRefused() throws {
+        let db = try database()
+        try db.save(Member(name: "Ada", age: 36, number: 1))
+        let badge = Badge(code: "a", note: "")
+        try db.save(badge)
+        badge.code = "b"
+        badge.holder = Member(name: "Eve", age: 30, number: 1)
+        try db.transaction { _ in
+            #expect(throws: MakoError.self) { try db.save(badge) }
+        }
+        #expect(try db.delete(badge))
+        #expect(try db.query(Badge.self).count() == 0)
+    }
+
+    @Test func aRefreshInATransactionThatIsRolledBackIsUndone() throws {
+        let db = try database()
+        let ada = Member(name: "Ada", age: 36, number: nil)
+        try db.save(ada)
+        ada.name = "Countess"
+        #expect(throws: Refused.self) {
+            try db.transaction { _ in
+                let other = try #require(try db.find(Member.self, ada.id ?? 0))
+                other.age = 37
+                try db.save(other)
+                ada.number = 7
+                try db.refresh(ada)
+                #expect(ada.name == "Ada" && ada.age == 37 && ada.number == nil && !ada.isDirty)
+                ada.age = 38
+                throw Refused()
+            }
+        }
+        // As it was before: the age that was never committed is gone, the name waits to be saved.
+        #expect(ada.name == "Countess" && ada.age == 36 && ada.number == nil && ada.isDirty)
+        try db.save(ada)
+        #expect(try db.query(Member.self).fetch().map { "\($0.name) \($0.age)" } == ["Countess 36"])
+    }
+
     struct Refused: Error {}
 
     /// Words that handlers leave.

@@ -81,16 +81,25 @@ extension Database {
         }
     }
 
-    /// Reads an object's properties anew; what was not committed is lost.
+    /// Reads an object's properties anew; what was not committed is lost. When a transaction that did so is rolled back, the object is as
+    /// it was before.
     ///
     /// - Throws: `MakoError.notFound` when its row is gone.
     public func refresh<T: ObjectEntity>(_ object: T) throws(MakoError) {
         let model = type(of: object).entityModel
         guard let key = object.storedKey else { throw .notFound(entity: model.name, key: "none") }
-        guard let fresh = try self.object(T.self, key: key) else {
+        let transaction = ThreadScope.current(of: self)?.transaction
+        guard let fresh = try self.object(T.self, key: key),
+            let keeper = transaction == nil ? fresh : try self.object(T.self, key: key)
+        else {
             throw .notFound(entity: model.name, key: "\(key)")
         }
         ObjectLock(object).locked {
+            if let transaction, !sabotaged("refreshNotUndone") {
+                keeper.adoptValues(of: object)
+                transaction.undo.recordState(of: object, object._$state)
+                transaction.undo.record(object) { ObjectLock(object).locked { object.adoptValues(of: keeper) } }
+            }
             if !sabotaged("refreshKeepsOldValues") { object.adoptValues(of: fresh) }
             object._$state.dirty = 0
             object._$state.flags.insert(.exists)

@@ -96,12 +96,17 @@ extension Transaction {
 
     private func storedOrAssignedKey<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) -> RowKey? {
         if !binding.model.hasColumnKey { return object.lockedState { $0.key } }
-        return ObjectLock(object).locked {
-            object.assignMissingKey()
-            let key = RowKey(values: object.keyValues())
+        let lock = ObjectLock(object)
+        lock.lock()
+        defer { lock.unlock() }
+        object.assignMissingKey()
+        let key = RowKey(values: object.keyValues())
+        let before = ObjectNotes(object._$state)
+        if key != before.extra?.key {
+            undo.record(object, before)
             object._$state.setKey(key)
-            return key
         }
+        return key
     }
 
     /// Writes one object.
@@ -141,7 +146,8 @@ extension Transaction {
         var moved = false
         if binding.model.hasColumnKey {
             key = RowKey(values: object.keyValues())
-            moved = exists && key != state.extra?.key
+            // Saving a reference before may have noted the new key already.
+            moved = exists && key != (sabotaged("newKeyTakenForStored") ? state : noted ?? state).extra?.key
             if moved && !sabotaged("movedRowHalfWritten") {
                 do throws(MakoError) { try encode(object, .max, binding) } catch {
                     object._$state.dirty |= state.dirty

@@ -215,7 +215,7 @@ public final class ObjectSession: RandomSession {
             func differs(_ what: String) -> Disagreement {
                 Disagreement("object \(place), \(object.kind) \(object.values): \(what)")
             }
-            guard live.shows(object.values) else { throw differs("its values are others") }
+            guard live.shows(object.values) else { throw differs("its values are others: \(live)") }
             if live.isDirty != (!object.dirty.isEmpty || !object.exists) {
                 throw differs("whether it is dirty is wrong")
             }
