@@ -1,6 +1,6 @@
 /// The no-case form of text: each Unicode scalar in its lower case, one after the other, without regard to language or context.
 ///
-/// ASCII never depends on the Unicode tables; other letters follow the tables of the standard library the program was built with.
+/// Part of the file format, through indexes without regard to case; ``LowerCase`` has the letters.
 enum Folding {
     /// Calls `body` with the bytes of the no-case form. Bytes that are not UTF-8 are folded as U+FFFD.
     @inline(__always)
@@ -15,7 +15,8 @@ enum Folding {
             if scalar.isASCII {
                 body(lowercased(UInt8(truncatingIfNeeded: scalar.value)))
             } else {
-                for byte in scalar.properties.lowercaseMapping.utf8 { body(byte) }
+                for byte in LowerCase.scalar(of: scalar).utf8 { body(byte) }
+                if scalar == LowerCase.dottedCapitalI { for byte in LowerCase.dotAbove.utf8 { body(byte) } }
             }
         }
     }
