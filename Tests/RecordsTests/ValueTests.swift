@@ -48,6 +48,18 @@ import Testing
         #expect(DateText.format(seconds) == text)
     }
 
+    /// Times as clocks give them, between microseconds and billions of years.
+    @Test func datesReadBackAsTheSameInstant() {
+        var random = Seeded(4)
+        for number in 0..<2000 {
+            let seconds = Double(Int.random(in: -1_000_000_000...1_000_000_000, using: &random))
+            for date in [seconds + 0.00005, seconds + Double(number) * 1e-6, Double(number) * 1e-9, 4.2e-193] {
+                #expect(DateText.parse(DateText.format(date)) == date, "\(DateText.format(date))")
+            }
+        }
+        #expect(DateText.format(0.00005) == "2001-01-01 00:00:00.00005")
+    }
+
     @Test func datesTakeZonesAndRefuseNonsense() {
         #expect(DateText.parse("2001-01-01T02:00:00+02:00") == 0)
         #expect(DateText.parse("2001-01-01T00:00Z") == 0)

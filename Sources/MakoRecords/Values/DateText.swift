@@ -15,9 +15,17 @@ enum DateText {
         var text = "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
         if time != 0 || fraction != 0 {
             text += " \(padded(time / 3600, 2)):\(padded(time / 60 % 60, 2)):\(padded(time % 60, 2))"
-            if fraction != 0 { text += String(String(fraction).dropFirst(1)) }
+            if fraction != 0 { text += "." + digits(ofFraction: fraction) }
         }
         return text
+    }
+
+    /// What stands behind the point of a number below one: `5` and `00005`, which Swift writes as 0.5 and 5e-05.
+    private static func digits(ofFraction fraction: Double) -> String {
+        let parts = String(fraction).split(separator: "e")
+        let digits = parts[0].filter { $0 != "." }
+        guard parts.count == 2, let exponent = Int(parts[1]) else { return String(digits.dropFirst()) }
+        return String(repeating: "0", count: -exponent - 1) + (digits.hasSuffix("0") ? digits.dropLast() : digits[...])
     }
 
     /// Reads `2026-01-31`, `2026-01-31 10:20`, `2026-01-31T10:20:30.5Z`, `…+02:00`; anything else is `nil`.
