@@ -69,7 +69,7 @@ let package = Package(
             name: "MakoTestSupport", dependencies: ["MakoStorage"], path: "Tests/TestSupport",
             swiftSettings: settings),
         .testTarget(
-            name: "StorageTests", dependencies: ["MakoStorage", "MakoTestSupport"], exclude: ["Scripts"],
+            name: "StorageTests", dependencies: ["MakoStorage", "MakoTestSupport"], exclude: ["Scripts", "Golden"],
             swiftSettings: settings),
         // Random work on records and objects beside plain models of them, for the tests and for `make soak`.
         .target(
@@ -77,7 +77,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "RecordsTests", dependencies: ["MakoRecords", "MakoTestSupport", "RandomRuns"],
-            exclude: ["Scripts"], swiftSettings: settings),
+            exclude: ["Scripts", "Golden"], swiftSettings: settings),
         .testTarget(
             name: "CoreTests", dependencies: ["MakoCore", "MakoTestSupport", "RandomRuns"], swiftSettings: settings),
         .testTarget(name: "MakoTests", dependencies: ["Mako", "MakoTestSupport"], swiftSettings: settings),

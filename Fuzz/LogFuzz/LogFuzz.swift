@@ -9,8 +9,8 @@ public func fuzzLog(_ input: [UInt8]) {
         let transaction = try base.store.beginWrite()
         // Whatever ends this, the transaction goes with it.
         do { try Probe.operations(input, in: transaction) } catch { return }
-        var reader = PlainOperations(base.model, rest: input[...])
-        guard reader.applyAll() else { fatalError("what cannot be read was accepted") }
+        var reader = PlainOperations(base.model, names: [1: "numbers", 2: "words"])
+        guard reader.apply(input[...]) else { fatalError("what cannot be read was accepted") }
         if let difference = try ModelStore(reading: transaction.view).difference(from: reader.model) {
             fatalError(difference)
         }

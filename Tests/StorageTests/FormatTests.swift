@@ -117,7 +117,7 @@ struct FormatTests {
             FormatTests.check(
                 try FormatTests.fields("Header block"), UnsafeRawBufferPointer(memory),
                 [
-                    "magic": FormatTests.ascii("MakoDB00"), "version": 0, "page bytes": 4096, "id high": 11,
+                    "magic": FormatTests.ascii("MakoDB00"), "version": 1, "page bytes": 4096, "id high": 11,
                     "id low": 22, "must read": 33, "must write": 44, "ceiling": 55, "segment bytes": 66,
                     "newest segment": 77, "generation": 88,
                 ])

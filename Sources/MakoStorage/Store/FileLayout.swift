@@ -25,7 +25,7 @@
 /// The first two pages of a database file: what it is, and limits that must be durable before they are used.
 struct FileHeader: Hashable {
     static let magic: UInt64 = 0x3030_4244_6f6b_614d  // "MakoDB00"
-    static let version: UInt32 = 0
+    static let version: UInt32 = 1
     static let copies = 2
     /// Serials are used from a stock that the header vouches for.
     static let serialStock: UInt64 = 1 << 20

@@ -1,19 +1,20 @@
 import MakoStorage
-import MakoTestSupport
 
-/// Logged operations read once more, slowly, and applied to sorted maps.
-struct PlainOperations {
-    private(set) var model: ModelStore
-    private var rest: ArraySlice<UInt8>
-    private var names: [UInt32: String] = [1: "numbers", 2: "words"]
+/// Logged operations read as `docs/format.md` says, slowly, and applied to sorted maps: none of the engine's code takes part.
+package struct PlainOperations {
+    package private(set) var model: ModelStore
+    /// The names of trees by their numbers.
+    package private(set) var names: [UInt32: String]
+    private var rest: ArraySlice<UInt8> = []
 
-    init(_ model: ModelStore, rest: ArraySlice<UInt8>) {
+    package init(_ model: ModelStore, names: [UInt32: String]) {
         self.model = model
-        self.rest = rest
+        self.names = names
     }
 
-    /// Whether everything could be read.
-    mutating func applyAll() -> Bool {
+    /// Applies the payload of a commit. False: not all of it could be read.
+    package mutating func apply(_ payload: ArraySlice<UInt8>) -> Bool {
+        rest = payload
         while !rest.isEmpty {
             if !applyNext() { return false }
         }
