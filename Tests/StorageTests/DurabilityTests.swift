@@ -215,6 +215,24 @@ import Testing
         }
     }
 
+    @Test func aSegmentThatAFullDiskLetsNobodyFinishIsNotLeftBehind() throws {
+        let (disk, store, tree) = try prepare()
+        var key: UInt64 = 0
+        while !store.log.wantsSpare {
+            key += 1
+            try store.write { try $0.put(ValueShape(bytes: 3000).value(seed: key), for: key, in: tree) }
+        }
+        // The file comes into being, its content finds no room.
+        disk.inject(.persistentError(28), atCall: disk.callCount + 2)
+        #expect(throws: StorageError.self) { while try store.step() {} }
+        disk.clearFaults()
+        let spare = Log.sparePath(DurabilityTests.path)
+        #expect(!disk.exists(spare))
+        while try store.step() {}
+        #expect(disk.exists(spare))
+        try store.close()
+    }
+
     @Test func aFullDiskFailsTheTransactionAloneAndLater() throws {
         let (disk, store, tree) = try prepare()
         disk.inject(.persistentError(28), atCall: disk.callCount)

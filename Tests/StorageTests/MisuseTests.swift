@@ -352,4 +352,40 @@ import Testing
             }
         }
     }
+
+    #if os(Linux)
+        /// Large values are lent as copies; a body that throws at the first of them must not keep the others in memory.
+        @Test func valuesThatABodyNeverSeesAreNotKept() throws {
+            struct Enough: Error {}
+            let store = try Store.inMemory()
+            let tree = try store.write { tx in
+                let tree = try tx.createTree(named: "t", keys: .integer)
+                for key in UInt64(0)..<16 {
+                    try tx.put([UInt8](repeating: UInt8(key), count: 256 << 10), for: key, in: tree)
+                }
+                return tree
+            }
+            let before = try residentBytes()
+            try store.read { view in
+                for _ in 0..<300 {
+                    #expect(throws: Enough.self) {
+                        try view.withValues(of: Array(0..<16), in: tree) { _, _ in throw Enough() }
+                    }
+                }
+            }
+            // All copies together have 1.2 GB.
+            #expect(try residentBytes() - before < 600 << 20)
+        }
+
+        private func residentBytes() throws -> Int {
+            let file = try POSIXFileSystem().open("/proc/self/statm", .readOnly)
+            defer { file.close() }
+            var bytes = [UInt8](repeating: 0, count: 100)
+            let count = try bytes.withUnsafeMutableBytes { buffer throws(FileError) in
+                try file.read(into: buffer, at: 0)
+            }
+            let words = String(decoding: bytes.prefix(count), as: UTF8.self).split(separator: " ")
+            return try #require(words.count > 1 ? Int(words[1]) : nil) * 4096
+        }
+    #endif
 }

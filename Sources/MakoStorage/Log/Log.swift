@@ -153,8 +153,14 @@ final class Log {
     func makeSpare() throws(FileError) {
         let file = try fileSystem.open(Log.sparePath(path), .create)
         defer { file.close() }
-        try fillWithZeros(file)
-        try file.sync()
+        do throws(FileError) {
+            try fillWithZeros(file)
+            try file.sync()
+        } catch {
+            // On a full disk a half-made one would keep others from what is left.
+            try? fileSystem.remove(Log.sparePath(path))
+            throw error
+        }
     }
 
     func noteSpare() { spare.append(Log.sparePath(path)) }

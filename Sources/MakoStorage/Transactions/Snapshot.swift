@@ -236,11 +236,13 @@ public final class Snapshot: @unchecked Sendable {
                 defer { _takeBack(entry) }
                 for index in start..<end {
                     let loan = loans[index - start]
-                    if let bytes = loan.start {
-                        defer { _takeBack(loan) }
-                        try body(index, UnsafeRawBufferPointer(start: bytes, count: loan.count))
-                    } else {
-                        try body(index, nil)
+                    defer { _takeBack(loan) }
+                    do {
+                        try body(index, loan.start.map { UnsafeRawBufferPointer(start: $0, count: loan.count) })
+                    } catch {
+                        // Large values are lent as copies: those that the body never sees go back, too.
+                        for rest in index + 1..<end { _takeBack(loans[rest - start]) }
+                        throw error
                     }
                 }
                 start = end
@@ -317,7 +319,12 @@ extension Snapshot {
                             if sabotaged("groupReadDropsDuplicates"), index > 0, group[index] == group[index - 1] {
                                 continue
                             }
-                            loans[index] = try loan(found ? IntegerLayout.record(leaf, slot) : nil, nil)
+                            do throws(StorageError) {
+                                loans[index] = try loan(found ? IntegerLayout.record(leaf, slot) : nil, nil)
+                            } catch {
+                                for earlier in 0..<index { _takeBack(loans[earlier]) }
+                                throw error
+                            }
                         }
                     }
                 }
