@@ -38,6 +38,42 @@ import Testing
             ])
     }
 
+    /// Entries that were cut are put in order by their rows: also where a row is missing.
+    @Test func longEntriesThatNameAMissingRowAreAnError() throws {
+        let fixture = try Fixture(
+            EntitySchema(
+                name: "L", columns: [ColumnSchema("t", .text)], indexes: [IndexSchema("L.t", [IndexColumn("t")])]))
+        let long = String(repeating: "q", count: 1000)
+        try fixture.insertAll("L", ["b", "a", "c"].map { [.text(long + $0)] })
+        let table = try fixture.table("L")
+        try fixture.store.write { tx in _ = try tx.delete(KeyOrder.treeKey(1), in: table.rows) }
+        let plan = try Selection(table: "L", orderBy: Order.parse("t"), limit: 9).plan(fixture.catalogue)
+        #expect(plan.description.contains("using index L.t"))
+        let reason = "it names row 1, which is not there"
+        #expect(throws: RecordError.indexDamaged(table: "L", index: "L.t", reason: reason)) {
+            try plan.rows([.path("t")], in: fixture.store.snapshot())
+        }
+    }
+
+    @Test func anEntryThatNamesAnImpossibleKeyIsAnError() throws {
+        let fixture = try Fixture(QueryFixture.b, QueryFixture.c)
+        try fixture.insertAll("C", [[.text("x"), .double(1), .null], [.text("y"), .double(2), .null]])
+        let table = try fixture.table("C")
+        let tree = table.indexes[0].tree
+        for key in [[7], [UInt8](repeating: 7, count: 1000)] as [[UInt8]] {
+            try fixture.store.write { tx in
+                var cursor = try tx.view.cursor(in: tree)
+                _ = try cursor.first()
+                try tx.put(key, for: cursor.key, in: tree)
+            }
+            let plan = try Selection(table: "C", condition: .parse("w < 5")).plan(fixture.catalogue)
+            let reason = "it names row \(RowKey.bytes(key)), which is not there"
+            #expect(throws: RecordError.indexDamaged(table: "C", index: "C.w", reason: reason)) {
+                try plan.rows([.path("k")], in: fixture.store.snapshot())
+            }
+        }
+    }
+
     @Test func missingAndForeignEntriesAreFound() throws {
         let fixture = try fixture()
         let table = try fixture.table("Person")

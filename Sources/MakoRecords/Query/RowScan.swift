@@ -38,7 +38,7 @@ final class RowScan {
         case .rows(let range): try walkRows(range, layout, body)
         case .keyRanges(let ranges): try walkKeys(ranges, layout, body)
         case .keys(let keys):
-            try fetchTested(plan.isReversed ? keys.reversed() : keys, layout, isRequired: false, body)
+            try fetchTested(plan.isReversed ? keys.reversed() : keys, layout, namedBy: nil, body)
         case .index(let index, let ranges):
             var batch: [RowKey] = []
             var size = evaluator == nil ? min(max(1, expecting), RowScan.largestBatch) : RowScan.firstBatch
@@ -47,11 +47,11 @@ final class RowScan {
                 batch.append(key)
                 guard batch.count >= size else { return true }
                 size = min(size * 2, RowScan.largestBatch)
-                goesOn = try fetchTested(batch, layout, isRequired: true, body)
+                goesOn = try fetchTested(batch, layout, namedBy: index, body)
                 batch.removeAll(keepingCapacity: true)
                 return goesOn
             }
-            if goesOn { try fetchTested(batch, layout, isRequired: true, body) }
+            if goesOn { try fetchTested(batch, layout, namedBy: index, body) }
         }
     }
 
@@ -60,7 +60,7 @@ final class RowScan {
         var start = 0
         while start < keys.count {
             let end = min(start + RowScan.largestBatch, keys.count)
-            guard try fetchBatch(keys[start..<end], layout, isRequired: false, evaluator: nil, body) else { return }
+            guard try fetchBatch(keys[start..<end], layout, namedBy: nil, evaluator: nil, body) else { return }
             start = end
         }
     }
@@ -124,12 +124,12 @@ final class RowScan {
 
     @discardableResult
     private func fetchTested(
-        _ keys: [RowKey], _ layout: RowLayout, isRequired: Bool, _ body: (RowKey, RowReader) throws -> Bool
+        _ keys: [RowKey], _ layout: RowLayout, namedBy index: IndexHandle?, _ body: (RowKey, RowReader) throws -> Bool
     ) throws -> Bool {
         var start = 0
         while start < keys.count {
             let end = min(start + RowScan.largestBatch, keys.count)
-            guard try fetchBatch(keys[start..<end], layout, isRequired: isRequired, evaluator: evaluator, body) else {
+            guard try fetchBatch(keys[start..<end], layout, namedBy: index, evaluator: evaluator, body) else {
                 return false
             }
             start = end
@@ -137,19 +137,18 @@ final class RowScan {
         return true
     }
 
-    /// Answers whether to go on.
+    /// Answers whether to go on. Rows that an index names must be there.
     private func fetchBatch(
-        _ keys: ArraySlice<RowKey>, _ layout: RowLayout, isRequired: Bool, evaluator: Evaluator?,
+        _ keys: ArraySlice<RowKey>, _ layout: RowLayout, namedBy index: IndexHandle?, evaluator: Evaluator?,
         _ body: (RowKey, RowReader) throws -> Bool
     ) throws -> Bool {
         var goesOn = true
         func take(_ key: RowKey, _ bytes: UnsafeRawBufferPointer?) throws {
             guard let bytes else {
-                if isRequired {
-                    throw RecordError.indexDamaged(
-                        table: table.schema.name, index: indexName, reason: "it names row \(key), which is not there")
-                }
-                return
+                guard let index else { return }
+                throw RecordError.indexDamaged(
+                    table: table.schema.name, index: index.schema.name,
+                    reason: "it names row \(key), which is not there")
             }
             let row = try RowReader(bytes, layout)
             if let evaluator, !(try evaluator.test(row, key)) { return }
@@ -163,14 +162,15 @@ final class RowScan {
             }
         } else {
             for key in keys where goesOn {
-                guard case .bytes(let bytes) = key, bytes.count <= 900 else { continue }
-                if try view.withValue(of: bytes, in: table.rows, { try take(key, $0) }) == nil { try take(key, nil) }
+                // A longer key is of no row: only a damaged entry can name one.
+                if case .bytes(let bytes) = key, bytes.count <= 900,
+                    try view.withValue(of: bytes, in: table.rows, { try take(key, $0) }) != nil
+                {
+                    continue
+                }
+                try take(key, nil)
             }
         }
         return goesOn
-    }
-
-    private var indexName: String {
-        if case .index(let index, _) = plan.access { index.schema.name } else { "" }
     }
 }
