@@ -13,7 +13,7 @@ import Testing
         ("length() = 1", 0, 8, nil), ("i = ?", 4, 1, nil), ("i = :q", 4, 2, nil), ("t || i = 'x'", 5, 1, nil),
         ("date('x') = at", 5, 3, nil),
         ("i COLLATE NOCASE = 1", 0, 1, nil), ("id.x = 1", 0, 4, nil), ("t LIKE 'x' ESCAPE 'yy'", 18, 4, nil),
-        ("b = 2", 4, 1, nil),
+        ("b = 2", 4, 1, nil), ("t LIKE t ESCAPE 'yy'", 16, 4, nil), ("\"\" = 1", 0, 2, nil),
     ])
     func faultsAreFoundBeforeARowIsRead(text: String, offset: Int, length: Int, nearest: String?) throws {
         let fixture = try QueryFixture.small()

@@ -52,13 +52,15 @@ struct Binder {
                 try bindComparison(sabotaged("betweenExcludesItsEnd") ? .less : .lessOrEqual, value, high),
             ])
         case .like(let value, let pattern, let escape):
-            let bound = BoundCondition.like(
+            return .like(
                 try text(value), try text(pattern),
-                escape: try escape.map { (escape) throws(RecordError) in try text(escape) })
-            if case .like(_, .constant(let pattern), let escape) = bound {
-                try checkLike(pattern, escape, condition)
-            }
-            return bound
+                escape: try escape.map { (escape) throws(RecordError) in
+                    let bound = try text(escape)
+                    if case .text(let mark)? = bound.constant, mark.unicodeScalars.count != 1 {
+                        throw escape.position.error("ESCAPE takes one character")
+                    }
+                    return bound
+                })
         case .glob(let value, let pattern):
             return .glob(try text(value), try text(pattern))
         case .isNull(let value):
@@ -76,13 +78,6 @@ struct Binder {
                 }
             }
             return .truth(bound)
-        }
-    }
-
-    private func checkLike(_ pattern: Value, _ escape: BoundExpr?, _ condition: Condition) throws(RecordError) {
-        guard case .like(_, let source, let escapeSource) = condition else { return }
-        if case .text(let mark)? = escape?.constant, mark.unicodeScalars.count != 1 {
-            throw (escapeSource ?? source).position.error("ESCAPE takes one character")
         }
     }
 
