@@ -100,13 +100,13 @@ import Testing
     }
 
     /// Only the best rows of many are kept, and their memory is tidied up now and then.
-    @Test func theFirstFewOfManyLongTexts() throws {
+    @Test(arguments: [5, 1500]) func theFirstOfManyLongTexts(limit: Int) throws {
         let fixture = try Fixture(EntitySchema(name: "T", columns: [ColumnSchema("t", .text)]))
         let texts = (0..<2500).map { String(repeating: "z", count: 1000) + "\(9000 - $0)" }
         try fixture.insertAll("T", texts.map { [.text($0)] })
-        let found = try Selection(table: "T", orderBy: Order.parse("t"), limit: 5).plan(fixture.catalogue)
+        let found = try Selection(table: "T", orderBy: Order.parse("t"), limit: limit).plan(fixture.catalogue)
             .rows([.path("t")], in: fixture.store.snapshot())
-        #expect(found == texts.sorted().prefix(5).map { [.text($0)] })
+        #expect(found == texts.sorted().prefix(limit).map { [.text($0)] })
     }
 
     @Test func valuesWithoutAPlaceAreRefused() throws {

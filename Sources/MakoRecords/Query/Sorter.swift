@@ -18,6 +18,8 @@ final class Sorter {
     private let wanted: Int?
     private var entries: [Entry] = []
     private var codings: [UInt8] = []
+    /// How many bytes of codings there may be before those that nobody needs are sought.
+    private var allowed = 1 << 20
     private var buffer = KeyBuffer()
 
     init(_ plan: Plan, _ view: Snapshot) {
@@ -56,7 +58,7 @@ final class Sorter {
             codings.append(contentsOf: buffer.raw)
             entries[0] = entry
             siftDown(0)
-            if codings.count > 1 << 20 { compact() }
+            if codings.count > allowed { compact() }
         }
     }
 
@@ -107,21 +109,20 @@ final class Sorter {
 
     private func siftDown(_ start: Int) {
         var parent = start
-        while true {
-            var last = parent
+        var last = start
+        repeat {
+            entries.swapAt(parent, last)
+            parent = last
             for child in [2 * parent + 1, 2 * parent + 2] where child < entries.count {
                 if comesBefore(entries[last], entries[child]) { last = child }
             }
-            if last == parent { return }
-            entries.swapAt(parent, last)
-            parent = last
-        }
+        } while last != parent
     }
 
-    /// Forgets the codings of rows that were pushed out.
+    /// Forgets the codings of rows that were pushed out, and lets as much gather again as is kept.
     private func compact() {
         let used = entries.reduce(0) { $0 + $1.count }
-        guard used < codings.count / 2 else { return }
+        allowed = max(allowed, 2 * used)
         var kept: [UInt8] = []
         kept.reserveCapacity(used)
         for index in entries.indices {
