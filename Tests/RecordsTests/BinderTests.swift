@@ -50,6 +50,28 @@ import Testing
         #expect("\(try #require(error))".hasPrefix(message), "\(String(describing: error))")
     }
 
+    @Test func aMissingParameterIsToldWithHowManyThereAre() throws {
+        let fixture = try QueryFixture.small()
+        for (given, told) in [([], "0 were"), ([.null], "1 was"), ([.null, .null], "2 were")] as [([Value], String)] {
+            let error = #expect(throws: RecordError.self) {
+                try Selection(table: "A", condition: .parse("i = ?3"), parameters: given).bind(fixture.catalogue)
+            }
+            #expect("\(try #require(error))".hasPrefix("parameter 3 has no value; \(told) given"))
+        }
+    }
+
+    @Test func conditionsOfOnePartOrNone() throws {
+        let fixture = try QueryFixture.small()
+        func ids(_ condition: Condition) throws -> [Int64] {
+            try Selection(table: "A", condition: condition).plan(fixture.catalogue).ids(in: fixture.store.snapshot())
+        }
+        let part = try Condition.parse("i > 0")
+        #expect(try ids(.and([part])) == ids(part) && ids(.or([part])) == ids(part))
+        #expect(try ids(part).count > 3)
+        #expect(try ids(.and([])).count == 20 && ids(.or([])).isEmpty)
+        #expect(try ids(.not(.and([]))).isEmpty && ids(.not(.or([]))).count == 20)
+    }
+
     @Test func conditionsAreJoinedAsTextsAre() throws {
         func parse(_ text: String) throws -> Condition { try .parse(text) }
         let (a, b, c) = (try parse("i = 1"), try parse("j = 2"), try parse("t = 'x'"))
@@ -73,18 +95,24 @@ import Testing
                     ColumnSchema("gone", .reference, isOptional: true, target: "Gone"),
                     ColumnSchema("two", .text, isOptional: true, target: "Two"),
                     ColumnSchema("self", .reference, isOptional: true, target: "P"), ColumnSchema("n", .integer),
+                    ColumnSchema("number", .integer, isOptional: true, target: "P"),
                 ]),
             EntitySchema(
                 name: "Two", columns: [ColumnSchema("a", .text), ColumnSchema("b", .text), ColumnSchema("c", .text)],
                 key: .columns(["a", "b"])))
         try fixture.insertAll(
-            "P", [[.null, .null, .integer(2), .integer(5)], [.null, .null, .integer(9), .integer(6)]])
+            "P",
+            [
+                [.null, .null, .integer(2), .integer(5), .integer(1)],
+                [.null, .null, .integer(9), .integer(6), .null],
+            ])
         func ids(_ text: String) throws -> [Int64] {
             try Selection(table: "P", condition: .parse(text)).plan(fixture.catalogue).ids(in: fixture.store.snapshot())
         }
         #expect(try ids("P.n = 5") == [1])
         #expect(try ids("P.self.n = 6") == [1])
         #expect(try ids("self.ID = 2") == [1])
+        #expect(try ids("number.n = 5") == [1], "a whole number holds the key of rows with ids too")
         #expect(try ids("self.self.id = 9") == [1])
         for (text, message) in [
             ("gone.n = 1", "P.gone refers to table Gone, which is not there"),
@@ -102,6 +130,10 @@ import Testing
             try Selection(table: "A", condition: .parse("ref.nn = 'x'")).bind(fixture.catalogue)
         }
         #expect("\(try #require(error))" == "B has no column nn; did you mean n?\n  ref.nn = 'x'\n  ^~~~~~")
+        let keyed = #expect(throws: RecordError.self) {
+            try Selection(table: "C", condition: .parse("kk = 'x'")).bind(fixture.catalogue)
+        }
+        #expect("\(try #require(keyed))".hasPrefix("C has no column kk; did you mean k?"))
         #expect(throws: RecordError.tableNotFound(name: "AA", nearest: "A")) {
             try Selection(table: "AA").bind(fixture.catalogue)
         }
@@ -118,8 +150,21 @@ import Testing
         }
     }
 
+    @Test func pathsWithoutANameAreRefused() throws {
+        let fixture = try QueryFixture.small()
+        for (path, message) in [([], "a name is expected here"), ([""], "A has no column ")] as [([String], String)] {
+            let error = #expect(throws: RecordError.self) {
+                try Selection(table: "A", orderBy: [Order(.column(path))]).bind(fixture.catalogue)
+            }
+            #expect("\(try #require(error))" == message)
+        }
+    }
+
     @Test func conditionsBuiltByCodeMayBeDeepWithoutTrapping() throws {
         let fixture = try QueryFixture.small()
+        var expr = Expr.path("i")
+        for _ in 0..<2000 { expr = .negate(expr) }
+        #expect(throws: RecordError.self) { try Selection(table: "A", orderBy: [Order(expr)]).bind(fixture.catalogue) }
         var condition = Condition.truth(.path("b"))
         for _ in 0..<2000 { condition = .not(condition) }
         #expect(throws: RecordError.self) { try Selection(table: "A", condition: condition).bind(fixture.catalogue) }

@@ -126,6 +126,14 @@ import Testing
         #expect(
             reason(try damaged { tx, view in try tx.dropTree(tree(RowIDSequence.treeName, view)) })
                 == "the tree mako.ids is missing")
+        // Nor is a migration planned that would have to look at the rows.
+        var demanding = Self.person
+        demanding.columns[1] = ColumnSchema("mail", .text, default: .text(""))
+        let bare = try fixture()
+        try bare.store.write { tx in try tx.dropTree(tree(RowIDSequence.treeName, tx.view)) }
+        #expect(
+            reason(Fixture.error { _ = try Catalogue.plan(to: demanding, view: bare.store.snapshot()) })
+                == "the tree mako.ids is missing")
         #expect(
             reason(try damaged { tx, view in try tx.dropTree(tree(record.rowsTree, view)) })
                 == "the rows of table Person are missing")

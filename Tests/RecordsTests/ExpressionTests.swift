@@ -40,6 +40,7 @@ import Testing
         ("$u * $u", .double(0x1p128)), ("$u + $d", .double(0x1p64)), ("-$i", .integer(-7)), ("-$d", .double(-2.5)),
         ("-$u", .double(-0x1p64)), ("-$n", .null),
         ("$n + 1", .null), ("1.5 * $m", .null), ("$n + NULL", .null), ("-NULL", .null),
+        ("nullif(NULL, $i) + NULL", .null), ("coalesce(nullif(NULL, $i), NULL)", .null),
     ])
     func arithmetic(text: String, value: Value) throws { try expect(text, value) }
 
@@ -74,6 +75,12 @@ import Testing
     ])
     func functionsAndPlainValues(text: String, value: Value) throws { try expect(text, value) }
 
+    /// A constant that is no date is a mistake (`BinderTests`); of a row's text it is known too late.
+    @Test func aTextThatIsNoDateGivesNone() throws {
+        try expectTruth(["date(word) IS NULL", "date(t || day) IS NULL", "date(nt) IS NULL"], true)
+        try expectTruth(["date(day) IS NULL"], false)
+    }
+
     private func expect(_ text: String, _ value: Value) throws {
         let fixture = try Self.fixture()
         for form in forms(text) {
@@ -93,7 +100,8 @@ import Testing
         ("$i < 7.5", true), ("$i >= 6.5", true), ("$i > 6.5", true), ("$i <= 6.5", false), ("$i != 7.5", true),
         ("$i < 1e30", true), ("$i > 1e30", false), ("$i = $n", nil), ("$at = :day", true),
         ("$at < '2001-01-03'", true), ("$d = 2.5", true), ("$d != $d", false), ("$n IS NULL", true),
-        ("$i IS NOT NULL", true),
+        ("$i IS NOT NULL", true), ("$i - 6 = TRUE", true), ("$i = TRUE", false), ("$d > FALSE", true),
+        ("$u > 1.8e19", true), ("9223372036854775809 < 1.8e19", true),
     ])
     func comparisons(text: String, truth: Bool?) throws {
         try expectTruth(forms(text), truth)
@@ -109,7 +117,9 @@ import Testing
         ("' ADA ' COLLATE NOCASE = $t", true), ("$t COLLATE NOCASE = NULL", nil), ("NOT ($n = 1)", nil),
         ("$n = 1 OR $i = 7", true), ("$n = 1 OR $i = 8", nil), ("$n = 1 AND $i = 8", false),
         ("$n = 1 AND $i = 7", nil), ("NOT TRUE OR $i = 8", false), ("2", true), ("0", false), ("NULL", nil),
-        ("9223372036854775808", true),
+        ("9223372036854775808", true), ("$t COLLATE NOCASE = ' ADA ' COLLATE NOCASE", true),
+        ("$t COLLATE NOCASE IN ('x' COLLATE NOCASE, ' ADA ' COLLATE NOCASE)", true),
+        ("$i IN (1, 2, 3, 4, 5, 6, 8, 9, 10, $d + 4.5)", true), ("$i IN (1, 2, 3, 4, 5, 6, 8, 9, 10, $d)", false),
     ])
     func listsAndLogic(text: String, truth: Bool?) throws { try expectTruth(forms(text), truth) }
 

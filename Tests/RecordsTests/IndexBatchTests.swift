@@ -137,6 +137,33 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// More keys than a radix sort of three bytes tells apart; of keys that are the same the first comes first.
+    @Test(arguments: [false, true]) func veryManyEntriesComeInTheirOrder(isUnique: Bool) throws {
+        let schema = EntitySchema(
+            name: "T", columns: [ColumnSchema("number", .integer)],
+            indexes: [IndexSchema("i", [IndexColumn("number")], isUnique: isUnique)])
+        let table = try Fixture(schema).table("T")
+        let list = EntryList(table, table.indexes[0])
+        var writer = RowWriter()
+        let count = isUnique ? 1000 : 66_000
+        for number in 0..<count {
+            writer.begin(table.layout)
+            writer.set(0, isUnique ? 7 : Int64(number * 40_503 % 65_537))
+            #expect(list.add(try RowReader(writer.finish(), table.layout), .rowID(Int64(number))) != nil)
+        }
+        var isSorted = true
+        var last: (key: [UInt8], value: [UInt8]) = ([], [])
+        var visited = 0
+        list.forEachSorted { key, value in
+            let next = ([UInt8](key), [UInt8](value))
+            let order = KeyOrder.compareKeys(last.key, next.0)
+            isSorted = isSorted && (order < 0 || (order == 0 && isUnique && KeyOrder.precedes(last.value, next.1)))
+            last = next
+            visited += 1
+        }
+        #expect(isSorted && visited == count)
+    }
+
     /// Few and many keys, alike and not, and among them such that begin others.
     @Test func entriesComeInTheOrderOfTheirKeys() throws {
         let schema = EntitySchema(

@@ -119,6 +119,44 @@ import Testing
         }
     }
 
+    @Test func aKeyThatEndsEarlyIsRefused() throws {
+        let schema = EntitySchema(
+            name: "K", columns: ColumnType.allCases.map { ColumnSchema("\($0)", $0) },
+            key: .columns(ColumnType.allCases.map { "\($0)" }))
+        let values = ColumnType.allCases.map { Seeded.sample($0) }
+        guard case .bytes(let bytes) = RowKey(values: values) else { return }
+        #expect(try RowKey.bytes(bytes).values(in: schema) == values)
+        for count in 0..<bytes.count {
+            let error = Fixture.error { _ = try RowKey.bytes(Array(bytes.prefix(count))).values(in: schema) }
+            guard case .invalidKey("K", _) = error else {
+                Issue.record("\(count) bytes: \(String(describing: error))")
+                continue
+            }
+        }
+    }
+
+    /// What an index is walked over: no key twice, none left out.
+    @Test func joinedRangesHoldEachKeyOnce() {
+        var random = Seeded(21)
+        for _ in 0..<2000 {
+            func bytes() -> [UInt8] {
+                (0..<Int.random(in: 0...2, using: &random)).map { _ in random.pick([0, 1, 254, 255] as [UInt8]) }
+            }
+            let ranges = (0..<Int.random(in: 0...4, using: &random)).map { _ in
+                random.chance(50)
+                    ? KeyRange(prefix: bytes()) : KeyRange(lower: bytes(), upper: random.chance(20) ? nil : bytes())
+            }
+            let joined = KeyRange.merged(ranges)
+            let letters: [[UInt8]] = [[], [0], [1], [254], [255]]
+            for key in letters.flatMap({ first in letters.map { first + $0 } }) {
+                func holds(_ range: KeyRange) -> Bool {
+                    !KeyOrder.precedes(key, range.lower) && range.upper.map { KeyOrder.precedes(key, $0) } ?? true
+                }
+                #expect(joined.count(where: holds) == (ranges.contains(where: holds) ? 1 : 0), "\(ranges) \(key)")
+            }
+        }
+    }
+
     @Test func unsignedAndSignedNumbersShareOneCoding() {
         #expect(KeyOrder.compareKeys(key(.integer(-1)), key(.unsigned(.max))) == -1)
         #expect(KeyOrder.compareKeys(key(.integer(.max)), key(.unsigned(1 << 63))) == -1)

@@ -79,6 +79,25 @@ import Testing
         #expect(try fixture.values("Wolf", key(3, "Hati")) == [.text("Hati"), .integer(3), .null, .null])
     }
 
+    @Test func aRowWithoutAKeyIsRefused() throws {
+        let fixture = try Fixture(Self.wolf)
+        let table = try fixture.table("Wolf")
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            var row = RowWriter()
+            #expect(throws: RecordError.invalidKey(table: "Wolf", reason: "the row was not begun")) {
+                try table.insert(&row, in: tx, changes: &changes)
+            }
+            row.begin(table.layout)
+            row.set(0, Int64(3))
+            #expect(
+                throws: RecordError.typeMismatch(table: "Wolf", column: "name", expected: .text, found: "integer 3")
+            ) { try table.insert(&row, in: tx, changes: &changes) }
+            #expect(changes.isEmpty)
+        }
+        #expect(try table.count(in: fixture.store.snapshot()) == 0)
+    }
+
     @Test func idsAndKeysAreNotMistakenForEachOther() throws {
         let fixture = try filled()
         let table = try fixture.table("Wolf")

@@ -61,6 +61,24 @@ import Testing
         }
     }
 
+    /// A row's header counts its columns in two bytes, those that were given up included.
+    @Test func aRecordOfMoreColumnsThanARowCanHaveIsDamaged() throws {
+        var record = try #require(try StoredCatalogue.records(in: fixture().store.snapshot()).first)
+        for ordinal in record.columns.count..<65_535 {
+            if ordinal == 65_534 { _ = try TableRecord(name: "P", bytes: record.encoded()) }
+            var gone = ColumnSchema("", .bool)
+            gone.isRetired = true
+            gone.ordinal = ordinal
+            record.columns.append(gone)
+        }
+        let bytes = record.encoded()
+        let error = Fixture.error { _ = try TableRecord(name: "P", bytes: bytes) }
+        guard case .catalogueDamaged = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
     @Test func addedColumnsFillInWithoutRewriting() throws {
         var fixture = try fixture()
         var wanted = Self.first
@@ -184,6 +202,16 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// A column that says what it was called is a new one where the model still has a column of that name.
+    @Test func aNameThatIsStillInUseIsNotTakenOver() throws {
+        var fixture = try fixture()
+        var wanted = Self.first
+        wanted.columns.append(ColumnSchema("fullName", .text, default: .text("?"), originalName: "name"))
+        #expect(try fixture.migrate(wanted).steps == [.addColumn("fullName")])
+        #expect(try fixture.values("P", .rowID(1)) == [.text("a"), .text("30"), .text("?")])
+        try fixture.expectSound()
+    }
+
     @Test func nullsGetADefaultWhenTheColumnStopsBeingOptional() throws {
         var schema = EntitySchema(name: "O", columns: [ColumnSchema("a", .integer, isOptional: true)])
         schema.indexes = [IndexSchema("O.a", [IndexColumn("a")])]
@@ -202,17 +230,20 @@ import Testing
     @Test func aUniqueIndexOverEqualRowsIsRefused() throws {
         var fixture = try Fixture(EntitySchema(name: "U", columns: [ColumnSchema("a", .text)]))
         let long = String(repeating: "y", count: 1500)
-        try fixture.insertAll("U", [[.text("1")], [.text("2")], [.text(long)], [.text(long + "z")]])
+        try fixture.insertAll(
+            "U", ["1", "2", long, long + "z", "x" + long, long.dropLast() + "a", long + "a"].map { [.text($0)] })
         let unique = EntitySchema(
             name: "U", columns: [ColumnSchema("a", .text)],
             indexes: [IndexSchema("u", [IndexColumn("a")], isUnique: true)])
         try fixture.migrate(unique)
         try fixture.expectSound()
         try fixture.migrate(EntitySchema(name: "U", columns: [ColumnSchema("a", .text)]))
-        for twice in ["1", long] {
+        for (twice, noCase) in [("1", false), (long, false), (long.uppercased(), true)] {
             let key = try fixture.insert("U", [.text(twice)])
-            let error = #expect(throws: RecordError.self) { try fixture.migrate(unique) }
-            guard case .uniqueViolation(_, "u", [.text(twice)], _) = error else {
+            var wanted = unique
+            wanted.indexes[0].columns[0].noCase = noCase
+            let error = #expect(throws: RecordError.self) { try fixture.migrate(wanted) }
+            guard case .uniqueViolation(_, "u", [.text(noCase ? long : twice)], _) = error else {
                 Issue.record("\(String(describing: error))")
                 return
             }

@@ -101,6 +101,7 @@ import Testing
             ("a GLOB 'x*'", .glob(a, .literal(.text("x*")))), ("a", .truth(a)), ("NOT a", .not(.truth(a))),
             ("TRUE", .constant(true)),
             ("a = 'x' COLLATE NOCASE", .comparison(.equal, a, .noCase(.literal(.text("x"))))),
+            ("a = 'x' COLLATE NOCASE COLLATE NOCASE", .comparison(.equal, a, .noCase(.literal(.text("x"))))),
             ("a = 1 -- the rest is a remark", .comparison(.equal, a, number(1))),
         ] {
             #expect(try Condition.parse(text) == condition, "\(text)")
@@ -136,6 +137,9 @@ import Testing
             String(repeating: "a = 1 || (", count: 300),
         ]
         for text in texts { #expect(throws: RecordError.self) { try Condition.parse(text) } }
+        let path = Array(repeating: "a", count: 32).joined(separator: ".")
+        #expect(try Expr.parse(path) == .column(Array(repeating: "a", count: 32)))
+        #expect(throws: RecordError.self) { try Expr.parse(path + ".a") }
         // Long without being deep is no fault.
         let wide = Array(repeating: "a = 1", count: 20_000).joined(separator: " OR ")
         guard case .or(let parts) = try Condition.parse(wide) else {

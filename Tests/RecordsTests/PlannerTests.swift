@@ -53,7 +53,7 @@ import Testing
         ("age = 3 AND number = 7", "search Person using index Person.number (number = 7), then filter age = 3"),
         ("id = 7", "search Person by key (id = 7)"), ("id IN (3, 1)", "search Person by key (id IN (3, 1))"),
         ("id > 7 AND id <= 9", "search Person by key range (id > 7 AND id <= 9)"), ("age = NULL", "nothing to read"),
-        ("FALSE", "nothing to read"),
+        ("FALSE", "nothing to read"), ("id = 9223372036854775808", "nothing to read"),
         ("department = 3", "search Person using index Person.department (department = 3)"),
         ("department.id = 3", "search Person using index Person.department (department.id = 3)"),
         ("department.name = 'x'", "scan Person, then filter department.name = 'x'"),
@@ -87,6 +87,7 @@ import Testing
             try explain("", order: "mail COLLATE NOCASE")
                 == "scan Person using index Person.mail, already in order of mail COLLATE NOCASE")
         #expect(try explain("", order: "mail") == "scan Person, sort by mail")
+        #expect(try explain("", order: "'x', age") == "scan Person using index Person.age, already in order of age")
         #expect(try explain("", order: "name", limit: 0) == "nothing to read")
         #expect(try explain("Wolf:", order: "pack DESC") == "scan Wolf, already in order of pack DESC")
     }

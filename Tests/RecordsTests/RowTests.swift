@@ -77,6 +77,8 @@ import Testing
         #expect(reader.integer(1) == 0 && reader.double(4) == 0 && reader.text(1) == "" && reader.blob(4) == [])
         #expect(reader.text(4) == "text" && reader.bool(0) == false && reader.uuid(7) == (0, 0) && reader.date(6) == 0)
         #expect(reader.isNull(99) && reader.isNull(-1) && reader.text(99) == "")
+        #expect(layout.type(-1) == layout.type(99), "no column is of no type, and no fault")
+        #expect(reader.layout === layout)
     }
 
     @Test func rowsFromBeforeAColumnAnswerItsFillValue() throws {
@@ -152,6 +154,16 @@ import Testing
         #expect(throws: RecordError.self) { _ = try writer.finish() }
         writer.begin(layout)
         #expect(throws: RecordError.nullViolation(table: "T", column: "a")) { _ = try writer.finish() }
+        // The first mistake is told, and no more after the next row is begun.
+        writer.begin(layout)
+        writer.set(1, Value.text("x"))
+        writer.set(0, Int64(3))
+        #expect(throws: RecordError.typeMismatch(table: "T", column: "b", expected: .unsigned, found: "text 'x'")) {
+            _ = try writer.finish()
+        }
+        writer.begin(layout)
+        writer.set(0, "right")
+        #expect(throws: Never.self) { _ = try writer.finish() }
     }
 
     /// Each setter on a column of each type: the value is there, or the error names the column.

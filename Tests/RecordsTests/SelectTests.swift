@@ -63,6 +63,12 @@ import Testing
             try run("SELECT age, count(*) FROM Person GROUP BY age ORDER BY count(*) DESC, age DESC LIMIT 2").rows == [
                 [.integer(36), .integer(2)], [.integer(50), .integer(1)],
             ])
+        #expect(
+            try run("SELECT age, sum(id), count(*) FROM Person GROUP BY age ORDER BY count(*) ASC, sum(id) DESC").rows
+                == [
+                    [.integer(40), .integer(3), .integer(1)], [.integer(50), .integer(2), .integer(1)],
+                    [.integer(36), .integer(5), .integer(2)],
+                ])
         #expect(try run("SELECT count(*) FROM Person WHERE age > 1000").rows == [[.integer(0)]])
         #expect(try run("SELECT age FROM Person WHERE age > 1000 GROUP BY age").rows == [])
     }
@@ -117,6 +123,8 @@ import Testing
         }
         #expect("\(try #require(error))".hasPrefix("the text has 1 parameter, but 2 values were given\n  SELECT"))
         _ = try statement.plan(fixture.catalogue, parameters: [.integer(1)])
+        let two = Fixture.error { _ = try Condition.parse("age > ? AND age < ?", values: 3) }
+        #expect("\(try #require(two))".hasPrefix("the text has 2 parameters, but 3 values were given"))
         #expect(throws: RecordError.self) { try Condition.parse("age > 3", values: 1) }
         #expect(try Condition.parse("age > ?1 AND age < ?1", values: 1) == Condition.parse("age > ?1 AND age < ?1"))
     }

@@ -7,10 +7,10 @@ import Testing
 
 /// A salvaged database has tables whose indexes agree with their rows, and says what of them is lost.
 @Suite struct TableSalvageTests {
-    private static let path = "d/records.mako"
-    private static let target = "d/saved.mako"
+    static let path = "d/records.mako"
+    static let target = "d/saved.mako"
 
-    private static let person = EntitySchema(
+    static let person = EntitySchema(
         name: "Person",
         columns: [
             ColumnSchema("name", .text), ColumnSchema("number", .integer, isOptional: true),
@@ -20,11 +20,11 @@ import Testing
             IndexSchema("Person.name", [IndexColumn("name")]),
             IndexSchema("Person.number", [IndexColumn("number")], isUnique: true),
         ])
-    private static let city = EntitySchema(
+    static let city = EntitySchema(
         name: "City", columns: [ColumnSchema("code", .text), ColumnSchema("people", .integer)],
         key: .columns(["code"]), indexes: [IndexSchema("City.people", [IndexColumn("people", descending: true)])])
 
-    private static func options(_ disk: SimulatedDisk) -> StoreOptions {
+    static func options(_ disk: SimulatedDisk) -> StoreOptions {
         var options = StoreOptions()
         options.fileSystem = disk
         options.background = .manual
@@ -35,7 +35,7 @@ import Testing
     }
 
     /// Two tables over some hundred pages, rows of which were changed and deleted over several checkpoints.
-    private static func sample(closing: Bool = true) throws -> DiskImage {
+    static func sample(closing: Bool = true) throws -> DiskImage {
         let disk = SimulatedDisk()
         let store = try Store(at: path, options: options(disk))
         try store.write { tx in
@@ -73,14 +73,14 @@ import Testing
         return image
     }
 
-    private static func state(_ image: DiskImage, _ path: String = path) throws -> RecordState {
+    static func state(_ image: DiskImage, _ path: String = path) throws -> RecordState {
         let store = try Store(at: path, options: options(SimulatedDisk(image)))
         let state = try store.read { try RecordState(reading: $0) }
         try store.close()
         return state
     }
 
-    private static func salvage(_ image: DiskImage) throws -> (report: TableSalvageReport, state: RecordState) {
+    static func salvage(_ image: DiskImage) throws -> (report: TableSalvageReport, state: RecordState) {
         let disk = SimulatedDisk(image)
         let report = try Catalogue.salvage(from: path, to: target, options: options(disk))
         let after = disk.settledImage()
@@ -91,7 +91,7 @@ import Testing
     }
 
     /// The pages of trees whose names begin so, with the type of page asked for.
-    private static func pages(_ image: DiskImage, ofTrees prefix: String, _ types: [PageType]) throws -> [Int] {
+    static func pages(_ image: DiskImage, ofTrees prefix: String, _ types: [PageType]) throws -> [Int] {
         let store = try Store(at: path, options: options(SimulatedDisk(image)))
         defer { try? store.close() }
         let trees = try store.read { view in
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    private static func destroy(_ pages: [Int], in image: DiskImage) -> DiskImage {
+    static func destroy(_ pages: [Int], in image: DiskImage) -> DiskImage {
         var image = image
         for page in pages {
             image.files[path]?.replace(

@@ -122,6 +122,10 @@ import Testing
         #expect(try fixture.insert("Person", row("n", 1), key: .rowID(-5)) == .rowID(-5))
         #expect(try fixture.insert("Person", row("m", 1), key: .rowID(.max)) == .rowID(.max))
         #expect(throws: RecordError.idsExhausted(table: "Person")) { try fixture.insert("Person", row("x", 1)) }
+        let reopened = try Catalogue.load(view: fixture.store.snapshot())
+        #expect(throws: RecordError.idsExhausted(table: "Person")) {
+            try fixture.store.write { tx in _ = try reopened.requireTable("Person").reserveRowID(in: tx) }
+        }
         #expect(
             throws: RecordError.duplicateKey(
                 table: "Person", key: .rowID(100), columns: ["id"], values: [.integer(100)])

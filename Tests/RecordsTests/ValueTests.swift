@@ -42,6 +42,7 @@ import Testing
     @Test(arguments: [
         ("2001-01-01", 0.0), ("2026-01-31", 791_510_400), ("2000-02-29 23:59:59", -26_438_401),
         ("1969-12-31 23:59:59.5", -978_307_200.5), ("2001-01-01 00:00:01.25", 1.25),
+        ("0000-01-01", -63_145_526_400),
     ])
     func datesReadAndWrite(text: String, seconds: Double) {
         #expect(DateText.parse(text) == seconds)
@@ -66,6 +67,7 @@ import Testing
         #expect(DateText.parse("2000-12-31T22:30:00-01:30") == 0)
         #expect(DateText.parse("2001-01-01T00:00:00+2") == nil && DateText.parse("2001-01-01T00:00:00+02:0") == nil)
         #expect(DateText.parse("2001-01-01T00:00:00+02:00x") == nil && DateText.parse("2001-01-01T00:00:00*") == nil)
+        #expect(DateText.format(-63_145_526_400 - 86_400) == "-0001-12-31")
         #expect(DateText.format(1e300) == "1e+300" && DateText.format(.infinity) == "inf")
         for bad in [
             "2001-02-29", "2001-13-01", "2001-1-1", "", "x", "2001-01-01T", "2001-01-01 00:00:00.", "2001-01-01T00:00+",

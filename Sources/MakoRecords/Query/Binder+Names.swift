@@ -1,7 +1,7 @@
 // Names: columns, and paths over to-one references.
 extension Binder {
     mutating func resolve(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundColumn {
-        var path = path[...]
+        var path = ArraySlice(path)
         // `Person.name` for `name`, where there is no such column.
         if path.count > 1, path[path.startIndex] == table.schema.name,
             table.schema.column(named: table.schema.name) == nil
@@ -12,8 +12,8 @@ extension Binder {
         var place = table
         for (step, name) in path.enumerated() {
             let isLast = step == path.count - 1
-            if place.schema.idColumn == name
-                || (place.isRowID && place.schema.column(named: name) == nil && Binder.isID(name, place))
+            if let id = place.schema.idColumn,
+                id == name || (place.schema.column(named: name) == nil && Folding.folded(id) == Folding.folded(name))
             {
                 guard isLast else { throw at.error("\(name) refers to no other table") }
                 return BoundColumn(node: node, ordinal: nil, type: .integer, path: path.joined(separator: "."))
@@ -53,11 +53,6 @@ extension Binder {
         let folded = Folding.folded(name)
         let alike = place.schema.liveColumns.filter { Folding.folded($0.name) == folded }
         return alike.count == 1 ? alike[0] : nil
-    }
-
-    private static func isID(_ name: String, _ place: TableHandle) -> Bool {
-        guard let id = place.schema.idColumn else { return false }
-        return Folding.folded(id) == Folding.folded(name)
     }
 
     private static func singleKey(_ table: TableHandle) -> String? {

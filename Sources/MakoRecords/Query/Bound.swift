@@ -1,21 +1,13 @@
 /// What kind of value an expression gives, for checking types.
-enum ValueKind: Sendable, Hashable {
-    case null, bool, whole, real, text, blob, date, uuid
+enum ValueKind: String, Sendable, Hashable {
+    case null, bool
+    case whole = "integer"
+    case real = "double"
+    case text, blob, date, uuid
 
     var isNumber: Bool { self == .whole || self == .real }
 
-    var name: String {
-        switch self {
-        case .null: "null"
-        case .bool: "bool"
-        case .whole: "integer"
-        case .real: "double"
-        case .text: "text"
-        case .blob: "blob"
-        case .date: "date"
-        case .uuid: "uuid"
-        }
-    }
+    var name: String { rawValue }
 
     init(_ type: ColumnType) {
         switch type {

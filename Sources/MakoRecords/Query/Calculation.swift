@@ -6,7 +6,8 @@ enum Calculation {
         if left.isNull || right.isNull { return .null }
         switch (left, right) {
         case (.date(let a), .date(let b)):
-            return operation == .subtract ? .double(a - b) : .null
+            // Nothing else can be done with two dates; the binder sees to that.
+            return .double(a - b)
         case (.date(let seconds), _):
             guard let number = right.asDouble else { return .null }
             return .date(operation == .subtract ? seconds - number : seconds + number)

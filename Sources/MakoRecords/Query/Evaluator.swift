@@ -45,10 +45,10 @@ final class Evaluator {
         return value
     }
 
-    /// Whether the condition holds for a row; unknown is no.
+    /// Whether the program's condition holds for a row; unknown is no. There must be one.
     func test(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
         arena.reset()
-        return program.root < 0 ? true : try truth(program.root, row, key) == .yes
+        return try truth(program.root, row, key) == .yes
     }
 
     /// The value of an expression for a row. Valid until the next ``test(_:_:)`` or ``reset()``.

@@ -21,7 +21,6 @@ extension Parser {
         var index = first
         while index < tokens.count {
             switch tokens[index].kind {
-            case .end: return false
             case .symbol("("): depth += 1
             case .symbol(")"):
                 depth -= 1
@@ -131,8 +130,8 @@ extension Parser {
             return part
         case .symbol("%"):
             return .value(try formatSpecifier())
-        case .word, .name:
-            return .value(try nameOrCall())
+        case .word(let name), .name(let name):
+            return .value(try nameOrCall(name))
         default:
             throw unexpected("a value")
         }
@@ -158,7 +157,7 @@ extension Parser {
         return .parameter(number(nil), at: span(start))
     }
 
-    private mutating func nameOrCall() throws(RecordError) -> Expr {
+    private mutating func nameOrCall(_ first: String) throws(RecordError) -> Expr {
         let start = token
         if case .word = start.kind {
             if takeWord("NULL") { return .literal(.null, at: position(start)) }
@@ -169,7 +168,7 @@ extension Parser {
                 throw unexpected("a value")
             }
         }
-        guard let first = takeName() else { throw unexpected("a name") }
+        advance()
         if case .word = start.kind, isSymbol("(") { return try call(first, start) }
         var path = [first]
         while isSymbol(".") {

@@ -210,7 +210,6 @@ struct Parser {
     ]
 
     func isPredicateWord(_ index: Int) -> Bool {
-        guard index < tokens.count else { return false }
         switch tokens[index].kind {
         case .symbol(let symbol): return Parser.comparisons[symbol] != nil
         case .word: return ["IS", "IN", "BETWEEN", "LIKE", "GLOB", "NOT"].contains { isWord($0, index) }

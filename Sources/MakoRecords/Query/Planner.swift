@@ -166,7 +166,6 @@ public enum Planner {
             }
             answered.append(constraint.conjunct)
         }
-        if answered.isEmpty { return nil }
         if low > high { return candidate(.nothing, answered, 0) }
         return candidate(.rows(low...high), answered, tableRows * (low > .min && high < .max ? 0.05 : 0.3))
     }

@@ -8,7 +8,11 @@ enum Truth: UInt8 {
     init(_ flag: Bool?) { self = flag.map { Truth($0) } ?? .unknown }
 
     var inverse: Truth {
-        sabotaged("notIsTwoValued") && self == .unknown ? .yes : Truth(rawValue: 2 - rawValue) ?? .unknown
+        switch self {
+        case .no: .yes
+        case .unknown: sabotaged("notIsTwoValued") ? .yes : .unknown
+        case .yes: .no
+        }
     }
 }
 
@@ -154,9 +158,8 @@ final class Program: @unchecked Sendable {
             return .integerColumn(slot, operation, number)
         case (.double, .double(let number)), (.date, .date(let number)):
             return .doubleColumn(slot, operation, KeyOrder.bits(number))
-        case (.text, .text):
-            guard case .text(let bytes) = operand(value) else { return nil }
-            return .textColumn(slot, operation, bytes)
+        case (.text, .text(let text)):
+            return .textColumn(slot, operation, keep(Array(text.utf8)))
         default: return nil
         }
     }

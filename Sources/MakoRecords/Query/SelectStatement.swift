@@ -65,9 +65,12 @@ public struct SelectStatement: Sendable, Hashable {
 
     private static func output(_ parser: inout Parser) throws(RecordError) -> Output {
         let start = parser.token.offset
-        var output = try aggregate(&parser)
-        if output == nil { output = Output(expr: try parser.expression(), aggregate: nil, name: "") }
-        guard var output else { throw parser.unexpected("a value") }
+        var output: Output
+        if let found = try aggregate(&parser) {
+            output = found
+        } else {
+            output = Output(expr: try parser.expression(), aggregate: nil, name: "")
+        }
         let end = parser.token.kind == .end ? parser.text.utf8.count : parser.token.offset
         let bytes = Array(parser.text.utf8)[start..<max(start, end)]
         output.name = String(decoding: bytes, as: UTF8.self)

@@ -16,7 +16,9 @@ public final class Catalogue: Sendable {
 
     private init(_ handles: [TableHandle]) {
         self.handles = handles.sorted { $0.schema.name < $1.schema.name }
-        byName = Dictionary(handles.map { ($0.schema.name, $0) }, uniquingKeysWith: { first, _ in first })
+        var byName: [String: TableHandle] = [:]
+        for handle in handles { byName[handle.schema.name] = handle }
+        self.byName = byName
     }
 
     /// The schemas of every table, sorted by name.
@@ -42,11 +44,9 @@ public final class Catalogue: Sendable {
     public static func load(view: Snapshot, previous: Catalogue? = nil) throws(RecordError) -> Catalogue {
         let records = try StoredCatalogue.records(in: view)
         if records.isEmpty { return Catalogue([]) }
-        guard let idTree = view.tree(named: RowIDSequence.treeName) else {
-            throw .catalogueDamaged(reason: "the tree \(RowIDSequence.treeName) is missing")
-        }
-        let sequences = Dictionary(
-            (previous?.handles ?? []).map { ($0.id, $0.ids) }, uniquingKeysWith: { first, _ in first })
+        let idTree = try StoredCatalogue.idTree(in: view)
+        var sequences: [UInt32: RowIDSequence] = [:]
+        for handle in previous?.handles ?? [] { sequences[handle.id] = handle.ids }
         var handles: [TableHandle] = []
         for record in records {
             handles.append(
@@ -95,6 +95,14 @@ enum StoredCatalogue {
             }
         } catch { throw .storage(error) }
         return entries
+    }
+
+    /// The tree of next row ids, which is there since the first table was made.
+    static func idTree(in view: Snapshot) throws(RecordError) -> Tree {
+        guard let tree = view.tree(named: RowIDSequence.treeName) else {
+            throw .catalogueDamaged(reason: "the tree \(RowIDSequence.treeName) is missing")
+        }
+        return tree
     }
 
     static func handle(

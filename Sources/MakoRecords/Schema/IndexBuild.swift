@@ -2,16 +2,23 @@ import MakoStorage
 
 /// Fills a new index from the rows of its table.
 enum IndexBuild {
+    private struct Entry {
+        let key: [UInt8]
+        let row: RowKey
+        /// Whether the values are told by a hash in part, none of them being NULL.
+        let isCut: Bool
+    }
+
     /// Entries are collected and sorted first: the engine takes keys in order several times faster than at random.
     static func run(_ index: IndexHandle, _ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) {
         let view = tx.view
-        var entries: [(key: [UInt8], row: RowKey, isCut: Bool)] = []
+        var entries: [Entry] = []
         entries.reserveCapacity(try table.count(in: view))
         var buffer = KeyBuffer()
         try recorded {
             try table.scan(in: view) { key, row in
                 let form = index.encodeEntry(row, key, into: &buffer)
-                entries.append((buffer.bytes, key, form.isCut && !form.hasNull))
+                entries.append(Entry(key: buffer.bytes, row: key, isCut: form.isCut && !form.hasNull))
                 return true
             }
         }
@@ -21,7 +28,7 @@ enum IndexBuild {
                 if place > 0, entries[place - 1].key == entry.key, !sabotaged("duplicatesBuiltIn") {
                     throw try violation(index, table, entry.row, entries[place - 1].row, view)
                 }
-                if entry.isCut { try checkCut(index, table, entry.row, entries[..<place], view) }
+                if entry.isCut { try checkCut(index, table, entry, entries[..<place], view) }
             }
             do throws(StorageError) {
                 try tx.put(index.entryValue(entry.row), for: entry.key, in: index.tree)
@@ -31,30 +38,14 @@ enum IndexBuild {
 
     /// Rows whose entries were cut differ by the row's key although their values may be the same.
     private static func checkCut(
-        _ index: IndexHandle, _ table: TableHandle, _ row: RowKey,
-        _ before: ArraySlice<(key: [UInt8], row: RowKey, isCut: Bool)>, _ view: Snapshot
+        _ index: IndexHandle, _ table: TableHandle, _ entry: Entry, _ before: ArraySlice<Entry>, _ view: Snapshot
     ) throws(RecordError) {
-        let mine = try values(index, table, row, view)
-        let kept = IndexHandle.columnLimit
-        guard let entry = before.last, let own = try? encoded(index, table, row, view) else { return }
-        guard entry.isCut, entry.key.prefix(kept) == own.prefix(kept) else { return }
-        for other in before.reversed() {
-            guard other.key.prefix(kept) == own.prefix(kept) else { return }
-            if try values(index, table, other.row, view) == mine {
-                throw try violation(index, table, row, other.row, view)
-            }
-        }
-    }
-
-    private static func encoded(
-        _ index: IndexHandle, _ table: TableHandle, _ row: RowKey, _ view: Snapshot
-    ) throws(RecordError) -> [UInt8] {
-        try recorded {
-            try table.withRow(row, in: view) { reader in
-                var buffer = KeyBuffer()
-                index.encodeColumns(reader, into: &buffer)
-                return buffer.bytes
-            } ?? []
+        let kept = entry.key.prefix(IndexHandle.columnLimit)
+        let alike = before.reversed().prefix { $0.key.starts(with: kept) }
+        if alike.isEmpty { return }
+        let mine = try values(index, table, entry.row, view)
+        for other in alike where try values(index, table, other.row, view) == mine {
+            throw try violation(index, table, entry.row, other.row, view)
         }
     }
 

@@ -253,7 +253,7 @@ struct MigrationPlan {
         -> Bool
     {
         guard rows > 0, !wanted.isOptional, found.isOptional || found.isRetired, let stored else { return false }
-        guard let idTree = view.tree(named: RowIDSequence.treeName) else { return true }
+        let idTree = try StoredCatalogue.idTree(in: view)
         var bare = stored
         bare.indexes = []
         let table = try StoredCatalogue.handle(bare, idTree, RowIDSequence(), view)
@@ -289,10 +289,8 @@ struct MigrationPlan {
     }
 
     private mutating func planIndexes(_ wanted: EntitySchema, _ converted: Set<String>) {
-        let renamed = Dictionary(
-            steps.compactMap { step in
-                if case .renameColumn(let old, let new) = step { (old, new) } else { nil }
-            }, uniquingKeysWith: { first, _ in first })
+        var renamed: [String: String] = [:]
+        for case .renameColumn(let old, let new) in steps { renamed[old] = new }
         var kept: [TableRecord.Index] = []
         var remaining = record.indexes
         for schema in wanted.indexes {

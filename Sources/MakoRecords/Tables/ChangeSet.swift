@@ -208,9 +208,9 @@ public struct ChangeSet: Sendable {
             return
         }
         if entries[place].isVoid {
+            // It is not there: it can only come again.
             entries[place].isVoid = false
             entries[place].kind = kind
-            entries[place].columns = kind == .update ? columns : .all
             voids -= 1
             return
         }

@@ -43,8 +43,7 @@ final class EntryList {
 
     /// Takes the entry back that was added last.
     func removeLast() {
-        guard let last = notes.popLast() else { return }
-        content.truncate(to: Int(last.offset))
+        if let last = notes.popLast() { content.truncate(to: Int(last.offset)) }
     }
 
     func removeAll() {

@@ -335,7 +335,6 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     }
 
     private mutating func reserve(_ wanted: Int) {
-        guard wanted > capacity else { return }
         let larger = max(wanted, capacity * 2)
         let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
         memory.copyMemory(from: base, byteCount: min(count, capacity))
