@@ -44,6 +44,13 @@ public final class IndexBatch {
             empty()
             failure = error
             hasFailed = true
+            // Rows without their entries must not be committed.
+            if case .storage(let failure) = error {
+                tx.breakOff(failure)
+            } else {
+                tx.breakOff(
+                    .invalidArgument("an index refused a row of a batch; take the transaction back to before it"))
+            }
             throw error
         }
         empty()

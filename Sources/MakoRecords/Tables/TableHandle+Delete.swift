@@ -9,27 +9,33 @@ extension TableHandle {
         let view = tx.view
         guard let old = try recorded({ try withBytes(key, in: view) { [UInt8]($0) } }) else { return false }
         if case .rowID(let id) = key { try ids.willDelete(id, self, tx) }
-        if !indexes.isEmpty {
-            var entry = KeyBuffer()
-            for index in indexes {
-                _ = try recorded {
-                    try old.withUnsafeBytes { bytes in
-                        index.encodeEntry(try RowReader(bytes, layout), key, into: &entry)
-                    }
+        do throws(RecordError) {
+            if !indexes.isEmpty { try removeFromIndexes(old, key, tx) }
+            try engine { () throws(StorageError) in
+                switch key {
+                case .rowID(let id): _ = try tx.delete(KeyOrder.treeKey(id), in: rows)
+                case .bytes(let bytes): _ = try tx.delete(bytes, in: rows)
                 }
-                let bytes = entry.raw
-                if sabotaged("deletedRowStaysInUniqueIndex") && index.isUnique { continue }
-                _ = try engine { () throws(StorageError) in try tx.delete(bytes, in: index.tree) }
             }
-        }
-        do throws(StorageError) {
-            switch key {
-            case .rowID(let id): _ = try tx.delete(KeyOrder.treeKey(id), in: rows)
-            case .bytes(let bytes): _ = try tx.delete(bytes, in: rows)
-            }
-        } catch { throw .storage(error) }
+        } catch { throw brokenOff(error, tx) }
         changes.record(self, key, .delete, .all)
         return true
+    }
+
+    private func removeFromIndexes(
+        _ old: [UInt8], _ key: RowKey, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        var entry = KeyBuffer()
+        for index in indexes {
+            _ = try recorded {
+                try old.withUnsafeBytes { bytes in
+                    index.encodeEntry(try RowReader(bytes, layout), key, into: &entry)
+                }
+            }
+            let bytes = entry.raw
+            if sabotaged("deletedRowStaysInUniqueIndex") && index.isUnique { continue }
+            _ = try engine { () throws(StorageError) in try tx.delete(bytes, in: index.tree) }
+        }
     }
 
     /// Deletes every row; answers how many there were.
@@ -42,7 +48,7 @@ extension TableHandle {
         do throws(StorageError) {
             try tx.deleteAll(in: rows)
             for index in indexes { try tx.deleteAll(in: index.tree) }
-        } catch { throw .storage(error) }
+        } catch { throw brokenOff(.storage(error), tx) }
         for key in keys { changes.record(self, key, .delete, .all) }
         return keys.count
     }

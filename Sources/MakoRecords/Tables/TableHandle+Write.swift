@@ -71,11 +71,14 @@ extension TableHandle {
             id = try ids.take(self, tx)
         }
         let key = RowKey.rowID(id)
-        do {
+        do throws(RecordError) {
             try addToIndexes(key, new, batch, &row, tx)
         } catch {
-            _ = try engine { () throws(StorageError) in try tx.delete(KeyOrder.treeKey(id), in: rows) }
-            throw error
+            do throws(StorageError) { _ = try tx.delete(KeyOrder.treeKey(id), in: rows) } catch let failure {
+                // The first error is the one to know; this one keeps the row from being committed.
+                tx.breakOff(failure)
+            }
+            throw brokenOff(error, tx)
         }
         changes.recordFresh(self, id)
         return key
@@ -105,11 +108,24 @@ extension TableHandle {
             if changed.isEmpty { return (key, true) }
             // The old row's entries must be where they are looked for.
             if !sabotaged("batchWaitsDuringUpdate") { try batch?.flush(in: tx) }
-            try updateIndexes(key, old, new, changed, &row, tx)
-        } else {
-            if case .rowID(let id) = key { try ids.note(id, self, tx) }
-            try addToIndexes(key, new, batch, &row, tx)
+        } else if case .rowID(let id) = key {
+            try ids.note(id, self, tx)
         }
+        do throws(RecordError) {
+            if let old {
+                try updateIndexes(key, old, new, changed, &row, tx)
+            } else {
+                try addToIndexes(key, new, batch, &row, tx)
+            }
+            try putRow(bytes, key, &row, tx)
+        } catch { throw brokenOff(error, tx) }
+        changes.record(self, key, old == nil ? .insert : .update, changed)
+        return (key, true)
+    }
+
+    private func putRow(
+        _ bytes: UnsafeRawBufferPointer, _ key: RowKey, _ row: inout RowWriter, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
         do throws(StorageError) {
             switch key {
             case .rowID(let id): try tx.put(bytes, for: KeyOrder.treeKey(id), in: rows)
@@ -119,8 +135,15 @@ extension TableHandle {
                 try tx.put(bytes, for: row.keys.raw, in: rows)
             }
         } catch { throw .storage(error) }
-        changes.record(self, key, old == nil ? .insert : .update, changed)
-        return (key, true)
+    }
+
+    /// The error of a change that may have reached some of the trees of a table and not the others. What the engine met leaves it so:
+    /// then the transaction must not be committed.
+    func brokenOff(_ error: RecordError, _ tx: borrowing WriteTransaction) -> RecordError {
+        if case .storage(let failure) = error, !indexes.isEmpty, !sabotaged("brokenChangeCommitted") {
+            tx.breakOff(failure)
+        }
+        return error
     }
 
     private func oldRow(

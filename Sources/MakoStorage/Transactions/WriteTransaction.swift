@@ -222,6 +222,10 @@ public struct WriteTransaction: ~Copyable {
         writer.rollback(to: savepoint.mark)
     }
 
+    /// Notes that a change of several entries broke off in the middle: from now on the transaction throws this error instead of
+    /// changing or committing anything, until it is taken back to a savepoint from before.
+    package func breakOff(_ error: StorageError) { _ = writer.fail(error) }
+
     /// Makes the changes durable and visible; returns when both is the case.
     ///
     /// - Parameter durability: what to wait for, when it is to differ from the store's setting.
