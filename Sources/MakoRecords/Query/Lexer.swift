@@ -30,11 +30,8 @@ struct Lexer {
     static func tokens(of text: String) throws(RecordError) -> [Token] {
         var lexer = Lexer(text)
         var tokens: [Token] = []
-        while true {
-            let token = try lexer.next()
-            tokens.append(token)
-            if token.kind == .end { return tokens }
-        }
+        repeat { tokens.append(try lexer.next()) } while tokens.last?.kind != .end
+        return tokens
     }
 
     private mutating func next() throws(RecordError) -> Token {

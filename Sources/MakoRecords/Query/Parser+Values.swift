@@ -40,29 +40,30 @@ extension Parser {
         let start = token
         var left = try product()
         var links = 0
-        while true {
-            guard let operation: ArithmeticOperator = isSymbol("+") ? .add : (isSymbol("-") ? .subtract : nil) else {
-                return left
-            }
+        while let operation: ArithmeticOperator = isSymbol("+") ? .add : (isSymbol("-") ? .subtract : nil) {
             links += 1
             left = try link(operation, left, start, links) { (parser) throws(RecordError) in try parser.product() }
         }
+        return left
     }
 
     private mutating func product() throws(RecordError) -> Part {
         let start = token
         var left = try unary()
         var links = 0
-        while true {
-            let operation: ArithmeticOperator
-            switch token.kind {
-            case .symbol("*"): operation = .multiply
-            case .symbol("/"): operation = .divide
-            case .symbol("%"): operation = .remainder
-            default: return left
-            }
+        while let operation = multiplication {
             links += 1
             left = try link(operation, left, start, links) { (parser) throws(RecordError) in try parser.unary() }
+        }
+        return left
+    }
+
+    private var multiplication: ArithmeticOperator? {
+        switch token.kind {
+        case .symbol("*"): .multiply
+        case .symbol("/"): .divide
+        case .symbol("%"): .remainder
+        default: nil
         }
     }
 
