@@ -163,10 +163,26 @@ import Testing
                 for (key, row) in table.rows where whole.tables[name]?.rows[key] != row {
                     Issue.record("seed \(seed): \(name) \(key) never was")
                 }
+                let told = report.tables.first { $0.name == name }
+                for key in whole.tables[name]?.rows.keys.filter({ table.rows[$0] == nil }) ?? [] {
+                    let isTold = told?.lostKeys.contains(key) ?? false
+                    #expect(isTold || told?.damagedRanges.contains { Self.contains($0, key) } ?? false, "\(key)")
+                }
                 let lost = report.tables.first { $0.name == name }.map { Int($0.lost + ($0.missing ?? 0)) }
                 #expect(table.rows.count + (lost ?? 0) == whole.tables[name]?.rows.count)
             }
         }
+    }
+
+    private static func contains(_ range: TableSalvageReport.KeyRange, _ key: RowKey) -> Bool {
+        func isBelow(_ a: RowKey, _ b: RowKey) -> Bool {
+            switch (a, b) {
+            case (.rowID(let a), .rowID(let b)): a < b
+            case (.bytes(let a), .bytes(let b)): a.lexicographicallyPrecedes(b)
+            default: false
+            }
+        }
+        return !(range.lower.map { isBelow(key, $0) } ?? false) && range.upper.map { isBelow(key, $0) } ?? true
     }
 
     @Test func rowsThatHoldNonsenseAreLeftOutAndNamed() throws {

@@ -74,7 +74,8 @@ struct SalvageCommand: Verb {
         switch table.missing {
         case .some(0): break
         case .some(let missing):
-            lines.append("\(table.name): \(DisplayText.count(Int(missing), "row")) lost whose keys nobody knows.")
+            lines.append(
+                "\(table.name): \(DisplayText.count(Int(missing), "row")) lost, \(ranges(table.damagedRanges)).")
         case nil: lines.append("\(table.name): nobody knows how many rows there were.")
         }
         if table.doubtful > 0 {
@@ -95,6 +96,16 @@ struct SalvageCommand: Verb {
         case (nil, let tree?): "A table is nameless: its \(DisplayText.count(Int(table.rows), "row")) are in '\(tree)'."
         default: "A table is lost."
         }
+    }
+
+    /// `with keys from 12 and below 60, or from 300`.
+    private static func ranges(_ ranges: [TableSalvageReport.KeyRange]) -> String {
+        let shown = ranges.prefix(5).map { range in
+            let parts = [range.lower.map { "from \($0)" }, range.upper.map { "below \($0)" }].compactMap(\.self)
+            return parts.isEmpty ? "anywhere" : parts.joined(separator: " and ")
+        }
+        guard !shown.isEmpty else { return "and nobody knows which" }
+        return "with keys " + shown.joined(separator: ", or ") + (ranges.count > 5 ? ", or elsewhere" : "")
     }
 
     private static func keys(_ keys: [RowKey], of count: UInt64) -> String {

@@ -26,6 +26,8 @@ public struct TableSalvageReport: Sendable, Hashable {
         public internal(set) var rows = 0
         /// Rows of which not even the key is known. Nil when nobody knows how many there were.
         public internal(set) var missing: UInt64?
+        /// Between which keys pages are lost, at most 100: where rows are missing, unless they were found elsewhere in the file.
+        public internal(set) var damagedRanges: [KeyRange] = []
         /// Rows whose key is known and whose values are lost.
         public internal(set) var lost: UInt64 = 0
         /// Keys of such rows, at most 100.
@@ -42,6 +44,12 @@ public struct TableSalvageReport: Sendable, Hashable {
             lost += 1
             if lostKeys.count < TableSalvageReport.listLimit { lostKeys.append(key) }
         }
+    }
+
+    /// Keys from `lower` up to, and not including, `upper`. Nil has no end.
+    public struct KeyRange: Sendable, Hashable {
+        public let lower: RowKey?
+        public let upper: RowKey?
     }
 
     /// A table without its description.
@@ -213,11 +221,16 @@ private struct TableMending {
         table.missing = tree.missing
         table.doubtful = tree.doubtful
         table.lost = tree.unreadable
-        table.lostKeys = tree.unreadableKeys.map { key in
-            switch key {
-            case .integer(let key): .rowID(KeyOrder.rowID(key))
-            case .bytes(let bytes): .bytes(bytes)
-            }
+        table.lostKeys = tree.unreadableKeys.map { rowKey($0) }
+        table.damagedRanges = tree.damagedRanges.map { range in
+            TableSalvageReport.KeyRange(lower: range.lower.map { rowKey($0) }, upper: range.upper.map { rowKey($0) })
+        }
+    }
+
+    private func rowKey(_ key: SalvageReport.Key) -> RowKey {
+        switch key {
+        case .integer(let key): .rowID(KeyOrder.rowID(key))
+        case .bytes(let bytes): .bytes(bytes)
         }
     }
 
