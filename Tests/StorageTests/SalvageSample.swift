@@ -79,6 +79,38 @@ struct SalvageSample {
         return image
     }
 
+    /// What seeds the checksums of the file.
+    var seed: UInt64 {
+        let bytes = file.bytes(at: 0, count: pageBytes)
+        let reading = bytes.withUnsafeBytes { $0.baseAddress.map { FileHeader.read($0, copy: 0) } }
+        guard case .good(let header)? = reading else { return 0 }
+        return header.id.seed
+    }
+
+    /// The database with pages changed by hand, each under the checksum of what it then holds.
+    func changing(_ pages: some Sequence<Int>, _ change: (UnsafeMutableRawPointer) -> Void) -> SalvageSample {
+        var changed = self
+        var file = file
+        for page in pages {
+            var bytes = file.bytes(at: UInt64(page * pageBytes), count: pageBytes)
+            bytes.withUnsafeMutableBytes { buffer in
+                guard let base = buffer.baseAddress else { return }
+                change(base)
+                Page.seal(base, page: UInt64(page), seed: page < FileHeader.copies ? 0 : seed)
+            }
+            file.replace(at: UInt64(page * pageBytes), with: bytes)
+        }
+        changed.image.files[SalvageSample.path] = file
+        return changed
+    }
+
+    /// Pages of a type, wherever they are in the file, whether anything refers to them or not.
+    func pages(of types: PageType...) -> [Int] {
+        (0..<pageCount).filter { page in
+            types.contains { file.bytes(at: UInt64(page * pageBytes + 13), count: 1) == [$0.rawValue] }
+        }
+    }
+
     // MARK: What stands where
 
     /// A record of the newest checkpoint, and the pages that hold it.
@@ -94,6 +126,8 @@ struct SalvageSample {
         var inner: [Int] = []
         var leaves: [Int] = []
         var directory: [Int] = []
+        /// The bitmap of the first region that the newest checkpoint uses.
+        var bitmap = 0
         /// Entries of the checkpoint, without what the log adds.
         var checkpoint = ModelStore()
     }
@@ -113,6 +147,7 @@ struct SalvageSample {
         var layout = Layout()
         layout.checkpoint = try store.read { try ModelStore(reading: $0) }
         let directory = store.checkpointer.last.meta.directory
+        layout.bitmap = Int(SpaceMap.bitmapPage(region: 0, copy: Int(store.checkpointer.last.regions[0].copy)))
         layout.directory = (0..<max(1, directory.pageCount)).map { Int(directory.firstPage) + $0 }
         let version = store.newest
         for index in 0..<version.treeCount {
@@ -179,10 +214,13 @@ struct SalvageSample {
     }
 
     /// Salvages an image. The files of the damaged database must be as before, and the new one sound.
-    static func salvage(_ image: DiskImage) throws -> Outcome {
-        let disk = SimulatedDisk(image)
+    static func salvage(_ image: DiskImage) throws -> Outcome { try salvage(image, on: SimulatedDisk(image)) }
+
+    /// The same on a disk that holds the image and may fail.
+    static func salvage(_ image: DiskImage, on disk: SimulatedDisk) throws -> Outcome {
         let options = options(disk)
         let report = try Store.salvage(from: path, to: target, options: options)
+        disk.clearFaults()
         let after = disk.settledImage()
         for (name, content) in image.files where name.hasPrefix(path) && after.files[name] != content {
             throw Disagreement("\(name) was written to")

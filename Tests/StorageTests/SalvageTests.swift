@@ -104,18 +104,11 @@ import Testing
         let sample = try SalvageSample(closing: true)
         let layout = try sample.layout()
         let first = try #require(layout.places.first { $0.key == .integer(3000) })
-        var file = sample.file
-        let seed = try #require(SalvageTests.seed(of: file))
-        let place = UInt64(first.pages[1])
-        var bytes = file.bytes(at: place * UInt64(pageBytes), count: pageBytes)
-        bytes.withUnsafeMutableBytes { buffer in
-            guard let base = buffer.baseAddress else { return }
-            Page(base).serial -= 5
-            base.storeBytes(of: 77, toByteOffset: 100, as: UInt8.self)
-            Page.seal(base, page: place, seed: seed)
+        let other = sample.changing([first.pages[1]]) { page in
+            Page(page).serial -= 5
+            page.storeBytes(of: 77, toByteOffset: 100, as: UInt8.self)
         }
-        file.replace(at: place * UInt64(pageBytes), with: bytes)
-        let outcome = try SalvageSample.salvage(sample.image(with: file))
+        let outcome = try SalvageSample.salvage(other.image)
         #expect(outcome.found.trees["t"]?[.integer(3000)] == nil)
         #expect(outcome.report.trees.first { $0.name == "t" }?.unreadableKeys == [.integer(3000)])
     }
@@ -211,10 +204,7 @@ import Testing
 
     @Test func treesWithoutAnyNameAreNumbered() throws {
         let sample = try SalvageSample(closing: true, "tree t int\nput t 1..300 50b")
-        let directories = (0..<sample.pageCount).filter { page in
-            sample.file.bytes(at: UInt64(page * pageBytes + 13), count: 1) == [PageType.directory.rawValue]
-        }
-        let outcome = try SalvageSample.salvage(sample.damaged(directories))
+        let outcome = try SalvageSample.salvage(sample.damaged(sample.pages(of: .directory)))
         #expect(outcome.report.trees.map(\.name) == ["tree 1"])
         #expect(outcome.report.trees.first?.hasItsName == false)
         #expect(outcome.found.trees["tree 1"] == sample.latest.trees["t"])
@@ -406,7 +396,7 @@ import Testing
     /// Pages that hold nonsense under a right checksum, as no accident makes them.
     @Test(arguments: 0..<3) func wellFormedGarbageIsSurvived(part: Int) throws {
         let sample = try SalvageSample(closing: part == 0)
-        let seed = try #require(SalvageTests.seed(of: sample.file))
+        let seed = sample.seed
         var random = SplitMix(seed: UInt64(part) &+ 177)
         for _ in 0..<(TestEffort.isFull ? 1000 : 12) {
             var file = sample.file
@@ -416,13 +406,6 @@ import Testing
             }
             do { _ = try SalvageSample.salvage(sample.image(with: file)) } catch is StorageError {}
         }
-    }
-
-    private static func seed(of file: ByteImage) -> UInt64? {
-        let bytes = file.bytes(at: 0, count: pageBytes)
-        let reading = bytes.withUnsafeBytes { $0.baseAddress.map { FileHeader.read($0, copy: 0) } }
-        guard case .good(let header)? = reading else { return nil }
-        return header.id.seed
     }
 
     // MARK: Which leaf counts

@@ -147,6 +147,9 @@ struct Opening {
     {
         let run = meta.directory
         let count = Swift.max(1, run.pageCount)
+        guard run.firstPage + UInt64(count) <= meta.regions * UInt64(SpaceMap.pagesPerRegion) else {
+            throw .corrupted(page: run.firstPage, reason: "the checkpoint's directory lies outside the file's regions")
+        }
         let bytes = try DataFile.readPages(dataFile.file, from: run.firstPage, count: count)
         guard bytes.count == count * pageBytes else {
             throw .corrupted(page: run.firstPage, reason: "the file ends inside the checkpoint's directory")

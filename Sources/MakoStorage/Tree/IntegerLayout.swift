@@ -105,9 +105,11 @@ enum IntegerLayout: NodeLayout {
 
     static func cut(_ page: UnsafeMutableRawPointer, incoming slot: Int, _ key: UInt64, ascending: Bool) -> Int? {
         let view = Page(page)
+        // One without entries has room, unless it is not what an engine wrote.
+        guard view.count > 0 else { return nil }
         if view.level > 0 { return ascending ? view.count - 1 : view.count / 2 }
         if ascending && slot > 0 { return slot }
-        return view.count == 1 ? (slot == 0 ? 1 : view.count) : IntegerNode.splitSlot(page)
+        return IntegerNode.splitSlot(page)
     }
 
     static func split(
@@ -141,7 +143,7 @@ enum IntegerLayout: NodeLayout {
         }
         let bytes = IntegerNode.usedBytes(left) + IntegerNode.usedBytes(right)
         let room = pageBytes - Page.bodyOffset
-        return Page(left).count == 0 || Page(right).count == 0 ? bytes <= room : bytes <= room * 85 / 100
+        return bytes <= room * 85 / 100
     }
 
     static func merge(
