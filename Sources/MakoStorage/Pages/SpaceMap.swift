@@ -98,11 +98,10 @@ final class SpaceMap {
         if count == 1 { return allocate() }
         if !sabotaged("runsOnlyFromTheEnd") { settle() }
         // A longer search than the last one that found nothing would find nothing either.
-        var region = count >= shortestMissing ? used.count : hint.region
-        if region == used.count { region = max(hint.region, used.count - 1) }
+        var region = count >= shortestMissing ? max(hint.region, used.count - 1) : hint.region
         while true {
             if region == used.count {
-                shortestMissing = min(shortestMissing, count)
+                shortestMissing = count
                 addRegion()
             }
             if let start = freeRun(count, region: region, from: region == hint.region ? hint.word : 0) {
@@ -270,7 +269,6 @@ final class SpaceMap {
 
     static func clear(_ page: UInt64, in regions: inout [[UInt64]]) {
         let bit = Int(page) % pagesPerRegion
-        guard region(of: page) < regions.count else { return }
         regions[region(of: page)][bit / 64] &= ~(1 << UInt64(bit % 64))
     }
 
@@ -281,13 +279,11 @@ final class SpaceMap {
     ///
     /// What only the older one uses waits until that one is retired.
     ///
-    /// - Parameter directory: pages in use by the newer checkpoint that belong to no version.
+    /// - Parameter directory: pages in use by the newer checkpoint that belong to no version. They lie in its regions.
     func load(current: [[UInt64]], directory: [UInt64], older: [[UInt64]]?, olderPoint: UInt64) {
         live = current
         used = current
-        for page in directory where SpaceMap.region(of: page) < used.count {
-            SpaceMap.set(page, in: &used[SpaceMap.region(of: page)])
-        }
+        for page in directory { SpaceMap.set(page, in: &used[SpaceMap.region(of: page)]) }
         changed = [Bool](repeating: false, count: current.count)
         hint = (0, 0)
         guard let older, !sabotaged("olderCheckpointUnprotected") else { return }
@@ -309,6 +305,7 @@ final class SpaceMap {
 
     /// Pages in use by the latest version, with the fixed places.
     var liveCount: Int { live.reduce(0) { $0 + $1.reduce(0) { $0 + $1.nonzeroBitCount } } }
+
     /// Takes regions off the end that hold nothing.
     ///
     /// No checkpoint may be running.
@@ -326,7 +323,7 @@ final class SpaceMap {
             live.removeLast()
             changed.removeLast()
         }
-        if hint.region > used.count { hint = (used.count, 0) }
+        // The first place that may be free is not behind them: they are empty.
         return live.count < before
     }
 

@@ -1,0 +1,108 @@
+import MakoTestSupport
+import Testing
+
+@testable import MakoStorage
+
+/// The map of free pages by itself, over several regions, against a plain list of who has what.
+@Suite struct SpaceMapTests {
+    /// Pages in use, by their first; whatever is asked of the map is held against it.
+    private struct Holder {
+        let space = SpaceMap()
+        var runs: [Range<UInt64>] = []
+        private var isHeld: [Bool] = []
+
+        /// Takes pages that the map has handed out.
+        mutating func take(_ first: UInt64, _ count: Int) {
+            let pages = first..<first + UInt64(count)
+            while UInt64(isHeld.count) < pages.upperBound { isHeld.append(false) }
+            #expect(SpaceMap.region(of: first) == SpaceMap.region(of: pages.upperBound - 1), "over the end of a region")
+            #expect(
+                Int(first) % SpaceMap.pagesPerRegion >= SpaceMap.reserved(region: SpaceMap.region(of: first)),
+                "the place of a bitmap")
+            if pages.contains(where: { isHeld[Int($0)] }) { Issue.record("\(pages) are in use") }
+            for page in pages { isHeld[Int(page)] = true }
+            runs.append(pages)
+        }
+
+        mutating func giveUp(_ index: Int) -> Range<UInt64> {
+            let pages = runs.remove(at: index)
+            for page in pages { isHeld[Int(page)] = false }
+            return pages
+        }
+
+        /// Where the lowest run of free pages begins, found by looking at each.
+        func lowestRun(_ count: Int) -> UInt64? {
+            for region in 0..<space.regionCount {
+                let first = region * SpaceMap.pagesPerRegion
+                var length = 0
+                for page in first + SpaceMap.reserved(region: region)..<first + SpaceMap.pagesPerRegion {
+                    length = page < isHeld.count && isHeld[page] ? 0 : length + 1
+                    if length == count { return UInt64(page + 1 - count) }
+                }
+            }
+            return nil
+        }
+    }
+
+    /// No page is handed out twice, a run is the lowest that there is, and the file grows only when there is none.
+    @Test(arguments: 0..<UInt64(TestEffort.isFull ? 40 : 4)) func nobodyGetsWhatAnotherHas(seed: UInt64) {
+        var random = SplitMix(seed: seed)
+        var holder = Holder()
+        let space = holder.space
+        for step in 0..<250 {
+            let regions = space.regionCount
+            switch random.below(12) {
+            case 0..<6:
+                let count = [2, 64, 700, 9000, 15_000][random.below(5)]
+                let lowest = holder.lowestRun(count)
+                #expect(space.lowestRun(count) == lowest, "step \(step)")
+                let first = space.allocateRun(count)
+                #expect(
+                    first == lowest ?? UInt64(regions * SpaceMap.pagesPerRegion + SpaceMap.reserved(region: regions)))
+                holder.take(first, count)
+            case 6: for _ in 0..<400 { holder.take(space.allocate(), 1) }
+            case 7:
+                let limit = UInt64(random.below(40_000))
+                let lowest =
+                    holder.lowestRun(1)
+                    ?? UInt64(regions * SpaceMap.pagesPerRegion + SpaceMap.reserved(region: regions))
+                let page = space.allocate(below: limit)
+                #expect(page == (lowest < limit ? lowest : nil), "step \(step)")
+                if let page { holder.take(page, 1) }
+            case 8..<11:
+                for _ in 0..<min(holder.runs.count, 1 + random.below(8)) {
+                    space.recycle(Array(holder.giveUp(random.below(holder.runs.count))))
+                }
+            default:
+                // All but what is lowest goes.
+                for index in holder.runs.indices.reversed() where holder.runs[index].lowerBound > 20_000 {
+                    space.recycle(Array(holder.giveUp(index)))
+                }
+                let last = holder.runs.map { SpaceMap.region(of: $0.lowerBound) }.max() ?? 0
+                #expect(space.dropEmptyRegions() == (space.regionCount < regions))
+                #expect(space.regionCount == min(regions, last + 1), "step \(step)")
+            }
+            let end = holder.runs.map(\.upperBound).max() ?? 0
+            #expect(space.extent >= end)
+        }
+    }
+
+    /// A file that has become shorter: the checkpoint before that is still retained, with regions that the newest does not have.
+    @Test func whatTheOlderCheckpointHasBehindTheEndIsNotGivenAway() {
+        var holder = Holder()
+        let reserved = { (region: Int) -> [UInt64] in
+            [1 << UInt64(SpaceMap.reserved(region: region)) - 1]
+                + [UInt64](repeating: 0, count: SpaceMap.wordsPerRegion - 1)
+        }
+        var second = reserved(1)
+        second[1] = 0xff
+        let space = holder.space
+        space.load(current: [reserved(0)], directory: [], older: [reserved(0), second], olderPoint: 50)
+        for _ in 0..<SpaceMap.pagesPerRegion + 100 { holder.take(space.allocate(), 1) }
+        let pages = UInt64(SpaceMap.pagesPerRegion + 64)..<UInt64(SpaceMap.pagesPerRegion + 72)
+        #expect(holder.runs.allSatisfy { !$0.overlaps(pages) })
+        space.release(points: [60])
+        for _ in 0..<8 { holder.take(space.allocate(), 1) }
+        #expect(holder.runs.suffix(8).allSatisfy { $0.overlaps(pages) }, "when that checkpoint goes, they serve again")
+    }
+}
