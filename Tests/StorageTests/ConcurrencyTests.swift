@@ -273,6 +273,33 @@ import Testing
         try store.close()
     }
 
+    /// Whoever waits within the time that the options allow gets the turn, in the order of arrival.
+    @Test func waitingWritersGetTheirTurnInTime() throws {
+        var options = StoreOptions()
+        options.writerTimeout = .seconds(60)
+        let store = try Store.inMemory(options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        let findings = Findings()
+        let first = try store.beginWrite()
+        let threads = try (0..<4).map { number in
+            try startThread(name: "writer \(number)") {
+                for round in UInt64(0)..<50 {
+                    do { try store.write { try $0.put([1], for: UInt64(number) << 32 | round, in: tree) } } catch {
+                        findings.add("\(error)")
+                    }
+                }
+            }
+        }
+        // Time enough for them to come and wait.
+        let enough = ContinuousClock.now.advanced(by: .milliseconds(50))
+        while ContinuousClock.now < enough { yieldThread() }
+        first.rollback()
+        for thread in threads { thread.join() }
+        #expect(findings.all == [])
+        #expect(try store.read { try $0.count(of: tree) } == 200)
+        try store.close()
+    }
+
     /// What is wrong with a view: its keys must be as some commit of the writer left them.
     private static func disorder(_ view: Snapshot, _ tree: Tree) throws -> String? {
         let found = try (0..<keys).map { key in try view.get(key, in: tree).map(number) ?? .max }

@@ -139,6 +139,13 @@ import Testing
                 }
             }
             #expect(try !sample.store.verify().isClean)
+            // Puts that wait are entered together, and meet it in another way.
+            let error = #expect(throws: StorageError.self) {
+                try sample.store.write { tx in
+                    for number in UInt64(0)..<40 { try tx.put([9], for: number * 41 % 400 * 10, in: sample.integers) }
+                }
+            }
+            if case .corrupted = error {} else { Issue.record("\(String(describing: error))") }
         }
         let sample = try sample()
         let root = try sample.root(sample.integers)

@@ -84,4 +84,45 @@ import Testing
         #expect(try store.read { try $0.count(of: tree) } == 3)
         try store.close()
     }
+
+    /// Of a file of two regions one bitmap is lost, and the root of a tree that lies in both; more values than one part holds.
+    @Test func aSalvageFindsWhatLiesInEveryRegion() throws {
+        let disk = SimulatedDisk()
+        let options = SalvageSample.options(disk)
+        let store = try Store(at: SalvageSample.path, options: options)
+        let (rows, values) = try store.write { tx in
+            let trees = (
+                try tx.createTree(named: "rows", keys: .integer), try tx.createTree(named: "values", keys: .integer)
+            )
+            for key in UInt64(0)..<600 { try tx.put(RegionTests.noise(80, seed: key), for: key, in: trees.0) }
+            return trees
+        }
+        for key in UInt64(0)..<130 {
+            try store.write { try $0.put(RegionTests.noise(1 << 20, seed: key), for: key, in: values) }
+        }
+        try store.write { tx in
+            for key in UInt64(600)..<1200 { try tx.put(RegionTests.noise(80, seed: key), for: key, in: rows) }
+            _ = try tx.deleteRange(0...93, in: values)
+        }
+        #expect(store.space.regionCount == 2)
+        let version = store.newest
+        let root = try #require((0..<version.treeCount).map { version.trees[$0] }.first { $0.id == rows.id }).root.page
+        try store.close()
+        var image = disk.settledImage()
+        let nothing = [UInt8](repeating: 0xa5, count: pageBytes)
+        for page in [root] + (0..<3).map({ SpaceMap.bitmapPage(region: 1, copy: $0) }) {
+            image.files[SalvageSample.path]?.replace(at: page * UInt64(pageBytes), with: nothing)
+        }
+        let outcome = try SalvageSample.salvage(image)
+        for key in UInt64(0)..<1200
+        where outcome.found.trees["rows"]?[.integer(key)] != RegionTests.noise(80, seed: key) {
+            Issue.record("row \(key)")
+        }
+        #expect(outcome.found.trees["rows"]?.count == 1200)
+        #expect(outcome.found.trees["values"]?.count == 36)
+        for key in UInt64(94)..<130 {
+            #expect(outcome.found.trees["values"]?[.integer(key)] == RegionTests.noise(1 << 20, seed: key))
+        }
+        #expect(outcome.report.trees.first { $0.name == "values" }?.isComplete == true)
+    }
 }

@@ -140,10 +140,9 @@ struct LogReader {
         return segment.header
     }
 
-    /// A segment file, or nil when it holds no segment of that number.
+    /// A segment file of the directory, or nil when it holds no segment of that number.
     private func open(_ number: UInt64, whole: Bool) throws(StorageError) -> Segment? {
         let segmentPath = Log.segmentPath(path, number)
-        guard fileSystem.exists(segmentPath) else { return nil }
         let file = try storage { () throws(FileError) in
             try fileSystem.open(segmentPath, readOnly ? .readOnly : .readWrite)
         }

@@ -83,12 +83,13 @@ struct OperationWriter {
         _ = write(range.upperBound, to: write(range.lowerBound, to: place))
     }
 
-    /// Begins an operation with `more` bytes behind its head. Nil when nothing is recorded any more.
+    /// Begins an operation with `more` bytes behind its head. Nil when that is too much, and nothing is recorded any more.
+    ///
+    /// It must be recording.
     @inline(__always)
     private mutating func begin(_ operation: Operation, _ tree: UInt32, more: Int, _ bytes: inout GrowingBytes)
         -> UnsafeMutableRawPointer?
     {
-        guard isRecording else { return nil }
         guard bytes.count + 5 + more <= limit else {
             isRecording = false
             bytes.deallocate()

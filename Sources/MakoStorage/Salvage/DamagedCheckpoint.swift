@@ -209,7 +209,7 @@ struct CheckpointFinder {
             guard let (found, end) = Directory.read(run.content, regions: regions),
                 run.content[end...].allSatisfy({ $0 == 0 })
             else { continue }
-            if best == nil || found.trees.count > best?.trees.count ?? 0 { best = found }
+            if found.trees.count > best?.trees.count ?? -1 { best = found }
         }
         return best
     }

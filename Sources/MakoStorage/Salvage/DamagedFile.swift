@@ -123,7 +123,7 @@ final class DamagedFile {
 private struct Identity {
     var id: DatabaseID
     var header: FileHeader?
-    var findings: [String] = []
+    var findings: [String]
 
     static func find(_ file: any File, path: String, fileSystem: any FileSystem, pageCount: UInt64)
         throws(StorageError) -> Identity

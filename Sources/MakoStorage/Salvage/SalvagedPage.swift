@@ -79,14 +79,13 @@ final class SalvagedPage {
         return .bytes([UInt8](UnsafeRawBufferPointer(start: record.bytes, count: record.count)))
     }
 
-    /// Between which keys a leaf stands: its fences, or where it has none the keys in it.
+    /// Between which keys a leaf that is not empty stands: its fences, or where it has none the keys in it.
     var span: SalvageReport.KeyRange {
         let count = header.count
         guard keyKind == .integer else {
             return SalvageReport.KeyRange(
                 lower: .bytes([UInt8](ByteNode.lower(base))), upper: ByteNode.upper(base).map { .bytes([UInt8]($0)) })
         }
-        guard count > 0 else { return .all }
         let last = IntegerNode.keys(base)[count - 1]
         return SalvageReport.KeyRange(
             lower: .integer(IntegerNode.keys(base)[0]), upper: last == .max ? nil : .integer(last + 1))

@@ -76,7 +76,7 @@ final class Checkpointer: @unchecked Sendable {
 
         var directoryRun: Overflow {
             Overflow(
-                firstPage: directoryPages.first ?? 0, firstSerial: serial, length: directory.count,
+                firstPage: directoryPages[0], firstSerial: serial, length: directory.count,
                 stored: directory.count, isCompressed: false)
         }
     }
@@ -109,12 +109,11 @@ final class Checkpointer: @unchecked Sendable {
 
     // MARK: Driving
 
-    /// Begins a checkpoint of the latest published version, unless one is running or there is nothing new.
+    /// Begins a checkpoint of the latest published version, unless there is nothing new. None may be running.
     ///
     /// - Parameter anyway: even when there is nothing new, so that an older checkpoint is let go of.
     /// - Returns: whether one is running now.
     func begin(_ store: Store, anyway: Bool = false) throws(StorageError) -> Bool {
-        if run != nil { return true }
         let current = store.spaceLock.withLock { store.versions[store.versions.count - 1] }
         guard anyway || current.commit != last.meta.commit else { return false }
         try capture(store, CheckpointRequest(version: current))

@@ -213,14 +213,12 @@ public final class Store: @unchecked Sendable {
     /// The last checkpoint: both meta slots say the same, so that nothing needs the log any more.
     func finish() throws(StorageError) {
         try flush(synced: true)
-        let needsLog = dataFile.header.newestSegment != 0
-        guard needsLog || newest.commit != checkpointer.last.meta.commit else { return }
+        guard dataFile.header.newestSegment != 0 || newest.commit != checkpointer.last.meta.commit else { return }
         try checkpointer.runToEnd(self)
         returnIdleNumbers()
         if checkpointer.last.meta.commit != newest.commit || checkpointer.previous?.meta.commit != newest.commit {
             try checkpointer.checkpoint(self, CheckpointRequest(version: newest, fillsBothSlots: true))
         }
-        guard needsLog else { return }
         do throws(FileError) {
             try headerLock.withLock { () throws(FileError) in
                 try dataFile.update { $0.newestSegment = 0 }

@@ -149,7 +149,7 @@ final class Vacuum {
                 try round.look(at: page, store.frames)
             }
         }
-        moves = round.moves.sorted { $1.tree == $0.tree ? $1.position < $0.position : $1.tree < $0.tree }
+        moves = round.moves.sorted { $1.tree == $0.tree ? $1.position.isBefore($0.position) : $1.tree < $0.tree }
         largeValues = round.trees.sorted().map { Move(tree: $0, position: .start) }
         phase = .moving
     }

@@ -319,7 +319,6 @@ final class Writer {
     func rollback(to mark: Mark) {
         if !sabotaged("undonePutsStillWait") { forgetWaitingPuts() }
         while let last = openMarks.last, last > mark.number { openMarks.removeLast() }
-        while memory.treeCapacity < mark.trees.count { growTreeTable() }
         for (index, tree) in mark.trees.enumerated() { (trees + index).initialize(to: tree) }
         treeCount = mark.trees.count
         nextTreeID = mark.nextTreeID

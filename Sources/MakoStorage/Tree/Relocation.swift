@@ -1,14 +1,14 @@
 /// A place in a tree of either kind of keys.
-enum TreePosition: Comparable {
+enum TreePosition {
     case start
     case integer(UInt64)
     case bytes([UInt8])
 
-    static func < (a: TreePosition, b: TreePosition) -> Bool {
-        switch (a, b) {
+    /// Whether it comes before another place at a key of the same tree.
+    func isBefore(_ other: TreePosition) -> Bool {
+        switch (self, other) {
         case (.integer(let a), .integer(let b)): a < b
         case (.bytes(let a), .bytes(let b)): a.lexicographicallyPrecedes(b)
-        case (.start, .integer), (.start, .bytes): true
         default: false
         }
     }

@@ -1,0 +1,164 @@
+import MakoTestSupport
+import Testing
+
+@testable import MakoStorage
+
+/// What a salvage makes of the log: all of it, a part that says so, or what it alone knows.
+@Suite struct SalvageLogTests {
+    private func log(of sample: SalvageSample) throws -> [String] {
+        let prefix = SalvageSample.path + "-wal-"
+        return sample.image.files.keys.filter { $0.hasPrefix(prefix) }.sorted {
+            (Int($0.dropFirst(prefix.count)) ?? 0) < (Int($1.dropFirst(prefix.count)) ?? 0)
+        }
+    }
+
+    @Test func whatTheLogRemovedIsRemovedAgain() throws {
+        let sample = try SalvageSample(
+            closing: false,
+            """
+            options log 1048576
+            tree t int
+            put t 1..300 90b
+            tree u bytes
+            put u 1..100 50b
+            tree w int
+            put w 1..50 20b
+            checkpoint
+            deleterange t 50 120
+            deleteall u
+            deleteall w
+            put w 7 20b
+            delete u 3
+            """)
+        let outcome = try SalvageSample.salvage(sample.image)
+        #expect(outcome.found == sample.latest)
+        #expect(outcome.report.isComplete)
+    }
+
+    @Test func progressIsToldOfTheLogToo() throws {
+        let sample = try SalvageSample(
+            closing: false, "options log 1048576\ntree t int\n" + String(repeating: "put t 5 20b\n", count: 600))
+        var told: [SalvageProgress] = []
+        let report = try Store.salvage(
+            from: SalvageSample.path, to: SalvageSample.target,
+            options: SalvageSample.options(SimulatedDisk(sample.image)), progress: { told.append($0) })
+        #expect(report.logCommits == 601)
+        let replayed = told.filter { $0.phase == .replaying }
+        #expect(replayed.map(\.done) == [256, 512])
+        #expect(replayed.allSatisfy { $0.total == nil })
+    }
+
+    /// Neither the directory nor a leaf is left of the tree: what the log holds of it comes back, without a name.
+    @Test func aTreeThatOnlyTheLogKnowsComesBack() throws {
+        let sample = try SalvageSample(
+            closing: false, "tree t int\nput t 1..20 50b\nreopen\nput t 100..140 50b\nput t 5 20b")
+        let outcome = try SalvageSample.salvage(sample.damaged(sample.pages(of: .directory, .integerLeaf)))
+        let tree = try #require(outcome.found.trees["tree 1"])
+        #expect(tree.count == 42)
+        for key in UInt64(100)...140 { #expect(tree[.integer(key)] == sample.latest.trees["t"]?[.integer(key)]) }
+        #expect(outcome.report.trees.count == 1)
+    }
+
+    /// A commit too large for the log stands in a checkpoint alone; the power goes at any moment of it.
+    @Test func aLargeCommitIsThereOrNotAtAll() throws {
+        let disk = SimulatedDisk()
+        var options = SalvageSample.options(disk)
+        options.logSegmentBytes = 1
+        let store = try Store(at: SalvageSample.path, options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        for key in UInt64(0)..<5 { try store.write { try $0.put([1], for: key, in: tree) } }
+        let before = try store.read { try ModelStore(reading: $0) }
+        disk.startRecording()
+        try store.write { tx in
+            for key in UInt64(0)..<200 { try tx.put(ValueShape(bytes: 900).value(seed: key), for: key, in: tree) }
+        }
+        let after = try store.read { try ModelStore(reading: $0) }
+        var (old, new, barriers) = (0, 0, 0)
+        for point in disk.crashPoints() {
+            let outcome = try SalvageSample.salvage(point.state.image([]))
+            if outcome.found == before { old += 1 }
+            if outcome.found == after { new += 1 }
+            if let reason = outcome.report.logFailure {
+                #expect(reason.hasSuffix("was kept in a checkpoint that cannot be read"))
+                #expect(outcome.found == before)
+                barriers += 1
+            }
+        }
+        #expect(old + new == disk.crashPoints().count && old > 0 && new > 0 && barriers > 0)
+        disk.cutPower()
+        withExtendedLifetime(store) {}
+    }
+
+    private enum Beginning: CaseIterable { case header, frame }
+
+    /// Neither the metas nor the oldest part of the log can be read: the rest of the log counts all the same.
+    @Test(arguments: Beginning.allCases) private func theLogMayHaveLostItsBeginning(_ lost: Beginning) throws {
+        let sample = try SalvageSample(
+            closing: false,
+            "options log 32768\ntree t int\nput t 1..10 50b\ncheckpoint\n"
+                + (0..<60).map { "put t \($0 * 4)..\($0 * 4 + 3) 500b" }.joined(separator: "\n"))
+        let segments = try log(of: sample)
+        #expect(segments.count > 2)
+        var image = sample.damaged(2..<6)
+        switch lost {
+        case .header: image.files[segments[0]]?.replace(at: 0, with: [UInt8](repeating: 0x5a, count: 64))
+        case .frame:
+            image.files[segments[0]]?.replace(at: UInt64(SegmentHeader.blockBytes + 60), with: [1, 2, 3, 4, 5, 6])
+        }
+        let outcome = try SalvageSample.salvage(image)
+        #expect(sample.strangers(in: outcome.found, among: sample.states).isEmpty)
+        #expect(outcome.report.logCommits > 3)
+        #expect(!outcome.report.isCertain)
+        for key in UInt64(236)..<240 {
+            #expect(outcome.found.trees["t"]?[.integer(key)] == sample.latest.trees["t"]?[.integer(key)])
+        }
+    }
+
+    /// What a damaged log says before it breaks off still names the trees.
+    @Test func aDamagedLogStillTellsNames() throws {
+        let sample = try SalvageSample(
+            closing: false,
+            """
+            options log 1048576
+            tree t int
+            put t 1..30 50b
+            checkpoint
+            tree u bytes
+            put u 1..10 50b
+            put u 20..30 50b
+            put t 50..60 50b
+            put t 70..80 50b
+            """)
+        let segment = try #require(try log(of: sample).last)
+        var image = sample.damaged(sample.pages(of: .directory))
+        let content = try #require(image.files[segment]).bytes
+        let value = try #require(sample.latest.trees["u"]?[.bytes(ScriptRun.bytes(20, length: 0))])
+        let place = try #require(content.firstRange(of: value)?.lowerBound)
+        image.files[segment]?.replace(at: UInt64(place), with: [content[place] ^ 1])
+        let outcome = try SalvageSample.salvage(image)
+        #expect(outcome.report.logFailure?.contains("damaged") == true)
+        #expect(sample.states.contains(outcome.found), "the state of a moment, under its names")
+        #expect(outcome.found.trees["u"]?.count == 10)
+    }
+
+    /// An operation that was written for a tree of other keys, under checksums that are right: it alone is left out.
+    @Test func anOperationThatFitsNoTreeIsLeftOut() throws {
+        let sample = try SalvageSample(
+            closing: false,
+            "options log 1048576\ntree t int\ntree u bytes\ncheckpoint\ncheckpoint\nput t 5 20b\nput t 6 20b\nput u 7 20b"
+        )
+        let segment = try #require(try log(of: sample).last)
+        var bytes = try #require(sample.image.files[segment]).bytes
+        let operation: [UInt8] = [Operation.putInteger.rawValue, 1, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]
+        let place = try #require(bytes.firstRange(of: operation)?.lowerBound)
+        bytes[place + 1] = 2
+        Probe.seal(log: &bytes)
+        var image = sample.image
+        image.files[segment] = ByteImage(bytes)
+        let outcome = try SalvageSample.salvage(image)
+        var expected = sample.latest
+        _ = expected.delete(.integer(5), in: "t")
+        #expect(outcome.found.difference(from: expected) == nil)
+        #expect(outcome.report.logFailure == nil)
+    }
+}
