@@ -25,7 +25,7 @@ enum DateText {
         let parts = String(fraction).split(separator: "e")
         let digits = parts[0].filter { $0 != "." }
         guard parts.count == 2, let exponent = Int(parts[1]) else { return String(digits.dropFirst()) }
-        return String(repeating: "0", count: -exponent - 1) + (digits.hasSuffix("0") ? digits.dropLast() : digits[...])
+        return String(repeating: "0", count: -exponent - 1) + digits
     }
 
     /// Reads `2026-01-31`, `2026-01-31 10:20`, `2026-01-31T10:20:30.5Z`, `…+02:00`; anything else is `nil`.
