@@ -130,7 +130,7 @@ differential:
 # write the input that crashed to a file.
 FUZZ_BUILD = MAKO_FUZZ=1 $(SYNTAX) swift build -c release --sanitize=fuzzer -Xswiftc -sanitize=address,fuzzer \
 	--scratch-path .build-fuzz
-FUZZ_SETTINGS = SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0:malloc_context_size=2:quarantine_size_mb=32
+FUZZ_SETTINGS = SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0:quarantine_size_mb=4:max_malloc_fill_size=0
 
 fuzz:
 	@scripts/need swift lz4 macros
