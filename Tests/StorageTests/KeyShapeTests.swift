@@ -5,7 +5,7 @@ import Testing
 
 /// Byte keys of every length, with as much in common as keys can have: nodes are divided wherever both halves fit.
 @Suite struct KeyShapeTests {
-    private enum Order: CaseIterable { case ascending, descending, scattered }
+    private enum Order: CaseIterable { case ascending, descending, scattered, descendingInGroups }
 
     /// Each group of keys has its own long beginning, so that a node between two groups has nothing in common with either.
     @Test(arguments: [0, 40, 300, 850], Order.allCases) private func longKeysComeInAnyOrder(prefix: Int, order: Order)
@@ -29,6 +29,7 @@ import Testing
             case .ascending: break
             case .descending: keys.reverse()
             case .scattered: keys.shuffle(using: &random)
+            case .descendingInGroups: keys = (0..<3).flatMap { keys[$0 * 100..<$0 * 100 + 100].reversed() }
             }
             var model = ModelTree(.bytes)
             try store.write { tx in

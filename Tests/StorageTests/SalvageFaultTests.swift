@@ -75,6 +75,36 @@ import Testing
         }
     }
 
+    /// A closed database without its header: whichever page cannot be read besides, it is still known for one.
+    @Test func aDatabaseWithoutIdentityIsKnownForOne() throws {
+        let sample = try SalvageSample(closing: true, Self.text)
+        let image = sample.damaged(0..<2)
+        let whole = SimulatedDisk(image)
+        #expect(throws: StorageError.identityLost(path: SalvageSample.path)) {
+            try SalvageSample.salvage(image, on: whole)
+        }
+        for call in whole.callLog.indices where whole.callLog[call] == .read {
+            let disk = SimulatedDisk(image)
+            disk.inject(.inputOutput, atCall: call)
+            #expect(throws: StorageError.identityLost(path: SalvageSample.path), "call \(call)") {
+                try SalvageSample.salvage(image, on: disk)
+            }
+        }
+    }
+
+    @Test func twoDoNotSalvageToTheSamePlace() throws {
+        let sample = try SalvageSample(closing: true, Self.text)
+        let disk = SimulatedDisk(sample.image)
+        let other = try disk.open(SalvageSample.target + "-salvage", .create)
+        #expect(try other.lock(exclusive: true))
+        #expect(throws: StorageError.alreadyOpen(path: SalvageSample.target + "-salvage")) {
+            try SalvageSample.salvage(sample.image, on: disk)
+        }
+        #expect(disk.exists(SalvageSample.target + "-salvage"), "it is the other's")
+        other.close()
+        #expect(try SalvageSample.salvage(sample.image, on: disk).found == sample.latest)
+    }
+
     /// The log of the new database is small, so that space runs out in the middle of the damaged one's.
     @Test func theDiskMayBeFullInTheMiddleOfTheLog() throws {
         let sample = try SalvageSample(

@@ -111,7 +111,7 @@ import Testing
         try lateStore(on: first, freePages: 400) { try fillBothKinds($0, large: 60) }.close()
         let image = first.settledImage()
         var moved = 0
-        for steps in stride(from: 21, through: 61, by: 2) {
+        for steps in 30..<75 {
             let disk = SimulatedDisk(image)
             let store = try Store(at: Self.path, options: options(on: disk))
             let commit = try store.snapshot().commitNumber
@@ -122,7 +122,7 @@ import Testing
                 if isDropped { try tx.dropTree(tree) } else { try tx.deleteAll(in: tree) }
             }
             let before = try store.read { try ModelStore(reading: $0) }
-            for _ in 0..<600 { _ = try store.step() }
+            for _ in 0..<300 { _ = try store.step() }
             try expectShort(store, disk, before)
             try store.close()
         }
@@ -151,7 +151,13 @@ import Testing
         let disk = SimulatedDisk()
         let store = try lateStore(on: disk, freePages: 400) { try fillBothKinds($0, large: 5) }
         let before = try store.read { try ModelStore(reading: $0) }
+        let begun = try store.beginWrite()
+        try begun.put([1], for: 1, in: try #require(begun.view.tree(named: "integers")))
         store.latch("a sync failed", FileError(operation: "sync", path: Self.path, code: 5))
+        do throws(StorageError) {
+            try begun.commit()
+            Issue.record("committed")
+        } catch { #expect(error == .readOnly(reason: "a sync failed")) }
         let size = fileSize(disk)
         #expect(throws: StorageError.readOnly(reason: "a sync failed")) { try store.shrink() }
         for _ in 0..<100 {
