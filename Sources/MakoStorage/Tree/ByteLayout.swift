@@ -124,7 +124,7 @@ enum ByteLayout: NodeLayout {
                 bytes += ByteNode.entryBytes(page, wanted..<wanted + 1, prefix: view.prefix)
                 wanted += 1
             }
-            if view.level > 0 { wanted = innerCut(wanted, of: count, incoming: slot) }
+            if view.level > 0 { wanted = innerCut(wanted, of: count) }
         }
         wanted = max(lowest, min(max(lowest, highest), wanted))
         // A long separator may leave one side without room: try the nearest cuts until both sides fit.
@@ -136,13 +136,11 @@ enum ByteLayout: NodeLayout {
         return nil
     }
 
-    /// Moves the cut of an inner node so that both halves have two children, the incoming one included.
+    /// Moves the cut of an inner node so that both halves have two children.
     ///
-    /// Where separators are so long that few fit a node, halves of one child would make a level as wide as the one below it, and
-    /// the tree as high as it has leaves.
-    private static func innerCut(_ cut: Int, of count: Int, incoming slot: Int) -> Int {
-        count >= 4 ? max(2, min(count - 2, cut)) : slot < count ? 1 : count - 1
-    }
+    /// A full node has four at least: between fences that have little in common lies a short separator. Halves of one child would
+    /// make a level as wide as the one below it, and the tree as high as it has leaves.
+    private static func innerCut(_ cut: Int, of count: Int) -> Int { max(2, min(count - 2, cut)) }
 
     private static func sidesFit(_ page: UnsafeMutableRawPointer, cut: Int, incoming key: KeyBytes) -> Bool {
         let count = Page(page).count
