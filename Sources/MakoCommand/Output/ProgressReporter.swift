@@ -9,6 +9,7 @@ struct ProgressReporter {
     private let mode: Mode
     private let total: Int?
     private let output: (String) -> Void
+    private let now: () -> ContinuousClock.Instant
     private let start: ContinuousClock.Instant
     private var shownAt: ContinuousClock.Instant
     private var hasShown = false
@@ -19,13 +20,15 @@ struct ProgressReporter {
     ///   - isTerminal: whether standard error is one.
     init(
         _ title: String, total: Int?, isForced: Bool = false, isTerminal: Bool = Terminal.isTerminal(.error),
+        now: @escaping () -> ContinuousClock.Instant = { .now },
         output: @escaping (String) -> Void = { Terminal.write($0, to: .error) }
     ) {
         self.title = title
         self.total = total
+        self.now = now
         self.output = output
         mode = isTerminal ? .drawing : isForced ? .lines : .silent
-        start = .now
+        start = now()
         shownAt = start
     }
 
@@ -34,7 +37,7 @@ struct ProgressReporter {
     /// - Parameter note: what else to show; only asked for when a line is drawn.
     mutating func update(_ done: Int, note: @autoclosure () -> String = "") {
         guard mode != .silent else { return }
-        let now = ContinuousClock.now
+        let now = now()
         guard now - shownAt >= (mode == .drawing ? .milliseconds(100) : .seconds(1)) else { return }
         shownAt = now
         show(line(done, at: now, note: note()))
