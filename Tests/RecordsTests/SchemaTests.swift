@@ -110,4 +110,16 @@ import Testing
         ]
         for (error, sentence) in sentences { #expect("\(error)" == sentence) }
     }
+
+    /// The case of a table's name is forgiven where only one can be meant.
+    @Test func tablesAreFoundInAnyCaseWhereThatIsClear() throws {
+        let columns = [ColumnSchema("a", .text)]
+        let catalogue = try Fixture(
+            EntitySchema(name: "Éclair", columns: columns), EntitySchema(name: "Cake", columns: columns),
+            EntitySchema(name: "CAKE", columns: columns)
+        ).catalogue
+        #expect(try catalogue.requireTable("éCLAIR").schema.name == "Éclair")
+        #expect(try catalogue.requireTable("CAKE").schema.name == "CAKE")
+        #expect(throws: RecordError.self) { try catalogue.requireTable("cake") }
+    }
 }

@@ -192,6 +192,29 @@ import Testing
         }
     }
 
+    /// Several groups in one segment: only the last may have been on its way when the power went.
+    @Test func damageBeforeTheLastGroupIsNeverTakenForItsEnd() throws {
+        let puts = (1...6).map { "put t \($0) 700b" }.joined(separator: "\n")
+        let sample = try DamageTests.sample(closing: false, "options log 65536\ntree t int\n" + puts)
+        let log = try #require(sample.image.files.keys.first { $0.contains("-wal-") })
+        let bytes = try #require(sample.image.files[log]).bytes
+        let blocks = (1..<bytes.count / pageBytes).filter { block in
+            bytes[block * pageBytes..<(block + 1) * pageBytes].contains { $0 != 0 }
+        }
+        #expect(blocks.count == 7)
+        var refused = 0
+        for block in blocks.dropLast() {
+            for byte in stride(from: 0, to: 900, by: 7) {
+                let damaged = DamageTests.flip(sample.image, log, byte: block * pageBytes + byte, mask: 4)
+                switch try DamageTests.open(damaged) {
+                case .refusal: refused += 1
+                case .state(let found): #expect(found == sample.latest, "block \(block), byte \(byte)")
+                }
+            }
+        }
+        #expect(refused > 400)
+    }
+
     @Test func filesCutAtEveryPageAreRefusedOrWhole() throws {
         for closing in [true, false] {
             let sample = try DamageTests.sample(closing: closing)
