@@ -43,7 +43,7 @@ struct Failure: Error {
     private static func status(of error: StorageError) -> Status {
         switch error {
         case .notFound: .noInput
-        case .notADatabase, .unsupportedVersion: .badInput
+        case .notADatabase, .unsupportedVersion, .unsupportedFeatures: .badInput
         case .corrupted, .logDamaged, .identityLost: .damaged
         case .alreadyOpen, .writerTimeout: .inUse
         case .io, .diskFull: .inputOutput

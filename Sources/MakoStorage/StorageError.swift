@@ -6,6 +6,8 @@ public enum StorageError: Error, Sendable, Hashable, CustomStringConvertible {
     case notFound(path: String)
     case notADatabase(path: String, reason: String)
     case unsupportedVersion(path: String, found: UInt32, supported: UInt32)
+    /// A later version of Mako wrote the file, with features of the format that this one does not know.
+    case unsupportedFeatures(path: String, bits: UInt64)
     case alreadyOpen(path: String)
     /// Salvage only: nothing tells whose file it is, and without that no page of it can be told from garbage.
     case identityLost(path: String)
@@ -38,6 +40,8 @@ public enum StorageError: Error, Sendable, Hashable, CustomStringConvertible {
             "\(path) is not a Mako database: \(reason)"
         case .unsupportedVersion(let path, let found, let supported):
             "\(path) has format version \(found), this build reads version \(supported); open it with the version of Mako that wrote it"
+        case .unsupportedFeatures(let path, let bits):
+            "\(path) uses features of the file format (bits \(bits)) that this build does not know; open it with the version of Mako that wrote it"
         case .alreadyOpen(let path):
             "\(path) is in use elsewhere, and whoever writes needs it alone; close it there first"
         case .identityLost(let path):

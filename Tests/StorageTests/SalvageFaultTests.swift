@@ -187,11 +187,10 @@ import Testing
     /// A database of another version is not damaged; nor is one that uses what this version does not know.
     @Test func whatIsOnlyNewerIsNotTakenForDamaged() throws {
         let sample = try SalvageSample(closing: true, Self.text)
-        let newer = sample.changing(0..<2) { $0.storeBytes(of: 9, toByteOffset: 72, as: UInt8.self) }
-        #expect(
-            throws: StorageError.notADatabase(
-                path: SalvageSample.path, reason: "it uses features (9) that this version does not know")
-        ) { try SalvageSample.salvage(newer.image) }
+        let newer = sample.changing(0..<2) { $0.storeBytes(of: 9, toByteOffset: 79, as: UInt8.self) }
+        #expect(throws: StorageError.unsupportedFeatures(path: SalvageSample.path, bits: 9 << 56)) {
+            try SalvageSample.salvage(newer.image)
+        }
         let other = sample.changing(0..<2) { page in
             page.storeBytes(of: FileHeader.version + 5, toByteOffset: 48, as: UInt32.self)
         }

@@ -152,10 +152,7 @@ private struct Identity {
             if case .foreign = reading {} else { beginsLikeOne = true }
         }
         if let header = best {
-            guard header.mustRead == 0 else {
-                throw .notADatabase(
-                    path: path, reason: "it uses features (\(header.mustRead)) that this version does not know")
-            }
+            try header.checkFeatures(path: path, writing: false)
             return Identity(id: header.id, header: header, findings: findings)
         }
         if let version { throw .unsupportedVersion(path: path, found: version, supported: FileHeader.version) }

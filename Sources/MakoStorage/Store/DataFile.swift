@@ -136,11 +136,7 @@ final class DataFile {
             }
         }
         if let header = best {
-            let unknown = repairing ? header.mustRead | header.mustWrite : header.mustRead
-            guard unknown == 0 else {
-                throw .notADatabase(
-                    path: file.path, reason: "it uses features (\(unknown)) that this version does not know")
-            }
+            try header.checkFeatures(path: file.path, writing: repairing)
             let dataFile = DataFile(file: file, header: header, findings: findings)
             if repairing, let sound = generations.firstIndex(of: header.generation),
                 generations != [header.generation, header.generation]

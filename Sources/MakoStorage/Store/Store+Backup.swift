@@ -143,7 +143,7 @@ private struct Backup {
                 try DataFile.write(
                     bitmap: words, region: region, regions[region], to: file, seed: store.frames.seed)
             }
-            var header = store.dataFile.header
+            var header = store.headerLock.withLock { store.dataFile.header }
             // Reading on from here needs no log, and takes no serial that the copy holds.
             header.newestSegment = 0
             header.ceiling = max(header.ceiling, store.ceiling.load(ordering: .relaxed))

@@ -28,6 +28,8 @@ public final class Store: @unchecked Sendable {
     let serial: Atomic<UInt64>
     let ceiling: Atomic<UInt64>
     let headerLock = Lock()
+    /// The `FormatFeatures` that the header names.
+    let features: Atomic<UInt64>
 
     /// The version that new snapshots get, as the address of a `Version` in `versions`.
     let published: Atomic<UInt>
@@ -102,6 +104,7 @@ public final class Store: @unchecked Sendable {
         recovery = opening.report
         serial = Atomic(sabotaged("serialsBeginAgain") ? opening.version.point : opening.dataFile.header.ceiling)
         ceiling = Atomic(opening.dataFile.header.ceiling)
+        features = Atomic(opening.dataFile.header.mustRead)
         let version = opening.version
         newest = version
         publishedCommit = version.commit

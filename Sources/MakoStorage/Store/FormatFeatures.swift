@@ -1,0 +1,39 @@
+/// What a file uses beyond the first form of version 1, as bits of the header's `mustRead`.
+///
+/// A bit is set, durably, before the first byte that needs it is written, and stays. A program that does not know it refuses the file.
+struct FormatFeatures: OptionSet, Hashable {
+    let rawValue: UInt64
+
+    // Bit 0 will be values whose pages the log names.
+
+    /// What this program reads and writes.
+    static let known: FormatFeatures = []
+}
+
+extension FileHeader {
+    var features: FormatFeatures { FormatFeatures(rawValue: mustRead) }
+
+    /// Refuses a file that uses what this program does not know.
+    func checkFeatures(path: String, writing: Bool) throws(StorageError) {
+        let unknown = mustRead & ~FormatFeatures.known.rawValue | (writing ? mustWrite : 0)
+        if unknown != 0 { throw .unsupportedFeatures(path: path, bits: unknown) }
+    }
+}
+
+extension Store {
+    /// Sees to it that the header says that the file uses a feature, before it does.
+    ///
+    /// Two syncs at a file's first use, nothing later.
+    func use(_ feature: FormatFeatures) throws(StorageError) {
+        guard !FormatFeatures(rawValue: features.load(ordering: .relaxed)).contains(feature) else { return }
+        do throws(FileError) {
+            try headerLock.withLock { () throws(FileError) in
+                let all = dataFile.header.features.union(feature).rawValue
+                if !options.readOnly {
+                    try dataFile.update { $0.mustRead = all }
+                }
+                features.store(all, ordering: .relaxed)
+            }
+        } catch { throw failed(error, "recording a feature of the file format") }
+    }
+}
