@@ -45,6 +45,7 @@ import Testing
         "Sources/MakoStorage/Store/Store.swift",
         "Sources/MakoStorage/Store/Vacuum.swift",
         "Sources/MakoStorage/Store/Verify.swift",
+        "Sources/MakoStorage/Transactions/LargeValues.swift",
         "Sources/MakoStorage/Transactions/Snapshot.swift",
         "Sources/MakoStorage/Transactions/SnapshotRegistry.swift",
         "Sources/MakoStorage/Transactions/Writer.swift",
@@ -58,7 +59,10 @@ import Testing
         "Sources/MakoStorage/Tree/NodeLayout.swift",
         "Sources/MakoStorage/Tree/Overflow.swift",
         "Sources/MakoStorage/Tree/PutBatch.swift",
+        "Sources/MakoStorage/Tree/RunReader.swift",
+        "Sources/MakoStorage/Tree/RunWriter.swift",
         "Sources/MakoStorage/Tree/Tree.swift",
+        "Sources/MakoStorage/Tree/ValueRuns.swift",
         "Sources/MakoStorage/Tree/TreeReader.swift",
         "Sources/MakoStorage/Tree/TreeWriter.swift",
     ]
@@ -89,6 +93,8 @@ import Testing
         "Sources/MakoStorage/Store/Compaction.swift",
         "Sources/MakoStorage/Salvage/SalvageTarget.swift",
         "Sources/MakoStorage/Store/Recovery.swift",
+        "Sources/MakoStorage/Transactions/Blob.swift",
+        "Sources/MakoStorage/Transactions/BlobWriter.swift",
         "Sources/MakoStorage/Transactions/WriteTransaction.swift",
         "Sources/MakoStorage/Tree/Relocation.swift",
     ]

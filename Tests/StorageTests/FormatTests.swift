@@ -202,7 +202,7 @@ struct FormatTests {
 
     @Test func operations() throws {
         let rows = try FormatTests.lines(of: "Operations").filter { Int($0[0]) != nil }
-        #expect(rows.count == 8)
+        #expect(rows.count == 10)
         for cells in rows {
             let operation = try #require(UInt8(cells[0]).flatMap(Operation.init))
             #expect("\(operation)" == cells[1])

@@ -122,7 +122,7 @@ import Testing
             guard let range = path.range(of: "-wal-"), let number = Int(path[range.upperBound...]) else { continue }
             segments[number] = bytes.bytes
         }
-        var operations = PlainOperations(file.content, names: file.names)
+        var operations = PlainOperations(file.content, names: file.names) { try? file.named($0) }
         for payload in try PlainLog(segments, of: file.id).payloads(from: file.logStart()) {
             guard operations.apply(payload) else { throw Disagreement("a logged commit cannot be read") }
         }

@@ -95,7 +95,7 @@ struct PlainFile {
         file = PlainBytes(bytes: bytes)
         let header = try PlainFile.newest([0, 1], by: 112, in: file, seed: 0)
         guard try file.slice(header + 40, 8).elementsEqual("MakoDB00".utf8), try file.number(header + 48, 4) == 1,
-            try file.number(header + 52, 4) == 4096, try file.number(header + 72, 8) == 0
+            try file.number(header + 52, 4) == 4096, try file.number(header + 72, 8) & ~1 == 0
         else { throw PlainBytes.Unreadable(description: "the header is of another format") }
         id = try file.slice(header + 56, 16)
         seed = PlainBytes.mix(
@@ -107,6 +107,11 @@ struct PlainFile {
     /// Where the log goes on, and its chain value there.
     func logStart() throws -> (lsn: Int, chain: UInt64) {
         (try file.int(meta + 64, 8), try file.number(meta + 72, 8))
+    }
+
+    /// The value whose pages a list in the log names.
+    func named(_ list: [UInt8]) throws -> [UInt8] {
+        try PlainFile.Directory(file: file, seed: seed, meta: meta).named(list)
     }
 
     /// The offset of the sound page with the largest number at a place.
@@ -183,6 +188,27 @@ extension PlainFile {
             return bytes
         }
 
+        /// The value whose pages a list names.
+        func named(_ list: [UInt8]) throws -> [UInt8] {
+            let list = PlainBytes(bytes: list)
+            let stored = try list.number(8, 8)
+            var left = Int(stored & ~(1 << 63))
+            var bytes: [UInt8] = []
+            for place in stride(from: 24, to: list.bytes.count, by: 16) {
+                let length = min(left, try list.int(place, 3) * (pageBytes - 40))
+                bytes += try body(
+                    of: Run(page: list.int(place + 3, 5), serial: list.number(place + 8, 8), length: length), type: 5)
+                left -= length
+            }
+            let digest = try stride(from: 0, to: bytes.count, by: pageBytes - 40).reduce(UInt64(0)) { digest, start in
+                try PlainBytes(bytes: bytes).checksum(start, min(pageBytes - 40, bytes.count - start), seed: digest)
+            }
+            guard left == 0, try list.number(16, 8) == digest else {
+                throw PlainBytes.Unreadable(description: "a value is not what its digest says")
+            }
+            return stored >> 63 == 0 ? bytes : try PlainBytes.unpacked(bytes[...], count: list.int(0, 8))
+        }
+
         /// The offset of a page whose checksum, number and type are right.
         private func page(_ number: Int, type: UInt64?) throws -> Int {
             let offset = number * pageBytes
@@ -232,8 +258,9 @@ extension PlainFile {
             guard length & 0x8000 != 0 else { return Array(try file.slice(place, length)) }
             let stored = try file.number(place + 20, 4)
             let run = try Run(
-                page: file.int(place, 8), serial: file.number(place + 8, 8), length: Int(stored & 0x7fff_ffff))
+                page: file.int(place, 8), serial: file.number(place + 8, 8), length: Int(stored & 0x3fff_ffff))
             let bytes = try self.body(of: run, type: 5)
+            if stored >> 30 & 1 == 1 { return try named(bytes) }
             let count = try file.int(place + 16, 4)
             return stored >> 31 == 0 ? bytes : try PlainBytes.unpacked(bytes[...], count: count)
         }

@@ -69,6 +69,13 @@ import Testing
             }
         ),
         (
+            "lies outside its bounds",
+            { sample in
+                let root = try sample.integerRoot()
+                IntegerNode.keys(root)[1] = 0
+            }
+        ),
+        (
             "keys do not ascend at",
             { sample in
                 let leaf = try sample.integerLeaf(1)

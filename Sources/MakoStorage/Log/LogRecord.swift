@@ -4,7 +4,7 @@
 //        1  4  tree         number of the tree
 //        5     key          integer trees: 8 bytes. Byte trees: 2 bytes length and the bytes. A created tree:
 //                           1 byte key kind, 2 bytes length and the name. A range: 8 and 8 bytes.
-//              value        put: 4 bytes length and the bytes
+//              value        put: 4 bytes length and the bytes; of a value whose pages are named, those of its list of runs
 
 /// What an operation in the log does.
 enum Operation: UInt8 {
@@ -16,6 +16,8 @@ enum Operation: UInt8 {
     case dropTree = 6
     case deleteRange = 7
     case deleteAll = 8
+    case putIntegerRuns = 9
+    case putBytesRuns = 10
 }
 
 /// Writes the operations of a transaction, in the form they have in the log.
@@ -30,20 +32,30 @@ struct OperationWriter {
         self.isRecording = isRecording
     }
 
+    mutating func put(_ key: UInt64, _ value: ValueRuns, tree: UInt32, to bytes: inout GrowingBytes) {
+        value.encoded().withUnsafeBytes { put(key, $0, tree: tree, to: &bytes, as: .putIntegerRuns) }
+    }
+
+    mutating func put(_ key: KeyBytes, _ value: ValueRuns, tree: UInt32, to bytes: inout GrowingBytes) {
+        value.encoded().withUnsafeBytes { put(key, $0, tree: tree, to: &bytes, as: .putBytesRuns) }
+    }
+
     @inline(__always)
     mutating func put(
-        _ key: UInt64, _ value: UnsafeRawBufferPointer, tree: UInt32, to bytes: inout GrowingBytes
+        _ key: UInt64, _ value: UnsafeRawBufferPointer, tree: UInt32, to bytes: inout GrowingBytes,
+        as operation: Operation = .putInteger
     ) {
-        guard var place = begin(.putInteger, tree, more: 12 + value.count, &bytes) else { return }
+        guard var place = begin(operation, tree, more: 12 + value.count, &bytes) else { return }
         place = write(key, to: place)
         place = write(UInt32(value.count), to: place)
         _ = write(value, to: place)
     }
 
     mutating func put(
-        _ key: KeyBytes, _ value: UnsafeRawBufferPointer, tree: UInt32, to bytes: inout GrowingBytes
+        _ key: KeyBytes, _ value: UnsafeRawBufferPointer, tree: UInt32, to bytes: inout GrowingBytes,
+        as operation: Operation = .putBytes
     ) {
-        guard var place = begin(.putBytes, tree, more: 6 + key.count + value.count, &bytes) else { return }
+        guard var place = begin(operation, tree, more: 6 + key.count + value.count, &bytes) else { return }
         place = write(UInt16(key.count), to: place)
         place = write(key, to: place)
         place = write(UInt32(value.count), to: place)
@@ -123,6 +135,7 @@ struct OperationReader {
 
     enum Step {
         case put(tree: UInt32, key: RecordKey, value: UnsafeRawBufferPointer)
+        case putRuns(tree: UInt32, key: RecordKey, ValueRuns)
         case delete(tree: UInt32, key: RecordKey)
         case createTree(UInt32, KeyKind, name: String)
         case dropTree(UInt32)
@@ -150,6 +163,10 @@ struct OperationReader {
         case .putBytes:
             let key = try run(Int(word(UInt16.self)))
             return .put(tree: tree, key: .bytes(lendable(key)), value: try run(Int(word(UInt32.self))))
+        case .putIntegerRuns: return .putRuns(tree: tree, key: .integer(try word(UInt64.self)), try runs())
+        case .putBytesRuns:
+            let key = try run(Int(word(UInt16.self)))
+            return .putRuns(tree: tree, key: .bytes(lendable(key)), try runs())
         case .deleteInteger: return .delete(tree: tree, key: .integer(try word(UInt64.self)))
         case .deleteBytes: return .delete(tree: tree, key: .bytes(lendable(try run(Int(word(UInt16.self))))))
         case .createTree:
@@ -170,6 +187,11 @@ struct OperationReader {
         guard bytes.count - position >= size else { throw Malformed() }
         defer { position += size }
         return Word(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: Word.self))
+    }
+
+    private mutating func runs() throws(Malformed) -> ValueRuns {
+        guard let value = ValueRuns(try run(Int(word(UInt32.self)))) else { throw Malformed() }
+        return value
     }
 
     private mutating func run(_ count: Int) throws(Malformed) -> UnsafeRawBufferPointer {

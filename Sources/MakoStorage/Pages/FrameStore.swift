@@ -218,6 +218,12 @@ final class FrameStore: @unchecked Sendable {
         guard read == pageBytes else {
             throw .corrupted(page: number, reason: "the file ends before it (cut short, or a lost write)")
         }
+        try checkPage(number, at: frame, seed: seed)
+    }
+
+    private static func checkPage(_ number: UInt64, at frame: UnsafeMutableRawPointer, seed: UInt64)
+        throws(StorageError)
+    {
         guard Page.isSealed(frame, page: number, seed: seed) || sabotaged("checksumNotChecked") else {
             throw .corrupted(page: number, reason: "its checksum does not match its bytes")
         }
@@ -238,7 +244,48 @@ final class FrameStore: @unchecked Sendable {
         }
     }
 
+    /// Reads pages of a value with consecutive numbers and serials, past the frames but for those that were not written yet.
+    func readRun(_ first: UInt64, serial: UInt64, count: Int, into buffer: UnsafeMutableRawPointer) throws(StorageError)
+    {
+        let bytes = UnsafeMutableRawBufferPointer(start: buffer, count: count * pageBytes)
+        let isInMemory = (0..<count).contains { dirtyFrame(page: first + UInt64($0)) != nil }
+        var read = 0
+        if !isInMemory {
+            read = try storage { () throws(FileError) in try file.read(into: bytes, at: first * UInt64(pageBytes)) }
+        }
+        for index in 0..<count {
+            let number = first + UInt64(index)
+            let page = buffer + index * pageBytes
+            if isInMemory {
+                try copyPage(number, to: page)
+            } else {
+                guard read >= (index + 1) * pageBytes else {
+                    throw .corrupted(page: number, reason: "the file ends before it (cut short, or a lost write)")
+                }
+                try FrameStore.checkPage(number, at: page, seed: seed)
+            }
+            guard Page(page).identity == Page.identity(page: number, type: .overflow, level: 0),
+                Page(page).serial == serial &+ UInt64(index) || sabotaged("staleValuePageAccepted")
+            else {
+                throw .corrupted(page: number, reason: "it is not the page of a value that its entry knows")
+            }
+        }
+    }
+
     // MARK: Writing
+
+    /// Takes pages out of memory, which hold what their slots no longer do. Nobody may be reading them.
+    func discard(_ pages: Range<UInt64>) {
+        lock.lock()
+        defer { lock.unlock() }
+        for number in pages where number < tableCount {
+            let entry = table[Int(number)].exchange(0, ordering: .acquiringAndReleasing)
+            guard entry != 0 else { continue }
+            let index = (entry & ~FrameStore.coolingBit) &- 1
+            info[Int(index)].store(0, ordering: .releasing)
+            freeFrames.append(index)
+        }
+    }
 
     /// A dirty frame for a page number that was just allocated. Whatever the slot held before is forgotten.
     func makeDirty(page number: UInt64) throws(StorageError) -> UnsafeMutableRawPointer {

@@ -91,6 +91,8 @@ enum Limits {
     static let keyBytes = 900
     /// The largest value, in bytes.
     static let valueBytes = 64 << 20
+    /// Stored values from here on are read past the memory for pages, which they would fill.
+    static let directBytes = 1 << 20
     /// A value whose record would be larger than this goes to overflow pages.
     static let inlineRecordBytes = (pageBytes - ByteNode.headsOffset) / 4
     /// No tree has more levels: each has at least two children a node, over fewer than 2^40 pages.

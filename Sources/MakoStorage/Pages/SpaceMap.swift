@@ -112,6 +112,32 @@ final class SpaceMap {
         }
     }
 
+    /// Up to `count` pages with consecutive numbers: fewer, down to an eighth, where that keeps the file from growing.
+    ///
+    /// - Parameter isWhole: all of them, wherever they are.
+    func allocateRun(upTo count: Int, isWhole: Bool) -> (page: UInt64, count: Int) {
+        var wanted = count
+        while !isWhole, wanted > 0, wanted >= count / 8 {
+            if lowestRun(wanted) != nil { return (allocateRun(wanted), wanted) }
+            wanted /= 2
+        }
+        return (allocateRun(count), count)
+    }
+
+    /// Takes pages that a value in the log stands on, before anything else can be given them.
+    ///
+    /// - Returns: false when one of them is in use, or is none that a value can have.
+    func reserve(_ pages: Range<UInt64>) -> Bool {
+        while used.count <= SpaceMap.region(of: pages.upperBound - 1) { addRegion() }
+        for page in pages {
+            let bit = Int(page) % SpaceMap.pagesPerRegion
+            let region = SpaceMap.region(of: page)
+            guard used[region][bit / 64] & 1 << UInt64(bit % 64) == 0 else { return false }
+            SpaceMap.set(page, in: &used[region])
+        }
+        return true
+    }
+
     /// The first page of the lowest run of free pages, without taking it. Nil when the file would have to grow.
     func lowestRun(_ count: Int) -> UInt64? {
         settle()

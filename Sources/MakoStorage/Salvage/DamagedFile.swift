@@ -91,29 +91,73 @@ final class DamagedFile {
         return bytes
     }
 
-    /// Puts an overflow value together, if all its pages are there.
+    /// Puts an overflow value together, if all its pages are there. Of one on a list of runs, that list.
     func value(of overflow: Overflow, with page: SalvagedPage) throws(StorageError) -> [UInt8] {
         var block: [UInt8] = []
-        guard overflow.firstPage + UInt64(overflow.pageCount) <= pageCount else {
-            throw .corrupted(page: overflow.firstPage, reason: "the file ends before it")
-        }
         block.reserveCapacity(overflow.stored)
-        for index in 0..<overflow.pageCount {
-            let reference = overflow.reference(at: index)
-            do throws(StorageError) { try page.read(reference.page, from: self) } catch {
-                noteDamaged(reference.page)
-                throw error
-            }
-            guard page.type == .overflow,
-                page.header.serial == overflow.firstSerial &+ UInt64(index) || sabotaged("salvageTakesAnyOverflow")
-            else { throw .corrupted(page: reference.page, reason: "it is not part of the value any more") }
-            block += page.body.prefix(overflow.stored - block.count)
+        try forEachPage(of: ValueRuns(overflow), with: page) { body in
+            block += body.prefix(overflow.stored - block.count)
         }
         guard overflow.isCompressed else { return block }
         guard let value = LZ4.decompress(block, length: overflow.length) else {
             throw .corrupted(page: overflow.firstPage, reason: "its LZ4 block does not unpack")
         }
         return value
+    }
+
+    /// The runs that a list names, if every page of the value is there and is what it was.
+    func runs(of list: Overflow, with page: SalvagedPage) throws(StorageError) -> ValueRuns {
+        guard let value = try value(of: list, with: page).withUnsafeBytes({ ValueRuns($0) }) else {
+            throw .corrupted(page: list.firstPage, reason: "its list of runs contradicts itself")
+        }
+        try check(value, with: page)
+        return value
+    }
+
+    /// Whether every page of a value is there, and what they hold what was written.
+    func check(_ value: ValueRuns, with page: SalvagedPage) throws(StorageError) {
+        var digest: UInt64 = 0
+        try forEachShare(of: value, with: page) { (share) throws(StorageError) in
+            digest = share.withUnsafeBytes { bytes in
+                bytes.baseAddress.map { ValueRuns.digest(digest, $0, count: bytes.count) } ?? digest
+            }
+        }
+        guard digest == value.digest else {
+            throw .corrupted(
+                page: value.runs[0].page, reason: "the value on it and on those after it is not the one written")
+        }
+    }
+
+    /// Calls `body` with each page's share of the stored bytes.
+    func forEachShare(
+        of value: ValueRuns, with page: SalvagedPage, _ body: ([UInt8]) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        var left = value.stored
+        try forEachPage(of: value, with: page) { (bytes) throws(StorageError) in
+            let share = bytes.prefix(Int(min(left, UInt64(bytes.count))))
+            left -= UInt64(share.count)
+            try body(Array(share))
+        }
+    }
+
+    private func forEachPage(
+        of value: ValueRuns, with page: SalvagedPage, _ body: (ArraySlice<UInt8>) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        for run in value.runs {
+            guard run.pages.upperBound <= pageCount else {
+                throw .corrupted(page: run.page, reason: "the file ends before it")
+            }
+            for number in run.pages {
+                do throws(StorageError) { try page.read(number, from: self) } catch {
+                    noteDamaged(number)
+                    throw error
+                }
+                guard page.type == .overflow,
+                    page.header.serial == run.serial &+ (number - run.page) || sabotaged("salvageTakesAnyOverflow")
+                else { throw .corrupted(page: number, reason: "it is not part of the value any more") }
+                try body(page.body)
+            }
+        }
     }
 
     func close() { file.close() }

@@ -9,8 +9,9 @@ extension Salvage {
             guard let (start, commit, first) = try logStart(&reader) else { return }
             let tail = try reader.read(from: start, commit: commit) { (operations, commit) throws(StorageError) in
                 guard commit >= first else { return }
-                do throws(StorageError) { try target.replay(operations) { checkpoint.names[$0] ?? "tree \($0)" } } catch
-                {
+                do throws(StorageError) {
+                    try target.replay(operations, of: source) { checkpoint.names[$0] ?? "tree \($0)" }
+                } catch {
                     refusal = error
                     throw error
                 }

@@ -59,18 +59,29 @@ extension Salvage {
             let key = page.key(slot)
             guard range.contains(key) else { continue }
             if origin == .doubtful, isListed, trees[tree]?.isOpen(key) != true { continue }
-            guard let value = value(page.value(slot)) else {
-                trees[tree]?.noteUnreadable(key)
-                continue
+            switch value(page.value(slot)) {
+            case .bytes(let value): try target.add(key, value, to: tree, origin)
+            case .runs(let runs):
+                try target.add(key, to: tree, origin) { (blob) throws(StorageError) in
+                    try source.forEachShare(of: runs, with: overflowPage) { (share) throws(StorageError) in
+                        try blob.append(share)
+                    }
+                }
+            case nil: trees[tree]?.noteUnreadable(key)
             }
-            try target.add(key, value, to: tree, origin)
         }
     }
 
-    private func value(_ value: SalvagedPage.Value) -> [UInt8]? {
+    private enum Found {
+        case bytes([UInt8])
+        case runs(ValueRuns)
+    }
+
+    private func value(_ value: SalvagedPage.Value) -> Found? {
         switch value {
-        case .bytes(let bytes): bytes
-        case .overflow(let overflow): try? source.value(of: overflow, with: overflowPage)
+        case .bytes(let bytes): .bytes(bytes)
+        case .overflow(let list) where list.isList: (try? source.runs(of: list, with: overflowPage)).map { .runs($0) }
+        case .overflow(let overflow): (try? source.value(of: overflow, with: overflowPage)).map { .bytes($0) }
         case .malformed: nil
         }
     }

@@ -3,7 +3,14 @@ struct SalvageReplay {
     /// The tree that stands for each tree of the damaged database.
     private(set) var trees: [UInt32: Tree]
 
-    init(trees: [UInt32: Tree]) { self.trees = trees }
+    /// Where the pages of values stand that the log names.
+    private let source: DamagedFile
+    private let page = SalvagedPage()
+
+    init(trees: [UInt32: Tree], source: DamagedFile) {
+        self.trees = trees
+        self.source = source
+    }
 
     /// Makes one operation again. What does not fit the trees is left out.
     mutating func apply(
@@ -15,6 +22,10 @@ struct SalvageReplay {
                 try transaction.put(value, for: key, in: place(tree, .integer, transaction, name))
             case .put(let tree, .bytes(let key), let value):
                 try transaction.put(value, for: key, in: place(tree, .bytes, transaction, name))
+            case .putRuns(let tree, .integer(let key), let value):
+                try put(value, at: .integer(key), in: place(tree, .integer, transaction, name), transaction)
+            case .putRuns(let tree, .bytes(let key), let value):
+                try put(value, at: .bytes([UInt8](key)), in: place(tree, .bytes, transaction, name), transaction)
             case .delete(let tree, .integer(let key)):
                 if let tree = trees[tree] { _ = try transaction.delete(key, in: tree) }
             case .delete(let tree, .bytes(let key)):
@@ -33,6 +44,27 @@ struct SalvageReplay {
             case .wrongKeyKind, .keyTooLong, .valueTooLarge, .treeExists: return
             default: throw error
             }
+        }
+    }
+
+    /// Enters a value whose pages the log names. Where they are lost, or another value's by now, the key goes without one: what
+    /// it had before is not what it has.
+    private func put(
+        _ value: ValueRuns, at position: TreePosition, in tree: Tree, _ transaction: borrowing WriteTransaction
+    ) throws(StorageError) {
+        do throws(StorageError) { try source.check(value, with: page) } catch {
+            return try transaction.delete(at: position, in: tree)
+        }
+        guard !value.isCompressed else {
+            var block: [UInt8] = []
+            try source.forEachShare(of: value, with: page) { block += $0 }
+            guard let bytes = LZ4.decompress(block, length: Int(value.length)) else {
+                return try transaction.delete(at: position, in: tree)
+            }
+            return try transaction.put(at: position, in: tree) { (blob) throws(StorageError) in try blob.append(bytes) }
+        }
+        try transaction.put(at: position, in: tree) { (blob) throws(StorageError) in
+            try source.forEachShare(of: value, with: page) { (share) throws(StorageError) in try blob.append(share) }
         }
     }
 

@@ -118,3 +118,12 @@ public struct SalvageProgress: Sendable, Hashable {
         self.records = records
     }
 }
+
+extension SalvageReport.Key {
+    var position: TreePosition {
+        switch self {
+        case .integer(let key): .integer(key)
+        case .bytes(let key): .bytes(key)
+        }
+    }
+}

@@ -87,6 +87,21 @@ final class SalvageTarget {
         if batchBytes >= SalvageTarget.batchBytes { try flush() }
     }
 
+    /// Takes a record whose value is too long to be held in memory.
+    func add(
+        _ key: SalvageReport.Key, to number: UInt32, _ origin: Origin,
+        _ write: (inout BlobWriter) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        try flush()
+        guard let tree = trees[number] else { return }
+        let transaction = try store.beginWrite()
+        if origin != .tree, try transaction.holds(key.position, in: tree) { return }
+        try transaction.put(at: key.position, in: tree, write)
+        try transaction.commit(durability: .async)
+        tallies[number]?.recovered += 1
+        if origin == .doubtful { tallies[number]?.doubtful += 1 }
+    }
+
     /// Writes what is waiting.
     func flush() throws(StorageError) {
         guard !batch.isEmpty else { return }
@@ -117,9 +132,11 @@ final class SalvageTarget {
     /// Makes a commit of the log again, all of it or nothing.
     ///
     /// - Parameter name: the name for a tree that only the log knows.
-    func replay(_ operations: UnsafeRawBufferPointer, name: (UInt32) -> String) throws(StorageError) {
+    func replay(_ operations: UnsafeRawBufferPointer, of source: DamagedFile, name: (UInt32) -> String)
+        throws(StorageError)
+    {
         let transaction = try store.beginWrite()
-        var replay = SalvageReplay(trees: trees)
+        var replay = SalvageReplay(trees: trees, source: source)
         var reader = OperationReader(operations)
         while let step = (try? reader.next()) ?? nil { try replay.apply(step, transaction, name) }
         try transaction.commit(durability: .async)

@@ -98,12 +98,10 @@ extension Store {
             var cursor = try source.cursor(in: info.tree)
             var isThere = try cursor.first()
             while isThere {
-                let value = try cursor._currentValue()
-                defer { cursor._deallocate(value) }
-                let bytes = UnsafeRawBufferPointer(start: value.start, count: value.count)
-                switch tree.keys {
-                case .integer: try transaction.put(bytes, for: cursor.integerKey, in: tree)
-                case .bytes: try transaction.put(bytes, for: cursor._currentKey(), in: tree)
+                if let overflow = try cursor.overflow(), overflow.isList {
+                    try copyBlob(of: cursor, source, to: tree, transaction)
+                } else {
+                    try copyEntry(of: cursor, to: tree, transaction)
                 }
                 done += 1
                 if done % Store.entriesPerReport == 0 { progress(CopyProgress(done: done, total: total)) }
@@ -116,6 +114,28 @@ extension Store {
         }
         try transaction.commit(durability: .ordered)
         progress(CopyProgress(done: done, total: total))
+    }
+
+    private func copyBlob(
+        of cursor: borrowing Cursor, _ source: Snapshot, to tree: Tree, _ transaction: borrowing WriteTransaction
+    ) throws(StorageError) {
+        var pieces = Blob.Pieces(of: try Blob(cursor.record(), source))
+        defer { pieces.deallocate() }
+        try transaction.put(at: cursor.position, in: tree) { (blob) throws(StorageError) in
+            while let piece = try pieces.next() { try blob.append(piece) }
+        }
+    }
+
+    private func copyEntry(of cursor: borrowing Cursor, to tree: Tree, _ transaction: borrowing WriteTransaction)
+        throws(StorageError)
+    {
+        let value = try cursor._currentValue()
+        defer { cursor._deallocate(value) }
+        let bytes = UnsafeRawBufferPointer(start: value.start, count: value.count)
+        switch tree.keys {
+        case .integer: try transaction.put(bytes, for: cursor.integerKey, in: tree)
+        case .bytes: try transaction.put(bytes, for: cursor._currentKey(), in: tree)
+        }
     }
 
     private static let entriesPerReport = 1000

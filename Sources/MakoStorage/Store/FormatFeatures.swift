@@ -4,10 +4,11 @@
 struct FormatFeatures: OptionSet, Hashable {
     let rawValue: UInt64
 
-    // Bit 0 will be values whose pages the log names.
+    /// Values whose pages the log names, and values on several runs of pages; see ValueRuns.swift.
+    static let namedValues = FormatFeatures(rawValue: 1 << 0)
 
     /// What this program reads and writes.
-    static let known: FormatFeatures = []
+    static let known: FormatFeatures = [.namedValues]
 }
 
 extension FileHeader {
@@ -29,7 +30,7 @@ extension Store {
         do throws(FileError) {
             try headerLock.withLock { () throws(FileError) in
                 let all = dataFile.header.features.union(feature).rawValue
-                if !options.readOnly {
+                if !options.readOnly && !sabotaged("featureNotRecorded") {
                     try dataFile.update { $0.mustRead = all }
                 }
                 features.store(all, ordering: .relaxed)

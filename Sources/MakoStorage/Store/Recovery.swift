@@ -15,7 +15,9 @@ extension Store {
     /// and synced anew can be trusted (Rebello et al., "Can Applications Recover from fsync Failures?", 2020).
     /// Replaying writes to free slots only, so that a crash in the middle changes nothing.
     func recover(_ opening: Opening) throws(StorageError) {
+        let reserved = try reserveNamedPages(opening)
         let writer = Writer(store: self, base: newest, recording: false)
+        writer.reserved = reserved
         let tail: LogReader.Tail
         do throws(StorageError) {
             tail = try opening.tail.read(
@@ -75,7 +77,7 @@ extension Writer {
             guard let step else { return try enterWaitingPuts() }
             do throws(StorageError) { try apply(step) } catch {
                 switch error {
-                case .treeNotFound, .treeExists, .wrongKeyKind, .invalidArgument:
+                case .treeNotFound, .treeExists, .wrongKeyKind, .invalidArgument, .valueTooLarge:
                     throw .logDamaged(path: path, reason: "commit \(commit) does not fit the checkpoint: \(error)")
                 default: throw error
                 }
@@ -91,6 +93,11 @@ extension Writer {
         case .put(let tree, .bytes(let key), let value):
             guard key.count <= Limits.keyBytes else { throw .invalidArgument("a key of \(key.count) bytes") }
             _ = try put(ByteLayout.self, index(tree, .bytes), key, value, .replace)
+        case .putRuns(let tree, .integer(let key), let value):
+            try replay(IntegerLayout.self, index(tree, .integer), key, runs: value)
+        case .putRuns(let tree, .bytes(let key), let value):
+            guard key.count <= Limits.keyBytes else { throw .invalidArgument("a key of \(key.count) bytes") }
+            try replay(ByteLayout.self, index(tree, .bytes), key, runs: value)
         case .delete(let tree, .integer(let key)): _ = try delete(IntegerLayout.self, index(tree, .integer), key)
         case .delete(let tree, .bytes(let key)): _ = try delete(ByteLayout.self, index(tree, .bytes), key)
         case .createTree(let id, let kind, let name): _ = try createTree(named: name, keys: kind, id: id)

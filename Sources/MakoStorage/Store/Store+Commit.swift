@@ -37,6 +37,7 @@ extension Store {
         let commit = newest.commit + 1
         commitLock.lock()
         let position = log.append(.commit, commit: commit, payload: payload)
+        if writer.namesPages { namesUnsyncedPages = true }
         let version = makeVersion(writer, commit: commit, point: point, log: position)
         let record = PendingCommit(
             version: version, allocated: allocated, freed: freed, durability: durability)
@@ -160,12 +161,16 @@ extension Store {
         pending = []
         let synced = forced || batch.contains { $0.durability == .full }
         let group = log.takeGroup(synced: synced)
+        let needsData = namesUnsyncedPages && !sabotaged("namedPagesNotSynced")
+        namesUnsyncedPages = false
         let end = log.position.lsn
         let file = log.currentFile
         commitLock.unlock()
         if sabotaged("publishedBeforeFlush") { publish(batch) }
         var failure: FileError?
         do throws(FileError) {
+            // Pages are durable before the log names them.
+            if needsData { try dataFile.file.sync() }
             if let group {
                 try Log.write(group, synced: synced)
             } else if synced {
@@ -220,6 +225,9 @@ extension Store {
         if !sabotaged("waitingPagesNeverFreed") { space.release(points: points) }
         return points
     }
+
+    /// The point of the older retained checkpoint: the log goes back to there.
+    var oldestCheckpointPoint: UInt64 { spaceLock.withLock { checkpointer.points.first ?? 1 } }
 
     /// Frames of pages that nobody needs any more hold nothing worth writing.
     func forgetRecycled() {
@@ -303,6 +311,10 @@ extension Store {
     }
 
     func allocateRun(_ count: Int) -> UInt64 { spaceLock.withLock { space.allocateRun(count) } }
+
+    func allocateRun(upTo count: Int, isWhole: Bool) -> (page: UInt64, count: Int) {
+        spaceLock.withLock { space.allocateRun(upTo: count, isWhole: isWhole) }
+    }
 
     func giveBack(_ pages: [UInt64]) {
         guard !pages.isEmpty else { return }

@@ -51,6 +51,8 @@ public final class Store: @unchecked Sendable {
     let log: Log
     @exclusivity(unchecked) var pending: [PendingCommit] = []
     @exclusivity(unchecked) var isFlushing = false
+    /// Whether frames of the group being collected name pages of values.
+    @exclusivity(unchecked) var namesUnsyncedPages = false
     @exclusivity(unchecked) var publishedCommit: UInt64
     @exclusivity(unchecked) var latch: String?
     /// The failure that made the store read-only.
@@ -67,6 +69,8 @@ public final class Store: @unchecked Sendable {
     let vacuum = Vacuum()
     let isClosed = Atomic<Bool>(false)
     let largestLoggedBytes: Int
+    /// Values from here on are written to their pages before the commit, and the log names those.
+    let namedValueBytes: Int
     /// What recovery did at opening. Written before the store is anybody's.
     public internal(set) var recovery: RecoveryReport
 
@@ -113,6 +117,7 @@ public final class Store: @unchecked Sendable {
         checkpointer = Checkpointer(last: opening.last, previous: opening.previous)
         // A frame that was compressed is unpacked again only up to the limit of values.
         largestLoggedBytes = min(log.payloadLimit, log.segmentBytes / 4, Limits.valueBytes)
+        namedValueBytes = min(Limits.directBytes, largestLoggedBytes)
         do throws(StorageError) {
             try recover(opening)
             if !options.readOnly && options.background == .threads { try startBackground() }

@@ -99,6 +99,23 @@ public final class Snapshot: @unchecked Sendable {
         store.snapshots.release(slot)
     }
 
+    /// Runs `body` unless the snapshot has ended, which it does not meanwhile.
+    func whileOpen(_ body: () throws(StorageError) -> Void) throws(StorageError) {
+        let entry = try enter()
+        defer { Epochs.leave(entry) }
+        try body()
+    }
+
+    /// Keeps the snapshot from ending, until the epoch is left.
+    func enter() throws(StorageError) -> Epochs.Entry {
+        let entry = Epochs.enter()
+        if isClosed.load(ordering: .relaxed) {
+            Epochs.leave(entry)
+            throw .closed
+        }
+        return entry
+    }
+
     // MARK: Trees
 
     /// The number of the commit this snapshot shows. A write transaction's view shows the one it builds on.

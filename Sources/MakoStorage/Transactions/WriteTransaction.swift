@@ -164,9 +164,7 @@ public struct WriteTransaction: ~Copyable {
         _ value: UnsafeRawBufferPointer, _ key: UInt64, _ tree: Tree, _ mode: Writer.PutMode
     ) throws(StorageError) -> Bool {
         let index = try prepare(tree, .integer)
-        guard value.count <= Limits.valueBytes else {
-            throw StorageError.valueTooLarge(bytes: value.count, limit: Limits.valueBytes)
-        }
+        if value.count >= store.namedValueBytes { return try enterNamed(value, key, tree, index, mode) }
         guard try writer.put(IntegerLayout.self, index, key, value, mode) else { return false }
         writer.record { $0.put(key, value, tree: tree.id, to: &$1) }
         writer.noteChange()
@@ -188,17 +186,41 @@ public struct WriteTransaction: ~Copyable {
     ) throws(StorageError) -> Bool {
         let index = try prepare(tree, .bytes)
         guard key.count <= Limits.keyBytes else { throw .keyTooLong(bytes: key.count, limit: Limits.keyBytes) }
-        guard value.count <= Limits.valueBytes else {
-            throw .valueTooLarge(bytes: value.count, limit: Limits.valueBytes)
-        }
+        if value.count >= store.namedValueBytes { return try enterNamed(value, key, tree, index, mode) }
         guard try writer.put(ByteLayout.self, index, key, value, mode) else { return false }
         writer.record { $0.put(key, value, tree: tree.id, to: &$1) }
         writer.noteChange()
         return true
     }
 
+    @inline(never)
+    private func enterNamed(
+        _ value: UnsafeRawBufferPointer, _ key: UInt64, _ tree: Tree, _ index: Int, _ mode: Writer.PutMode
+    ) throws(StorageError) -> Bool {
+        guard value.count <= Limits.valueBytes else {
+            throw .valueTooLarge(bytes: value.count, limit: Limits.valueBytes)
+        }
+        guard let runs = try writer.putNamed(IntegerLayout.self, index, key, value, mode) else { return false }
+        writer.record { $0.put(key, runs, tree: tree.id, to: &$1) }
+        writer.noteChange()
+        return true
+    }
+
+    @inline(never)
+    private func enterNamed(
+        _ value: UnsafeRawBufferPointer, _ key: KeyBytes, _ tree: Tree, _ index: Int, _ mode: Writer.PutMode
+    ) throws(StorageError) -> Bool {
+        guard value.count <= Limits.valueBytes else {
+            throw .valueTooLarge(bytes: value.count, limit: Limits.valueBytes)
+        }
+        guard let runs = try writer.putNamed(ByteLayout.self, index, key, value, mode) else { return false }
+        writer.record { $0.put(key, runs, tree: tree.id, to: &$1) }
+        writer.noteChange()
+        return true
+    }
+
     @inline(__always)
-    private func prepare(_ tree: Tree, _ kind: KeyKind?) throws(StorageError) -> Int {
+    func prepare(_ tree: Tree, _ kind: KeyKind?) throws(StorageError) -> Int {
         try writer.check()
         let index = try writer.index(of: tree)
         guard writer.trees[index].kind == tree.keys, kind == nil || kind == tree.keys else {

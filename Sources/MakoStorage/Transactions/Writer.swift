@@ -28,10 +28,18 @@ final class Writer {
     @exclusivity(unchecked) private(set) var allocated: [UInt64] = []
     /// Pages it removed; the point of their death is not known before the commit.
     @exclusivity(unchecked) private(set) var freed: [SpaceMap.DeadPage] = []
+    /// Where among these are pages that the log may name.
+    private var freedNamed: [Range<Int>] = []
+    /// The pages of a value change their places: those of its entry are not given back with it.
+    var isMovingValue = false
+    /// At recovery: the runs of pages that the log names, until a value takes them.
+    var reserved = Set<ValueRuns.Run>()
     /// Pages with this serial or a later one are this transaction's, and unsealed.
     @exclusivity(unchecked) private(set) var floor: UInt64
     /// `allocated` up to here was handed to the device.
     @exclusivity(unchecked) private var spilled = 0
+    /// Those behind it that were written before they became the transaction's.
+    private var written = 0
     /// When to look again whether pages should be handed over, in pages since the last time.
     @exclusivity(unchecked) private var spillSize: Int
     /// Leaves that an ascending load left behind since then.
@@ -113,6 +121,9 @@ final class Writer {
     /// Looked at before each change is recorded: a plain read, where the buffer itself needs exclusive access.
     @inline(__always)
     var isRecording: Bool { recorder.isRecording }
+
+    /// Whether what was recorded names pages of values.
+    private(set) var namesPages = false
 
     var hasChanges: Bool {
         !allocated.isEmpty || !freed.isEmpty || !memory.operations.isEmpty
@@ -223,11 +234,20 @@ final class Writer {
         freed.append(.init(page: Page(page).number, birth: Page(page).serial, death: 0))
     }
 
-    func free(_ overflow: Overflow) {
-        for index in 0..<overflow.pageCount - (sabotaged("lastOverflowPageNotFreed") ? 1 : 0) {
-            freed.append(
-                .init(page: overflow.firstPage + UInt64(index), birth: overflow.firstSerial + UInt64(index), death: 0))
+    /// - Parameter isNamed: a frame of the log may name them.
+    func free(_ run: ValueRuns.Run, isNamed: Bool) {
+        for index in 0..<max(0, run.count) {
+            let page = SpaceMap.DeadPage(page: run.page + UInt64(index), birth: run.serial + UInt64(index), death: 0)
+            freed.append(page)
         }
+        if isNamed && !sabotaged("namedPagesUsedAtOnce") { freedNamed.append(freed.count - run.count..<freed.count) }
+    }
+
+    /// Takes over pages that were written already.
+    func adopt(_ pages: Range<UInt64>) {
+        namesPages = true
+        allocated.append(contentsOf: pages)
+        written += pages.count
     }
 
     @inline(__always)
@@ -264,14 +284,14 @@ final class Writer {
     /// Between changes only.
     @inline(__always)
     func spillIfNeeded() throws(StorageError) {
-        if allocated.count - spilled >= spillSize { try spill() }
+        if allocated.count - spilled - written >= spillSize { try spill() }
     }
 
     /// Ascending loads leave full leaves behind that nobody comes back to: written early, they keep the device busy
     /// while the next ones are filled. Other pages wait, because a page changed after its writing has to be copied.
     private func spill() throws(StorageError) {
-        let isShort = allocated.count - spilled > frames.budgetFrames / 2
-        let isFinished = !isRecording && finishedLeaves >= (allocated.count - spilled) / 8 * 7
+        let isShort = allocated.count - spilled - written > frames.budgetFrames / 2
+        let isFinished = !isRecording && finishedLeaves >= (allocated.count - spilled - written) / 8 * 7
         finishedLeaves = 0
         guard isShort || isFinished else {
             spillSize = min(spillSize + Writer.spillPages, frames.budgetFrames / 2 + 1)
@@ -279,6 +299,7 @@ final class Writer {
         }
         try store.writePages(Array(allocated[spilled...]))
         spilled = allocated.count
+        written = 0
         spillSize = min(Writer.spillPages, frames.budgetFrames / 2 + 1)
         forgetHints()
     }
@@ -329,7 +350,9 @@ final class Writer {
         store.giveBack(dropped)
         allocated.removeLast(dropped.count)
         spilled = min(spilled, allocated.count)
+        written = 0
         if !sabotaged("undoneFreesKept") { freed.removeLast(freed.count - mark.freed) }
+        freedNamed.removeAll { $0.upperBound > freed.count }
         floor = store.nextSerial
         failure = mark.failure
         forgetHints()
@@ -348,6 +371,10 @@ final class Writer {
 
     func freed(dyingAt point: UInt64) -> [SpaceMap.DeadPage] {
         for index in freed.indices { freed[index].death = point }
+        guard !freedNamed.isEmpty else { return freed }
+        // As if born before the oldest retained checkpoint: they wait until none is older than their death.
+        let oldest = store.oldestCheckpointPoint
+        for index in freedNamed.joined() { freed[index].birth = min(freed[index].birth, oldest - 1) }
         return freed
     }
 

@@ -14,18 +14,22 @@ import CLZ4
 //        0  8  page     number of the first page
 //        8  8  serial   of the first page
 //       16  4  length   of the value
-//       20  4  stored   bytes in the run; the top bit says that they are an LZ4 block
+//       20  4  stored   bytes in the run; the top bit says that they are an LZ4 block, the next that they are not the value but a list of
+//                       the runs of pages that it lies on; see ValueRuns.swift
 
 struct Overflow: Hashable {
     static let descriptorBytes = 24
     static let payloadBytes = pageBytes - Page.bodyOffset
     private static let compressedBit: UInt32 = 1 << 31
+    private static let listBit: UInt32 = 1 << 30
 
     var firstPage: UInt64
     var firstSerial: UInt64
     var length: Int
     var stored: Int
     var isCompressed: Bool
+    /// Whether the pages hold a list of runs, `ValueRuns`, instead of the value.
+    var isList = false
 
     var pageCount: Int { (stored + Overflow.payloadBytes - 1) / Overflow.payloadBytes }
 
@@ -44,8 +48,9 @@ struct Overflow: Hashable {
         firstSerial = record.bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
         length = Int(record.bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self))
         let word = record.bytes.loadUnaligned(fromByteOffset: 20, as: UInt32.self)
-        stored = Int(word & ~Overflow.compressedBit)
+        stored = Int(word & ~(Overflow.compressedBit | Overflow.listBit))
         isCompressed = word & Overflow.compressedBit != 0
+        isList = word & Overflow.listBit != 0
         guard length <= Limits.valueBytes, stored <= length, firstPage < pageNumberLimit,
             isCompressed || stored == length, length == 0 || stored > 0
         else { return nil }
@@ -56,7 +61,8 @@ struct Overflow: Hashable {
         bytes.storeBytes(of: firstSerial, toByteOffset: 8, as: UInt64.self)
         bytes.storeBytes(of: UInt32(length), toByteOffset: 16, as: UInt32.self)
         bytes.storeBytes(
-            of: UInt32(stored) | (isCompressed ? Overflow.compressedBit : 0), toByteOffset: 20, as: UInt32.self)
+            of: UInt32(stored) | (isCompressed ? Overflow.compressedBit : 0) | (isList ? Overflow.listBit : 0),
+            toByteOffset: 20, as: UInt32.self)
     }
 
     func reference(at index: Int) -> PageReference {
@@ -64,20 +70,63 @@ struct Overflow: Hashable {
     }
 
     /// Puts the value together.
+    ///
+    /// - Throws: ``StorageError/valueTooLarge(bytes:limit:)`` for one that was streamed and does not fit an array.
     func read(from frames: FrameStore) throws(StorageError) -> [UInt8] {
-        var failure: StorageError?
-        let block = [UInt8](unsafeUninitializedCapacity: stored) { buffer, count in
-            do throws(StorageError) {
-                try copyPages(from: frames, to: UnsafeMutableRawBufferPointer(buffer))
-                count = stored
-            } catch { failure = error }
+        if isList {
+            let runs = try runs(from: frames)
+            guard runs.length <= UInt64(Limits.valueBytes) else {
+                throw .valueTooLarge(bytes: Int(runs.length), limit: Limits.valueBytes)
+            }
+            return try Overflow.bytes(Int(runs.stored)) { (buffer) throws(StorageError) in
+                try RunReader(runs, of: frames).read(at: 0, into: buffer)
+            }
         }
-        if let failure { throw failure }
+        let block = try readStored(from: frames)
         guard isCompressed else { return block }
         guard let value = LZ4.decompress(block, length: length) else {
             throw .corrupted(page: firstPage, reason: "its LZ4 block does not unpack to \(length) bytes")
         }
         return value
+    }
+
+    /// The runs of pages that the value lies on.
+    func runs(from frames: FrameStore) throws(StorageError) -> ValueRuns {
+        guard isList else { return ValueRuns(self) }
+        let list = try readStored(from: frames).withUnsafeBytes { ValueRuns($0) }
+        guard let list else { throw .corrupted(page: firstPage, reason: "its list of runs contradicts itself") }
+        return list
+    }
+
+    /// What the pages of the run hold.
+    private func readStored(from frames: FrameStore) throws(StorageError) -> [UInt8] {
+        try Overflow.bytes(stored) { (buffer) throws(StorageError) in
+            if stored >= Limits.directBytes {
+                try RunReader(ValueRuns(self), of: frames).read(at: 0, into: buffer)
+            } else {
+                try copyPages(from: frames, to: buffer)
+            }
+        }
+    }
+
+    private static func bytes(
+        _ count: Int, _ fill: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Void
+    ) throws(StorageError) -> [UInt8] {
+        var failure: StorageError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            do throws(StorageError) {
+                try fill(UnsafeMutableRawBufferPointer(buffer))
+                filled = count
+            } catch { failure = error }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
+    /// What a page of the run holds. The caller is inside an operation epoch.
+    func page(_ index: Int, of frames: FrameStore) throws(StorageError) -> UnsafeRawPointer {
+        let page = try frames.resolve(reference(at: index), type: .overflow, level: 0)
+        return UnsafeRawPointer(page + Page.bodyOffset)
     }
 
     private func copyPages(from frames: FrameStore, to buffer: UnsafeMutableRawBufferPointer) throws(StorageError) {

@@ -83,12 +83,12 @@ extension Writer {
         var pages = 0
         while isThere {
             if entries == Writer.entriesPerCall || pages >= Writer.pagesPerCall { return cursor.position }
-            if let old = try cursor.overflow(), old.firstPage + UInt64(old.pageCount) > limit,
-                store.hasRun(of: old.pageCount, below: old.firstPage)
-            {
-                try rewrite(cursor.value(), at: cursor.position, index)
-                noteChange()
-                pages += old.pageCount
+            if let old = try cursor.overflow() {
+                // Runs are looked for among the pages that nobody has in hand: no more than the way to one value takes.
+                useNumbers(below: limit, count: trees[index].levels + 1)
+                let moved = try move(old, at: cursor.position, index, beyond: limit)
+                if moved > 0 { noteChange() }
+                pages += moved
             }
             entries += 1
             isThere = try cursor.next()
@@ -96,21 +96,19 @@ extension Writer {
         return nil
     }
 
-    private func rewrite(_ value: [UInt8], at position: TreePosition, _ index: Int) throws(StorageError) {
-        _ = try value.withUnsafeBytes { value in
-            result { () throws(StorageError) in
-                switch position {
-                case .start: return false
-                case .integer(let key): return try put(IntegerLayout.self, index, key, value, .replace)
-                case .bytes(let key):
-                    return try key.withUnsafeBytes { key in
-                        result { () throws(StorageError) in
-                            try put(ByteLayout.self, index, lendable(key), value, .replace)
-                        }
-                    }.get()
+    private func move(_ old: Overflow, at position: TreePosition, _ index: Int, beyond limit: UInt64)
+        throws(StorageError) -> Int
+    {
+        switch position {
+        case .start: return 0
+        case .integer(let key): return try moveRuns(IntegerLayout.self, index, key, of: old, beyond: limit)
+        case .bytes(let key):
+            return try key.withUnsafeBytes { key in
+                result { () throws(StorageError) in
+                    try moveRuns(ByteLayout.self, index, lendable(key), of: old, beyond: limit)
                 }
-            }
-        }.get()
+            }.get()
+        }
     }
 }
 

@@ -128,7 +128,7 @@ extension Writer {
         _ layout: Layout.Type, _ leaf: UnsafeMutableRawPointer, _ slot: Int, _ value: RecordView
     ) throws(StorageError) -> Bool {
         let old = Layout.record(leaf, slot)
-        if old.isOverflow { free(try view.overflow(old)) }
+        if old.isOverflow { try freeValue(old) }
         if Layout.replace(leaf, at: slot, value, scratch: scratch.page) { return true }
         if old.isOverflow && !sabotaged("overflowFreedTwice") {
             // The slow path looks at the entry again: it must not find the freed pages there.
@@ -254,7 +254,7 @@ extension Writer {
             let leaf = path[0].page
             let slot = Layout.find(leaf, key).slot
             let record = Layout.record(leaf, slot)
-            if record.isOverflow && !sabotaged("deletedOverflowNotFreed") { free(try view.overflow(record)) }
+            if record.isOverflow && !sabotaged("deletedOverflowNotFreed") { try freeValue(record) }
             Layout.remove(leaf, at: slot)
             trees[index].count &-= 1
             if !sabotaged("hintKeptAfterDelete") { hints[index] = .none }
@@ -337,9 +337,25 @@ extension Writer {
 
     // MARK: Overflow
 
-    private func writeOverflow(_ value: UnsafeRawBufferPointer, tree: UInt32) throws(StorageError) -> Overflow {
+    /// Writes the list of a value's runs.
+    func writeList(_ value: ValueRuns, tree: UInt32) throws(StorageError) -> Overflow {
+        let bytes = value.encoded()
+        guard bytes.count <= Limits.valueBytes else {
+            throw .valueTooLarge(
+                bytes: Int(value.length), limit: Limits.valueBytes / ValueRuns.runBytes * Overflow.payloadBytes)
+        }
+        var list = try bytes.withUnsafeBytes { bytes in
+            result { () throws(StorageError) in try writeOverflow(bytes, tree: tree, compressing: false) }
+        }.get()
+        list.isList = true
+        return list
+    }
+
+    private func writeOverflow(_ value: UnsafeRawBufferPointer, tree: UInt32, compressing: Bool = true)
+        throws(StorageError) -> Overflow
+    {
         let plain = (value.count + Overflow.payloadBytes - 1) / Overflow.payloadBytes
-        let block = LZ4.compress(value, limit: (plain - 1) * Overflow.payloadBytes)
+        let block = compressing ? LZ4.compress(value, limit: (plain - 1) * Overflow.payloadBytes) : nil
         let stored = block?.count ?? value.count
         let count = max(1, (stored + Overflow.payloadBytes - 1) / Overflow.payloadBytes)
         let run = try allocateRun(count)
@@ -394,7 +410,7 @@ extension Writer {
                 try freeSubtree(layout, Layout.child(page, at: slot), level: level - 1)
             } else {
                 let record = Layout.record(page, slot)
-                if record.isOverflow { free(try view.overflow(record)) }
+                try freeValue(record)
             }
         }
         if level == 0 || !sabotaged("innerPagesOfTreeNotFreed") { free(page) }

@@ -6,10 +6,13 @@ package struct PlainOperations {
     /// The names of trees by their numbers.
     package private(set) var names: [UInt32: String]
     private var rest: ArraySlice<UInt8> = []
+    /// Reads the value of which a list names the pages.
+    private let named: ([UInt8]) -> [UInt8]?
 
-    package init(_ model: ModelStore, names: [UInt32: String]) {
+    package init(_ model: ModelStore, names: [UInt32: String], named: @escaping ([UInt8]) -> [UInt8]? = { _ in nil }) {
         self.model = model
         self.names = names
+        self.named = named
     }
 
     /// Applies the payload of a commit. False: not all of it could be read.
@@ -41,6 +44,11 @@ package struct PlainOperations {
             guard let first = number(UInt64.self), let last = number(UInt64.self), first <= last else { return false }
             _ = model.delete(first...last, in: name)
         case 8: model.deleteAll(in: name)
+        case 9, 10:
+            guard let key = key(isInteger: kind == 9), let list = bytes(number(UInt32.self).map(Int.init)),
+                let value = named(list)
+            else { return false }
+            model.put(value, for: key, in: name)
         default: return false
         }
         return true

@@ -95,7 +95,11 @@ private struct ScriptGenerator {
             return .drop(name)
         }
         switch random.below(100) {
-        case 0..<45: return .put(name, keys(), shape())
+        case 0..<43: return .put(name, keys(), shape())
+        case 43..<45:
+            let length = random.chance(30) ? 30000 + random.below(60000) : 3000 + random.below(20000)
+            return .stream(
+                name, .steps(from: 100, through: 100 + UInt64(random.below(3)), by: 1), ValueShape(bytes: length))
         case 45..<60: return .insert(name, keys(), shape())
         case 60..<85: return .delete(name, keys())
         case 85..<95 where trees[name] == .integer:

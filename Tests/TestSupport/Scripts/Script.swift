@@ -6,6 +6,7 @@ import MakoStorage
 ///     tree t int                          # a tree with integer keys; `bytes 300`: byte keys of 300 bytes
 ///     put t 1..100 50b                    # a transaction of its own; 50 random bytes a value, `50z`: compressible
 ///     put t 1..1000/7 50b                 # every seventh key; `9..1`: descending; `?20:1000`: 20 random keys below 1000
+///     stream t 5 60000b                   # values handed over in pieces, like `put` else
 ///     begin                               # several steps in one transaction, up to commit or rollback
 ///     savepoint a
 ///     delete t 5
@@ -76,6 +77,7 @@ public enum ScriptStep: Sendable, Hashable {
     case commit(Durability?)
     case rollback
     case put(String, KeyRange, ValueShape)
+    case stream(String, KeyRange, ValueShape)
     case insert(String, KeyRange, ValueShape)
     case delete(String, KeyRange)
     case deleteRange(String, UInt64, UInt64)
@@ -109,9 +111,12 @@ public enum ScriptStep: Sendable, Hashable {
             guard let durability = ScriptStep.durabilities[words[0]] else { return nil }
             self = .commit(durability)
         case ("rollback", 0): self = .rollback
-        case ("put", 3), ("insert", 3):
+        case ("put", 3), ("insert", 3), ("stream", 3):
             guard let keys = KeyRange(words[1]), let value = ValueShape(words[2]) else { return nil }
-            self = verb == "put" ? .put(words[0], keys, value) : .insert(words[0], keys, value)
+            self =
+                verb == "put"
+                ? .put(words[0], keys, value)
+                : verb == "insert" ? .insert(words[0], keys, value) : .stream(words[0], keys, value)
         case ("delete", 2):
             guard let keys = KeyRange(words[1]) else { return nil }
             self = .delete(words[0], keys)
@@ -149,7 +154,7 @@ public enum ScriptStep: Sendable, Hashable {
     /// Whether the step changes data, and so runs inside a transaction.
     var isChange: Bool {
         switch self {
-        case .tree, .drop, .put, .insert, .delete, .deleteRange, .deleteAll: true
+        case .tree, .drop, .put, .stream, .insert, .delete, .deleteRange, .deleteAll: true
         default: false
         }
     }

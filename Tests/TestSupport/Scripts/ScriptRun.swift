@@ -248,6 +248,7 @@ public final class ScriptRun {
             try transaction.dropTree(try tree(name, transaction))
             model.dropTree(name)
         case .put(let name, let keys, let shape): try put(keys, shape, name, transaction)
+        case .stream(let name, let keys, let shape): try stream(keys, shape, name, transaction)
         case .insert(let name, let keys, let shape): try insert(keys, shape, name, transaction)
         case .delete(let name, let keys): try delete(keys, name, transaction)
         case .deleteRange(let name, let first, let last):
@@ -272,6 +273,26 @@ public final class ScriptRun {
             switch key(number, name, tree) {
             case .integer(let key): try transaction.put(value, for: key, in: tree)
             case .bytes(let key): try transaction.put(value, for: key, in: tree)
+            }
+            model.put(value, for: key(number, name, tree), in: name)
+        }
+    }
+
+    /// In pieces of a prime number of bytes, so that they end anywhere in a page.
+    private func stream(
+        _ keys: KeyRange, _ shape: ValueShape, _ name: String, _ transaction: borrowing WriteTransaction
+    ) throws {
+        let tree = try tree(name, transaction)
+        for number in numbers(keys) {
+            let value = shape.value(seed: nextSeed())
+            func write(_ blob: inout BlobWriter) throws {
+                for start in stride(from: 0, to: value.count, by: 1009) {
+                    try blob.append(Array(value[start..<min(start + 1009, value.count)]))
+                }
+            }
+            switch key(number, name, tree) {
+            case .integer(let key): try transaction.putBlob(for: key, in: tree, write)
+            case .bytes(let key): try transaction.putBlob(for: key, in: tree, write)
             }
             model.put(value, for: key(number, name, tree), in: name)
         }

@@ -23,7 +23,7 @@ struct Main {
     }
 
     static func run(_ options: Options) throws {
-        let names = options.wanted(among: KeyValueCases.names + CommitCases.names + ObjectCases.names)
+        let names = options.wanted(among: KeyValueCases.names + CommitCases.names + BlobCases.names + ObjectCases.names)
         if options.lists {
             names.forEach { print($0) }
             return
@@ -36,6 +36,7 @@ struct Main {
         defer { try? workspace.removeAll() }
         let keyValues = KeyValueCases(options: options, workspace: workspace, readers: readers, writers: writers)
         let commits = CommitCases(options: options, workspace: workspace, engines: writers)
+        let blobs = BlobCases(options: options, workspace: workspace)
         let objects = ObjectCases(options: options, workspace: workspace, engines: objectEngines)
         let runner = Runner(options: options)
         var report = Report()
@@ -43,13 +44,16 @@ struct Main {
             "\(options.records) records of \(ValueMaker.size) bytes, \(options.repetitions) repetitions; ns or more per operation\n"
         )
         for name in names {
-            guard let benchmark = keyValues.make(name) ?? commits.make(name) ?? objects.make(name) else { continue }
+            guard
+                let benchmark = keyValues.make(name) ?? commits.make(name) ?? blobs.make(name) ?? objects.make(name)
+            else { continue }
             report.add(try runner.run(benchmark))
         }
         report.printRatios()
         if let path = options.json { try report.writeJSON(to: path) }
         try keyValues.close()
         try commits.close()
+        try blobs.close()
         try objects.close()
     }
 }

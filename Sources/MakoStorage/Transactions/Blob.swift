@@ -1,0 +1,165 @@
+/// A value to be read in pieces, as one snapshot sees it.
+///
+/// It keeps its snapshot, and reads from the file what is asked for; a value that lies in the tree itself is held in memory.
+///
+/// ```swift
+/// guard let film = try snapshot.blob(of: 7, in: films) else { return }
+/// let start = try film.bytes(in: 0..<4096)
+/// try film.forEachPiece { piece in hash.update(bufferPointer: piece) }
+/// ```
+public struct Blob: Sendable {
+    /// The length of the value, in bytes.
+    public let count: UInt64
+    private let content: Content
+    private let snapshot: Snapshot
+    private static let pieceBytes: UInt64 = 256 << 10
+
+    private enum Content: @unchecked Sendable {
+        case bytes([UInt8])
+        /// On pages in memory, or brought there: they are lent as they are.
+        case pages(Overflow)
+        case runs(RunReader)
+    }
+
+    init(_ record: RecordView, _ snapshot: Snapshot) throws(StorageError) {
+        self.snapshot = snapshot
+        if record.isOverflow {
+            let overflow = try snapshot.overflow(record)
+            if !overflow.isCompressed && !overflow.isList && overflow.stored < Limits.directBytes {
+                count = UInt64(overflow.length)
+                content = .pages(overflow)
+                return
+            }
+            if !overflow.isCompressed {
+                let runs = try overflow.runs(from: snapshot.frames)
+                count = runs.length
+                content = .runs(RunReader(runs, of: snapshot.frames))
+                return
+            }
+        }
+        let bytes = try snapshot.bytes(record)
+        count = UInt64(bytes.count)
+        content = .bytes(bytes)
+    }
+
+    /// Copies bytes of the value into a buffer.
+    ///
+    /// - Parameters:
+    ///   - buffer: gets as much as it has room for.
+    ///   - offset: where in the value to begin, in bytes.
+    /// - Returns: how many bytes were copied: fewer than there is room for at the value's end, none beyond it.
+    /// - Throws: ``StorageError/closed``, ``StorageError/corrupted(page:reason:)`` and I/O errors.
+    /// - Complexity: linear in the bytes copied.
+    public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
+        guard offset < count, !buffer.isEmpty else { return 0 }
+        let length = Int(min(UInt64(buffer.count), count - offset))
+        let target = UnsafeMutableRawBufferPointer(rebasing: buffer[..<length])
+        switch content {
+        case .bytes(let bytes):
+            bytes.withUnsafeBytes {
+                target.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[Int(offset)...].prefix(length)))
+            }
+        case .pages(let value):
+            var done = 0
+            while done < length {
+                let place = Int(offset) + done
+                let skipped = place % Overflow.payloadBytes
+                let share = min(Overflow.payloadBytes - skipped, length - done)
+                try snapshot.whileOpen { () throws(StorageError) in
+                    let page = try value.page(place / Overflow.payloadBytes, of: snapshot.frames)
+                    UnsafeMutableRawBufferPointer(rebasing: target[done..<done + share]).copyMemory(
+                        from: UnsafeRawBufferPointer(start: page + skipped, count: share))
+                }
+                done += share
+            }
+        case .runs(let reader):
+            var done = 0
+            while done < length {
+                // The snapshot must not end in the middle, nor wait for the whole of a long value.
+                let piece = min(length - done, Int(Blob.pieceBytes))
+                let part = UnsafeMutableRawBufferPointer(rebasing: target[done..<done + piece])
+                try snapshot.whileOpen { () throws(StorageError) in
+                    try reader.read(at: offset + UInt64(done), into: part)
+                }
+                done += piece
+            }
+        }
+        return length
+    }
+
+    /// A part of the value; what lies beyond its end is left out.
+    public func bytes(in range: Range<UInt64>) throws(StorageError) -> [UInt8] {
+        let range = range.clamped(to: 0..<count)
+        var failure: StorageError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, filled in
+            do throws(StorageError) {
+                filled = try read(into: UnsafeMutableRawBufferPointer(buffer), at: range.lowerBound)
+            } catch { failure = error }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
+    /// Calls `body` with the value's bytes in order, in pieces of at most 256 KiB. They are valid until it returns.
+    public func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+        if case .pages(let value) = content { return try forEachPage(of: value, body) }
+        var pieces = Pieces(of: self)
+        defer { pieces.deallocate() }
+        while let piece = try pieces.next() { try body(piece) }
+    }
+
+    /// The pages stay in their place while the epoch is entered, which is left between them.
+    private func forEachPage(of value: Overflow, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+        for index in 0..<value.pageCount {
+            let entry = try snapshot.enter()
+            defer { Epochs.leave(entry) }
+            let page = try value.page(index, of: snapshot.frames)
+            let share = min(Overflow.payloadBytes, value.stored - index * Overflow.payloadBytes)
+            try body(UnsafeRawBufferPointer(start: page, count: share))
+        }
+    }
+
+    /// A walk over the value in order.
+    struct Pieces {
+        private let blob: Blob
+        private let buffer: UnsafeMutableRawBufferPointer
+        private var offset: UInt64 = 0
+
+        init(of blob: Blob) {
+            self.blob = blob
+            buffer = .allocate(byteCount: Int(min(blob.count, Blob.pieceBytes)), alignment: 16)
+        }
+
+        func deallocate() { buffer.deallocate() }
+
+        /// The next bytes, valid until the next call.
+        mutating func next() throws(StorageError) -> UnsafeRawBufferPointer? {
+            guard offset < blob.count else { return nil }
+            let length = try blob.read(into: buffer, at: offset)
+            offset += UInt64(length)
+            return UnsafeRawBufferPointer(rebasing: buffer[..<length])
+        }
+    }
+}
+
+extension Snapshot {
+    /// The value of `key`, to be read in pieces, or nil. Works for every value, however it was put.
+    public func blob(of key: UInt64, in tree: Tree) throws(StorageError) -> Blob? {
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        guard let record = try frames.find(IntegerLayout.self, lookUp(tree, .integer), key) else { return nil }
+        return try Blob(record, self)
+    }
+
+    /// The value of `key`, to be read in pieces, or nil. Works for every value, however it was put.
+    public func blob(of key: [UInt8], in tree: Tree) throws(StorageError) -> Blob? {
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        let state = try lookUp(tree, .bytes)
+        let found: Result<RecordView?, StorageError> = key.withUnsafeBytes { key in
+            result { () throws(StorageError) in try frames.find(ByteLayout.self, state, lendable(key)) }
+        }
+        guard let record = try found.get() else { return nil }
+        return try Blob(record, self)
+    }
+}

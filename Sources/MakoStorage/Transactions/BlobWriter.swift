@@ -1,0 +1,136 @@
+/// Takes the bytes of a value piece by piece; see ``WriteTransaction/putBlob(for:in:_:)-(UInt64,_,_)``.
+///
+/// What is appended goes to the file at once, once there is enough of it to be worth pages of its own.
+public struct BlobWriter: ~Copyable {
+    private let writer: Writer
+    private let tree: UInt32
+    /// What came first: a value that stays short is put like any other.
+    private var head: [UInt8] = []
+    private var pages: RunWriter?
+
+    init(_ writer: Writer, tree: UInt32) {
+        self.writer = writer
+        self.tree = tree
+    }
+
+    /// How many bytes were appended.
+    public var count: UInt64 { pages?.stored ?? UInt64(head.count) }
+
+    /// Appends bytes to the value.
+    ///
+    /// - Throws: ``StorageError/diskFull(path:)`` and I/O errors. The value is not entered then.
+    public mutating func append(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
+        if let pages { return try pages.append(bytes) }
+        guard head.count + bytes.count >= writer.store.namedValueBytes else {
+            head.append(contentsOf: bytes)
+            return
+        }
+        let pages = RunWriter(writer, tree: tree)
+        let start = head
+        try start.withUnsafeBytes { start in result { () throws(StorageError) in try pages.append(start) } }.get()
+        try pages.append(bytes)
+        head = []
+        self.pages = pages
+    }
+
+    /// Appends bytes to the value.
+    public mutating func append(_ bytes: [UInt8]) throws(StorageError) {
+        let outcome: Result<Void, StorageError> = bytes.withUnsafeBytes { bytes in
+            do throws(StorageError) { return .success(try append(bytes)) } catch { return .failure(error) }
+        }
+        try outcome.get()
+    }
+
+    /// What was collected: a short value, or the pages of a long one.
+    consuming func end() -> (short: [UInt8], long: RunWriter?) { (head, pages) }
+}
+
+extension WriteTransaction {
+    /// Enters a value that is handed over piece by piece, in the place of any the key had: in a megabyte of memory, however long it is.
+    ///
+    /// ```swift
+    /// try transaction.putBlob(for: 7, in: films) { blob in
+    ///     while let piece = try source.next() { try blob.append(piece) }
+    /// }
+    /// ```
+    ///
+    /// The bytes are written to the file as they come, and only once: the log gets a note of where they are. Nothing is changed when
+    /// `body` throws.
+    ///
+    /// - Parameter body: appends the value's bytes. It may read the transaction; what it changes of it stays changed.
+    /// - Throws: ``StorageError``, and whatever `body` throws.
+    /// - Complexity: linear in the bytes.
+    public func putBlob(for key: UInt64, in tree: Tree, _ body: (inout BlobWriter) throws -> Void) throws {
+        _ = try prepare(tree, .integer)
+        var blob = BlobWriter(writer, tree: tree.id)
+        try body(&blob)
+        try enter(blob, for: key, in: tree)
+    }
+
+    /// Enters a value that is handed over piece by piece, for a key of at most 900 bytes, in the place of any the key had.
+    public func putBlob(for key: [UInt8], in tree: Tree, _ body: (inout BlobWriter) throws -> Void) throws {
+        _ = try prepare(tree, .bytes)
+        guard key.count <= Limits.keyBytes else {
+            throw StorageError.keyTooLong(bytes: key.count, limit: Limits.keyBytes)
+        }
+        var blob = BlobWriter(writer, tree: tree.id)
+        try body(&blob)
+        try enter(blob, for: key, in: tree)
+    }
+
+    private func enter(_ blob: consuming BlobWriter, for key: UInt64, in tree: Tree) throws(StorageError) {
+        let (short, long) = blob.end()
+        guard let long else { return try put(short, for: key, in: tree) }
+        // The body may have changed the transaction's trees.
+        let index = try prepare(tree, .integer)
+        let value = try writer.put(IntegerLayout.self, index, key, long)
+        writer.record { $0.put(key, value, tree: tree.id, to: &$1) }
+        writer.noteChange()
+    }
+
+    private func enter(_ blob: consuming BlobWriter, for key: [UInt8], in tree: Tree) throws(StorageError) {
+        let (short, long) = blob.end()
+        guard let long else { return try put(short, for: key, in: tree) }
+        let index = try prepare(tree, .bytes)
+        try key.withUnsafeBytes { key in
+            result { () throws(StorageError) in
+                let value = try writer.put(ByteLayout.self, index, lendable(key), long)
+                writer.record { $0.put(lendable(key), value, tree: tree.id, to: &$1) }
+            }
+        }.get()
+        writer.noteChange()
+    }
+
+    // MARK: At places in trees of either kind
+
+    /// Enters a value that is handed over piece by piece.
+    func put(
+        at position: TreePosition, in tree: Tree, _ body: (inout BlobWriter) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        var blob = BlobWriter(writer, tree: tree.id)
+        try body(&blob)
+        switch position {
+        case .start: break
+        case .integer(let key): try enter(blob, for: key, in: tree)
+        case .bytes(let key): try enter(blob, for: key, in: tree)
+        }
+    }
+
+    /// Whether there is an entry.
+    func holds(_ position: TreePosition, in tree: Tree) throws(StorageError) -> Bool {
+        switch position {
+        case .start: false
+        case .integer(let key): try view.blob(of: key, in: tree) != nil
+        case .bytes(let key): try view.blob(of: key, in: tree) != nil
+        }
+    }
+
+    /// Removes the entry, if there is one.
+    func delete(at position: TreePosition, in tree: Tree) throws(StorageError) {
+        switch position {
+        case .start: break
+        case .integer(let key): _ = try delete(key, in: tree)
+        case .bytes(let key): _ = try delete(key, in: tree)
+        }
+    }
+}

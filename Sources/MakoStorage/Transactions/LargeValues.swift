@@ -1,0 +1,167 @@
+/// Values whose pages are written before the commit, which names them in the log: their bytes are written once.
+///
+/// The pages are durable before a frame that names them is in the log. So replay finds them as they were: recovery first reserves all that
+/// the log names, lest what it writes itself come to stand on them; and pages that a value leaves are not used again while a retained
+/// checkpoint is older than that, because the log from there on may name them.
+extension Writer {
+    /// Enters a value that is long enough to be named. False when the key exists and was to be left alone.
+    func putNamed<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: UnsafeRawBufferPointer, _ mode: PutMode
+    ) throws(StorageError) -> ValueRuns? {
+        try enterWaitingPuts(of: index)
+        if mode == .insertOnly, try holds(layout, index, key) { return nil }
+        let plain = Int(ValueRuns.pageCount(of: UInt64(value.count)))
+        let block = LZ4.compress(value, limit: (plain - 1) * Overflow.payloadBytes)
+        let pages = RunWriter(self, tree: trees[index].id, bytes: block?.count ?? value.count)
+        if let block {
+            try block.withUnsafeBytes { bytes in result { () throws(StorageError) in try pages.append(bytes) } }.get()
+        } else {
+            try pages.append(value)
+        }
+        return try put(layout, index, key, pages, length: UInt64(value.count))
+    }
+
+    func holds<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key) throws(StorageError) -> Bool
+    {
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        return try frames.find(layout, trees[index], key) != nil
+    }
+
+    /// Enters a value whose pages were written.
+    func put<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ pages: RunWriter, length: UInt64? = nil
+    ) throws(StorageError) -> ValueRuns {
+        try store.use(.namedValues)
+        let value = try pages.finish(length: length)
+        try put(layout, index, key, runs: value, whenAdopted: { pages.noteAdopted() })
+        return value
+    }
+
+    /// Enters a value that stands on these pages, which become the transaction's.
+    func put<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, runs value: ValueRuns, whenAdopted: () -> Void = {}
+    ) throws(StorageError) {
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        try enterWaitingPuts(of: index)
+        whenAdopted()
+        for run in value.runs { adopt(run.pages) }
+        try enter(layout, index, key, value)
+    }
+
+    /// Gives the pages of a record's value back, if it has any.
+    func freeValue(_ record: RecordView) throws(StorageError) {
+        guard record.isOverflow, !isMovingValue else { return }
+        let overflow = try view.overflow(record)
+        if overflow.isList {
+            for run in try overflow.runs(from: frames).runs { free(run, isNamed: true) }
+        }
+        // Longer values may have been named as well; nothing tells which.
+        free(
+            ValueRuns.Run(
+                page: overflow.firstPage, serial: overflow.firstSerial,
+                count: overflow.pageCount - (sabotaged("lastOverflowPageNotFreed") ? 1 : 0)),
+            isNamed: !overflow.isList && overflow.length >= store.namedValueBytes)
+    }
+
+    // MARK: Other places
+
+    /// Moves those runs of a value that end behind `limit` to lower places, where there is room for them.
+    ///
+    /// - Returns: how many pages were moved.
+    func moveRuns<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, of old: Overflow, beyond limit: UInt64
+    ) throws(StorageError) -> Int {
+        var value = try old.runs(from: frames)
+        var moved: [(old: ValueRuns.Run, new: ValueRuns.Run, pages: RunWriter)] = []
+        for (place, run) in value.runs.enumerated()
+        where run.pages.upperBound > limit && store.hasRun(of: run.count, below: run.page) {
+            let pages = RunWriter(self, tree: trees[index].id, bytes: run.count * Overflow.payloadBytes)
+            try pages.append(copyOf: run)
+            let new = try pages.finish().runs[0]
+            value.runs[place] = new
+            moved.append((run, new, pages))
+        }
+        let movesList =
+            old.isList && old.firstPage + UInt64(old.pageCount) > limit
+            && store.hasRun(of: old.pageCount, below: old.firstPage)
+        guard !moved.isEmpty || movesList else { return 0 }
+        isMovingValue = true
+        defer { isMovingValue = false }
+        for (run, new, pages) in moved {
+            free(run, isNamed: true)
+            pages.noteAdopted()
+            adopt(new.pages)
+        }
+        if old.isList { free(ValueRuns(old).runs[0], isNamed: false) }
+        try enter(layout, index, key, value)
+        return moved.reduce(1) { $0 + $1.old.count }
+    }
+
+    private func enter<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: ValueRuns
+    ) throws(StorageError) {
+        let descriptor: Overflow
+        do throws(StorageError) {
+            if let single = value.descriptor {
+                descriptor = single
+            } else {
+                descriptor = try writeList(value, tree: trees[index].id)
+            }
+        } catch { throw fail(error) }
+        try withUnsafeTemporaryAllocation(byteCount: Overflow.descriptorBytes, alignment: 8) { memory in
+            result { () throws(StorageError) in
+                guard let bytes = memory.baseAddress else { return }
+                descriptor.write(to: bytes)
+                try enter(
+                    layout, index, key, RecordView(bytes: bytes, count: Overflow.descriptorBytes, isOverflow: true))
+            }
+        }.get()
+    }
+
+    // MARK: Recovery
+
+    /// Enters a value that a logged commit names, once its pages were found to be what they were.
+    func replay<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, runs value: ValueRuns
+    ) throws(StorageError) {
+        guard reserved.isSuperset(of: value.runs) else {
+            throw .invalidArgument("pages are named for two values")
+        }
+        guard try RunReader(value, of: frames).checkDigest() || sabotaged("digestNotChecked") else {
+            throw .corrupted(
+                page: value.runs[0].page, reason: "the value on it and on those after it is not the one logged")
+        }
+        reserved.subtract(value.runs)
+        try put(layout, index, key, runs: value)
+    }
+}
+
+extension Store {
+    /// Keeps replay from writing to pages that the log names.
+    func reserveNamedPages(_ opening: Opening) throws(StorageError) -> Set<ValueRuns.Run> {
+        var reserved = Set<ValueRuns.Run>()
+        guard dataFile.header.features.contains(.namedValues), !sabotaged("namedPagesNotReserved") else {
+            return reserved
+        }
+        let filePages = try storage { () throws(FileError) in try dataFile.file.size() } / UInt64(pageBytes)
+        let tail = try opening.tail.read(
+            from: newest.log, commit: newest.commit
+        ) { (operations, commit) throws(StorageError) in
+            var reader = OperationReader(operations)
+            while let step = (try? reader.next()) ?? nil {
+                guard case .putRuns(_, _, let value) = step else { continue }
+                for run in value.runs {
+                    guard run.page + UInt64(run.count) <= filePages, space.reserve(run.pages) else {
+                        throw .logDamaged(
+                            path: path, reason: "commit \(commit) names page \(run.page) for a value, which cannot be")
+                    }
+                    reserved.insert(run)
+                }
+            }
+        }
+        for segment in tail.segments { segment.file.close() }
+        return reserved
+    }
+}

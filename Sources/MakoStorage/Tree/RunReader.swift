@@ -1,0 +1,92 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Reads the pages of a large value from the file, past the frames: a long value would push everything else out of memory.
+struct RunReader {
+    private static let pagesPerRead = 64
+
+    let frames: FrameStore
+    let value: ValueRuns
+    /// For each run, the pages before it.
+    private let starts: [UInt64]
+
+    init(_ value: ValueRuns, of frames: FrameStore) {
+        self.value = value
+        self.frames = frames
+        var sum: UInt64 = 0
+        starts = value.runs.map { run in
+            defer { sum += UInt64(run.count) }
+            return sum
+        }
+    }
+
+    /// Copies stored bytes from an offset on. The buffer must lie within them.
+    func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(StorageError) {
+        guard let target = buffer.baseAddress else { return }
+        var done = 0
+        try forEachPage(at: offset, count: buffer.count) { (start, count) in
+            memcpy(target + done, start, count)
+            done += count
+        }
+    }
+
+    /// Reads everything. Nil when it is not what the digest says, though each page by itself is whole.
+    func checkDigest() throws(StorageError) -> Bool {
+        var digest: UInt64 = 0
+        var offset: UInt64 = 0
+        while offset < value.stored {
+            let count = Int(min(UInt64(RunReader.pagesPerRead * Overflow.payloadBytes), value.stored - offset))
+            try forEachPage(at: offset, count: count) { (start, count) in
+                digest = ValueRuns.digest(digest, start, count: count)
+            }
+            offset += UInt64(count)
+        }
+        return digest == value.digest
+    }
+
+    /// Calls `body` with the share of each page in a range of stored bytes.
+    private func forEachPage(at offset: UInt64, count: Int, _ body: (UnsafeRawPointer, Int) -> Void)
+        throws(StorageError)
+    {
+        guard count > 0 else { return }
+        let payload = UInt64(Overflow.payloadBytes)
+        let last = (offset + UInt64(count) - 1) / payload
+        var index = offset / payload
+        let room = Int(min(UInt64(RunReader.pagesPerRead), last - index + 1))
+        let staging = UnsafeMutableRawBufferPointer.allocate(byteCount: room * pageBytes, alignment: pageBytes)
+        defer { staging.deallocate() }
+        guard let pages = staging.baseAddress else { return }
+        var skipped = Int(offset % payload)
+        var left = count
+        while index <= last {
+            let (run, before) = run(of: index)
+            let page = run.page + before
+            let serial = run.serial + before
+            let batch = Int(min(UInt64(room), last - index + 1, UInt64(run.count) - before))
+            try frames.readRun(page, serial: serial, count: batch, into: pages)
+            for place in 0..<batch {
+                let share = min(Overflow.payloadBytes - skipped, left)
+                body(pages + place * pageBytes + Page.bodyOffset + skipped, share)
+                skipped = 0
+                left -= share
+            }
+            index += UInt64(batch)
+        }
+    }
+
+    /// The run that holds a page of the value, and the pages of the run before it.
+    private func run(of index: UInt64) -> (run: ValueRuns.Run, before: UInt64) {
+        var low = 0
+        var high = starts.count
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if starts[middle] <= index { low = middle } else { high = middle }
+        }
+        return (value.runs[low], index - starts[low])
+    }
+}

@@ -1,0 +1,110 @@
+// A value whose pages are written to their slots before the commit, in one run of pages or several. The log names the runs instead of the
+// value's bytes; and where there is more than one run, or one too long for a descriptor, these bytes lie on overflow pages of their own
+// in place of the value, and the leaf's descriptor says so (see Overflow.swift):
+//
+//        0  8  length   of the value
+//        8  8  stored   bytes on the pages of the runs; the top bit says that they are an LZ4 block
+//       16  8  digest   of the stored bytes: the hash of each page's share, seeded with that of the pages before
+//       24     runs     16 bytes each: 5 bytes first page and 3 bytes count of pages, as one word; 8 bytes serial of the first page
+//
+// Every page but the last is full.
+
+/// The pages of one large value.
+struct ValueRuns: Hashable {
+    /// Pages with consecutive numbers and consecutive serials.
+    struct Run: Hashable {
+        var page: UInt64
+        var serial: UInt64
+        var count: Int
+
+        var pages: Range<UInt64> { page..<page + UInt64(count) }
+    }
+
+    var length: UInt64
+    var stored: UInt64
+    var isCompressed: Bool
+    var digest: UInt64
+    var runs: [Run]
+
+    static let headerBytes = 24
+    static let runBytes = 16
+    private static let compressedBit: UInt64 = 1 << 63
+    /// A petabyte: sums of such lengths cannot overflow.
+    private static let lengthLimit: UInt64 = 1 << 50
+
+    init(length: UInt64, stored: UInt64, isCompressed: Bool, digest: UInt64, runs: [Run]) {
+        self.length = length
+        self.stored = stored
+        self.isCompressed = isCompressed
+        self.digest = digest
+        self.runs = runs
+    }
+
+    static func pageCount(of stored: UInt64) -> UInt64 {
+        (stored + UInt64(Overflow.payloadBytes) - 1) / UInt64(Overflow.payloadBytes)
+    }
+
+    /// Reads what `encoded` has written. Nil when its parts contradict each other.
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count >= ValueRuns.headerBytes + ValueRuns.runBytes,
+            (bytes.count - ValueRuns.headerBytes) % ValueRuns.runBytes == 0
+        else { return nil }
+        func word(_ offset: Int) -> UInt64 {
+            UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        }
+        length = word(0)
+        stored = word(8) & ~ValueRuns.compressedBit
+        isCompressed = word(8) & ValueRuns.compressedBit != 0
+        digest = word(16)
+        runs = []
+        guard length < ValueRuns.lengthLimit, stored > 0, stored <= length, isCompressed || stored == length,
+            !isCompressed || length <= UInt64(Limits.valueBytes)
+        else { return nil }
+        var left = ValueRuns.pageCount(of: stored)
+        for offset in stride(from: ValueRuns.headerBytes, to: bytes.count, by: ValueRuns.runBytes) {
+            let place = word(offset)
+            let run = Run(page: place >> 24, serial: word(offset + 8), count: Int(place & 0xff_ffff))
+            guard run.count > 0, UInt64(run.count) <= left, run.page + UInt64(run.count) <= pageNumberLimit,
+                run.serial < counterLimit
+            else { return nil }
+            left -= UInt64(run.count)
+            runs.append(run)
+        }
+        guard left == 0 else { return nil }
+    }
+
+    func encoded() -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(ValueRuns.headerBytes + runs.count * ValueRuns.runBytes)
+        func append(_ word: UInt64) { withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) } }
+        append(length)
+        append(stored | (isCompressed ? ValueRuns.compressedBit : 0))
+        append(digest)
+        for run in runs {
+            append(run.page << 24 | UInt64(run.count))
+            append(run.serial)
+        }
+        return bytes
+    }
+
+    /// The descriptor of a single run; nil when the leaf has to refer to a list of runs.
+    var descriptor: Overflow? {
+        guard runs.count == 1, length <= UInt64(Limits.valueBytes) else { return nil }
+        return Overflow(
+            firstPage: runs[0].page, firstSerial: runs[0].serial, length: Int(length), stored: Int(stored),
+            isCompressed: isCompressed)
+    }
+
+    /// The pages of an overflow value that needs no list; its digest is not known.
+    init(_ overflow: Overflow) {
+        self.init(
+            length: UInt64(overflow.length), stored: UInt64(overflow.stored), isCompressed: overflow.isCompressed,
+            digest: 0,
+            runs: [Run(page: overflow.firstPage, serial: overflow.firstSerial, count: max(1, overflow.pageCount))])
+    }
+
+    /// The digest of more bytes behind those that `digest` stands for: the share of one page.
+    static func digest(_ digest: UInt64, _ start: UnsafeRawPointer, count: Int) -> UInt64 {
+        Checksum.hash(start, count: count, seed: digest)
+    }
+}
