@@ -288,4 +288,29 @@ import Testing
         try store.close()
         #expect(disk.settledImage().fingerprint == image.fingerprint)
     }
+
+    /// A log that is longer than memory is replayed in memory all the same: a reader has nowhere else to put it.
+    @Test func aReaderWithLittleMemoryReplaysALongLog() throws {
+        let disk = SimulatedDisk()
+        var options = Self.options(disk)
+        options.logSegmentBytes = 8 << 20
+        options.checkpointBytes = 64 << 20
+        let store = try Store(at: Self.path, options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        for round in 1...3 as ClosedRange<UInt8> {
+            try store.write { transaction in
+                for key in 0..<4000 as Range<UInt64> {
+                    try transaction.put([UInt8](repeating: round, count: 200), for: key, in: tree)
+                }
+            }
+        }
+        let image = disk.settledImage()
+        var reading = Self.options(SimulatedDisk(image), readOnly: true)
+        reading.cacheBytes = 256 << 10
+        let reader = try Store(at: Self.path, options: reading)
+        #expect(reader.recovery.replayedCommits > 2)
+        #expect(try reader.read { try $0.get(3999, in: tree) } == [UInt8](repeating: 3, count: 200))
+        #expect(try reader.verify().isClean)
+        withExtendedLifetime(store) {}
+    }
 }

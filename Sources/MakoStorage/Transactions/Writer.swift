@@ -293,7 +293,8 @@ final class Writer {
         let isShort = allocated.count - spilled - written > frames.budgetFrames / 2
         let isFinished = !isRecording && finishedLeaves >= (allocated.count - spilled - written) / 8 * 7
         finishedLeaves = 0
-        guard isShort || isFinished else {
+        // A store that only reads keeps in memory what it replays.
+        guard isShort || isFinished, !store.options.readOnly else {
             spillSize = min(spillSize + Writer.spillPages, frames.budgetFrames / 2 + 1)
             return
         }
