@@ -40,7 +40,7 @@ help:
 	@echo 'make coverage            what share of engine and record layer the tests run, and what they do not, with the reason'
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
-	@echo 'make kill CYCLES=2000    kills a writing process over and over; make power stops its file system instead'
+	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
 	@echo 'make sabotage            about 160 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
 	@echo 'make differential        random questions to SQLite, random operations to LMDB; TRIPLES=200000 SEQUENCES=200000'
@@ -103,6 +103,7 @@ KILL_RUNNER = $(SYNTAX) swift build -c release --product KillRunner && \
 kill:
 	@scripts/need swift lz4 macros
 	$(KILL_RUNNER) kill $(CYCLES)
+	.build/release/KillRunner readers $(CYCLES)
 
 power:
 	@scripts/need swift lz4 macros

@@ -45,3 +45,52 @@ void mako_start_writing(int descriptor, int64_t offset, int64_t count) {
     (void)count;
 }
 #endif
+
+// Locks that belong to an open file description: closing some other descriptor of the file does not drop them, two of one process
+// exclude each other, and the kernel lets go of a dead process's.
+#if defined(__APPLE__)
+#include <fcntl.h>
+#include <unistd.h>
+#if !defined(F_OFD_SETLK)
+#define F_OFD_SETLK 90
+#define F_OFD_GETLK 92
+#endif
+#endif
+
+#if defined(F_OFD_SETLK)
+#include <errno.h>
+
+int mako_lock_byte(int descriptor, int64_t place, int exclusive) {
+    struct flock lock = {.l_type = exclusive ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET, .l_start = place, .l_len = 1};
+    while (fcntl(descriptor, F_OFD_SETLK, &lock) != 0) {
+        if (errno == EINTR) continue;
+        if (errno == EAGAIN || errno == EACCES) return 0;
+        if (errno == EINVAL || errno == ENOLCK || errno == ENOSYS || errno == ENOTSUP) return MAKO_NO_SUCH_LOCKS;
+        return -1;
+    }
+    return 1;
+}
+
+int mako_find_lock(int descriptor, int64_t from, int64_t to, int64_t *first, int64_t *last) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = from, .l_len = to - from + 1};
+    while (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) {
+        if (errno == EINTR) continue;
+        if (errno == EINVAL || errno == ENOLCK || errno == ENOSYS || errno == ENOTSUP) return MAKO_NO_SUCH_LOCKS;
+        return -1;
+    }
+    if (lock.l_type == F_UNLCK) return 0;
+    *first = lock.l_start < from ? from : lock.l_start;
+    *last = lock.l_len == 0 || lock.l_start + lock.l_len - 1 > to ? to : lock.l_start + lock.l_len - 1;
+    return 1;
+}
+#else
+int mako_lock_byte(int descriptor, int64_t place, int exclusive) {
+    (void)descriptor, (void)place, (void)exclusive;
+    return MAKO_NO_SUCH_LOCKS;
+}
+
+int mako_find_lock(int descriptor, int64_t from, int64_t to, int64_t *first, int64_t *last) {
+    (void)descriptor, (void)from, (void)to, (void)first, (void)last;
+    return MAKO_NO_SUCH_LOCKS;
+}
+#endif

@@ -1,4 +1,5 @@
 import Foundation
+import MakoStorage
 import Testing
 
 /// Runs the built program, as a user does.
@@ -74,6 +75,23 @@ import Testing
         #expect(exported.errors == "2 rows written to out.csv\n")
         #expect(try String(contentsOfFile: folder + "out.csv", encoding: .utf8) == "id,name,age\n1,Ada,36\n3,Cleo,51\n")
         #expect(try mako("dump", "people.mako").output.contains("INSERT INTO people VALUES (2, 'Bob', NULL);\n"))
+    }
+
+    /// Another process, this one, has the database open for writing.
+    @Test func whatOnlyReadsWorksBesideAWriter() throws {
+        #expect(try mako("import", "people.csv", "people.mako").status == 0)
+        let store = try Store(at: folder + "people.mako")
+        defer { try? store.close() }
+        try store.write { _ = try $0.createTree(named: "more", keys: .integer) }
+        #expect(try mako("check", "people.mako").output.hasPrefix("people.mako is whole: 1 table, 3 rows"))
+        #expect(try mako("info", "people.mako").status == 0)
+        #expect(try mako("query", "people.mako", "SELECT count(*) FROM people", "-f", "csv").output.hasSuffix("3\n"))
+        #expect(try mako("export", "people.mako", "people").output.contains("Ada"))
+        #expect(try mako("backup", "people.mako", "copy.mako").status == 0)
+        let refused = try mako("import", "people.csv", "people.mako", "--table", "again")
+        #expect(refused.status == 75 && refused.errors.contains("in use elsewhere"), "\(refused)")
+        try store.write { _ = try $0.createTree(named: "still more", keys: .integer) }
+        #expect(try store.verify().isClean)
     }
 
     @Test func standardInputAndTheShellInAPipe() throws {

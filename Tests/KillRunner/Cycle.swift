@@ -11,7 +11,7 @@ struct Cycle {
     ///
     /// - Parameter isEarly: whether the milliseconds count from the start of the process, not from its first word.
     /// - Parameter end: what kills it; then its process is killed in any case.
-    func live(milliseconds: Int, isEarly: Bool, refusesReaders: Bool, end: () throws -> Void = {}) throws -> [UInt64] {
+    func live(milliseconds: Int, isEarly: Bool, refusesWriters: Bool, end: () throws -> Void = {}) throws -> [UInt64] {
         let writer = Process()
         writer.executableURL = URL(fileURLWithPath: program)
         writer.arguments = ["write", path]
@@ -23,7 +23,7 @@ struct Cycle {
         let ear = Ear(pipe.fileHandleForReading)
         if !isEarly { ear.waitForWord() }
         Thread.sleep(forTimeInterval: Double(milliseconds) / 1000)
-        if refusesReaders, ear.told.contains(where: { $0 > 0 }) { try expectRefusal() }
+        if refusesWriters, ear.told.contains(where: { $0 > 0 }) { try expectRefusal() }
         // A writer that ended by itself met an error, which it has written to standard error.
         let isAlive = writer.isRunning
         try end()
@@ -34,13 +34,13 @@ struct Cycle {
         return ear.told
     }
 
-    /// A second process does not get in while the writer lives, not even to read.
+    /// A second process does not get in to write while the writer lives.
     private func expectRefusal() throws {
-        do throws(StorageError) { _ = try Store(at: path, options: Workload.options(readOnly: true)) } catch {
+        do throws(StorageError) { _ = try Store(at: path, options: Workload.options()) } catch {
             if case .alreadyOpen = error { return }
             throw error
         }
-        throw Referee.Failure(description: "a reader got in beside the writer")
+        throw Referee.Failure(description: "a second writer got in beside the first")
     }
 
     /// Starts some readers at once.

@@ -21,7 +21,7 @@ struct Trial {
                 let isEarly = random.chance(20)
                 let time = random.below(isEarly ? 15 : 60)
                 let refuses = !isEarly && random.chance(10)
-                let acknowledged = try cycle.live(milliseconds: time, isEarly: isEarly, refusesReaders: refuses)
+                let acknowledged = try cycle.live(milliseconds: time, isEarly: isEarly, refusesWriters: refuses)
                 if refuses { refusals += 1 }
                 // Now and then readers beside each other, and beside the referee: all see the same.
                 let hasReaders = number % 5 == 0 && FileManager.default.fileExists(atPath: cycle.path)
@@ -39,7 +39,7 @@ struct Trial {
         let seconds = (ContinuousClock.now - start).components.seconds
         print(
             "\(cycles) kills, \(referee.commits) commits, none lost; "
-                + "\(refusals) times a reader was refused beside the writer; \(seconds) s")
+                + "\(refusals) times a second writer was refused; \(seconds) s")
     }
 
     /// Stops the file system below the writer.
@@ -55,7 +55,7 @@ struct Trial {
                 let isEarly = random.chance(20)
                 let time = random.below(isEarly ? 15 : 100)
                 let acknowledged = try cycle.live(
-                    milliseconds: time, isEarly: isEarly, refusesReaders: false, end: power.cut)
+                    milliseconds: time, isEarly: isEarly, refusesWriters: false, end: power.cut)
                 try power.unmount()
                 try power.mount()
                 _ = try referee.check(cycle.path, acknowledged: acknowledged, after: .ofMachine)

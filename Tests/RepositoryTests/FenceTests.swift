@@ -88,6 +88,7 @@ import Testing
         "Sources/MakoRecords/Values/Folding.swift",
         "Sources/MakoStorage/Files/FileSystem.swift",
         "Sources/MakoStorage/Files/MemoryFileSystem.swift",
+        "Sources/MakoStorage/Log/LogFollower.swift",
         "Sources/MakoStorage/Pages/SpaceMap.swift",
         "Sources/MakoStorage/Store/Checkpointer.swift",
         "Sources/MakoStorage/Store/Compaction.swift",

@@ -125,6 +125,29 @@ import Testing
         }
     }
 
+    /// Pins are seen by every other handle, not by the one that has them, and end with it.
+    @Test(arguments: Form.allCases) func pinsLastAsLongAsTheirHandle(form: Form) throws {
+        try withFileSystem(form) { fileSystem, directory in
+            let file = try fileSystem.open(directory + "/f", .create)
+            let reader = try fileSystem.open(directory + "/f", .readOnly)
+            let second = try fileSystem.open(directory + "/f", .readOnly)
+            #expect(try file.lock(exclusive: true))
+            #expect(try file.pins() == [])
+            for number in [7, 8, 1 << 40, 0, 1 << 61] as [UInt64] { #expect(try reader.pin(number)) }
+            #expect(try second.pin(8))
+            #expect(try file.pins() == [0, 7, 8, 1 << 40, 1 << 61])
+            #expect(try reader.pins() == [8])
+            // What others do with the file drops nobody's pins.
+            try fileSystem.open(directory + "/f", .readWrite).close()
+            #expect(try file.pins().count == 5)
+            reader.close()
+            #expect(try file.pins() == [8])
+            second.close()
+            #expect(try file.pins() == [])
+            #expect(throws: FileError.self) { _ = try second.pin(1) }
+        }
+    }
+
     @Test(arguments: Form.allCases) func aClosedHandleSaysSo(form: Form) throws {
         try withFileSystem(form) { fileSystem, directory in
             let file = try fileSystem.open(directory + "/f", .create)

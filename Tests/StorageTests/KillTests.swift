@@ -17,6 +17,20 @@ import Testing
         #expect(text.contains("20 kills"), "\(text)")
     }
 
+    @Test func readersBesideAWriterSeeWholeStatesHoweverOftenTheyAreKilled() throws {
+        let process = Process()
+        let program: URL = try #require(KillTests.program, "KillRunner is built beside the tests")
+        process.executableURL = program
+        process.arguments = ["readers", "60"]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0, "\(text)")
+        #expect(text.contains("none wrong"), "\(text)")
+    }
+
     private static let program: URL? = {
         for start in Bundle.allBundles.map(\.bundleURL) + [URL(fileURLWithPath: CommandLine.arguments[0])] {
             var folder = start

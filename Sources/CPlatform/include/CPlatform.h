@@ -53,3 +53,12 @@ int mako_open_direct(int descriptor);
 
 /// Begins writing a range of a file that lies in the page cache. A hint.
 void mako_start_writing(int descriptor, int64_t offset, int64_t count);
+
+/// What the two calls below answer where the system or the file system has no locks that belong to an open file.
+#define MAKO_NO_SUCH_LOCKS -2
+
+/// Locks one byte of a file, which need not be there, until the descriptor is closed. 1: done; 0: another open file has it.
+int mako_lock_byte(int descriptor, int64_t place, int exclusive);
+
+/// Finds a lock of another open file on some of the bytes `from` to `to`. 1: found, and where; 0: there is none.
+int mako_find_lock(int descriptor, int64_t from, int64_t to, int64_t *first, int64_t *last);

@@ -38,6 +38,9 @@ public struct FileError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The file, or a directory on the way to it, does not exist.
     public var isNotFound: Bool { code == ENOENT || code == ENOTDIR }
 
+    /// A file system that takes no writes may know no sync either.
+    var isForReadOnlyMedium: Bool { code == EROFS || code == EINVAL }
+
     public var isExists: Bool { code == EEXIST }
 
     /// Something else has the name already.

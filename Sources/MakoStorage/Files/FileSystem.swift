@@ -70,11 +70,24 @@ public protocol File: AnyObject, Sendable {
     /// Takes the file's advisory lock without waiting; `false`: another handle holds it. It ends with `close()`.
     func lock(exclusive: Bool) throws(FileError) -> Bool
 
+    /// Notes a number for other handles of the file to find, in this process or another, until this one is closed or its process ends. A
+    /// handle opened for reading can do this; the content of the file does not change. `false`: this file cannot keep such notes.
+    ///
+    /// - Parameter number: below 2^62.
+    func pin(_ number: UInt64) throws(FileError) -> Bool
+
+    /// The numbers that other handles of the file have pinned, ascending.
+    func pins() throws(FileError) -> [UInt64]
+
     /// Closes the handle; later calls fail with `EBADF`. Closing twice does nothing.
     func close()
 }
 
 extension File {
+    public func pin(_ number: UInt64) throws(FileError) -> Bool { false }
+
+    public func pins() throws(FileError) -> [UInt64] { [] }
+
     public func startWriting(at offset: UInt64, count: Int) {}
 
     public func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {

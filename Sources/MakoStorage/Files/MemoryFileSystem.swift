@@ -73,6 +73,8 @@ private final class MemoryContent: @unchecked Sendable {
     private var pieces: [[UInt8]] = []
     var sharedHolders = 0
     var exclusiveHolders = 0
+    /// What each handle has pinned.
+    var pins: [ObjectIdentifier: [UInt64]] = [:]
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
         guard offset < size else { return 0 }
@@ -183,10 +185,24 @@ private final class MemoryFile: File, @unchecked Sendable {
         }
     }
 
+    func pin(_ number: UInt64) throws(FileError) -> Bool {
+        try whileOpen("pin") {
+            content.pins[ObjectIdentifier(self), default: []].append(number)
+            return true
+        }
+    }
+
+    func pins() throws(FileError) -> [UInt64] {
+        try whileOpen("pins") {
+            Set(content.pins.filter { $0.key != ObjectIdentifier(self) }.flatMap(\.value)).sorted()
+        }
+    }
+
     func close() {
         content.lock.withLock {
             guard !isClosed else { return }
             isClosed = true
+            content.pins[ObjectIdentifier(self)] = nil
             unlock()
         }
     }

@@ -128,12 +128,51 @@ final class POSIXFile: File, @unchecked Sendable {
     }
 
     func lock(exclusive: Bool) throws(FileError) -> Bool {
+        #if canImport(Darwin)
+            // Here flock would exclude the pins of others.
+            let result = mako_lock_byte(descriptor, Pins.start - 1, exclusive ? 1 : 0)
+            if result >= 0 { return result == 1 }
+            if result != MAKO_NO_SUCH_LOCKS { throw FileError(operation: "lock", path: path, code: errno) }
+        #endif
         while true {
             if flock(descriptor, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0 { return true }
             let code = errno
             if code == EWOULDBLOCK { return false }
             if code != EINTR { throw FileError(operation: "lock", path: path, code: code) }
         }
+    }
+
+    /// Pins are shared locks of single bytes far behind the end of any file: each of the byte that the number says.
+    private enum Pins {
+        static let start: Int64 = 1 << 62
+        /// A longer range is not ours: somebody locks all of the file for reasons of their own.
+        static let longestRun: Int64 = 1 << 16
+    }
+
+    func pin(_ number: UInt64) throws(FileError) -> Bool {
+        guard number < UInt64(Pins.start) else { throw FileError(operation: "pin", path: path, code: EINVAL) }
+        let result = mako_lock_byte(descriptor, Pins.start + Int64(number), 0)
+        if result == -1 { throw FileError(operation: "pin", path: path, code: errno) }
+        return result == 1
+    }
+
+    func pins() throws(FileError) -> [UInt64] {
+        var found: [UInt64] = []
+        // The system tells of one lock in a range, of any.
+        var ranges = [Pins.start...Int64.max - 1]
+        while let range = ranges.popLast() {
+            var first: Int64 = 0
+            var last: Int64 = 0
+            let result = mako_find_lock(descriptor, range.lowerBound, range.upperBound, &first, &last)
+            if result == -1 { throw FileError(operation: "pins", path: path, code: errno) }
+            guard result == 1 else { continue }
+            if last - first < Pins.longestRun {
+                for place in first...last { found.append(UInt64(place - Pins.start)) }
+            }
+            if first > range.lowerBound { ranges.append(range.lowerBound...first - 1) }
+            if last < range.upperBound { ranges.append(last + 1...range.upperBound) }
+        }
+        return found.sorted()
     }
 
     func close() {

@@ -22,12 +22,14 @@ struct LogReader {
         var highestNumber: UInt64
         /// A checkpoint at least this new must exist: the log ends with its barrier.
         var barrier: UInt64?
+        /// Where it stands.
+        var beforeBarrier: LogPosition?
         var frames = 0
         /// Files of this database's log that nothing needs any more.
         var spare: [String] = []
     }
 
-    private struct Segment {
+    struct Segment {
         var header: SegmentHeader
         var path: String
         var file: any File
@@ -141,7 +143,7 @@ struct LogReader {
     }
 
     /// A segment file of the directory, or nil when it holds no segment of that number.
-    private func open(_ number: UInt64, whole: Bool) throws(StorageError) -> Segment? {
+    func open(_ number: UInt64, whole: Bool) throws(StorageError) -> Segment? {
         let segmentPath = Log.segmentPath(path, number)
         let file = try storage { () throws(FileError) in
             try fileSystem.open(segmentPath, readOnly ? .readOnly : .readWrite)
@@ -169,11 +171,11 @@ struct LogReader {
         return Segment(header: header, path: segmentPath, file: file, bytes: bytes)
     }
 
-    private func read(_ file: any File, count: Int) throws(StorageError) -> [UInt8] {
+    func read(_ file: any File, from offset: UInt64 = 0, count: Int) throws(StorageError) -> [UInt8] {
         var failure: FileError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             do throws(FileError) {
-                initialized = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+                initialized = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
             } catch {
                 failure = error
             }
@@ -231,32 +233,50 @@ struct LogReader {
         let base = segment.header.number * segment.header.segmentBytes
         let block = UInt64(SegmentHeader.blockBytes)
         var lsn = max(tail.end.lsn, base + block)
-        let outcome: Result<Void, StorageError> = segment.bytes.withUnsafeBytes { bytes in
-            result { () throws(StorageError) in
-                while true {
-                    if let frame = try frame(bytes, base: base, at: lsn, segment, tail.end.chain) {
-                        try take(frame, bytes, base, &tail, apply)
-                        lsn = tail.end.lsn
-                        continue
-                    }
-                    // A group ends with zeros up to the next block.
-                    let boundary = (lsn + block - 1) / block * block
-                    if boundary != lsn, !sabotaged("laterGroupsNotSought"),
-                        try frame(bytes, base: base, at: boundary, segment, tail.end.chain) != nil
-                    {
-                        lsn = boundary
-                        continue
-                    }
-                    try refuseDamage(bytes, base: base, after: lsn, segment)
-                    return
-                }
+        var segment = segment
+        var brokenAt: UInt64?
+        while true {
+            let outcome: Result<Void, StorageError> = segment.bytes.withUnsafeBytes { bytes in
+                result { () throws(StorageError) in try walk(bytes, base, &lsn, segment, &tail, apply) }
+            }
+            do throws(StorageError) { return try outcome.get() } catch {
+                // Whoever only reads may have passed a place just before it was written. What was written after it and was read is a
+                // sign that it is there now.
+                guard readOnly, brokenAt != lsn, let again = try open(segment.header.number, whole: true),
+                    again.header.salt == segment.header.salt
+                else { throw error }
+                brokenAt = lsn
+                segment = again
             }
         }
-        try outcome.get()
+    }
+
+    /// Goes through the frames of a segment's bytes from `lsn` on.
+    private func walk(
+        _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ lsn: inout UInt64, _ segment: Segment, _ tail: inout Tail,
+        _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        let block = UInt64(SegmentHeader.blockBytes)
+        while true {
+            if let frame = try frame(bytes, base: base, at: lsn, segment, tail.end.chain) {
+                try take(frame, bytes, base, &tail, apply)
+                lsn = tail.end.lsn
+                continue
+            }
+            // A group ends with zeros up to the next block.
+            let boundary = (lsn + block - 1) / block * block
+            if boundary != lsn, !sabotaged("laterGroupsNotSought"),
+                try frame(bytes, base: base, at: boundary, segment, tail.end.chain) != nil
+            {
+                lsn = boundary
+                continue
+            }
+            return try refuseDamage(bytes, base: base, after: lsn, segment)
+        }
     }
 
     /// The frame at `lsn` if it is whole and continues the chain.
-    private func frame(
+    func frame(
         _ bytes: UnsafeRawBufferPointer, base: UInt64, at lsn: UInt64, _ segment: Segment, _ chain: UInt64
     ) throws(StorageError) -> LogFrame? {
         guard lsn >= base, lsn - base < UInt64(bytes.count), let start = bytes.baseAddress else { return nil }
@@ -272,7 +292,19 @@ struct LogReader {
             || sabotaged("chainNotChecked") ? frame : nil
     }
 
-    private func take(
+    /// How many bytes of the window the frame that begins at a place needs, if one does.
+    func bytesNeeded(
+        _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ lsn: UInt64, _ segment: Segment
+    ) -> Int? {
+        guard lsn - base < UInt64(bytes.count), let start = bytes.baseAddress else { return nil }
+        let offset = Int(lsn - base)
+        guard
+            let frame = LogFrame(start + offset, available: bytes.count - offset, lsn: lsn, salt: segment.header.salt)
+        else { return nil }
+        return offset + LogFrame.headerBytes + frame.stored
+    }
+
+    func take(
         _ frame: LogFrame, _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ tail: inout Tail,
         _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
     ) throws(StorageError) {
@@ -289,6 +321,7 @@ struct LogReader {
         }
         switch frame.kind {
         case .barrier:
+            tail.beforeBarrier = tail.end
             tail.barrier = frame.commit
             if crossesBarriers { tail.lastCommit = frame.commit }
         case .commit:

@@ -55,6 +55,9 @@ struct Arena: ~Copyable {
         #endif
     }
 
+    /// Gives the memory back to the system; the address space stays.
+    func discard() { _ = madvise(base, reservation.bytes, MADV_DONTNEED) }
+
     deinit {
         let leaving = isKept ? IdleReservation.keep(reservation) : reservation
         if let leaving { munmap(leaving.mapping, leaving.mappedBytes) }

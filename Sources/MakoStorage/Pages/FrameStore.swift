@@ -90,6 +90,13 @@ final class FrameStore: @unchecked Sendable {
         info = infoArena.base.bindMemory(to: Atomic<UInt64>.self, capacity: capacity)
     }
 
+    /// Gives all memory back to the system. Nothing may be read any more.
+    func discard() {
+        frames.discard()
+        tableArena.discard()
+        infoArena.discard()
+    }
+
     // MARK: Reading
 
     /// The page behind a reference, loaded and verified when it is not in memory.

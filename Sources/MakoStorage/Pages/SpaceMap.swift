@@ -329,6 +329,22 @@ final class SpaceMap {
         }
     }
 
+    /// Lets all pages that are free now wait, those up to the end of the file included, as if they had been in use at these points and before.
+    func keepAllFree(of filePages: UInt64, for oldest: UInt64, upTo newest: UInt64) {
+        settle()
+        while UInt64(used.count * SpaceMap.pagesPerRegion) < filePages { addRegion() }
+        var pages: [DeadPage] = []
+        for page in 0..<filePages {
+            let region = SpaceMap.region(of: page)
+            let bit = Int(page) % SpaceMap.pagesPerRegion
+            guard used[region][bit / 64] & 1 << UInt64(bit % 64) == 0 else { continue }
+            used[region][bit / 64] |= 1 << UInt64(bit % 64)
+            pages.append(DeadPage(page: page, birth: 0, death: newest + 1))
+        }
+        waiting[oldest, default: []] += pages
+        waitingCount += pages.count
+    }
+
     /// Pages in use by the latest version, with the fixed places.
     var liveCount: Int { live.reduce(0) { $0 + $1.reduce(0) { $0 + $1.nonzeroBitCount } } }
 

@@ -81,10 +81,14 @@ final class Checkpointer: @unchecked Sendable {
         }
     }
 
-    init(last: Record, previous: Record?) {
+    /// Points that readers in other processes have pinned. Those that are not retained were when they were pinned.
+    private var pins: [UInt64]
+
+    init(last: Record, previous: Record?, pins: [UInt64]) {
         self.last = last
         self.previous = previous
-        points = mergePoints([last.meta.point], previous.map { [$0.meta.point] } ?? [])
+        self.pins = pins
+        points = mergePoints(pins, mergePoints([last.meta.point], previous.map { [$0.meta.point] } ?? []))
     }
 
     var isRunning: Bool { run != nil }
@@ -272,7 +276,11 @@ final class Checkpointer: @unchecked Sendable {
 
     /// The new checkpoint is durable: the older of the two before it is let go of.
     private func retain(_ store: Store, _ record: Record) {
+        // A reader pins a checkpoint and then looks whether its meta is still there. One that is let go of here has just been written over,
+        // so either its pin is found, or the reader finds the meta gone.
+        let pins = pinned(store)
         store.spaceLock.lock()
+        self.pins = pins
         // Two checkpoints of one commit share their directory; the later of them owns it.
         if let previous, previous.directoryPages != last.directoryPages {
             store.space.recycle(sabotaged("directoryReusedEarly") ? last.directoryPages : previous.directoryPages)
@@ -282,7 +290,8 @@ final class Checkpointer: @unchecked Sendable {
         last = record
         if run == nil { runningPoint = nil }
         let older = sabotaged("slotsReusedOneCheckpointEarly") ? record : kept
-        points = mergePoints([older.meta.point, record.meta.point], runningPoint.map { [$0] } ?? [])
+        points = mergePoints(
+            pins, mergePoints([older.meta.point, record.meta.point], runningPoint.map { [$0] } ?? []))
         _ = store.seenPoints()
         store.forgetRecycled()
         store.spaceLock.unlock()
@@ -290,6 +299,14 @@ final class Checkpointer: @unchecked Sendable {
         lastError = nil
         let needed = sabotaged("logRetiredOneCheckpointEarly") ? record : kept
         store.commitLock.withLock { store.log.retire(before: min(needed.meta.log.lsn, record.meta.log.lsn)) }
+    }
+
+    /// The points that readers in other processes need. What cannot be asked for is taken to be needed.
+    private func pinned(_ store: Store) -> [UInt64] {
+        if sabotaged("otherProcessesOverlooked") { return [] }
+        do throws(FileError) { return try store.dataFile.file.pins() } catch {
+            return mergePoints(pins, previous.map { [$0.meta.point] } ?? [])
+        }
     }
 
     /// Nothing of the checkpoint counts: what it would have written is still to be written.
@@ -308,7 +325,7 @@ final class Checkpointer: @unchecked Sendable {
         if !sabotaged("abandonedPagesForgotten") { store.dirtyPages.append(contentsOf: run.dirty) }
         store.space.recycle(run.directoryPages)
         runningPoint = nil
-        points = mergePoints([last.meta.point], previous.map { [$0.meta.point] } ?? [])
+        points = mergePoints(pins, mergePoints([last.meta.point], previous.map { [$0.meta.point] } ?? []))
         _ = store.seenPoints()
         store.forgetRecycled()
     }

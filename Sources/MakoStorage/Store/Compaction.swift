@@ -12,6 +12,7 @@ extension Store {
     /// - Complexity: linear in the entries.
     @discardableResult
     public func copy(to path: String, progress: (CopyProgress) -> Void = { _ in }) throws(StorageError) -> CopyReport {
+        if let next = follower?.successor { return try next.copy(to: path, progress: progress) }
         let new = NewFile(fileSystem: options.fileSystem, path: path)
         try new.refuseExisting()
         return try copy(to: new, progress)
@@ -35,6 +36,9 @@ extension Store {
         let store = try Store(at: path, options: options)
         // Its lock lasts until the new file has taken the name.
         defer { store.abandon() }
+        guard try storage({ () throws(FileError) in try store.dataFile.file.pins() }).isEmpty else {
+            throw .alreadyOpen(path: path)
+        }
         try store.checkpointer.lock.withLock { () throws(StorageError) in try store.finish() }
         try store.removeLog()
         return try store.copy(to: NewFile(fileSystem: options.fileSystem, path: path), progress)

@@ -12,21 +12,36 @@ struct Opening {
     let tail: LogReader
     let report: RecoveryReport
 
+    /// For a store that only reads: the commits behind the checkpoint.
+    private(set) var readAhead: [(number: UInt64, operations: [UInt8])] = []
+    /// Where the log ends for such a store; nil: it is still to be read.
+    private(set) var readTail: LogReader.Tail?
+    /// Points that readers in other processes need.
+    let pins: [UInt64]
+
     init(path: String, options: StoreOptions) throws(StorageError) {
+        if options.readOnly {
+            self = try Opening.reading(path, options)
+        } else {
+            self = try Opening(path, options, Opening.openFile(path, options))
+        }
+    }
+
+    private init(_ path: String, _ options: StoreOptions, _ file: any File) throws(StorageError) {
         self.path = path
         self.options = options
-        let file = try Opening.openFile(path, options)
         do throws(StorageError) {
             let dataFile = try DataFile.open(file, repairing: !options.readOnly)
             let frames = try FrameStore(file: file, seed: dataFile.seed, budgetBytes: options.cacheBytes)
             let metas = try dataFile.readMetas()
-            let chosen = try Opening.chooseCheckpoint(dataFile, metas)
+            let chosen = try Opening.chooseCheckpoint(dataFile, metas, pinning: options.readOnly ? path : nil)
             self.dataFile = dataFile
             self.frames = frames
             space = chosen.space
             last = chosen.last
             previous = chosen.previous
             let meta = chosen.last.meta
+            pins = try options.readOnly ? [] : Opening.protect(space, from: file, meta, chosen.previous?.meta)
             version = chosen.directory.trees.withUnsafeBufferPointer { trees in
                 withUnsafeTemporaryAllocation(of: TreeState.self, capacity: 1) { empty in
                     Version(
@@ -46,10 +61,84 @@ struct Opening {
                 lastNumber: max(
                     numbers.last ?? 0, dataFile.header.newestSegment, meta.log.lsn / dataFile.header.segmentBytes))
             report = RecoveryReport(findings: dataFile.findings + chosen.findings)
+            if options.readOnly { try readLog() }
         } catch {
             file.close()
             throw error
         }
+    }
+
+    // MARK: Beside other processes
+
+    /// Opens for reading, while another process may be writing: what it moves in the middle of that is looked for again.
+    private static func reading(_ path: String, _ options: StoreOptions) throws(StorageError) -> Opening {
+        var seen: [UInt8] = []
+        for _ in 0..<1000 {
+            let file = try openFile(path, options)
+            do throws(StorageError) {
+                let fixed = try DataFile.readPages(file, from: 0, count: SpaceMap.fixedPages)
+                let isQuiet = fixed == seen
+                seen = fixed
+                do throws(StorageError) {
+                    let opening = try Opening(path, options, file)
+                    // A page that was read while it was written looks damaged once.
+                    if try opening.isStillThere(), isQuiet || opening.report.findings.isEmpty { return opening }
+                } catch { if isQuiet || !error.mayPass { throw error } }
+                file.close()
+            } catch {
+                file.close()
+                throw error
+            }
+        }
+        throw .alreadyOpen(path: path)
+    }
+
+    /// Whether the checkpoint was retained after it was pinned: whoever lets go of one afterwards has met the pin.
+    private func isStillThere() throws(StorageError) -> Bool {
+        try DataFile.open(dataFile.file).readMetas().contains(last.meta) || sabotaged("pinNotLookedAtAgain")
+    }
+
+    /// Reads the log while the checkpoint that it continues is there, and makes sure that no power cut takes back what is about to be shown.
+    private mutating func readLog() throws(StorageError) {
+        var commits: [(UInt64, [UInt8])] = []
+        let read = try tail.read(from: version.log, commit: version.commit) {
+            (operations, commit) throws(StorageError) in
+            commits.append((commit, [UInt8](operations)))
+        }
+        readAhead = commits
+        readTail = read
+        // Nothing is written to a file that was closed.
+        guard dataFile.header.newestSegment != 0, !sabotaged("readersShowWhatIsNotDurable") else { return }
+        // A segment is begun when all before it is durable.
+        if read.frames > 0 { try read.segments.last?.file.syncForReader() }
+        try dataFile.file.syncForReader()
+    }
+
+    /// Calls `apply` with the commits behind the checkpoint.
+    func replay(
+        _ apply: (_ operations: UnsafeRawBufferPointer, _ commit: UInt64) throws(StorageError) -> Void
+    ) throws(StorageError) -> LogReader.Tail {
+        guard let readTail else { return try tail.read(from: version.log, commit: version.commit, apply: apply) }
+        for (number, operations) in readAhead {
+            try operations.withUnsafeBytes { bytes in
+                result { () throws(StorageError) in try apply(bytes, number) }
+            }.get()
+        }
+        return readTail
+    }
+
+    /// Keeps the pages that readers in other processes may see from being used again.
+    ///
+    /// What belongs to a checkpoint that is not retained is not known any more, so nothing that is free now is used while it is pinned.
+    private static func protect(_ space: SpaceMap, from file: any File, _ last: Meta, _ previous: Meta?)
+        throws(StorageError) -> [UInt64]
+    {
+        let (pins, bytes) = try storage { () throws(FileError) in (try file.pins(), try file.size()) }
+        let older = pins.filter { $0 != last.point && $0 != previous?.point }
+        if let oldest = older.first, let newest = older.last, !sabotaged("readersOfBeforeOverlooked") {
+            space.keepAllFree(of: bytes / UInt64(pageBytes), for: oldest, upTo: newest)
+        }
+        return pins
     }
 
     // MARK: The file
@@ -68,7 +157,10 @@ struct Opening {
                 throw StorageError(error)
             }
             do throws(StorageError) {
-                let isLocked = try storage { () throws(FileError) in try file.lock(exclusive: !options.readOnly) }
+                // Readers pin what they read instead.
+                let isLocked = try storage { () throws(FileError) in
+                    options.readOnly ? true : try file.lock(exclusive: true)
+                }
                 guard isLocked || sabotaged("secondWriterLetIn") else { throw .alreadyOpen(path: path) }
                 let size = try storage { () throws(FileError) in try file.size() }
                 if size > 0 { return file }
@@ -107,10 +199,15 @@ struct Opening {
     }
 
     /// The newest checkpoint that can be read whole. An older one stands in for it when it cannot.
-    private static func chooseCheckpoint(_ dataFile: DataFile, _ metas: [Meta]) throws(StorageError) -> Chosen {
+    ///
+    /// - Parameter path: of the file, when the checkpoint is to be pinned before it is read.
+    private static func chooseCheckpoint(
+        _ dataFile: DataFile, _ metas: [Meta], pinning path: String?
+    ) throws(StorageError) -> Chosen {
         var findings: [String] = []
         var failure = StorageError.corrupted(page: Meta.firstPage, reason: "no copy of either meta can be read")
         for (index, meta) in metas.enumerated() {
+            if let path { try pin(meta, dataFile.file, path) }
             do throws(StorageError) {
                 let (directory, pages) = try readDirectory(dataFile, meta)
                 var bitmaps = try readBitmaps(dataFile, directory)
@@ -129,6 +226,15 @@ struct Opening {
             }
         }
         throw failure
+    }
+
+    /// Where a file cannot be pinned a reader and the writer exclude each other.
+    private static func pin(_ meta: Meta, _ file: any File, _ path: String) throws(StorageError) {
+        let isSafe = try storage { () throws(FileError) in
+            if try file.pin(meta.point) { return true }
+            return try file.lock(exclusive: false)
+        }
+        guard isSafe else { throw .alreadyOpen(path: path) }
     }
 
     private static func readOlder(_ dataFile: DataFile, _ meta: Meta, _ last: Checkpointer.Record)
@@ -183,5 +289,23 @@ struct Opening {
             bitmaps.append(try dataFile.readBitmap(region: region, state))
         }
         return bitmaps
+    }
+}
+
+extension File {
+    /// Makes durable what somebody else may have written. On a medium that takes no writes there is nothing to be done.
+    func syncForReader() throws(StorageError) {
+        do throws(FileError) { try sync() } catch { if !error.isForReadOnlyMedium { throw StorageError(error) } }
+    }
+}
+
+extension StorageError {
+    /// Whether it may be the trace of a process that writes at this moment.
+    fileprivate var mayPass: Bool {
+        switch self {
+        case .corrupted, .logDamaged: true
+        case .io(let error): error.isNotFound
+        default: false
+        }
     }
 }

@@ -20,9 +20,7 @@ extension Store {
         writer.reserved = reserved
         let tail: LogReader.Tail
         do throws(StorageError) {
-            tail = try opening.tail.read(
-                from: newest.log, commit: newest.commit
-            ) { (operations, commit) throws(StorageError) in
+            tail = try opening.replay { (operations, commit) throws(StorageError) in
                 try writer.replay(operations, commit: commit, path: path)
             }
         } catch {
@@ -39,10 +37,11 @@ extension Store {
         }
         recovery.replayedCommits = Int(tail.lastCommit - newest.commit)
         do throws(StorageError) {
-            let point = options.readOnly ? newest.point + 1 : try takeSerial()
+            let point = try takeSerial()
             let version = Version(
                 commit: tail.lastCommit, point: point, trees: writer.trees, treeCount: writer.treeCount,
-                nextTreeID: writer.nextTreeID, names: writer.names, log: tail.end)
+                nextTreeID: writer.nextTreeID, names: writer.names,
+                log: options.readOnly ? tail.beforeBarrier ?? tail.end : tail.end)
             let (allocated, dead) = writer.end(at: point)
             try adopt(tail)
             newest = version

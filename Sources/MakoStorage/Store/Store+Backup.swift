@@ -33,6 +33,7 @@ extension Store {
     @discardableResult
     public func backup(to path: String, progress: (CopyProgress) -> Void = { _ in }) throws(StorageError) -> CopyReport
     {
+        if let next = follower?.successor { return try next.backup(to: path, progress: progress) }
         let new = NewFile(fileSystem: options.fileSystem, path: path)
         try new.refuseExisting()
         let source = try capture()

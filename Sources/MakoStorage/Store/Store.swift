@@ -65,6 +65,8 @@ public final class Store: @unchecked Sendable {
     /// What the last transaction worked with, for the next one. Guarded by the turn.
     @exclusivity(unchecked) var idleMemory: WriterMemory?
 
+    /// Of a store that only reads.
+    let follower: Follower?
     let checkpointer: Checkpointer
     let vacuum = Vacuum()
     let isClosed = Atomic<Bool>(false)
@@ -114,7 +116,8 @@ public final class Store: @unchecked Sendable {
         publishedCommit = version.commit
         published = Atomic(UInt(bitPattern: Unmanaged.passUnretained(version).toOpaque()))
         versions = [version]
-        checkpointer = Checkpointer(last: opening.last, previous: opening.previous)
+        checkpointer = Checkpointer(last: opening.last, previous: opening.previous, pins: opening.pins)
+        follower = options.readOnly ? Follower(opening.tail) : nil
         // A frame that was compressed is unpacked again only up to the limit of values.
         largestLoggedBytes = min(log.payloadLimit, log.segmentBytes / 4, Limits.valueBytes)
         namedValueBytes = min(Limits.directBytes, largestLoggedBytes)
@@ -144,7 +147,10 @@ public final class Store: @unchecked Sendable {
         defer { Epochs.leave(entry) }
         while true {
             let address = published.load(ordering: .sequentiallyConsistent)
-            guard let pointer = UnsafeRawPointer(bitPattern: address) else { throw .closed }
+            guard let pointer = UnsafeRawPointer(bitPattern: address) else {
+                snapshots.release(slot)
+                return try successorSnapshot()
+            }
             let version = Unmanaged<Version>.fromOpaque(pointer)
             slot.pointee.point.store(version._withUnsafeGuaranteedRef { $0.point }, ordering: .sequentiallyConsistent)
             if published.load(ordering: .sequentiallyConsistent) == address {
@@ -213,6 +219,10 @@ public final class Store: @unchecked Sendable {
         defer {
             log.closeFiles()
             dataFile.file.close()
+        }
+        if let follower {
+            let next = follower.successor
+            try next?.close()
         }
         guard clean, !options.readOnly, commitLock.withLock({ latch }) == nil else { return }
         try checkpointer.lock.withLock { () throws(StorageError) in try finish() }

@@ -25,6 +25,7 @@ public struct StoreOptions: Sendable {
     public var durability: Durability = .full
     /// Memory for pages, in bytes. A store larger than this works; it reads from the file more often.
     public var cacheBytes: Int = 256 << 20
+    /// Whether the store is only read. Another process may be writing it then, and ``Store/refresh()`` follows what it commits.
     public var readOnly = false
     public var background: BackgroundWork = .threads
     /// The size of a log segment in bytes; counts when a database is created. A transaction with more than a

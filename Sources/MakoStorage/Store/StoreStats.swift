@@ -35,6 +35,7 @@ public struct StoreStats: Sendable, Hashable {
 extension Store {
     /// Numbers about the store at this moment.
     public var stats: StoreStats {
+        if let next = follower?.successor { return next.stats }
         let counters = frames.currentCounters
         let used = frames.usedFrames
         let active = snapshots.activePoints()

@@ -35,6 +35,11 @@ public final class CrashHistory<State> {
         enter(CrashSpan(acknowledged: states.count - 1, begun: states.count - 1))
     }
 
+    /// A state, given by its index, has been shown to others, and so is promised to last.
+    public func acknowledge(through index: Int) {
+        enter(CrashSpan(acknowledged: max(index, span.acknowledged), begun: states.count - 1))
+    }
+
     /// This is what a restart within the run found. It was shown, so it lasts.
     public func found(_ state: State) {
         states.append(state)

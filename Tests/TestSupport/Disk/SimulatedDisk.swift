@@ -37,6 +37,8 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     private var faults: [Int: Fault] = [:]
     private var calls: [CallKind] = []
     private var locks: [Int: (shared: Int, exclusive: Int)] = [:]
+    /// What each handle of a file has pinned.
+    private var pins: [Int: [ObjectIdentifier: [UInt64]]] = [:]
     private var persistent: Int32?
     private var crashed = false
     private var currentTag = 0
@@ -77,6 +79,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         lock.withLock {
             generation += 1
             locks = [:]
+            pins = [:]
         }
     }
 
@@ -85,6 +88,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         lock.withLock {
             generation += 1
             locks = [:]
+            pins = [:]
             crashed = false
             hasChanged = true
             state = CrashState(image, sectorBytes: state.sectorBytes)
@@ -353,6 +357,24 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
             if exclusive { holders.exclusive += 1 } else { holders.shared += 1 }
             locks[file] = holders
             return true
+        }
+    }
+
+    func pin(_ number: UInt64, of file: Int, _ path: String, _ handle: ObjectIdentifier) throws(FileError) {
+        try call(.lock, path) { pins[file, default: [:]][handle, default: []].append(number) }
+    }
+
+    /// What handles of a file other than this one have pinned.
+    func pins(of file: Int, _ path: String, besides handle: ObjectIdentifier) throws(FileError) -> [UInt64] {
+        try call(.lock, path) {
+            Set((pins[file] ?? [:]).filter { $0.key != handle }.flatMap(\.value)).sorted()
+        }
+    }
+
+    func unpin(_ file: Int, _ handle: ObjectIdentifier, _ generation: Int) {
+        lock.withLock {
+            guard generation == self.generation else { return }
+            pins[file]?[handle] = nil
         }
     }
 

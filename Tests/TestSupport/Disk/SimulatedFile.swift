@@ -85,10 +85,22 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
         }
     }
 
+    func pin(_ number: UInt64) throws(FileError) -> Bool {
+        try checkOpen("pin")
+        try disk.pin(number, of: file, path, ObjectIdentifier(self))
+        return true
+    }
+
+    func pins() throws(FileError) -> [UInt64] {
+        try checkOpen("pins")
+        return try disk.pins(of: file, path, besides: ObjectIdentifier(self))
+    }
+
     func close() {
         lock.withLock {
             guard !isClosed else { return }
             isClosed = true
+            disk.unpin(file, ObjectIdentifier(self), generation)
             if let held { disk.releaseLock(file, generation, exclusive: held) }
             held = nil
         }

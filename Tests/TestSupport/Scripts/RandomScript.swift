@@ -47,7 +47,8 @@ private struct ScriptGenerator {
             copies += 1
             return [random.chance(60) ? .backup("b\(part)-\(copies)") : .copy("c\(part)-\(copies)")]
         case 28: return random.chance(30) ? [.compact] : []
-        case 29..<60: return change().map { [$0] } ?? []
+        case 29..<33: return [.reader("r\(random.below(2))")]
+        case 33..<60: return change().map { [$0] } ?? []
         default: return transaction()
         }
     }

@@ -13,6 +13,7 @@ import MakoStorage
 ///     rollbackto a
 ///     commit                              # or `commit ordered`, `commit async`
 ///     snapshot s                          # kept open, compared by `check s` and at the end, until `release s`
+///     reader r                            # another process opens the store beside this one, or refreshes what it shows, and compares
 ///     checkpoint
 ///     step 3                              # the store's background work, so many steps
 ///     reopen                              # closes and opens
@@ -89,6 +90,7 @@ public enum ScriptStep: Sendable, Hashable {
     case snapshot(String)
     case check(String)
     case release(String)
+    case reader(String)
     case reopen
     case kill
     /// With the seed of what persists; nil: nothing does.
@@ -134,6 +136,7 @@ public enum ScriptStep: Sendable, Hashable {
         case ("snapshot", 1): self = .snapshot(words[0])
         case ("check", 1): self = .check(words[0])
         case ("release", 1): self = .release(words[0])
+        case ("reader", 1): self = .reader(words[0])
         case ("reopen", 0): self = .reopen
         case ("kill", 0): self = .kill
         case ("crash", 0): self = .crash(nil)

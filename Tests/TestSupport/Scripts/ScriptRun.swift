@@ -17,6 +17,7 @@ public final class ScriptRun {
     private var store: Store?
     private var model: ModelStore
     private var kept: [String: (snapshot: Snapshot, model: ModelStore)] = [:]
+    private var readers: [String: ScriptReader] = [:]
     private var keyBytes: [String: Int] = [:]
     private var counter: UInt64
     private let seed: UInt64
@@ -80,6 +81,7 @@ public final class ScriptRun {
     public func checkAll() throws {
         for name in kept.keys.sorted() { try check(name) }
         kept = [:]
+        for name in readers.keys.sorted() { try read(name) }
         try compare()
         try verify()
     }
@@ -99,6 +101,7 @@ public final class ScriptRun {
     public func abandon() {
         disk.cutPower()
         kept = [:]
+        readers = [:]
         store = nil
     }
 
@@ -133,6 +136,7 @@ public final class ScriptRun {
         case .check(let name) where script.isLenient && kept[name] == nil: break
         case .check(let name): try check(name)
         case .release(let name): kept[name] = nil
+        case .reader(let name): try read(name)
         case .reopen:
             try close()
             history.acknowledge()
@@ -157,6 +161,7 @@ public final class ScriptRun {
         case .shrink: try opened().shrink()
         case .compact:
             try close()
+            readers = [:]
             history.acknowledge()
             try Store.compact(at: ScriptRun.path, options: ScriptRun.options(script, on: disk, seed: nextSeed()))
             try open()
@@ -171,6 +176,7 @@ public final class ScriptRun {
     /// Opens on what the process before left. What is found must be allowed, and holds from then on.
     private func openAfterDeath() throws {
         kept = [:]
+        readers = [:]
         store = nil
         try open()
         guard let found = try visible(), states[span.acknowledged...span.begun].contains(found) else {
@@ -361,6 +367,17 @@ public final class ScriptRun {
         if let difference = try ModelStore(reading: snapshot).difference(from: expected) {
             throw Disagreement("snapshot \(name): \(difference)")
         }
+    }
+
+    /// What a reader in another process shows must be a whole state, not before what was acknowledged, and lasts from then on.
+    private func read(_ name: String) throws {
+        var options = ScriptRun.options(script, on: disk)
+        options.readOnly = true
+        let reader = try readers[name] ?? ScriptReader(path: ScriptRun.path, options: options)
+        readers[name] = reader
+        let shown = try reader.look(states, span, name)
+        // A disk that fails may show what it has not kept.
+        if verifies { history.acknowledge(through: shown) }
     }
 
     private func compare() throws {

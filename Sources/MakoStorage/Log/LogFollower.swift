@@ -1,0 +1,139 @@
+/// Reads on in the log of a process that writes: only what is new, and as far as frames are whole.
+///
+/// What is not there yet and what is torn look alike, and neither is damage here: the writer may be in the middle of it.
+struct LogFollower {
+    let reader: LogReader
+    /// The segment that was read last, without its bytes.
+    private var current: LogReader.Segment?
+
+    private static let windowBytes = 64 << 10
+
+    /// Where reading on came to its end.
+    enum End {
+        case upToDate
+        /// A commit follows that is in a checkpoint of the same number and not in the log.
+        case barrier(UInt64)
+        /// The log that goes on from here is not there any more.
+        case lost
+    }
+
+    init(_ reader: LogReader) { self.reader = reader }
+
+    /// Reads every whole frame behind `tail.end`.
+    ///
+    /// - Parameter newest: the segment that was in use before this is called, so that all segments before it are complete.
+    mutating func read(
+        _ tail: inout LogReader.Tail, newest: UInt64,
+        apply: (_ operations: UnsafeRawBufferPointer, _ commit: UInt64) throws(StorageError) -> Void
+    ) throws(StorageError) -> End {
+        if current == nil { current = try find(tail.end) }
+        guard var segment = current else { return .lost }
+        while true {
+            if let barrier = try readFrames(of: segment, &tail, apply) { return .barrier(barrier) }
+            guard newest > segment.header.number else { return .upToDate }
+            guard let next = try follower(of: segment.header.number, tail.end) else {
+                current = nil
+                return .lost
+            }
+            segment = next
+            current = next
+        }
+    }
+
+    /// Makes durable what was read.
+    func sync() throws(StorageError) { try current?.file.syncForReader() }
+
+    // MARK: Segments
+
+    /// The segment that holds a position, or begins there.
+    private func find(_ position: LogPosition) throws(StorageError) -> LogReader.Segment? {
+        for number in try storage({ () throws(FileError) in try reader.segmentNumbers() }) {
+            guard let segment = try open(number) else { continue }
+            let header = segment.header
+            let base = header.number * header.segmentBytes
+            if position.lsn > base && position.lsn <= base + header.segmentBytes
+                || header.previousEnd == position.lsn && header.chain == position.chain
+            {
+                return segment
+            }
+        }
+        return nil
+    }
+
+    private func follower(of number: UInt64, _ end: LogPosition) throws(StorageError) -> LogReader.Segment? {
+        let numbers = try storage { () throws(FileError) in try reader.segmentNumbers() }
+        guard let next = numbers.first(where: { $0 > number }), let segment = try open(next),
+            segment.header.previousEnd == end.lsn, segment.header.chain == end.chain
+        else { return nil }
+        return segment
+    }
+
+    /// Nil when there is no such segment, or none any more.
+    private func open(_ number: UInt64) throws(StorageError) -> LogReader.Segment? {
+        do throws(StorageError) {
+            guard let segment = try reader.open(number, whole: false), segment.header.database == reader.database else {
+                return nil
+            }
+            return segment
+        } catch {
+            if case .io(let error) = error, error.isNotFound { return nil }
+            throw error
+        }
+    }
+
+    // MARK: Frames
+
+    /// Takes the frames of a segment behind `tail.end`. Answers the commit of a barrier that it came to.
+    private func readFrames(
+        of segment: LogReader.Segment, _ tail: inout LogReader.Tail,
+        _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
+    ) throws(StorageError) -> UInt64? {
+        let base = segment.header.number * segment.header.segmentBytes
+        var wanted = LogFollower.windowBytes
+        while true {
+            let start = max(tail.end.lsn, base + UInt64(SegmentHeader.blockBytes))
+            guard start < base + segment.header.segmentBytes else { return nil }
+            let count = min(wanted, Int(base + segment.header.segmentBytes - start))
+            let bytes = try reader.read(segment.file, from: start - base, count: count)
+            let before = tail.frames
+            let step = try bytes.withUnsafeBytes { bytes in
+                result { () throws(StorageError) in try walk(bytes, start, segment, &tail, apply) }
+            }.get()
+            switch step {
+            case .barrier(let commit): return commit
+            case .wants(let more) where more > count && count == wanted: wanted = more
+            case .end where tail.frames > before: wanted = LogFollower.windowBytes
+            case .end, .wants: return nil
+            }
+        }
+    }
+
+    private enum Step {
+        case end
+        case barrier(UInt64)
+        /// The next frame has so many bytes, counted from where the window begins.
+        case wants(Int)
+    }
+
+    /// Goes through the frames in a window of a segment's bytes.
+    private func walk(
+        _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ segment: LogReader.Segment, _ tail: inout LogReader.Tail,
+        _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
+    ) throws(StorageError) -> Step {
+        let block = UInt64(SegmentHeader.blockBytes)
+        while true {
+            let lsn = max(tail.end.lsn, base)
+            let places = [lsn, (lsn + block - 1) / block * block]
+            var next: LogFrame?
+            for place in places where next == nil {
+                if let needed = reader.bytesNeeded(bytes, base, place, segment), needed > bytes.count {
+                    return .wants(needed)
+                }
+                next = try reader.frame(bytes, base: base, at: place, segment, tail.end.chain)
+            }
+            guard let next else { return .end }
+            if next.kind == .barrier { return .barrier(next.commit) }
+            try reader.take(next, bytes, base, &tail, apply)
+        }
+    }
+}
