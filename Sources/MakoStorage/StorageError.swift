@@ -81,6 +81,11 @@ public enum StorageError: Error, Sendable, Hashable, CustomStringConvertible {
     init(_ error: FileError) {
         self = error.isNoSpace ? .diskFull(path: error.path) : .io(error)
     }
+
+    static func timedOut(after timeout: Duration) -> StorageError {
+        let (seconds, attoseconds) = timeout.components
+        return .writerTimeout(seconds: Double(seconds) + Double(attoseconds) / 1e18)
+    }
 }
 
 /// Runs a file operation and gives its failure in the engine's terms.

@@ -23,6 +23,9 @@ public final class Store: @unchecked Sendable {
     let dataFile: DataFile
     let snapshots = SnapshotRegistry()
     let turn = WriterTurn()
+    /// For the async forms. Writers mostly wait for the device, together.
+    let writerThreads = WorkerThreads(limit: 64)
+    let readerThreads = WorkerThreads(limit: 16)
 
     // Serials: the next one, and the limit that the header vouches for.
     let serial: Atomic<UInt64>
@@ -168,11 +171,16 @@ public final class Store: @unchecked Sendable {
 
     /// Begins a write transaction, after the one before it has ended.
     ///
-    /// - Throws: ``StorageError/writerTimeout(seconds:)`` when the options set a limit and it was reached,
-    ///   ``StorageError/readOnly(reason:)``.
-    public func beginWrite() throws(StorageError) -> WriteTransaction {
+    /// - Parameter timeout: how long to wait at most, when it is to differ from ``StoreOptions/writerTimeout``; zero for not at all.
+    /// - Throws: ``StorageError/writerTimeout(seconds:)`` when that time was up, ``StorageError/readOnly(reason:)``.
+    public func beginWrite(timeout: Duration? = nil) throws(StorageError) -> WriteTransaction {
         guard !isClosed.load(ordering: .acquiring) else { throw .closed }
-        try takeTurn()
+        try takeTurn(timeout: timeout)
+        return try beginWriteWithTurn()
+    }
+
+    /// The caller has the turn; it is given up when this throws.
+    func beginWriteWithTurn() throws(StorageError) -> WriteTransaction {
         if let reason = writeRefusal {
             turn.release()
             throw isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
@@ -180,11 +188,10 @@ public final class Store: @unchecked Sendable {
         return WriteTransaction(Writer(store: self, base: newest), self)
     }
 
-    /// Waits for the writer before, as long as the options say.
-    func takeTurn() throws(StorageError) {
-        if turn.take(timeout: options.writerTimeout) { return }
-        let (seconds, attoseconds) = options.writerTimeout?.components ?? (0, 0)
-        throw .writerTimeout(seconds: Double(seconds) + Double(attoseconds) / 1e18)
+    /// Waits for the writer before, as long as the caller or the options say.
+    func takeTurn(timeout: Duration? = nil) throws(StorageError) {
+        let timeout = timeout ?? options.writerTimeout
+        if !turn.take(timeout: timeout) { throw .timedOut(after: timeout ?? .zero) }
     }
 
     var writeRefusal: String? {
@@ -194,8 +201,14 @@ public final class Store: @unchecked Sendable {
     }
 
     /// Runs `body` in a write transaction and commits it; takes everything back when `body` throws.
-    public func write<R>(durability: Durability? = nil, _ body: (borrowing WriteTransaction) throws -> R) throws -> R {
-        let transaction = try beginWrite()
+    ///
+    /// - Parameters:
+    ///   - durability: what to wait for, when it is to differ from the store's setting.
+    ///   - timeout: how long to wait for the writers before, when it is to differ from ``StoreOptions/writerTimeout``.
+    public func write<R>(
+        durability: Durability? = nil, timeout: Duration? = nil, _ body: (borrowing WriteTransaction) throws -> R
+    ) throws -> R {
+        let transaction = try beginWrite(timeout: timeout)
         let result = try body(transaction)
         try transaction.commit(durability: durability)
         return result
@@ -214,7 +227,11 @@ public final class Store: @unchecked Sendable {
     func shutDown(clean: Bool) throws(StorageError) {
         stopBackground()
         _ = turn.take(timeout: nil)
-        defer { turn.release() }
+        defer {
+            turn.release()
+            writerThreads.stop()
+            readerThreads.stop()
+        }
         guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { return }
         defer {
             log.closeFiles()

@@ -1,0 +1,133 @@
+// The async forms. What waits here holds no thread, and leaves the queue at once when its task is cancelled or its time is up. What has
+// begun runs to its end: the writer's turn is never held across a suspension.
+extension Store {
+    /// Runs `body` in a write transaction, on a thread of the engine's own, and commits it; takes everything back when `body` throws.
+    ///
+    /// The order is that of arrival, with the writers that wait on threads. Cancelling the task ends the waiting; a transaction that
+    /// has begun is finished.
+    ///
+    /// ```swift
+    /// let count = try await store.write { transaction in
+    ///     try transaction.put(Array("Ada".utf8), for: 1, in: users)
+    ///     return try transaction.view.count(of: users)
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - durability: what to wait for, when it is to differ from the store's setting.
+    ///   - timeout: how long to wait for the writers before, when it is to differ from ``StoreOptions/writerTimeout``.
+    /// - Throws: `CancellationError` when the task was cancelled before the transaction began, ``StorageError/writerTimeout(seconds:)``
+    ///   when the time was up before, what `body` throws, and what committing throws. Nothing is kept then.
+    public func write<R: Sendable>(
+        durability: Durability? = nil, timeout: Duration? = nil,
+        _ body: @escaping @Sendable (borrowing WriteTransaction) throws -> R
+    ) async throws -> R {
+        guard !isClosed.load(ordering: .acquiring) else { throw StorageError.closed }
+        let timeout = timeout ?? options.writerTimeout
+        let call = WaitingCall<R>()
+        let timer = timeout.map { timeout in
+            Task {
+                try await Task.sleep(for: timeout)
+                call.giveUp(StorageError.timedOut(after: timeout))
+            }
+        }
+        defer { timer?.cancel() }
+        return try await call.result { call in
+            let ticket = self.turn.wait { self.runWrite(durability, body, for: call) }
+            return { ticket.map(self.turn.leave) ?? false }
+        }
+    }
+
+    /// The turn is the caller's: a thread does the rest.
+    private func runWrite<R: Sendable>(
+        _ durability: Durability?, _ body: @escaping @Sendable (borrowing WriteTransaction) throws -> R,
+        for call: WaitingCall<R>
+    ) {
+        do throws(FileError) {
+            _ = try writerThreads.run {
+                call.end(
+                    Result {
+                        let transaction = try self.beginWriteWithTurn()
+                        let result = try body(transaction)
+                        try transaction.commit(durability: durability)
+                        return result
+                    })
+            }
+        } catch {
+            turn.release()
+            call.end(.failure(StorageError(error)))
+        }
+    }
+
+    /// Calls `body` with a snapshot of the latest commit, on a thread of the engine's own.
+    ///
+    /// - Throws: `CancellationError` when the task was cancelled before `body` began, and what `body` throws.
+    public func read<R: Sendable>(_ body: @escaping @Sendable (Snapshot) throws -> R) async throws -> R {
+        guard !isClosed.load(ordering: .acquiring) else { throw StorageError.closed }
+        return try await WaitingCall<R>().result { call in
+            do throws(FileError) {
+                let ticket = try self.readerThreads.run {
+                    call.end(Result { try self.read(body) })
+                }
+                return { self.readerThreads.withdraw(ticket) }
+            } catch {
+                call.end(.failure(StorageError(error)))
+                return { false }
+            }
+        }
+    }
+}
+
+/// An async call that waits for something, and ends once: with its result, or by giving up before it has begun.
+private final class WaitingCall<R: Sendable>: @unchecked Sendable {
+    private let lock = Lock()
+    // Guarded by `lock`.
+    private var continuation: CheckedContinuation<R, any Error>?
+    /// Leaves the queue; false when it is too late for that.
+    private var leave: (() -> Bool)?
+    /// Why it was given up before it came to wait.
+    private var refusal: (any Error)?
+
+    /// - Parameter enqueue: joins a queue, and returns the way out of it.
+    func result(_ enqueue: (WaitingCall<R>) -> () -> Bool) async throws -> R {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let early: (any Error)? = lock.withLock {
+                    if sabotaged("cancelledCallBegins") { self.refusal = nil }
+                    if self.refusal == nil { self.continuation = continuation }
+                    return self.refusal
+                }
+                if let early {
+                    continuation.resume(throwing: early)
+                    return
+                }
+                let leave = enqueue(self)
+                // It may have been given up in between.
+                let late: (any Error)? = lock.withLock {
+                    self.leave = leave
+                    return self.refusal
+                }
+                if let late { giveUp(late) }
+            }
+        } onCancel: {
+            giveUp(CancellationError())
+        }
+    }
+
+    /// Ends the waiting with an error, unless what is waited for has begun.
+    func giveUp(_ error: any Error) {
+        let leave = lock.withLock {
+            if refusal == nil { refusal = error }
+            return self.leave
+        }
+        if let leave, leave() { end(.failure(error)) }
+    }
+
+    func end(_ result: Result<R, any Error>) {
+        let waiting = lock.withLock {
+            defer { continuation = nil }
+            return continuation
+        }
+        waiting?.resume(with: result)
+    }
+}

@@ -1,0 +1,221 @@
+import MakoTestSupport
+import Synchronization
+import Testing
+
+@testable import MakoStorage
+
+/// The queue of those who wait to write: fair, left at once by who gives up, and never without its turn.
+@Suite(.serialized) struct WriterQueueConcurrencyTests {
+    private func prepare() throws -> (store: Store, tree: Tree) {
+        let store = try Store.inMemory()
+        return (store, try store.write { try $0.createTree(named: "t", keys: .integer) })
+    }
+
+    private func number(_ tree: Tree, in store: Store) throws -> UInt64 { try store.read { try $0.count(of: tree) } }
+
+    /// Waits until so many are in the queue.
+    private func waiters(_ count: Int, of store: Store) {
+        while store.turn.waiting < count { yieldThread() }
+    }
+
+    /// What a set of calls ended with.
+    private final class Outcomes: Sendable {
+        private let list = Mutex<[String]>([])
+        func add(_ outcome: String) { list.withLock { $0.append(outcome) } }
+        var all: [String] { list.withLock { $0 } }
+    }
+
+    private final class Count: Sendable {
+        private let count = Atomic<Int>(0)
+        func add() { count.add(1, ordering: .acquiringAndReleasing) }
+        var value: Int { count.load(ordering: .acquiring) }
+    }
+
+    @Test func threadsAndTasksAreServedInTheOrderOfTheirArrival() async throws {
+        let (store, tree) = try prepare()
+        let order = Outcomes()
+        let first = try store.beginWrite()
+        var threads: [JoinableThread] = []
+        var tasks: [Task<Void, any Error>] = []
+        for place in 0..<12 {
+            if place % 3 == 0 {
+                threads.append(
+                    try startThread(name: "writer \(place)") {
+                        try? store.write { transaction in
+                            order.add("\(place)")
+                            try transaction.put([], for: UInt64(place), in: tree)
+                        }
+                    })
+            } else {
+                tasks.append(
+                    Task.detached {
+                        try await store.write { transaction in
+                            order.add("\(place)")
+                            try transaction.put([], for: UInt64(place), in: tree)
+                        }
+                    })
+            }
+            waiters(place + 1, of: store)
+        }
+        first.rollback()
+        for task in tasks { try await task.value }
+        for thread in threads { thread.join() }
+        #expect(order.all == (0..<12).map(String.init))
+        #expect(try number(tree, in: store) == 12)
+        try store.close()
+    }
+
+    @Test func aCallHasATimeOfItsOwn() async throws {
+        let (store, tree) = try prepare()
+        let first = try store.beginWrite()
+        #expect(throws: StorageError.writerTimeout(seconds: 0)) { try store.write(timeout: .zero) { _ in } }
+        #expect(throws: StorageError.writerTimeout(seconds: 0.02)) {
+            try store.write(timeout: .milliseconds(20)) { _ in }
+        }
+        do {
+            try await store.write(timeout: .milliseconds(20)) { try $0.put([], for: 1, in: tree) }
+            Issue.record("the turn was had twice")
+        } catch { #expect(error as? StorageError == .writerTimeout(seconds: 0.02)) }
+        #expect(store.turn.waiting == 0)
+        first.rollback()
+        try await store.write(timeout: .seconds(60)) { try $0.put([], for: 2, in: tree) }
+        #expect(try await store.read { try ModelTree(reading: tree, of: $0).count } == 1)
+        try store.close()
+    }
+
+    @Test func aCancelledTaskLeavesTheQueueAtOnce() async throws {
+        let (store, tree) = try prepare()
+        let first = try store.beginWrite()
+        let task = Task.detached { try await store.write { try $0.put([], for: 1, in: tree) } }
+        let other = Task.detached { try await store.write { try $0.put([], for: 2, in: tree) } }
+        waiters(2, of: store)
+        task.cancel()
+        // The turn is still held: only leaving can end this.
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(store.turn.waiting == 1)
+        first.rollback()
+        try await other.value
+        #expect(try await store.read { try $0.get(1, in: tree) } == nil)
+        #expect(try await store.read { try $0.get(2, in: tree) } == [])
+        try store.close()
+    }
+
+    @Test func aTaskThatWasCancelledBeforeBeginsNothing() async throws {
+        let (store, tree) = try prepare()
+        let gate = Outcomes()
+        let task = Task.detached {
+            while !Task.isCancelled { await Task.yield() }
+            do { try await store.write { try $0.put([], for: 1, in: tree) } } catch is CancellationError {
+                gate.add("write")
+            }
+            do { _ = try await store.read { $0.commitNumber } } catch is CancellationError { gate.add("read") }
+        }
+        task.cancel()
+        try await task.value
+        #expect(gate.all == ["write", "read"])
+        #expect(try number(tree, in: store) == 0)
+        try store.close()
+    }
+
+    /// A read that waits for a thread is cancelled like a write that waits for its turn.
+    @Test func aReadThatWaitsForAThreadCanBeCancelled() async throws {
+        let (store, _) = try prepare()
+        let released = Count()
+        let begun = Count()
+        let holders = (0..<16).map { _ in
+            Task.detached {
+                try await store.read { _ in
+                    begun.add()
+                    while released.value == 0 { yieldThread() }
+                }
+            }
+        }
+        while begun.value < 16 { yieldThread() }
+        let late = Task.detached { try await store.read { $0.commitNumber } }
+        while store.readerThreads.waiting == 0 { yieldThread() }
+        late.cancel()
+        await #expect(throws: CancellationError.self) { try await late.value }
+        released.add()
+        for holder in holders { try await holder.value }
+        #expect(try await store.read { $0.commitNumber } == 1)
+        try store.close()
+    }
+
+    /// What a body throws takes everything back, and the turn goes on.
+    @Test func aBodyThatThrowsIsTakenBack() async throws {
+        struct Stop: Error {}
+        let (store, tree) = try prepare()
+        await #expect(throws: Stop.self) {
+            try await store.write { transaction in
+                try transaction.put([], for: 1, in: tree)
+                throw Stop()
+            }
+        }
+        #expect(try await store.write { try $0.view.count(of: tree) } == 0)
+        try store.close()
+        await #expect(throws: StorageError.closed) { try await store.write { _ in } }
+        await #expect(throws: StorageError.closed) { try await store.read { _ in } }
+    }
+
+    /// Timeouts and cancellations that fall together with the handing over of the turn: each call ends in one way, and in the end the
+    /// turn is free.
+    @Test func whoeverGivesUpTakesNoTurnWithHim() async throws {
+        let (store, tree) = try prepare()
+        let done = Count()
+        let outcomes = Outcomes()
+        let threads = try (0..<3).map { thread in
+            try startThread(name: "writer \(thread)") {
+                var random = SplitMix(seed: UInt64(thread))
+                for round in 0..<400 {
+                    do {
+                        try store.write(durability: .async, timeout: .microseconds(random.below(120))) { transaction in
+                            try transaction.put([1], for: UInt64(thread) << 32 | UInt64(round), in: tree)
+                        }
+                        done.add()
+                    } catch StorageError.writerTimeout {} catch { outcomes.add("\(error)") }
+                }
+            }
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for task in 3..<6 {
+                group.addTask {
+                    var random = SplitMix(seed: UInt64(task))
+                    for round in 0..<150 {
+                        let call = Task.detached {
+                            // Fails, rather than waits for ever, when a turn was lost.
+                            try await store.write(durability: .async, timeout: .seconds(15)) { transaction in
+                                try transaction.put([1], for: UInt64(task) << 32 | UInt64(round), in: tree)
+                            }
+                        }
+                        for _ in 0..<random.below(6) { await Task.yield() }
+                        if random.chance(60) { call.cancel() }
+                        switch await call.result {
+                        case .success: done.add()
+                        case .failure(let error) where error is CancellationError: break
+                        case .failure(let error): Issue.record(error)
+                        }
+                    }
+                }
+            }
+        }
+        for thread in threads { thread.join() }
+        #expect(outcomes.all == [])
+        try await store.write(timeout: .seconds(15)) { try $0.put([], for: .max, in: tree) }
+        #expect(try number(tree, in: store) == UInt64(done.value) + 1)
+        #expect(try store.verify().isClean)
+        try store.close()
+    }
+
+    /// More tasks than there are threads for them.
+    @Test func ofManyTasksEachOneCommits() async throws {
+        let (store, tree) = try prepare()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for key in UInt64(0)..<400 {
+                group.addTask { try await store.write { try $0.put([1], for: key, in: tree) } }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await store.read { try $0.count(of: tree) } == 400)
+        try store.close()
+    }
+}
