@@ -72,7 +72,7 @@ struct Referee {
         switch Workload.durabilities[thread] {
         case .full: lasts = true
         case .ordered: lasts = death == .ofProcess
-        case .async: lasts = false
+        case .async, .asyncWithin: lasts = false
         }
         let least = max(reached[thread], lasts ? acknowledged : 0)
         // One more may have been on its way.

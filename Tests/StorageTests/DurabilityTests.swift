@@ -181,6 +181,74 @@ import Testing
         withExtendedLifetime(store) {}
     }
 
+    /// Nothing is written before half of the delay, and everything is durable when all of it is over.
+    @Test func anAsyncCommitIsDurableWhenItsDelayIsOver() throws {
+        let disk = SimulatedDisk(seed: 3)
+        let clock = TestClock()
+        var timed = options(disk)
+        timed.clock = clock
+        timed.durability = .async(maxDelay: .milliseconds(400))
+        let store = try Store(at: DurabilityTests.path, options: timed)
+        let tree = try store.write(durability: .full) { try $0.createTree(named: "t", keys: .integer) }
+        func kept() throws -> [UInt64] { try keys(disk.crashState().image([])) }
+        func put(_ key: UInt64, _ durability: Durability?) throws {
+            try store.write(durability: durability) { try $0.put([1], for: key, in: tree) }
+        }
+        try put(1, nil)
+        clock.advance(by: .milliseconds(150))
+        try put(2, nil)
+        _ = try store.step()
+        #expect(try kept() == [])
+        clock.advance(by: .milliseconds(60))
+        _ = try store.step()
+        #expect(try kept() == [1, 2])
+
+        // A shorter delay of one transaction counts for those before it.
+        try put(3, nil)
+        try put(4, .async(maxDelay: .milliseconds(20)))
+        _ = try store.step()
+        #expect(try kept() == [1, 2])
+        clock.advance(by: .milliseconds(10))
+        _ = try store.step()
+        #expect(try kept() == [1, 2, 3, 4])
+
+        // What was written along with others, and not synced, is still due.
+        try put(5, nil)
+        try put(6, .ordered)
+        #expect(try kept() == [1, 2, 3, 4])
+        clock.advance(by: .milliseconds(200))
+        _ = try store.step()
+        #expect(try kept() == [1, 2, 3, 4, 5, 6])
+
+        // The delay without a name is a tenth of a second.
+        try put(7, .async)
+        clock.advance(by: .milliseconds(49))
+        _ = try store.step()
+        #expect(try kept().last == 6)
+        clock.advance(by: .milliseconds(1))
+        _ = try store.step()
+        #expect(try kept().last == 7)
+        disk.cutPower()
+        withExtendedLifetime(store) {}
+    }
+
+    /// The store's own thread keeps the time.
+    @Test func theFlusherKeepsTheDelay() throws {
+        let disk = SimulatedDisk(seed: 3)
+        var threaded = options(disk)
+        threaded.background = .threads
+        let store = try Store(at: DurabilityTests.path, options: threaded)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        for key in UInt64(1)...3 {
+            try store.write(durability: .async(maxDelay: .milliseconds(10))) { try $0.put([1], for: key, in: tree) }
+            // Generous, because machines are busy; without the flusher it would be for ever.
+            let limit = ContinuousClock.now.advanced(by: .seconds(10))
+            while try keys(disk.crashState().image([])).last != key, ContinuousClock.now < limit { yieldThread() }
+            #expect(try keys(disk.crashState().image([])) == Array(1...key))
+        }
+        try store.close()
+    }
+
     @Test func closingMakesEverythingDurableAndLeavesNoLog() throws {
         let (disk, store, tree) = try prepare()
         for key in UInt64(1)...3 { try store.write(durability: .async) { try $0.put([1], for: key, in: tree) } }

@@ -218,4 +218,44 @@ import Testing
         #expect(try await store.read { try $0.count(of: tree) } == 400)
         try store.close()
     }
+
+    /// A commit that waits for nothing is shown as soon as those before it are, and not before a durable one that still waits.
+    @Test func anAsyncCommitIsShownBehindTheDurableOnesBeforeIt() throws {
+        let disk = GatedDisk()
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        let store = try Store(at: "s.mako", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        func seen() throws -> UInt64 { try store.read { try $0.count(of: tree) } }
+        func waitFor(_ condition: () -> Bool) {
+            let limit = ContinuousClock.now.advanced(by: .seconds(15))
+            while !condition(), ContinuousClock.now < limit { yieldThread() }
+        }
+        func startWriter(_ key: UInt64, _ durability: Durability) throws -> JoinableThread {
+            try startThread(name: "writer \(key)") {
+                do { try store.write(durability: durability) { try $0.put([], for: key, in: tree) } } catch {
+                    Issue.record(error)
+                }
+            }
+        }
+        disk.close()
+        let first = try startWriter(1, .full)
+        waitFor { disk.waiting == 1 }
+        try store.write(durability: .async) { try $0.put([], for: 2, in: tree) }
+        let second = try startWriter(3, .full)
+        waitFor { store.commitLock.withLock { store.pending.count } == 2 }
+        try store.write(durability: .async) { try $0.put([], for: 4, in: tree) }
+        #expect(try seen() == 0)
+        disk.letOneThrough()
+        first.join()
+        // Commits 1 and 2 are there; 3 waits for the device, and 4 for 3.
+        waitFor { disk.waiting == 1 }
+        #expect(try seen() == 2)
+        disk.open()
+        second.join()
+        waitFor { (try? seen()) == 4 }
+        #expect(try seen() == 4)
+        try store.close()
+    }
 }

@@ -8,7 +8,7 @@ extension Store {
     /// - Throws: what the piece of work met. Nothing is lost by it; see ``Durability`` for failed syncs.
     public func step() throws(StorageError) -> Bool {
         if options.readOnly || isClosed.load(ordering: .acquiring) { return false }
-        if hasUnflushed {
+        if isFlushDue {
             try flush(synced: true)
             return true
         }
@@ -18,8 +18,15 @@ extension Store {
         return options.shrinksWhenIdle ? try vacuum.step(self) : false
     }
 
-    private var hasUnflushed: Bool {
-        commitLock.withLock { latch == nil && !isFlushing && (!pending.isEmpty || !log.isEmpty) }
+    /// Whether `async` commits have waited long enough. Others see to themselves.
+    private var isFlushDue: Bool {
+        commitLock.withLock {
+            guard latch == nil, !isFlushing else { return false }
+            if options.background == .manual && options.clock == nil {
+                return !pending.isEmpty || !log.isEmpty || flushDue != .max
+            }
+            return flushDue != .max && clock.now >= flushDue
+        }
     }
 
     /// Makes the next log segment ready, so that no committer has to wait for its zeros.
@@ -66,6 +73,7 @@ extension Store {
         }
         thread?.join()
         thread = nil
+        flusher.stop()
     }
 
     func wakeBackground() {
@@ -93,10 +101,4 @@ extension Store {
             return isStopping
         }
     }
-}
-
-/// A reference that lets the store go while its thread sleeps.
-private final class WeakStore: @unchecked Sendable {
-    private(set) weak var store: Store?
-    init(_ store: Store) { self.store = store }
 }

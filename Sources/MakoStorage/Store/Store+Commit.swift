@@ -43,8 +43,10 @@ extension Store {
             version: version, allocated: allocated, freed: freed, durability: durability)
         pending.append(record)
         newest = version
+        let maxDelay = durability.maxDelay
+        let due = maxDelay.map(scheduleFlush) ?? .max
         // Visible at once only when nothing before it still waits for the device.
-        let publishesNow = durability == .async && !isFlushing && pending.count == 1
+        let publishesNow = maxDelay != nil && !isFlushing && pending.count == 1
         if publishesNow { pending = [] }
         commitLock.unlock()
         if publishesNow { publish([record]) }
@@ -52,12 +54,23 @@ extension Store {
         turn.release()
         if publishesNow {
             commitLock.withLock { publishedCommit = max(publishedCommit, commit) }
-            wakeBackground()
-        } else if durability == .async || sabotaged("acknowledgedBeforeFlush") {
-            wakeBackground()
-        } else {
+        } else if maxDelay == nil && !sabotaged("acknowledgedBeforeFlush") {
             try waitUntilPublished(commit)
         }
+        if due != .max && options.background == .threads { flusher.wake(self, at: due) }
+    }
+
+    /// Notes how long a commit may stay in memory. The device gets half of that time. Under the commit lock.
+    ///
+    /// - Returns: when the flusher must be at work, if that is earlier than it knew; else `max`.
+    private func scheduleFlush(within delay: UInt64) -> UInt64 {
+        // Later commits with no shorter delay are due later: they need not even ask for the time.
+        guard delay < flushDelay, flushDue == .max || !sabotaged("shorterDelayIgnored") else { return .max }
+        flushDelay = delay
+        let due = clock.now + delay / 2
+        guard due < flushDue else { return .max }
+        flushDue = due
+        return due
     }
 
     func makeVersion(_ writer: Writer, commit: UInt64, point: UInt64, log: LogPosition) -> Version {
@@ -160,6 +173,7 @@ extension Store {
         let batch = pending
         pending = []
         let synced = forced || batch.contains { $0.durability == .full }
+        if synced || sabotaged("delayForgottenUnsynced") { (flushDue, flushDelay) = (.max, .max) }
         let group = log.takeGroup(synced: synced)
         let needsData = namesUnsyncedPages && !sabotaged("namedPagesNotSynced")
         namesUnsyncedPages = false
@@ -189,8 +203,20 @@ extension Store {
             flushCount &+= 1
             if synced || sabotaged("unsyncedTakenForDurable") { log.noteDurable(end) }
             if let last = batch.last { publishedCommit = max(publishedCommit, last.version.commit) }
+            publishWaitingForNothing()
         }
         flushed.broadcast()
+    }
+
+    /// Publishes the `async` commits that came while a flush was on its way, up to the first that waits for one of its own. Under the
+    /// commit lock, so that none comes to stand between.
+    private func publishWaitingForNothing() {
+        let waiting = sabotaged("asyncOvertakesFull") ? nil : pending.firstIndex { $0.durability.maxDelay == nil }
+        let ready = pending[..<(waiting ?? pending.endIndex)]
+        guard let last = ready.last else { return }
+        publish(Array(ready))
+        publishedCommit = max(publishedCommit, last.version.commit)
+        pending.removeFirst(ready.count)
     }
 
     // MARK: Publishing

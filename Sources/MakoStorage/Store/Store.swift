@@ -62,6 +62,9 @@ public final class Store: @unchecked Sendable {
     @exclusivity(unchecked) var latchCause: FileError?
     @exclusivity(unchecked) var isHeaderBehind = false
     @exclusivity(unchecked) var flushCount: UInt64 = 0
+    /// When what `async` commits left is to be made durable, and the shortest delay among them; `max` when there is nothing.
+    @exclusivity(unchecked) var flushDue = UInt64.max
+    @exclusivity(unchecked) var flushDelay = UInt64.max
 
     /// The latest commit, published or not: what the next writer builds on. Guarded by the turn.
     @exclusivity(unchecked) var newest: Version
@@ -70,6 +73,8 @@ public final class Store: @unchecked Sendable {
 
     /// Of a store that only reads.
     let follower: Follower?
+    let clock: StoreClock
+    let flusher: Flusher
     let checkpointer: Checkpointer
     let vacuum = Vacuum()
     let isClosed = Atomic<Bool>(false)
@@ -106,6 +111,8 @@ public final class Store: @unchecked Sendable {
     private init(_ opening: Opening) throws(StorageError) {
         path = opening.path
         options = opening.options
+        clock = StoreClock(options.clock)
+        flusher = Flusher(clock: clock)
         frames = opening.frames
         dataFile = opening.dataFile
         space = opening.space

@@ -5,10 +5,26 @@ public enum Durability: Sendable, Hashable {
     /// The commit survives the end of the process once it returns. After a power cut the newest commits may be
     /// missing, never an older one without the newer.
     case ordered
-    /// The commit waits for nothing and is written soon. It is visible at once, or as soon as the commits before it are,
-    /// where those still wait for the device. A crash of the process or the machine may take back the
-    /// newest commits, never an older one without the newer.
+    /// The commit waits for nothing, and is durable 100 milliseconds after it returned: ``async(maxDelay:)`` with that delay.
     case async
+    /// What ``async(maxDelay:)`` makes.
+    case asyncWithin(Duration)
+
+    /// The commit waits for nothing, and is durable after `maxDelay` at the latest, together with all before it. It is visible at once, or
+    /// as soon as the commits before it are, where those still wait for the device. A crash of the process or the machine may
+    /// take back the commits of that time, never an older one without the newer.
+    ///
+    /// The store begins to write after half of the delay. What a device takes longer than the other half comes on top.
+    public static func async(maxDelay: Duration) -> Durability { .asyncWithin(maxDelay) }
+
+    /// In nanoseconds; nil for commits that wait themselves.
+    var maxDelay: UInt64? {
+        switch self {
+        case .full, .ordered: nil
+        case .async: 100_000_000
+        case .asyncWithin(let delay): delay.nanoseconds
+        }
+    }
 }
 
 /// Who drives flusher, checkpointer and evictor.
@@ -38,6 +54,9 @@ public struct StoreOptions: Sendable {
     public var shrinksWhenIdle = true
     /// How long to wait for the writer before; nil for ever.
     public var writerTimeout: Duration? = nil
+    /// What the engine reads the time from: a clock of a test's own, or nil for the system's. With ``BackgroundWork/manual`` and no such
+    /// clock the time plays no part: each ``Store/step()`` does what there is to do.
+    public var clock: (any Clock<Duration>)? = nil
     public var fileSystem: any FileSystem = POSIXFileSystem()
     public var entropy: any Entropy = SystemEntropy()
 

@@ -36,7 +36,8 @@ private struct ScriptGenerator {
     mutating func next() -> [ScriptStep] {
         switch random.below(100) {
         case 0..<6: return [.checkpoint]
-        case 6..<16: return [.step(1 + random.below(4))]
+        case 6..<14: return [.step(1 + random.below(4))]
+        case 14..<16: return [.tick([1, 30, 120][random.below(3)]), .step(1 + random.below(3))]
         case 16..<20: return [.reopen]
         case 20..<24:
             snapshots += 1
@@ -77,7 +78,9 @@ private struct ScriptGenerator {
             trees = before
             return steps + [.rollback]
         }
-        let durability: Durability? = [nil, nil, nil, nil, .ordered, .async][random.below(6)]
+        let durability: Durability? = [
+            nil, nil, nil, nil, .ordered, .async, .async(maxDelay: .milliseconds(20)),
+        ][random.below(7)]
         return steps + [.commit(durability)]
     }
 

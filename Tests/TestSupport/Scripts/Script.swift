@@ -11,11 +11,12 @@ import MakoStorage
 ///     savepoint a
 ///     delete t 5
 ///     rollbackto a
-///     commit                              # or `commit ordered`, `commit async`
+///     commit                              # or `commit ordered`, `commit async`, `commit async 50`: durable 50 ms later
 ///     snapshot s                          # kept open, compared by `check s` and at the end, until `release s`
 ///     reader r                            # another process opens the store beside this one, or refreshes what it shows, and compares
 ///     checkpoint
 ///     step 3                              # the store's background work, so many steps
+///     tick 50                             # 50 ms go by; a script without this line has no clock, and each step does what there is to do
 ///     reopen                              # closes and opens
 ///     kill                                # the process ends; what it wrote stays in the machine's cache; opens again
 ///     crash                               # the power goes and nothing that was pending persists; `crash 7`: some of it
@@ -39,6 +40,9 @@ public struct Script: Sendable {
         self.name = name
         self.steps = steps
     }
+
+    /// Whether time plays a part.
+    public var isTimed: Bool { steps.contains { if case .tick = $0 { true } else { false } } }
 
     /// Reads a script; a line that says nothing known is named.
     public init(name: String, _ text: String) throws {
@@ -100,6 +104,8 @@ public enum ScriptStep: Sendable, Hashable {
     case shrink
     case compact
     case verify
+    /// So many milliseconds go by.
+    case tick(Int)
 
     init?(_ verb: String, _ words: [String]) {
         switch (verb, words.count) {
@@ -109,6 +115,12 @@ public enum ScriptStep: Sendable, Hashable {
         case ("drop", 1): self = .drop(words[0])
         case ("begin", 0): self = .begin
         case ("commit", 0): self = .commit(nil)
+        case ("commit", 2):
+            guard words[0] == "async", let delay = Int(words[1]) else { return nil }
+            self = .commit(.async(maxDelay: .milliseconds(delay)))
+        case ("tick", 1):
+            guard let time = Int(words[0]) else { return nil }
+            self = .tick(time)
         case ("commit", 1):
             guard let durability = ScriptStep.durabilities[words[0]] else { return nil }
             self = .commit(durability)

@@ -21,6 +21,9 @@ public final class ScriptRun {
     private var keyBytes: [String: Int] = [:]
     private var counter: UInt64
     private let seed: UInt64
+    private let clock: TestClock?
+    /// When the `async` commits that are in memory only must be durable, the first of them.
+    private var due: Duration?
     /// Whether the run verifies; runs on a failing disk compare only, since a finding there is an answer.
     public var verifies = true
 
@@ -30,6 +33,7 @@ public final class ScriptRun {
         self.model = model
         self.seed = seed
         counter = seed &* 1_000_003
+        clock = script.isTimed ? TestClock() : nil
         history = CrashHistory(model, on: disk)
     }
 
@@ -117,7 +121,37 @@ public final class ScriptRun {
     // MARK: Steps
 
     private func open() throws {
-        store = try Store(at: ScriptRun.path, options: ScriptRun.options(script, on: disk, seed: seed))
+        var options = ScriptRun.options(script, on: disk, seed: seed)
+        options.clock = clock
+        store = try Store(at: ScriptRun.path, options: options)
+        due = nil
+    }
+
+    private func work(_ count: Int) throws {
+        for _ in 0..<count {
+            _ = try opened().step()
+            if let due, let clock, clock.now.time >= due {
+                history.acknowledge()
+                self.due = nil
+            }
+        }
+    }
+
+    /// Notes what the durability of a commit promises.
+    private func note(_ durability: Durability?) {
+        switch durability {
+        case nil, .full:
+            history.acknowledge()
+            due = nil
+        case .ordered: break
+        case .async: noteDelay(.milliseconds(100))
+        case .asyncWithin(let delay): noteDelay(delay)
+        }
+    }
+
+    private func noteDelay(_ delay: Duration) {
+        guard let clock else { return }
+        due = min(due ?? .seconds(1 << 30), clock.now.time + delay)
     }
 
     private func opened() throws -> Store {
@@ -130,8 +164,8 @@ public final class ScriptRun {
         case .checkpoint:
             try opened().checkpoint()
             history.acknowledge()
-        case .step(let count):
-            for _ in 0..<count { _ = try opened().step() }
+        case .step(let count): try work(count)
+        case .tick(let time): clock?.advance(by: .milliseconds(time))
         case .snapshot(let name): kept[name] = (try opened().snapshot(), model)
         case .check(let name) where script.isLenient && kept[name] == nil: break
         case .check(let name): try check(name)
@@ -209,8 +243,8 @@ public final class ScriptRun {
                 case .check(let name): try check(name)
                 case .snapshot(let name): kept[name] = (try opened().snapshot(), before)
                 case .release(let name): kept[name] = nil
-                case .step(let count):
-                    for _ in 0..<count { _ = try opened().step() }
+                case .step(let count): try work(count)
+                case .tick(let time): clock?.advance(by: .milliseconds(time))
                 case .verify:
                     if let difference = try ModelStore(reading: transaction.view).difference(from: model) {
                         throw Disagreement("inside a transaction \(difference)")
@@ -226,7 +260,7 @@ public final class ScriptRun {
             history.begin(model)
             try transaction.commit(durability: durability)
             // An empty commit promises nothing, not even for the commits before it.
-            if durability == nil || durability == .full, model != before { history.acknowledge() }
+            if model != before { note(durability) }
         } catch {
             model = before
             throw error
