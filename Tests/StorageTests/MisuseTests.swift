@@ -257,6 +257,34 @@ import Testing
         expect(.closed) { _ = try kept.get(1, in: sample.integers) }
     }
 
+    /// A cursor or a walk that goes on after its snapshot was closed meets no page that was used again meanwhile.
+    @Test func whatStandsInAClosedSnapshotReadsNoFurther() throws {
+        let sample = try sample()
+        let large = try sample.store.write { tx in
+            let tree = try tx.createTree(named: "large", keys: .integer)
+            for key in UInt64(0)..<20 { try tx.put(ValueShape(bytes: 9000).value(seed: key), for: key, in: tree) }
+            return tree
+        }
+        let kept = try sample.store.snapshot()
+        var first = try kept.cursor(in: sample.integers)
+        var last = try kept.cursor(in: sample.bytes)
+        var value = try kept.cursor(in: large)
+        #expect(try first.first() && last.last() && value.first())
+        let walk = try kept._walk(sample.integers, .integer, integer: 0, bytes: [])
+        kept.close()
+        try sample.store.write { tx in
+            try tx.dropTree(large)
+            for key in UInt64(0)..<2000 { try tx.put([1, 2, 3], for: key, in: sample.integers) }
+        }
+        try sample.store.checkpoint()
+        expect(.closed) { while try first.next() {} }
+        expect(.closed) { while try last.previous() {} }
+        expect(.closed) { _ = try value.value() }
+        expect(.closed) { try value.withValue { _ in } }
+        expect(.closed) { _ = try walk._advance() }
+        #expect(kept.tree(named: "large") == nil)
+    }
+
     @Test func aReadOnlyStoreSaysSo() throws {
         let disk = SimulatedDisk()
         var options = StoreOptions()

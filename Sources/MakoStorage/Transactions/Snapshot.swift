@@ -123,10 +123,12 @@ public final class Snapshot: @unchecked Sendable {
 
     /// The tree of that name, or nil. Constant time.
     public func tree(named name: String) -> Tree? {
-        guard let id = withNames({ $0.ids[name] }),
-            let index = treeIndex(state.pointee.trees, count: state.pointee.treeCount, id: id)
-        else { return nil }
-        return Tree(id: id, keys: state.pointee.trees[index].kind)
+        withNames { names in
+            guard let id = names.ids[name],
+                let index = treeIndex(state.pointee.trees, count: state.pointee.treeCount, id: id)
+            else { return nil }
+            return Tree(id: id, keys: state.pointee.trees[index].kind)
+        }
     }
 
     /// All trees, by name.
@@ -158,10 +160,16 @@ public final class Snapshot: @unchecked Sendable {
         return try lookUp(tree).count
     }
 
+    /// What has gone on to read where it stood looks at this again. The caller is inside an operation epoch.
+    @inline(__always)
+    func requireOpen() throws(StorageError) {
+        if isClosed.load(ordering: .relaxed) && !sabotaged("closedSnapshotRead") { throw StorageError.closed }
+    }
+
     /// The state of a tree, checked. The caller is inside an operation epoch.
     @inline(__always)
     func lookUp(_ tree: Tree) throws(StorageError) -> TreeState {
-        if isClosed.load(ordering: .relaxed) && !sabotaged("closedSnapshotRead") { throw StorageError.closed }
+        try requireOpen()
         if state.pointee.waitingPuts != 0 && !sabotaged("waitingPutsNotSeen") { try enterWaitingPuts(of: tree) }
         let trees = state.pointee.trees
         guard let index = treeIndex(trees, count: state.pointee.treeCount, id: tree.id) else {

@@ -129,6 +129,7 @@ public struct Cursor: ~Copyable {
         guard case .entry = place else { return [] }
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
+        if !sabotaged("cursorOutlivesItsSnapshot") { try snapshot.requireOpen() }
         return try snapshot.bytes(record())
     }
 
@@ -297,6 +298,7 @@ public struct Cursor: ~Copyable {
     private mutating func step<Layout: NodeLayout>(_ layout: Layout.Type, forward: Bool) throws(StorageError) -> Bool {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
+        if !sabotaged("cursorOutlivesItsSnapshot") { try snapshot.requireOpen() }
         var level = 1
         while level < levels {
             let page = try snapshot.frames.resolve(path[level].reference, type: Layout.innerType, level: level)

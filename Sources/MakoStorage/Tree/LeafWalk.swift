@@ -86,6 +86,7 @@ public final class _LeafWalk {
         guard let reference = next else { return nil }
         entry = Epochs.enter()
         do throws(StorageError) {
+            if !sabotaged("cursorOutlivesItsSnapshot") { try snapshot.requireOpen() }
             switch tree.keys {
             case .integer: return try lend(IntegerLayout.self, reference)
             case .bytes: return try lend(ByteLayout.self, reference)
