@@ -1,5 +1,14 @@
 // swift-tools-version: 6.2
+import Foundation
 import PackageDescription
+
+// RocksDB takes part where its header is installed (librocksdb-dev); nothing else depends on it.
+let hasRocksDB = ["/usr/include", "/usr/local/include", "/opt/homebrew/include"].contains {
+    FileManager.default.fileExists(atPath: $0 + "/rocksdb/c.h")
+}
+let rocksDB: [Target] =
+    hasRocksDB
+    ? [.systemLibrary(name: "CRocksDB", providers: [.apt(["librocksdb-dev"]), .brew(["rocksdb"])])] : []
 
 // Not part of the library: SwiftPM never looks in here when somebody depends on Mako, so the peers cost users nothing.
 let package = Package(
@@ -21,7 +30,8 @@ let package = Package(
                 .product(name: "MakoStorage", package: "mako"),
                 .product(name: "MakoCore", package: "mako"),
                 .product(name: "GRDB", package: "GRDB.swift"),
-            ],
-            swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
-    ]
+            ] + (hasRocksDB ? ["CRocksDB"] : []),
+            swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]
+                + (hasRocksDB ? [.define("ROCKSDB")] : [])),
+    ] + rocksDB
 )

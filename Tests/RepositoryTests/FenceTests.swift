@@ -59,6 +59,7 @@ import Testing
         "Sources/MakoStorage/Tree/NodeLayout.swift",
         "Sources/MakoStorage/Tree/Overflow.swift",
         "Sources/MakoStorage/Tree/PutBatch.swift",
+        "Sources/MakoStorage/Tree/RangeDelete.swift",
         "Sources/MakoStorage/Tree/RunReader.swift",
         "Sources/MakoStorage/Tree/RunWriter.swift",
         "Sources/MakoStorage/Tree/Tree.swift",

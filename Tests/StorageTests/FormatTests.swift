@@ -125,7 +125,7 @@ struct FormatTests {
     }
 
     @Test func meta() throws {
-        let meta = Meta(
+        var meta = Meta(
             number: 1, commit: 2, point: 3, log: LogPosition(lsn: 4, chain: 5), nextTreeID: 6,
             directory: Overflow(firstPage: 7, firstSerial: 8, length: 9, stored: 9, isCompressed: false), regions: 10)
         try FormatTests.withPage { memory in
@@ -139,6 +139,11 @@ struct FormatTests {
                 ])
             #expect(Meta(base, place: Meta.page(number: 1, copy: 0), seed: 123) == meta)
             #expect(Meta(base, place: Meta.page(number: 1, copy: 0), seed: 124) == nil)
+            // Trees 3 and 66 have no large values.
+            meta.plainTrees = [1 << 3, 1 << 2]
+            meta.write(to: base, copy: 0, seed: 123)
+            #expect(memory[120] == 8 && memory[128] == 4 && memory[129...].allSatisfy { $0 == 0 })
+            #expect(Meta(base, place: Meta.page(number: 1, copy: 0), seed: 123) == meta)
         }
     }
 
@@ -202,7 +207,7 @@ struct FormatTests {
 
     @Test func operations() throws {
         let rows = try FormatTests.lines(of: "Operations").filter { Int($0[0]) != nil }
-        #expect(rows.count == 10)
+        #expect(rows.count == 11)
         for cells in rows {
             let operation = try #require(UInt8(cells[0]).flatMap(Operation.init))
             #expect("\(operation)" == cells[1])

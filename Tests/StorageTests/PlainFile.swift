@@ -95,7 +95,7 @@ struct PlainFile {
         file = PlainBytes(bytes: bytes)
         let header = try PlainFile.newest([0, 1], by: 112, in: file, seed: 0)
         guard try file.slice(header + 40, 8).elementsEqual("MakoDB00".utf8), try file.number(header + 48, 4) == 1,
-            try file.number(header + 52, 4) == 4096, try file.number(header + 72, 8) & ~1 == 0
+            try file.number(header + 52, 4) == 4096, try file.number(header + 72, 8) & ~3 == 0
         else { throw PlainBytes.Unreadable(description: "the header is of another format") }
         id = try file.slice(header + 56, 16)
         seed = PlainBytes.mix(

@@ -156,6 +156,10 @@ import Testing
             ("delete", { tx, integers, _ in _ = try tx.delete(909, in: integers) }),
             ("delete large", { tx, _, bytes in _ = try tx.delete(Self.bytes(102), in: bytes) }),
             ("deleteRange", { tx, integers, _ in _ = try tx.deleteRange(300...1400, in: integers) }),
+            (
+                "deleteRange bytes",
+                { tx, _, bytes in _ = try tx.deleteRange(from: Self.bytes(103), to: Self.bytes(900), in: bytes) }
+            ),
             ("deleteAll", { tx, _, bytes in try tx.deleteAll(in: bytes) }),
             ("dropTree", { tx, integers, _ in try tx.dropTree(integers) }),
         ]

@@ -3,7 +3,8 @@
 //        0  1  kind         Operation
 //        1  4  tree         number of the tree
 //        5     key          integer trees: 8 bytes. Byte trees: 2 bytes length and the bytes. A created tree:
-//                           1 byte key kind, 2 bytes length and the name. A range: 8 and 8 bytes.
+//                           1 byte key kind, 2 bytes length and the name. A range: 8 and 8 bytes; of byte keys,
+//                           two keys, the second with length 65,535 and no bytes when there is no end.
 //              value        put: 4 bytes length and the bytes; of a value whose pages are named, those of its list of runs
 
 /// What an operation in the log does.
@@ -18,6 +19,7 @@ enum Operation: UInt8 {
     case deleteAll = 8
     case putIntegerRuns = 9
     case putBytesRuns = 10
+    case deleteByteRange = 11
 }
 
 /// Writes the operations of a transaction, in the form they have in the log.
@@ -95,6 +97,17 @@ struct OperationWriter {
         _ = write(range.upperBound, to: write(range.lowerBound, to: place))
     }
 
+    mutating func deleteRange(
+        from lower: KeyBytes, to upper: KeyBytes?, tree: UInt32, to bytes: inout GrowingBytes
+    ) {
+        guard var place = begin(.deleteByteRange, tree, more: 4 + lower.count + (upper?.count ?? 0), &bytes) else {
+            return
+        }
+        place = write(lower, to: write(UInt16(lower.count), to: place))
+        place = write(upper.map { UInt16($0.count) } ?? OperationReader.noUpperBound, to: place)
+        if let upper { _ = write(upper, to: place) }
+    }
+
     /// Begins an operation with `more` bytes behind its head. Nil when that is too much, and nothing is recorded any more.
     ///
     /// It must be recording.
@@ -140,6 +153,7 @@ struct OperationReader {
         case createTree(UInt32, KeyKind, name: String)
         case dropTree(UInt32)
         case deleteRange(tree: UInt32, ClosedRange<UInt64>)
+        case deleteByteRange(tree: UInt32, lower: KeyBytes, upper: KeyBytes?)
         case deleteAll(UInt32)
     }
 
@@ -149,6 +163,9 @@ struct OperationReader {
     }
 
     struct Malformed: Error {}
+
+    /// In the place of an upper bound's length: there is none.
+    static let noUpperBound = UInt16.max
 
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
@@ -179,7 +196,18 @@ struct OperationReader {
             let upper = try word(UInt64.self)
             guard lower <= upper else { throw Malformed() }
             return .deleteRange(tree: tree, lower...upper)
+        case .deleteByteRange:
+            let lower = lendable(try bound(word(UInt16.self)))
+            let length = try word(UInt16.self)
+            let upper = length == OperationReader.noUpperBound ? nil : lendable(try bound(length))
+            return .deleteByteRange(tree: tree, lower: lower, upper: upper)
         }
+    }
+
+    /// A bound of a range of byte keys: no longer than what is needed to come behind every key that it begins with.
+    private mutating func bound(_ length: UInt16) throws(Malformed) -> UnsafeRawBufferPointer {
+        guard Int(length) <= Limits.keyBytes + 1 else { throw Malformed() }
+        return try run(Int(length))
     }
 
     private mutating func word<Word: FixedWidthInteger>(_: Word.Type) throws(Malformed) -> Word {

@@ -128,6 +128,10 @@ final class FrameStore: @unchecked Sendable {
     @inline(__always)
     func prefetchLeaf(_ reference: PageReference) { prefetch(reference, lines: 6) }
 
+    /// Asks the processor for the header of a page, when it is in memory.
+    @inline(__always)
+    func prefetchHeader(_ reference: PageReference) { prefetch(reference, lines: 1) }
+
     /// Asks the processor for the first quarter of a page that will be copied soon, when it is in memory.
     @inline(__always)
     func prefetchPage(_ reference: PageReference) { prefetch(reference, lines: 16) }
@@ -237,6 +241,23 @@ final class FrameStore: @unchecked Sendable {
         guard Page(frame).number == number else {
             throw .corrupted(page: number, reason: "it says it is page \(Page(frame).number) (a misdirected write)")
         }
+    }
+
+    /// A leaf for one look: where it is not in memory it is read into `scratch`, and no other has to make way for it.
+    func peek(_ reference: PageReference, type: PageType, scratch: UnsafeMutableRawPointer) throws(StorageError)
+        -> UnsafeMutableRawPointer
+    {
+        let number = reference.page
+        guard number < tableCount, table[Int(number)].load(ordering: .acquiring) == 0 else {
+            return try resolve(reference, type: type, level: 0)
+        }
+        try readPage(number, into: scratch)
+        let page = Page(scratch)
+        guard page.identity == Page.identity(page: number, type: type, level: 0),
+            page.serial & 0xff_ffff == reference.tag
+        else { throw misplaced(page, reference, type, 0) }
+        try PageCheck.validate(scratch)
+        return scratch
     }
 
     /// Copies a page as the device has it or is to have it: from memory while it was not written yet, else from its slot.

@@ -37,6 +37,8 @@ struct SalvageReplay {
             case .dropTree(let tree): if let tree = trees.removeValue(forKey: tree) { try transaction.dropTree(tree) }
             case .deleteRange(let tree, let range):
                 if let tree = trees[tree] { _ = try transaction.deleteRange(range, in: tree) }
+            case .deleteByteRange(let tree, let lower, let upper):
+                if let tree = trees[tree] { _ = try transaction.deleteRange(from: lower, to: upper, in: tree) }
             case .deleteAll(let tree): if let tree = trees[tree] { try transaction.deleteAll(in: tree) }
             }
         } catch {

@@ -251,7 +251,8 @@ final class Checkpointer: @unchecked Sendable {
         let meta = Meta(
             number: current.number, commit: version.commit, point: version.point, log: current.log,
             nextTreeID: UInt64(version.nextTreeID), directory: current.directoryRun,
-            regions: UInt64(current.regions.count))
+            regions: UInt64(current.regions.count),
+            plainTrees: Meta.plainTrees(UnsafeBufferPointer(start: version.trees, count: version.treeCount)))
         do throws(FileError) { try store.dataFile.write(meta) } catch {
             throw latched(store, error, "writing a meta page")
         }

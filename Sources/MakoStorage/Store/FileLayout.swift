@@ -17,6 +17,8 @@
 //     96  8  segment       bytes of a log segment      96  8  serial       of that page
 //    104  8  newest        segment in use, 0: none    104  8  length       of the directory in bytes
 //    112  8  generation    counts rewrites            112  8  regions      number of regions
+//                                                     120     plain trees  bit n of word n/64: no value of the
+//                                                                          directory's n-th tree has pages of its own
 //
 // The directory is a run of pages like an overflow value. It holds, for each region, 1 byte bitmap copy and 8
 // bytes serial; then, for each tree in order of number: 4 bytes number, 1 byte key kind, 1 byte levels, 2 bytes
@@ -95,6 +97,28 @@ struct Meta: Hashable {
     var nextTreeID: UInt64
     var directory: Overflow
     var regions: UInt64
+    /// A bit for each of the directory's first trees, set where no value has pages of its own. Not set says nothing: programs
+    /// that do not know of it leave it out.
+    var plainTrees: [UInt64] = []
+
+    private static let plainTreesOffset = 120
+    private static let plainTreesWords = (pageBytes - plainTreesOffset) / 8
+
+    static func plainTrees(_ trees: some Sequence<TreeState>) -> [UInt64] {
+        var words: [UInt64] = []
+        for (index, tree) in trees.prefix(plainTreesWords * 64).enumerated() {
+            if index % 64 == 0 { words.append(0) }
+            if !tree.mayHoldLargeValues || sabotaged("largeValuesForgotten") {
+                words[index / 64] |= 1 << UInt64(index % 64)
+            }
+        }
+        return words
+    }
+
+    /// Whether the directory's tree at this place is known to have no value with pages of its own.
+    func isPlain(_ index: Int) -> Bool {
+        index / 64 < plainTrees.count && plainTrees[index / 64] & 1 << UInt64(index % 64) != 0
+    }
 
     /// The page of a copy of the slot that a checkpoint of this number uses.
     static func page(number: UInt64, copy: Int) -> UInt64 {
@@ -111,6 +135,9 @@ struct Meta: Hashable {
         ]
         for (index, word) in words.enumerated() {
             page.storeBytes(of: word, toByteOffset: Page.bodyOffset + index * 8, as: UInt64.self)
+        }
+        for (index, word) in plainTrees.enumerated() {
+            page.storeBytes(of: word, toByteOffset: Meta.plainTreesOffset + index * 8, as: UInt64.self)
         }
         Page.seal(page, page: place, seed: seed)
     }
@@ -133,11 +160,13 @@ struct Meta: Hashable {
         directory = Overflow(
             firstPage: word(6), firstSerial: word(7), length: Int(length), stored: Int(length), isCompressed: false)
         regions = word(9)
+        plainTrees = (0..<Meta.plainTreesWords).map { word(10 + $0) }
+        while plainTrees.last == 0 { plainTrees.removeLast() }
     }
 
     init(
         number: UInt64, commit: UInt64, point: UInt64, log: LogPosition, nextTreeID: UInt64, directory: Overflow,
-        regions: UInt64
+        regions: UInt64, plainTrees: [UInt64] = []
     ) {
         self.number = number
         self.commit = commit
@@ -146,6 +175,8 @@ struct Meta: Hashable {
         self.nextTreeID = nextTreeID
         self.directory = directory
         self.regions = regions
+        self.plainTrees = plainTrees
+        while self.plainTrees.last == 0 { self.plainTrees.removeLast() }
     }
 }
 
@@ -223,6 +254,7 @@ struct Directory {
             tree.levels = Int(levels)
             tree.root = PageReference(raw: root)
             tree.count = count
+            tree.mayHoldLargeValues = levels > 0
             trees.append(tree)
         }
         return (Directory(regions: regions, trees: trees, names: TreeNames(ids)), end)

@@ -7,8 +7,11 @@ struct FormatFeatures: OptionSet, Hashable {
     /// Values whose pages the log names, and values on several runs of pages; see ValueRuns.swift.
     static let namedValues = FormatFeatures(rawValue: 1 << 0)
 
+    /// The log has deletions of ranges of byte keys.
+    static let byteRanges = FormatFeatures(rawValue: 1 << 1)
+
     /// What this program reads and writes.
-    static let known: FormatFeatures = [.namedValues]
+    static let known: FormatFeatures = [.namedValues, .byteRanges]
 }
 
 extension FileHeader {

@@ -277,8 +277,11 @@ struct Opening {
                 contentsOf: bytes[
                     start..<start + min(Overflow.payloadBytes, run.length - index * Overflow.payloadBytes)])
         }
-        guard let directory = Directory(content, regions: Int(meta.regions)) else {
+        guard var directory = Directory(content, regions: Int(meta.regions)) else {
             throw .corrupted(page: run.firstPage, reason: "the checkpoint's directory contradicts itself")
+        }
+        for index in directory.trees.indices where meta.isPlain(index) {
+            directory.trees[index].mayHoldLargeValues = false
         }
         return (directory, (0..<count).map { run.firstPage + UInt64($0) })
     }

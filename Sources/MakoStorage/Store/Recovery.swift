@@ -105,13 +105,15 @@ extension Writer {
             try empty(tree)
             removeTree(at: try index(tree, nil))
         case .deleteRange(let tree, let range):
-            let index = try index(tree, .integer)
-            var cursor = try view.cursor(in: Tree(id: tree, keys: .integer))
-            let end = range.upperBound &- (sabotaged("replayedRangeHalfOpen") ? 1 : 0)
-            while try cursor.seek(range.lowerBound), cursor.integerKey <= end {
-                _ = try delete(IntegerLayout.self, index, cursor.integerKey)
-                noteChange()
-            }
+            let end =
+                sabotaged("replayedRangeHalfOpen") || range.upperBound == .max
+                ? range.upperBound : range.upperBound + 1
+            _ = try deleteRange(
+                IntegerLayout.self, index(tree, .integer), from: range.lowerBound,
+                to: range.upperBound == .max ? nil : end)
+        case .deleteByteRange(let tree, let lower, let upper):
+            let end = sabotaged("replayedByteRangeOpen") ? nil : upper
+            _ = try deleteRange(ByteLayout.self, index(tree, .bytes), from: lower, to: end)
         }
         noteChange()
     }

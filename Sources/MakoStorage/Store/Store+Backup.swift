@@ -150,7 +150,8 @@ private struct Backup {
             header.ceiling = max(header.ceiling, store.ceiling.load(ordering: .relaxed))
             let meta = Meta(
                 number: 0, commit: version.commit, point: version.point, log: version.log,
-                nextTreeID: UInt64(version.nextTreeID), directory: run, regions: UInt64(regions.count))
+                nextTreeID: UInt64(version.nextTreeID), directory: run, regions: UInt64(regions.count),
+                plainTrees: Meta.plainTrees(trees))
             try DataFile.writeFixedPages(header, meta, to: file)
         } catch { throw StorageError(error) }
     }

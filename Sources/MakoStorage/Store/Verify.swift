@@ -132,7 +132,7 @@ private struct Verifier {
             }
         }
         guard level > 0 else {
-            for slot in 0..<count { visitOverflow(IntegerNode.record(page, slot), tree.id) }
+            for slot in 0..<count { visitOverflow(IntegerNode.record(page, slot), tree) }
             if count == 0 { note("page \(reference.page) is an empty leaf") }
             return UInt64(count)
         }
@@ -174,7 +174,7 @@ private struct Verifier {
             }
         }
         guard level > 0 else {
-            for slot in 0..<count { visitOverflow(ByteNode.record(page, slot), tree.id) }
+            for slot in 0..<count { visitOverflow(ByteNode.record(page, slot), tree) }
             return UInt64(count)
         }
         var entries: UInt64 = 0
@@ -192,8 +192,10 @@ private struct Verifier {
         }
     }
 
-    private mutating func visitOverflow(_ record: RecordView, _ tree: UInt32) {
+    private mutating func visitOverflow(_ record: RecordView, _ tree: TreeState) {
         guard record.isOverflow else { return }
+        if !tree.mayHoldLargeValues { note("tree \(tree.id) has a large value though it is said to have none") }
+        let tree = tree.id
         guard let overflow = Overflow(record) else {
             note("an entry of tree \(tree) describes an impossible overflow value")
             return

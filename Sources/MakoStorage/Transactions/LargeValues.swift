@@ -110,14 +110,7 @@ extension Writer {
                 descriptor = try writeList(value, tree: trees[index].id)
             }
         } catch { throw fail(error) }
-        try withUnsafeTemporaryAllocation(byteCount: Overflow.descriptorBytes, alignment: 8) { memory in
-            result { () throws(StorageError) in
-                guard let bytes = memory.baseAddress else { return }
-                descriptor.write(to: bytes)
-                try enter(
-                    layout, index, key, RecordView(bytes: bytes, count: Overflow.descriptorBytes, isOverflow: true))
-            }
-        }.get()
+        try enter(layout, index, key, descriptor)
     }
 
     // MARK: Recovery

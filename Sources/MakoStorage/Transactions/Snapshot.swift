@@ -398,6 +398,13 @@ func lendable(_ key: UnsafeRawBufferPointer) -> KeyBytes {
 nonisolated(unsafe) let emptyKeyAddress = UnsafeRawPointer(
     UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8))
 
+/// The longest key, of the highest bytes.
+nonisolated(unsafe) let highestKeyAddress = {
+    let bytes = UnsafeMutableRawPointer.allocate(byteCount: Limits.keyBytes, alignment: 8)
+    bytes.initializeMemory(as: UInt8.self, repeating: .max, count: Limits.keyBytes)
+    return UnsafeRawPointer(bytes)
+}()
+
 /// A throwing body as a result, to carry a typed error out of closures that rethrow untyped.
 @inline(__always)
 func result<R>(_ body: () throws(StorageError) -> R) -> Result<R, StorageError> {

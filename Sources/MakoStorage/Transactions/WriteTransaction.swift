@@ -141,22 +141,65 @@ public struct WriteTransaction: ~Copyable {
     /// Removes all entries whose keys lie in a range.
     ///
     /// - Returns: how many there were.
+    /// - Complexity: a small share of the range's pages: those wholly inside it are given back by what their headers say.
     public func deleteRange(_ range: ClosedRange<UInt64>, in tree: Tree) throws(StorageError) -> UInt64 {
         let index = try prepare(tree, .integer)
         var cursor = try writer.view.cursor(in: tree)
-        var removed: UInt64 = 0
-        do throws(StorageError) {
-            while try cursor.seek(range.lowerBound), cursor.integerKey <= range.upperBound {
-                _ = try writer.delete(IntegerLayout.self, index, cursor.integerKey)
-                writer.noteChange()
-                removed += 1
-            }
-        } catch {
-            // The log does not know of what is gone already.
-            throw removed > 0 ? writer.fail(error) : error
-        }
-        if removed > 0 { writer.record { $0.deleteRange(range, tree: tree.id, to: &$1) } }
+        guard try cursor.seek(range.lowerBound), cursor.integerKey <= range.upperBound else { return 0 }
+        let removed = try writer.deleteRange(
+            IntegerLayout.self, index, from: range.lowerBound,
+            to: range.upperBound == .max ? nil : range.upperBound + 1)
+        writer.record { $0.deleteRange(range, tree: tree.id, to: &$1) }
+        writer.noteChange()
         return removed
+    }
+
+    /// Removes all entries from one key up to below another, in the order of keys.
+    ///
+    /// ```swift
+    /// let gone = try transaction.deleteRange(from: Array("log/2024/".utf8), to: Array("log/20240".utf8), in: files)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - lower: the first key to go. It need not exist, nor be short enough to.
+    ///   - upper: the first key to stay; nil when all from `lower` on are to go.
+    /// - Returns: how many there were.
+    /// - Complexity: a small share of the range's pages; see ``deleteRange(_:in:)``.
+    public func deleteRange(from lower: [UInt8], to upper: [UInt8]? = nil, in tree: Tree) throws(StorageError) -> UInt64
+    {
+        try lower.withUnsafeBytes { lower in
+            guard let upper else {
+                return result { () throws(StorageError) in try deleteRange(from: lower, to: nil, in: tree) }
+            }
+            return upper.withUnsafeBytes { upper in
+                result { () throws(StorageError) in try deleteRange(from: lower, to: upper, in: tree) }
+            }
+        }.get()
+    }
+
+    /// Removes all entries from one key up to below another; see ``deleteRange(from:to:in:)-(_,[UInt8]?,_)``.
+    public func deleteRange(from lower: UnsafeRawBufferPointer, to upper: UnsafeRawBufferPointer?, in tree: Tree)
+        throws(StorageError) -> UInt64
+    {
+        let index = try prepare(tree, .bytes)
+        let lower = bound(lower)
+        let upper = upper.map { bound($0) }
+        var cursor = try writer.view.cursor(in: tree)
+        guard try cursor.seek([UInt8](lower)),
+            upper.map({ upper in cursor.withKey { ByteNode.compare($0, upper) < 0 } }) ?? true
+        else { return 0 }
+        if writer.isRecording && !sabotaged("byteRangesUnannounced") { try store.use(.byteRanges) }
+        let removed = try writer.deleteRange(ByteLayout.self, index, from: lower, to: upper)
+        if !sabotaged("byteRangeNotLogged") {
+            writer.record { $0.deleteRange(from: lower, to: upper, tree: tree.id, to: &$1) }
+        }
+        writer.noteChange()
+        return removed
+    }
+
+    /// A bound as far as it matters: a longer key than any that is stored comes directly behind its first bytes.
+    private func bound(_ key: UnsafeRawBufferPointer) -> KeyBytes {
+        lendable(UnsafeRawBufferPointer(rebasing: key.prefix(Limits.keyBytes + 1)))
     }
 
     @inline(__always)

@@ -50,7 +50,13 @@ enum ByteLayout: NodeLayout {
         return (0, key.count)
     }
 
+    static func keep(_ key: KeyBytes, in memory: UnsafeMutableRawPointer) -> KeyBytes {
+        if let source = key.baseAddress { memcpy(memory, source, key.count) }
+        return KeyBytes(start: memory, count: key.count)
+    }
+
     static var lowest: KeyBytes { lendable(KeyBytes(start: nil, count: 0)) }
+    static var highest: KeyBytes { KeyBytes(start: highestKeyAddress, count: Limits.keyBytes) }
 
     @inline(__always)
     static func hinted(_ hint: UnsafeMutablePointer<Writer.LeafHint>, _ key: KeyBytes) -> UnsafeMutableRawPointer? {
@@ -101,6 +107,10 @@ enum ByteLayout: NodeLayout {
         ByteNode.setChild(page, slot, child)
     }
     static func removeChild(_ page: UnsafeMutableRawPointer, at slot: Int) { ByteNode.remove(page, at: slot) }
+
+    static func removeEntries(_ page: UnsafeMutableRawPointer, _ slots: Range<Int>) {
+        for slot in slots.reversed() { ByteNode.remove(page, at: slot) }
+    }
 
     static func formatRoot(_ page: UnsafeMutableRawPointer) {
         ByteNode.setFences(page, lower: KeyBytes(start: nil, count: 0), upper: nil)
@@ -201,6 +211,38 @@ enum ByteLayout: NodeLayout {
         return separator
     }
 
+    // MARK: Cutting a range out
+
+    static func fences(
+        below left: UnsafeMutableRawPointer, above right: UnsafeMutableRawPointer, parent: UnsafeMutableRawPointer,
+        slot: Int
+    ) -> (KeyBytes, KeyBytes) {
+        let lower = ByteNode.lower(right)
+        // Only on a damaged page is the left one the last of its level.
+        return (ByteNode.upper(left) ?? lower, lower)
+    }
+
+    static func fits(_ page: UnsafeMutableRawPointer, keeping slots: Range<Int>, lower: KeyBytes?, upper: KeyBytes?)
+        -> Bool
+    {
+        let lower = lower ?? ByteNode.lower(page)
+        let upper = upper ?? ByteNode.upper(page)
+        let prefix = upper.map { common(lower, $0) } ?? 0
+        return lower.count + (upper?.count ?? 0) + ByteNode.entryBytes(page, slots, prefix: prefix) <= room
+    }
+
+    static func trim(
+        _ page: UnsafeMutableRawPointer, keeping slots: Range<Int>, lower: KeyBytes?, upper: KeyBytes?, scratch: Scratch
+    ) {
+        let source = scratch.page
+        memcpy(source, page, pageBytes)
+        let isForgotten = sabotaged("cutEdgeKeepsItsFence")
+        ByteNode.setFences(
+            page, lower: lower ?? ByteNode.lower(source),
+            upper: isForgotten ? ByteNode.upper(source) : upper ?? ByteNode.upper(source))
+        ByteNode.copyEntries(page, from: source, slots, key: scratch.key)
+    }
+
     // MARK: Merging
 
     static func isSparse(_ page: UnsafeMutableRawPointer) -> Bool {
@@ -215,7 +257,8 @@ enum ByteLayout: NodeLayout {
         for node in [left, right] { bytes += ByteNode.entryBytes(node, 0..<Page(node).count, prefix: prefix) }
         // The right node's first entry has no suffix when inner; merged, it needs the separator in full.
         if Page(left).level > 0 { bytes += ByteNode.lower(right).count }
-        return Page(left).count == 0 || Page(right).count == 0 ? bytes <= room : bytes <= room * 85 / 100
+        let fewest = min(Page(left).count, Page(right).count)
+        return bytes <= (fewest <= (Page(left).level > 0 ? 1 : 0) ? room : room * 85 / 100)
     }
 
     static func merge(

@@ -46,7 +46,11 @@ enum IntegerLayout: NodeLayout {
     @inline(__always)
     static func keep(_ key: UInt64, at memory: UnsafeMutableRawPointer) -> (number: UInt64, bytes: Int) { (key, 0) }
 
+    @inline(__always)
+    static func keep(_ key: UInt64, in memory: UnsafeMutableRawPointer) -> UInt64 { key }
+
     static var lowest: UInt64 { 0 }
+    static var highest: UInt64 { .max }
 
     @inline(__always)
     static func hinted(_ hint: UnsafeMutablePointer<Writer.LeafHint>, _ key: UInt64) -> UnsafeMutableRawPointer? {
@@ -101,6 +105,27 @@ enum IntegerLayout: NodeLayout {
     }
     static func removeChild(_ page: UnsafeMutableRawPointer, at slot: Int) { IntegerNode.removeChild(page, at: slot) }
 
+    static func removeEntries(_ page: UnsafeMutableRawPointer, _ slots: Range<Int>) {
+        IntegerNode.removeEntries(page, slots)
+    }
+
+    static func fences(
+        below left: UnsafeMutableRawPointer, above right: UnsafeMutableRawPointer, parent: UnsafeMutableRawPointer,
+        slot: Int
+    ) -> (UInt64, UInt64) {
+        let key = IntegerNode.keys(parent)[slot]
+        return (key, key)
+    }
+    static func fits(_ page: UnsafeMutableRawPointer, keeping slots: Range<Int>, lower: UInt64?, upper: UInt64?)
+        -> Bool
+    { true }
+    static func trim(
+        _ page: UnsafeMutableRawPointer, keeping slots: Range<Int>, lower: UInt64?, upper: UInt64?, scratch: Scratch
+    ) {
+        IntegerNode.removeEntries(page, slots.upperBound..<Page(page).count)
+        IntegerNode.removeEntries(page, 0..<slots.lowerBound)
+    }
+
     static func formatRoot(_ page: UnsafeMutableRawPointer) {}
 
     static func cut(_ page: UnsafeMutableRawPointer, incoming slot: Int, _ key: UInt64, ascending: Bool) -> Int? {
@@ -139,7 +164,9 @@ enum IntegerLayout: NodeLayout {
 
     static func canMerge(_ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer) -> Bool {
         if Page(left).level > 0 {
-            return Page(left).count + Page(right).count <= IntegerNode.innerCapacity * 85 / 100
+            let count = Page(left).count + Page(right).count
+            let hasLoneChild = Page(left).count == 1 || Page(right).count == 1
+            return count <= (hasLoneChild ? IntegerNode.innerCapacity : IntegerNode.innerCapacity * 85 / 100)
         }
         let bytes = IntegerNode.usedBytes(left) + IntegerNode.usedBytes(right)
         let room = pageBytes - Page.bodyOffset

@@ -218,6 +218,28 @@ enum IntegerNode {
         view.count = count &- 1
     }
 
+    /// Takes a run of entries out of a leaf or an inner node.
+    static func removeEntries(_ page: UnsafeMutableRawPointer, _ slots: Range<Int>) {
+        guard !slots.isEmpty else { return }
+        let view = Page(page)
+        let count = view.count
+        let after = count - slots.upperBound
+        let keys = keys(page)
+        if view.level > 0 {
+            let children = children(page)
+            memmove(keys + slots.lowerBound, keys + slots.upperBound, after * 8)
+            memmove(children + slots.lowerBound, children + slots.upperBound, after * 8)
+        } else {
+            for slot in slots { view.garbage += record(page, slot).count + 2 }
+            let oldSlots = self.slots(page, count: count)
+            let newSlots = self.slots(page, count: count - slots.count)
+            memmove(keys + slots.lowerBound, keys + slots.upperBound, after * 8)
+            memmove(newSlots, oldSlots, slots.lowerBound * 2)
+            memmove(newSlots + slots.lowerBound, oldSlots + slots.upperBound, after * 2)
+        }
+        view.count = count - slots.count
+    }
+
     /// Writes the records without gaps.
     static func compact(_ page: UnsafeMutableRawPointer, scratch: UnsafeMutableRawPointer) {
         rewriteWithout(page, slot: -1, scratch: scratch)

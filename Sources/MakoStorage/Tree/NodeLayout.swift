@@ -27,8 +27,13 @@ protocol NodeLayout {
     /// Copies a key to memory of at least `keyBytes(key)` bytes, or answers it as a number.
     static func keep(_ key: Key, at memory: UnsafeMutableRawPointer) -> (number: UInt64, bytes: Int)
 
+    /// The key again, copied to memory of at least `Limits.keyBytes` bytes if it needs any.
+    static func keep(_ key: Key, in memory: UnsafeMutableRawPointer) -> Key
+
     /// A key that no other is below.
     static var lowest: Key { get }
+    /// A key that no other is above.
+    static var highest: Key { get }
 
     // The hint that spares a run of changes to one leaf the descent.
     /// The hinted leaf, when `key` belongs there.
@@ -56,6 +61,23 @@ protocol NodeLayout {
     static func setChild(_ page: UnsafeMutableRawPointer, at slot: Int, _ child: PageReference)
     static func removeChild(_ page: UnsafeMutableRawPointer, at slot: Int)
 
+    /// Takes a run of entries out of a leaf or an inner node; of a byte tree's inner node not the first.
+    static func removeEntries(_ page: UnsafeMutableRawPointer, _ slots: Range<Int>)
+
+    // Cutting a range out.
+    /// Two keys at which what stands before and in the leaf `left` may meet what stands in and behind the leaf `right`.
+    ///
+    /// - Parameter slot: the child of `parent` that leads to `right`.
+    static func fences(
+        below left: UnsafeMutableRawPointer, above right: UnsafeMutableRawPointer, parent: UnsafeMutableRawPointer,
+        slot: Int
+    ) -> (Key, Key)
+    /// Whether a node has room for these of its entries between other fences; nil is the one it has.
+    static func fits(_ page: UnsafeMutableRawPointer, keeping slots: Range<Int>, lower: Key?, upper: Key?) -> Bool
+    /// Leaves these of a node's entries, between other fences; nil is the one it has.
+    static func trim(
+        _ page: UnsafeMutableRawPointer, keeping slots: Range<Int>, lower: Key?, upper: Key?, scratch: Scratch)
+
     // Whole nodes.
     /// Readies a formatted page to be the only node of its level.
     static func formatRoot(_ page: UnsafeMutableRawPointer)
@@ -73,7 +95,7 @@ protocol NodeLayout {
         scratch: Scratch, separator: UnsafeMutableRawPointer
     ) -> Key
     static func isSparse(_ page: UnsafeMutableRawPointer) -> Bool
-    /// Whether two neighbours fit one page with room to spare (or at all, when one of them is empty).
+    /// Whether two neighbours fit one page with room to spare (or at all, when one of them has next to nothing in it).
     static func canMerge(_ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer) -> Bool
     /// Moves everything from `right` into `left`. `separator` is the key slot of `right` in `parent`.
     static func merge(

@@ -38,6 +38,8 @@ struct TreeState {
     var levels: Int
     var root: PageReference
     var count: UInt64
+    /// False as long as no value of the tree has pages of its own: its leaves can then be given back unread.
+    var mayHoldLargeValues = false
 
     init(id: UInt32, kind: KeyKind) {
         self.id = id
@@ -46,6 +48,9 @@ struct TreeState {
         root = .none
         count = 0
     }
+
+    /// Nothing is left in it.
+    mutating func becomeEmpty() { self = TreeState(id: id, kind: kind) }
 }
 
 /// The names of the trees of a version. Shared between versions until a tree is created or dropped.

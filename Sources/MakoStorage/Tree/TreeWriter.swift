@@ -41,14 +41,22 @@ extension Writer {
         do throws(StorageError) { overflow = try writeOverflow(value, tree: trees[index].id) } catch {
             throw fail(error)
         }
-        return try withUnsafeTemporaryAllocation(byteCount: Overflow.descriptorBytes, alignment: 8) { memory in
+        try enter(layout, index, key, overflow)
+        return true
+    }
+
+    /// Enters the descriptor of a value that has pages of its own.
+    func enter<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ overflow: Overflow)
+        throws(StorageError)
+    {
+        if !sabotaged("largeValuesUnnoticed") { trees[index].mayHoldLargeValues = true }
+        try withUnsafeTemporaryAllocation(byteCount: Overflow.descriptorBytes, alignment: 8) { memory in
             result { () throws(StorageError) in
-                guard let descriptor = memory.baseAddress else { return false }
+                guard let descriptor = memory.baseAddress else { return }
                 overflow.write(to: descriptor)
                 try enter(
                     layout, index, key,
                     RecordView(bytes: descriptor, count: Overflow.descriptorBytes, isOverflow: true))
-                return true
             }
         }.get()
     }
@@ -176,7 +184,7 @@ extension Writer {
 
     /// The page itself when it may be changed in place, else a copy that the parent on the path refers to.
     @inline(__always)
-    private func own<Layout: NodeLayout>(
+    func own<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ level: Int, _ page: UnsafeMutableRawPointer
     ) throws(StorageError) -> UnsafeMutableRawPointer {
         if isEditable(page) { return page }
@@ -195,7 +203,7 @@ extension Writer {
     ///
     /// Afterwards the path leads, at a leaf, to the half that `key` belongs to; at an inner node, to the half that
     /// holds the child it led to before.
-    private func split<Layout: NodeLayout>(
+    func split<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, level: Int, incoming key: Layout.Key, slot: Int, ascending: Bool
     ) throws(StorageError) {
         let page = path[level].page
@@ -283,7 +291,7 @@ extension Writer {
     ///
     /// A node without any beside it gets some by a merge of its parent. Where nodes have fences, an inner node never loses its
     /// only child: the fences of its neighbours' children would not cover the keys that it stood for.
-    private func mergeWithNeighbour<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ level: Int)
+    func mergeWithNeighbour<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ level: Int)
         throws(StorageError) -> Bool
     {
         guard level < trees[index].levels - 1 else { return false }
@@ -315,15 +323,14 @@ extension Writer {
         return true
     }
 
-    private func shrinkRoot<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
+    func shrinkRoot<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
         while trees[index].levels > 0 {
             let level = trees[index].levels - 1
             let type = level > 0 ? Layout.innerType : Layout.leafType
             let root = try frames.resolve(trees[index].root, type: type, level: level)
             if Page(root).count == 0 {
                 free(root)
-                trees[index].root = .none
-                trees[index].levels = 0
+                trees[index].becomeEmpty()
             } else if level > 0 && Page(root).count == 1 {
                 let child = Layout.child(root, at: 0)
                 free(root)
@@ -380,39 +387,5 @@ extension Writer {
             try write(value)
         }
         return overflow
-    }
-
-    // MARK: Whole trees
-
-    /// Frees every page of a tree and leaves it empty.
-    func deleteAll<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
-        // All of them: the tree may be on its way out of the table, and the others would change places.
-        try enterWaitingPuts()
-        let entry = Epochs.enter()
-        defer { Epochs.leave(entry) }
-        do throws(StorageError) {
-            let tree = trees[index]
-            if tree.levels > 0 { try freeSubtree(layout, tree.root, level: tree.levels - 1) }
-            trees[index].levels = 0
-            trees[index].root = .none
-            trees[index].count = 0
-            hints[index] = .none
-        } catch { throw fail(error) }
-    }
-
-    private func freeSubtree<Layout: NodeLayout>(_ layout: Layout.Type, _ reference: PageReference, level: Int)
-        throws(StorageError)
-    {
-        let type = level > 0 ? Layout.innerType : Layout.leafType
-        let page = try frames.resolve(reference, type: type, level: level)
-        for slot in 0..<Page(page).count {
-            if level > 0 {
-                try freeSubtree(layout, Layout.child(page, at: slot), level: level - 1)
-            } else {
-                let record = Layout.record(page, slot)
-                try freeValue(record)
-            }
-        }
-        if level == 0 || !sabotaged("innerPagesOfTreeNotFreed") { free(page) }
     }
 }

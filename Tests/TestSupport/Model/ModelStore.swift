@@ -67,6 +67,12 @@ public enum ModelTree: Sendable, Equatable {
         defer { self = .integers(map) }
         return map.delete(range)
     }
+
+    public mutating func delete(from first: [UInt8], to end: [UInt8]?) -> Int {
+        guard case .bytes(var map) = self else { return 0 }
+        defer { self = .bytes(map) }
+        return map.delete(from: ByteKey(first), to: end.map { ByteKey($0) })
+    }
 }
 
 /// What a store should hold, as plain Swift values: a copy of it is a snapshot or a savepoint.
@@ -96,6 +102,10 @@ public struct ModelStore: Sendable, Equatable {
 
     public mutating func delete(_ range: ClosedRange<UInt64>, in tree: String) -> Int {
         trees[tree]?.delete(range) ?? 0
+    }
+
+    public mutating func delete(from first: [UInt8], to end: [UInt8]?, in tree: String) -> Int {
+        trees[tree]?.delete(from: first, to: end) ?? 0
     }
 
     public mutating func deleteAll(in tree: String) {

@@ -49,6 +49,13 @@ package struct PlainOperations {
                 let value = named(list)
             else { return false }
             model.put(value, for: key, in: name)
+        case 11:
+            guard let first = bytes(number(UInt16.self).map(Int.init)), let length = number(UInt16.self) else {
+                return false
+            }
+            let end = length == 65535 ? nil : bytes(Int(length))
+            guard length == 65535 || end != nil else { return false }
+            _ = model.delete(from: first, to: end, in: name)
         default: return false
         }
         return true

@@ -60,6 +60,15 @@ public struct SortedMap<Key: Comparable & Sendable>: Sendable, Equatable where K
         return last - first
     }
 
+    /// How many entries went: those from `first` up to below `end`, or all from there on.
+    public mutating func delete(from first: Key, to end: Key?) -> Int {
+        let start = position(of: first)
+        let stop = max(start, end.map { position(of: $0) } ?? keys.count)
+        keys.removeSubrange(start..<stop)
+        values.removeSubrange(start..<stop)
+        return stop - start
+    }
+
     public mutating func deleteAll() { self = SortedMap() }
 
     public static func == (left: SortedMap, right: SortedMap) -> Bool {

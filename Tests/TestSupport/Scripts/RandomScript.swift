@@ -106,9 +106,9 @@ private struct ScriptGenerator {
                 name, .steps(from: 100, through: 100 + UInt64(random.below(3)), by: 1), ValueShape(bytes: length))
         case 45..<60: return .insert(name, keys(), shape())
         case 60..<85: return .delete(name, keys())
-        case 85..<95 where trees[name] == .integer:
+        case 85..<95:
             let first = UInt64(random.below(400))
-            return .deleteRange(name, first, first + UInt64(random.below(200)))
+            return .deleteRange(name, first, random.chance(8) ? nil : first + UInt64(random.below(200)))
         case 95..<97: return .deleteAll(name)
         default: return .put(name, .random(count: 1 + random.below(4), below: 400), shape())
         }

@@ -10,6 +10,7 @@ import MakoStorage
 ///     begin                               # several steps in one transaction, up to commit or rollback
 ///     savepoint a
 ///     delete t 5
+///     deleterange t 5 90                  # in a byte tree up to below the key of 90; `5 end`: all from there on
 ///     rollbackto a
 ///     commit                              # or `commit ordered`, `commit async`, `commit async 50`: durable 50 ms later
 ///     snapshot s                          # kept open, compared by `check s` and at the end, until `release s`
@@ -85,7 +86,8 @@ public enum ScriptStep: Sendable, Hashable {
     case stream(String, KeyRange, ValueShape)
     case insert(String, KeyRange, ValueShape)
     case delete(String, KeyRange)
-    case deleteRange(String, UInt64, UInt64)
+    /// Nil: to the tree's end. Of integers the last key is one of those that go, of bytes it is the first to stay.
+    case deleteRange(String, UInt64, UInt64?)
     case deleteAll(String)
     case savepoint(String)
     case rollbackTo(String)
@@ -135,7 +137,12 @@ public enum ScriptStep: Sendable, Hashable {
             guard let keys = KeyRange(words[1]) else { return nil }
             self = .delete(words[0], keys)
         case ("deleterange", 3):
-            guard let first = UInt64(words[1]), let last = UInt64(words[2]), first <= last else { return nil }
+            guard let first = UInt64(words[1]) else { return nil }
+            if words[2] == "end" {
+                self = .deleteRange(words[0], first, nil)
+                return
+            }
+            guard let last = UInt64(words[2]), first <= last else { return nil }
             self = .deleteRange(words[0], first, last)
         case ("deleteall", 1): self = .deleteAll(words[0])
         case ("savepoint", 1): self = .savepoint(words[0])

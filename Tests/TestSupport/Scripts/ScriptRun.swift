@@ -273,7 +273,7 @@ public final class ScriptRun {
         case .tree(let name, _, _): model.trees[name] == nil
         case .drop(let name), .put(let name, _, _), .insert(let name, _, _), .delete(let name, _), .deleteAll(let name):
             model.trees[name] != nil
-        case .deleteRange(let name, _, _): model.trees[name]?.kind == .integer
+        case .deleteRange(let name, _, _): model.trees[name] != nil
         default: false
         }
     }
@@ -292,15 +292,34 @@ public final class ScriptRun {
         case .insert(let name, let keys, let shape): try insert(keys, shape, name, transaction)
         case .delete(let name, let keys): try delete(keys, name, transaction)
         case .deleteRange(let name, let first, let last):
-            let count = try transaction.deleteRange(first...last, in: try tree(name, transaction))
-            let expected = model.delete(first...last, in: name)
-            guard count == UInt64(expected) else {
-                throw Disagreement("deleteRange removed \(count) entries, not \(expected)")
-            }
+            try deleteRange(first, last, name, transaction)
         case .deleteAll(let name):
             try transaction.deleteAll(in: try tree(name, transaction))
             model.deleteAll(in: name)
         default: throw Disagreement("\(step) inside a transaction")
+        }
+    }
+
+    private func deleteRange(
+        _ first: UInt64, _ last: UInt64?, _ name: String, _ transaction: borrowing WriteTransaction
+    ) throws {
+        let tree = try tree(name, transaction)
+        let count: UInt64
+        let expected: Int
+        switch tree.keys {
+        case .integer:
+            count = try transaction.deleteRange(first...(last ?? .max), in: tree)
+            expected = model.delete(first...(last ?? .max), in: name)
+        case .bytes:
+            let length = keyBytes[name] ?? 0
+            let (start, end) = (
+                ScriptRun.bytes(first, length: length), last.map { ScriptRun.bytes($0, length: length) }
+            )
+            count = try transaction.deleteRange(from: start, to: end, in: tree)
+            expected = model.delete(from: start, to: end, in: name)
+        }
+        guard count == UInt64(expected) else {
+            throw Disagreement("deleteRange removed \(count) entries, not \(expected)")
         }
     }
 

@@ -23,7 +23,9 @@ struct Main {
     }
 
     static func run(_ options: Options) throws {
-        let names = options.wanted(among: KeyValueCases.names + CommitCases.names + BlobCases.names + ObjectCases.names)
+        let names = options.wanted(
+            among: KeyValueCases.names + DeleteCases.names + CommitCases.names + BlobCases.names + WorkloadCases.names
+                + ObjectCases.names)
         if options.lists {
             names.forEach { print($0) }
             return
@@ -35,8 +37,10 @@ struct Main {
         let workspace = try Workspace(in: options.directory)
         defer { try? workspace.removeAll() }
         let keyValues = KeyValueCases(options: options, workspace: workspace, readers: readers, writers: writers)
+        let deletes = DeleteCases(options: options, workspace: workspace, engines: writers)
         let commits = CommitCases(options: options, workspace: workspace, engines: writers)
         let blobs = BlobCases(options: options, workspace: workspace)
+        let workloads = WorkloadCases(options: options, workspace: workspace)
         let objects = ObjectCases(options: options, workspace: workspace, engines: objectEngines)
         let runner = Runner(options: options)
         var report = Report()
@@ -45,7 +49,8 @@ struct Main {
         )
         for name in names {
             guard
-                let benchmark = keyValues.make(name) ?? commits.make(name) ?? blobs.make(name) ?? objects.make(name)
+                let benchmark = keyValues.make(name) ?? deletes.make(name) ?? commits.make(name) ?? blobs.make(name)
+                    ?? workloads.make(name) ?? objects.make(name)
             else { continue }
             report.add(try runner.run(benchmark))
         }

@@ -42,6 +42,15 @@ struct StringKeys: Sendable {
         }
     }
 
+    subscript(index: Int) -> [UInt8] {
+        Array(bytes[index * StringKeys.width..<(index + 1) * StringKeys.width])
+    }
+
+    /// The first of them, but for one.
+    func prefix(_ count: Int, without number: UInt64) -> StringKeys {
+        StringKeys(numbers: numbers.prefix(count).filter { $0 != number })
+    }
+
     static func ordered(_ count: Int) -> StringKeys {
         StringKeys(numbers: (0..<count).map { Mixer.mix(UInt64($0) + 1) }.sorted())
     }

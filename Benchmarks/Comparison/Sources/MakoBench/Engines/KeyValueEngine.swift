@@ -25,6 +25,13 @@ protocol KeyValueEngine: AnyObject {
     /// Readies a freshly loaded database for reading, as its experts would.
     func settle() throws
 
+    // Deleting: one transaction, committed.
+    func deleteRange(_ keys: ClosedRange<UInt64>) throws
+    /// Deletes those from one of the ordered keys up to below another.
+    func deleteRange(_ range: Range<Int>, of keys: StringKeys) throws
+    func delete(_ keys: [UInt64]) throws
+    func delete(_ keys: StringKeys) throws
+
     // Reading, inside one read transaction unless said. All return the checksum of what they read.
     func gets(_ keys: [UInt64]) throws -> UInt64
     func getsInOwnTransactions(_ keys: [UInt64]) throws -> UInt64

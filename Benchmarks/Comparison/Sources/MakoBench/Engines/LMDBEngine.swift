@@ -88,6 +88,74 @@ final class LMDBEngine<Mode: LMDBMode>: KeyValueEngine, @unchecked Sendable {
         try LMDBEngine.check(mdb_txn_commit(transaction))
     }
 
+    private func writing(_ body: (OpaquePointer?) throws -> Void) throws {
+        var transaction: OpaquePointer?
+        try LMDBEngine.check(mdb_txn_begin(environment, nil, 0, &transaction))
+        try body(transaction)
+        try LMDBEngine.check(mdb_txn_commit(transaction))
+    }
+
+    /// Deletes `count` entries from a key on, by a cursor.
+    private func delete(_ count: Int, from key: inout MDB_val) throws {
+        try writing { transaction in
+            var cursor: OpaquePointer?
+            try LMDBEngine.check(mdb_cursor_open(transaction, database, &cursor))
+            defer { mdb_cursor_close(cursor) }
+            var value = MDB_val()
+            try LMDBEngine.check(mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE))
+            for left in (0..<count).reversed() {
+                try LMDBEngine.check(mdb_cursor_del(cursor, 0))
+                // The next one takes the place of the deleted one.
+                if left > 0 { try LMDBEngine.check(mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) }
+            }
+        }
+    }
+
+    func deleteRange(_ keys: ClosedRange<UInt64>) throws {
+        var number = keys.lowerBound
+        try withUnsafeMutablePointer(to: &number) { number in
+            var key = MDB_val(mv_size: 8, mv_data: number)
+            try delete(keys.count, from: &key)
+        }
+    }
+
+    func deleteRange(_ range: Range<Int>, of keys: StringKeys) throws {
+        try keys.bytes.withUnsafeBytes { bytes in
+            let start = bytes.baseAddress.map {
+                UnsafeMutableRawPointer(mutating: $0 + range.lowerBound * StringKeys.width)
+            }
+            var key = MDB_val(mv_size: StringKeys.width, mv_data: start)
+            try delete(range.count, from: &key)
+        }
+    }
+
+    func delete(_ keys: [UInt64]) throws {
+        var number: UInt64 = 0
+        try writing { transaction in
+            try withUnsafeMutablePointer(to: &number) { number in
+                var key = MDB_val(mv_size: 8, mv_data: number)
+                for next in keys {
+                    number.pointee = next
+                    try LMDBEngine.check(mdb_del(transaction, database, &key, nil))
+                }
+            }
+        }
+    }
+
+    func delete(_ keys: StringKeys) throws {
+        try writing { transaction in
+            try keys.bytes.withUnsafeBytes { bytes in
+                for index in 0..<keys.count {
+                    let start = bytes.baseAddress.map {
+                        UnsafeMutableRawPointer(mutating: $0 + index * StringKeys.width)
+                    }
+                    var key = MDB_val(mv_size: StringKeys.width, mv_data: start)
+                    try LMDBEngine.check(mdb_del(transaction, database, &key, nil))
+                }
+            }
+        }
+    }
+
     func settle() throws {
         try LMDBEngine.check(mdb_env_sync(environment, 1))
     }

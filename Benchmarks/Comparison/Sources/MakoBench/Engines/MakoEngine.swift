@@ -47,6 +47,36 @@ final class MakoEngine: KeyValueEngine, @unchecked Sendable {
         }
     }
 
+    func deleteRange(_ keys: ClosedRange<UInt64>) throws {
+        let tree = tree
+        _ = try store.write { try $0.deleteRange(keys, in: tree) }
+    }
+
+    func deleteRange(_ range: Range<Int>, of keys: StringKeys) throws {
+        let tree = tree
+        _ = try store.write { try $0.deleteRange(from: keys[range.lowerBound], to: keys[range.upperBound], in: tree) }
+    }
+
+    func delete(_ keys: [UInt64]) throws {
+        let tree = tree
+        try store.write { transaction in
+            for key in keys where try !transaction.delete(key, in: tree) { throw missing(key) }
+        }
+    }
+
+    func delete(_ keys: StringKeys) throws {
+        let tree = tree
+        try store.write { transaction in
+            try keys.bytes.withUnsafeBytes { bytes in
+                for index in 0..<keys.count {
+                    let start = index * StringKeys.width
+                    let key = UnsafeRawBufferPointer(rebasing: bytes[start..<start + StringKeys.width])
+                    guard try transaction.delete(key, in: tree) else { throw missing(keys.numbers[index]) }
+                }
+            }
+        }
+    }
+
     func settle() throws {
         try store.checkpoint()
     }

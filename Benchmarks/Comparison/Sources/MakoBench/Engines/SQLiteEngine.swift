@@ -72,9 +72,57 @@ final class SQLiteEngine: KeyValueEngine, @unchecked Sendable {
         }
     }
 
-    private func bindText(_ statement: OpaquePointer, _ bytes: UnsafePointer<UInt8>) {
+    private func bindText(_ statement: OpaquePointer, _ bytes: UnsafePointer<UInt8>, place: Int32 = 1) {
         bytes.withMemoryRebound(to: CChar.self, capacity: StringKeys.width) { text in
-            _ = sqlite3_bind_text(statement, 1, text, Int32(StringKeys.width), nil)
+            _ = sqlite3_bind_text(statement, place, text, Int32(StringKeys.width), nil)
+        }
+    }
+
+    func deleteRange(_ keys: ClosedRange<UInt64>) throws {
+        try transaction(beginWrite) {
+            let delete = try connection.statement("DELETE FROM data WHERE k BETWEEN ?1 AND ?2")
+            defer { sqlite3_finalize(delete) }
+            sqlite3_bind_int64(delete, 1, Int64(bitPattern: keys.lowerBound))
+            sqlite3_bind_int64(delete, 2, Int64(bitPattern: keys.upperBound))
+            try finish(delete)
+        }
+    }
+
+    func deleteRange(_ range: Range<Int>, of keys: StringKeys) throws {
+        try transaction(beginWrite) {
+            let delete = try connection.statement("DELETE FROM data WHERE k >= ?1 AND k < ?2")
+            defer { sqlite3_finalize(delete) }
+            try keys.bytes.withUnsafeBufferPointer { bytes in
+                guard let base = bytes.baseAddress else { return }
+                bindText(delete, base + range.lowerBound * StringKeys.width)
+                bindText(delete, base + range.upperBound * StringKeys.width, place: 2)
+                try finish(delete)
+            }
+        }
+    }
+
+    func delete(_ keys: [UInt64]) throws {
+        try transaction(beginWrite) {
+            let delete = try connection.statement("DELETE FROM data WHERE k = ?1")
+            defer { sqlite3_finalize(delete) }
+            for key in keys {
+                sqlite3_bind_int64(delete, 1, Int64(bitPattern: key))
+                try finish(delete)
+            }
+        }
+    }
+
+    func delete(_ keys: StringKeys) throws {
+        try transaction(beginWrite) {
+            let delete = try connection.statement("DELETE FROM data WHERE k = ?1")
+            defer { sqlite3_finalize(delete) }
+            try keys.bytes.withUnsafeBufferPointer { bytes in
+                guard let base = bytes.baseAddress else { return }
+                for index in 0..<keys.count {
+                    bindText(delete, base + index * StringKeys.width)
+                    try finish(delete)
+                }
+            }
         }
     }
 

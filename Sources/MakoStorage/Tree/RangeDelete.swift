@@ -1,0 +1,231 @@
+/// Deletion of many entries at once: what lies wholly inside a range goes subtree by subtree, without a look at its entries.
+extension Writer {
+    /// Removes the entries from `lower` up to below `upper`; nil is the tree's end.
+    ///
+    /// The pages on the two edges of the range are cut and then joined with what stands beside them; those between are given back.
+    ///
+    /// - Returns: how many entries there were.
+    func deleteRange<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, from lower: Layout.Key, to upper: Layout.Key?
+    ) throws(StorageError) -> UInt64 {
+        try enterWaitingPuts(of: index)
+        guard trees[index].levels > 0 else { return 0 }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        do throws(StorageError) {
+            let before = trees[index].count
+            hints[index] = .none
+            try cutRange(layout, index, lower, upper)
+            try mend(layout, index, at: lower)
+            try mend(layout, index, at: upper ?? Layout.highest)
+            return before - trees[index].count
+        } catch { throw fail(error) }
+    }
+
+    /// Frees every page of a tree and leaves it empty.
+    func deleteAll<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
+        // All of them: the tree may be on its way out of the table, and the others would change places.
+        try enterWaitingPuts()
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        do throws(StorageError) {
+            let tree = trees[index]
+            if tree.levels > 0 { _ = try freeSubtree(layout, index, tree.root, level: tree.levels - 1) }
+            trees[index].becomeEmpty()
+            hints[index] = .none
+        } catch { throw fail(error) }
+    }
+
+    // MARK: Cutting
+
+    /// Takes the range out and leaves the tree whole, if perhaps with nodes that have next to nothing in them.
+    private func cutRange<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ lower: Layout.Key, _ upper: Layout.Key?
+    ) throws(StorageError) {
+        while true {
+            try descend(layout, index, upper ?? Layout.highest)
+            var right = (0..<trees[index].levels).map { path[$0] }
+            try descend(layout, index, lower)
+            right[0].slot = upper.map { Layout.find(right[0].page, $0).slot } ?? Page(right[0].page).count
+            path[0].slot = Layout.find(path[0].page, lower).slot
+            guard let top = (1..<right.count).last(where: { path[$0].slot != right[$0].slot }) else {
+                return try empty(layout, index, path[0].page, path[0].slot..<right[0].slot)
+            }
+            if let bound = try meetingPoint(layout, index, right, top, upper ?? Layout.highest) {
+                return try cut(layout, index, right, top, at: bound)
+            }
+        }
+    }
+
+    /// The key that will part what is left on both sides of the range; nil after a node was split that had no room for it.
+    ///
+    /// The nodes on both edges get it as a fence, and other fences may mean shorter prefixes and longer entries.
+    private func meetingPoint<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ right: [PathStep], _ top: Int, _ upper: Layout.Key
+    ) throws(StorageError) -> Layout.Key? {
+        let candidates = Layout.fences(
+            below: path[0].page, above: right[0].page, parent: path[top].page, slot: right[top].slot)
+        for bound in [candidates.0, candidates.1] where obstacle(layout, right, top, bound) == nil {
+            return Layout.keep(bound, in: scratch.separator(Limits.levels))
+        }
+        guard let (level, isRight) = obstacle(layout, right, top, candidates.0) else { return nil }
+        if isRight { for level in right.indices { path[level] = right[level] } }
+        try split(layout, index, level: level, incoming: upper, slot: 0, ascending: false)
+        return nil
+    }
+
+    /// The first node on an edge that has no room for a new fence.
+    private func obstacle<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ right: [PathStep], _ top: Int, _ bound: Layout.Key
+    ) -> (level: Int, isRight: Bool)? {
+        for level in 0..<top {
+            let (left, leftSlot) = (path[level].page, path[level].slot + (level > 0 ? 1 : 0))
+            if !Layout.fits(left, keeping: 0..<leftSlot, lower: nil, upper: bound) { return (level, false) }
+            let page = right[level].page
+            if !Layout.fits(page, keeping: right[level].slot..<Page(page).count, lower: bound, upper: nil) {
+                return (level, true)
+            }
+        }
+        return nil
+    }
+
+    /// Cuts along both paths, which part at the level `top`, and lets the edges meet at `bound`.
+    private func cut<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ right: [PathStep], _ top: Int, at bound: Layout.Key
+    ) throws(StorageError) {
+        for level in 0..<top {
+            let (left, page) = (path[level], right[level])
+            let kept = left.slot + (level > 0 ? 1 : 0)
+            try empty(layout, index, left.page, kept..<Page(left.page).count, removing: false)
+            try empty(layout, index, page.page, 0..<page.slot, removing: false)
+            Layout.trim(left.page, keeping: 0..<kept, lower: nil, upper: bound, scratch: scratch)
+            Layout.trim(
+                page.page, keeping: page.slot..<Page(page.page).count, lower: bound, upper: nil, scratch: scratch)
+        }
+        let meeting = path[top]
+        try empty(layout, index, meeting.page, meeting.slot + 1..<right[top].slot, removing: false)
+        Layout.removeEntries(meeting.page, meeting.slot + 1..<right[top].slot + 1)
+        while !Layout.childFits(path[top].page, bound) {
+            try split(
+                layout, index, level: top, incoming: bound, slot: path[top].slot + 1, ascending: false)
+        }
+        Layout.insertChild(
+            path[top].page, at: path[top].slot + 1, bound, Page(right[top - 1].page).reference, scratch: scratch.page)
+    }
+
+    /// Gives back what the entries of a node stand for, and takes them out of it.
+    private func empty<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ page: UnsafeMutableRawPointer, _ slots: Range<Int>,
+        removing: Bool = true
+    ) throws(StorageError) {
+        guard !slots.isEmpty else { return }
+        let level = Page(page).level
+        let removed =
+            level == 0
+            ? try freeValues(layout, index, page, slots) : try freeChildren(layout, index, page, slots, level: level)
+        trees[index].count &-= removed
+        if removing { Layout.removeEntries(page, slots) }
+    }
+
+    // MARK: Joining
+
+    /// Joins the nodes on the way to a key with their neighbours where they have become too small, from the root downwards: a node
+    /// below one that has other children finds somebody to be joined with.
+    private func mend<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, at key: Layout.Key)
+        throws(StorageError)
+    {
+        try shrinkRoot(layout, index)
+        var level = trees[index].levels - 2
+        while level >= 0 {
+            try descend(layout, index, key)
+            if try join(layout, index, level) {
+                // Its parent may have lost a child.
+                try shrinkRoot(layout, index)
+                level = min(level + 1, trees[index].levels - 2)
+            } else {
+                level -= 1
+            }
+        }
+    }
+
+    /// Joins the path's node at `level` with a neighbour if it is small. False when it stays as it is.
+    private func join<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ level: Int) throws(StorageError)
+        -> Bool
+    {
+        let page = path[level].page
+        guard Layout.isSparse(page) || level > 0 && Page(page).count == 1 else { return false }
+        if Page(page).count == 0 && !Layout.hasFences {
+            free(page)
+            Layout.removeEntries(path[level + 1].page, path[level + 1].slot..<path[level + 1].slot + 1)
+            return true
+        }
+        if try mergeWithNeighbour(layout, index, level) { return true }
+        guard level > 0 && Page(page).count == 1 && !sabotaged("loneChildKept") else { return false }
+        // Nobody has room for it: half a neighbour will.
+        let parent = path[level + 1]
+        let slot = parent.slot > 0 ? parent.slot - 1 : parent.slot + 1
+        let reference = Layout.child(parent.page, at: slot)
+        let neighbour = try frames.resolve(reference, type: Layout.innerType, level: level)
+        // So few children have very long keys between them, and each half would be as lonely.
+        guard Page(neighbour).count >= 4 else { return false }
+        path[level + 1].slot = slot
+        path[level] = PathStep(page: try own(layout, index, level, neighbour), slot: 0)
+        try split(layout, index, level: level, incoming: Layout.lowest, slot: 0, ascending: false)
+        return true
+    }
+
+    // MARK: Giving back
+
+    /// Gives back a subtree. Leaves are not looked into when no value of the tree has pages of its own.
+    ///
+    /// - Returns: the entries in it.
+    private func freeSubtree<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ reference: PageReference, level: Int
+    ) throws(StorageError) -> UInt64 {
+        guard level > 0 else { return try freeLeaf(layout, index, reference) }
+        let page = try frames.resolve(reference, type: Layout.innerType, level: level)
+        let removed = try freeChildren(layout, index, page, 0..<Page(page).count, level: level)
+        if !sabotaged("innerPagesOfTreeNotFreed") { free(page) }
+        return removed
+    }
+
+    private func freeChildren<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ page: UnsafeMutableRawPointer, _ slots: Range<Int>, level: Int
+    ) throws(StorageError) -> UInt64 {
+        var removed: UInt64 = 0
+        for slot in slots {
+            // The headers of the next ones come from memory meanwhile.
+            let ahead = slot == slots.lowerBound ? slot..<slot + Writer.headersAhead : slot..<slot + 1
+            for next in ahead where next + Writer.headersAhead <= slots.upperBound {
+                frames.prefetchHeader(Layout.child(page, at: next + Writer.headersAhead - 1))
+            }
+            removed += try freeSubtree(layout, index, Layout.child(page, at: slot), level: level - 1)
+        }
+        return removed
+    }
+
+    private static var headersAhead: Int { 16 }
+
+    private func freeLeaf<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ reference: PageReference)
+        throws(StorageError) -> UInt64
+    {
+        // One that is not in memory takes no frame on its way out.
+        let leaf = try frames.peek(reference, type: Layout.leafType, scratch: scratch.page)
+        let count = Page(leaf).count
+        if trees[index].mayHoldLargeValues { _ = try freeValues(layout, index, leaf, 0..<count) }
+        if !sabotaged("cutLeavesNotFreed") { free(leaf) }
+        return UInt64(count)
+    }
+
+    private func freeValues<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ leaf: UnsafeMutableRawPointer, _ slots: Range<Int>
+    ) throws(StorageError) -> UInt64 {
+        if trees[index].mayHoldLargeValues {
+            for slot in slots {
+                let record = Layout.record(leaf, slot)
+                try freeValue(record)
+            }
+        }
+        return UInt64(slots.count)
+    }
+}
