@@ -97,6 +97,7 @@ import Testing
         "Sources/MakoStorage/Store/Recovery.swift",
         "Sources/MakoStorage/Transactions/Blob.swift",
         "Sources/MakoStorage/Transactions/BlobWriter.swift",
+        "Sources/MakoStorage/Transactions/Spans.swift",
         "Sources/MakoStorage/Transactions/WriteTransaction.swift",
         "Sources/MakoStorage/Tree/Relocation.swift",
     ]

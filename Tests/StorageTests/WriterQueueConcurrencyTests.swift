@@ -14,8 +14,13 @@ import Testing
     private func number(_ tree: Tree, in store: Store) throws -> UInt64 { try store.read { try $0.count(of: tree) } }
 
     /// Waits until so many are in the queue.
-    private func waiters(_ count: Int, of store: Store) {
-        while store.turn.waiting < count { yieldThread() }
+    /// Waits without a thread: what is waited for may need one of the pool's, and other tests may hold the rest.
+    private func until(_ condition: @Sendable () -> Bool) async throws {
+        while !condition() { try await Task.sleep(for: .milliseconds(1)) }
+    }
+
+    private func waiters(_ count: Int, of store: Store) async throws {
+        try await until { store.turn.waiting >= count }
     }
 
     /// What a set of calls ended with.
@@ -55,7 +60,7 @@ import Testing
                         }
                     })
             }
-            waiters(place + 1, of: store)
+            try await waiters(place + 1, of: store)
         }
         first.rollback()
         for task in tasks { try await task.value }
@@ -88,7 +93,7 @@ import Testing
         let first = try store.beginWrite()
         let task = Task.detached { try await store.write { try $0.put([], for: 1, in: tree) } }
         let other = Task.detached { try await store.write { try $0.put([], for: 2, in: tree) } }
-        waiters(2, of: store)
+        try await waiters(2, of: store)
         task.cancel()
         // The turn is still held: only leaving can end this.
         await #expect(throws: CancellationError.self) { try await task.value }
@@ -130,9 +135,9 @@ import Testing
                 }
             }
         }
-        while begun.value < 16 { yieldThread() }
+        try await until { begun.value == 16 }
         let late = Task.detached { try await store.read { $0.commitNumber } }
-        while store.readerThreads.waiting == 0 { yieldThread() }
+        try await until { store.readerThreads.waiting > 0 }
         late.cancel()
         await #expect(throws: CancellationError.self) { try await late.value }
         released.add()

@@ -1,9 +1,9 @@
 /// The cases of large values: a thousandth as many as there are records elsewhere, of 100,000 bytes each.
 final class BlobCases {
     static let names = ["blob-load", "blob-load-relaxed", "blob-read"]
-    static let engines: [any BlobEngine.Type] = [
-        MakoBlobs.self, LMDBBlobs<LMDBDefault>.self, LMDBBlobs<LMDBWriteMap>.self, SQLiteBlobs.self,
-    ]
+    private static var engines: [any BlobEngine.Type] {
+        [MakoBlobs.self, LMDBBlobs<LMDBDefault>.self, LMDBBlobs<LMDBWriteMap>.self, SQLiteBlobs.self]
+    }
 
     private let options: Options
     private let workspace: Workspace
