@@ -1,7 +1,7 @@
 /// Everything that can go wrong in the storage engine, grouped by the moment it meets the user.
 ///
 /// Each case says what happened and where; `description` adds what to do about it.
-public enum StorageError: Error, Sendable, Hashable, CustomStringConvertible {
+public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConvertible {
     // Opening a file.
     case notFound(path: String)
     case notADatabase(path: String, reason: String)

@@ -94,6 +94,44 @@ import Testing
         #expect(try store.verify().isClean)
     }
 
+    @Test func pagesAndTheLogCanBeLookedAt() throws {
+        #expect(try mako("import", "people.csv", "people.mako").status == 0)
+        let header = try mako("page", "people.mako", "0")
+        #expect(header.status == 0 && header.output.contains("use     header block, copy 0"))
+        #expect(header.output.contains("generation: "))
+        let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: folder + "people.mako")))
+        let leaf = try #require((9..<bytes.count / 4096).last { bytes[$0 * 4096 + 13] == 1 })
+        let page = try mako("page", "people.mako", "\(leaf)", "--hex")
+        #expect(page.status == 0 && page.output.contains("integerLeaf, level 0"))
+        #expect(page.output.contains("0ff0  "))
+        #expect(try mako("page", "people.mako", "99999").errors.contains("beyond the end"))
+        #expect(try mako("page", "nothing.mako", "0").status == 66)
+        #expect(try mako("log", "nothing.mako").status == 66)
+        #expect(try mako("log", "people.mako").output == "0 segments, 0 frames\n")
+        try damage([leaf])
+        let damaged = try mako("page", "people.mako", "\(leaf)")
+        #expect(damaged.status == 1 && damaged.output.contains("damage  its checksum does not match its bytes"))
+
+        let store = try Store(at: folder + "open.mako")
+        defer { try? store.close() }
+        let tree = try store.write { try $0.createTree(named: "words", keys: .bytes) }
+        try store.write { try $0.put(Array("green".utf8), for: Array("leaf".utf8), in: tree) }
+        let log = try mako("log", "open.mako", "--operations")
+        #expect(log.status == 0 && log.output.contains("create tree 1, 'words'\n"))
+        #expect(log.output.contains("put 'leaf' in tree 1, 5 bytes\n"))
+        #expect(log.output.hasSuffix("1 segment, 2 frames\n"))
+    }
+
+    @Test func numbersForOperatorsAreJSON() throws {
+        #expect(try mako("import", "people.csv", "people.mako").status == 0)
+        let outcome = try mako("info", "people.mako", "--stats", "--json")
+        #expect(outcome.status == 0)
+        let stats = try JSONDecoder().decode(StoreStats.self, from: Data(outcome.output.utf8))
+        #expect(stats.pageBytes == 4096 && stats.livePages > 9 && stats.recovery.findings.isEmpty)
+        #expect(try mako("info", "people.mako", "--stats").output.contains("livePages  "))
+        #expect(try mako("info", "people.mako", "--json").status == 64)
+    }
+
     @Test func standardInputAndTheShellInAPipe() throws {
         let imported = try mako(
             "import", "-", "a.mako", "--table", "T", "-f", "jsonl", input: "{\"a\": 1}\n{\"a\": 2}\n")

@@ -89,6 +89,8 @@ import Testing
         "Sources/MakoRecords/Values/Folding.swift",
         "Sources/MakoStorage/Files/FileSystem.swift",
         "Sources/MakoStorage/Files/MemoryFileSystem.swift",
+        "Sources/MakoStorage/Inspection/LogInspection.swift",
+        "Sources/MakoStorage/Inspection/PageInspection.swift",
         "Sources/MakoStorage/Log/LogFollower.swift",
         "Sources/MakoStorage/Pages/SpaceMap.swift",
         "Sources/MakoStorage/Store/Checkpointer.swift",

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import MakoRecords
 import MakoStorage
 
@@ -15,8 +16,20 @@ struct InfoCommand: Verb {
     @Option(name: .shortAndLong, help: "The form of the list: table, line, csv, tsv, json or jsonl.")
     var format: RowFormat = .table
 
+    @Flag(help: "Show numbers about the file and its memory instead.")
+    var stats = false
+
+    @Flag(help: "With --stats: as JSON.")
+    var json = false
+
+    func validate() throws {
+        if json && !stats { throw ValidationError("--json belongs to --stats; tables are JSON with --format json.") }
+        if stats && table != nil { throw ValidationError("--stats is of the whole file, not of a table.") }
+    }
+
     func perform() throws {
         let database = try DatabaseFile(reading: file)
+        if stats { return try showStats(database.store.stats) }
         try database.read { view, catalogue in
             if let table {
                 try showColumns(of: catalogue.requireTable(table), view)
@@ -39,6 +52,32 @@ struct InfoCommand: Verb {
 
 
             """
+    }
+
+    private func showStats(_ stats: StoreStats) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        let encoded = try encoder.encode(stats)
+        if json {
+            Terminal.write(String(decoding: encoded, as: UTF8.self) + "\n")
+            return
+        }
+        let numbers = try JSONDecoder().decode([String: Number].self, from: encoded).compactMapValues(\.value)
+        let width = numbers.keys.map(\.count).max() ?? 0
+        for (name, value) in numbers.sorted(by: { $0.key < $1.key }) {
+            let space = String(repeating: " ", count: width - name.count + 2)
+            Terminal.write("\(name)\(space)\(DisplayText.grouped(value))\n")
+        }
+        for (name, text) in [("checkpointError", stats.checkpointError?.description), ("latch", stats.latch)] {
+            if let text { Terminal.write("\(name): \(text)\n") }
+        }
+    }
+
+    /// A number, where a field is one.
+    private struct Number: Decodable {
+        var value: Int?
+
+        init(from decoder: any Decoder) throws { value = try? decoder.singleValueContainer().decode(Int.self) }
     }
 
     private func showTables(_ catalogue: Catalogue, _ view: Snapshot) throws {

@@ -13,7 +13,7 @@
 ///     } catch where error.isNotFound {
 ///         print(error)   // open zones.mako: No such file or directory (errno 2)
 ///     }
-public struct FileError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct FileError: Error, Sendable, Hashable, Codable, CustomStringConvertible {
     /// The operation by name: `open`, `read`, `write`, `sync`, …
     public let operation: String
     public let path: String

@@ -304,6 +304,25 @@ struct LogReader {
         return offset + LogFrame.headerBytes + frame.stored
     }
 
+    /// The frame that begins at an offset in a segment's bytes, if one does: whether all of it is there and continues the chain, and the chain
+    /// value that it gives itself.
+    func look(
+        _ bytes: [UInt8], at offset: Int, _ header: SegmentHeader, after chain: UInt64
+    ) -> (frame: LogFrame, isWhole: Bool, chain: UInt64)? {
+        bytes.withUnsafeBytes { bytes in
+            guard offset >= 0, offset <= bytes.count, let start = bytes.baseAddress else { return nil }
+            let lsn = header.number * header.segmentBytes + UInt64(offset)
+            guard let frame = LogFrame(start + offset, available: bytes.count - offset, lsn: lsn, salt: header.salt)
+            else { return nil }
+            let own = (start + offset).loadUnaligned(fromByteOffset: 48, as: UInt64.self)
+            guard offset + LogFrame.headerBytes + frame.stored <= bytes.count else { return (frame, false, own) }
+            let check = (start + offset).loadUnaligned(fromByteOffset: 40, as: UInt64.self)
+            let expected = LogFrame.chain(
+                payload: start + offset + LogFrame.headerBytes, count: frame.stored, check: check, after: chain)
+            return (frame, own == expected, own)
+        }
+    }
+
     func take(
         _ frame: LogFrame, _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ tail: inout Tail,
         _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void

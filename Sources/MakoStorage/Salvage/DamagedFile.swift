@@ -20,7 +20,8 @@ final class DamagedFile {
     ///
     /// - Throws: ``StorageError/notFound(path:)``, ``StorageError/alreadyOpen(path:)``, ``StorageError/identityLost(path:)``,
     ///   and what tells that the file was never a database of this version.
-    init(path: String, fileSystem: any FileSystem) throws(StorageError) {
+    /// - Parameter isAlone: whether nobody may write meanwhile.
+    init(path: String, fileSystem: any FileSystem, isAlone: Bool = true) throws(StorageError) {
         self.path = path
         self.fileSystem = fileSystem
         if fileSystem.isDirectory(path) { throw .notADatabase(path: path, reason: "it is a directory") }
@@ -29,7 +30,7 @@ final class DamagedFile {
         }
         do throws(StorageError) {
             // Where there are no locks, as on some network file systems, one has to go without.
-            if let isLocked = try? file.lock(exclusive: false), !isLocked { throw .alreadyOpen(path: path) }
+            if isAlone, let isLocked = try? file.lock(exclusive: false), !isLocked { throw .alreadyOpen(path: path) }
             let size = try storage { [file] () throws(FileError) in try file.size() }
             let count = size / UInt64(pageBytes)
             pageCount = count

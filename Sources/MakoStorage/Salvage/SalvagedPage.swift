@@ -43,6 +43,11 @@ final class SalvagedPage {
     /// The meta that the page holds, if it does.
     func meta(seed: UInt64) -> Meta? { Meta(base, place: number, seed: seed) }
 
+    /// The header block that the page holds, if it is a sound copy of one.
+    func fileHeader(copy: Int) -> FileHeader? {
+        if case .good(let header) = FileHeader.read(base, copy: copy) { header } else { nil }
+    }
+
     /// The body as a bitmap of pages.
     var bitmapWords: [UInt64] {
         (0..<SpaceMap.wordsPerRegion).map { base.load(fromByteOffset: Page.bodyOffset + $0 * 8, as: UInt64.self) }

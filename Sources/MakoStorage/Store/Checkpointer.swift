@@ -82,7 +82,7 @@ final class Checkpointer: @unchecked Sendable {
     }
 
     /// Points that readers in other processes have pinned. Those that are not retained were when they were pinned.
-    private var pins: [UInt64]
+    private(set) var pins: [UInt64]
 
     init(last: Record, previous: Record?, pins: [UInt64]) {
         self.last = last

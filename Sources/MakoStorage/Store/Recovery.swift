@@ -1,5 +1,5 @@
 /// What recovery found and did when a store was opened.
-public struct RecoveryReport: Sendable, Hashable {
+public struct RecoveryReport: Sendable, Hashable, Codable {
     /// Damaged copies and checkpoints that were passed over.
     public internal(set) var findings: [String]
     /// Commits replayed from the log.

@@ -1,5 +1,7 @@
 /// Numbers about a store, taken at one moment.
-public struct StoreStats: Sendable, Hashable {
+///
+/// As JSON the fields have the names they have here, and keep them.
+public struct StoreStats: Sendable, Hashable, Codable {
     /// The latest commit that readers see.
     public var commitNumber: UInt64
     /// Size of a page, in bytes.
@@ -21,6 +23,8 @@ public struct StoreStats: Sendable, Hashable {
     /// Open snapshots, and the commits behind the latest one that the oldest of them shows.
     public var openSnapshots: Int
     public var oldestSnapshotAge: UInt64
+    /// Checkpoints that readers in other processes held when this store last let go of one of its own.
+    public var pinnedCheckpoints: Int
     /// Bytes appended to the log since opening, and flushes.
     public var logBytes: UInt64
     public var flushes: UInt64
@@ -40,8 +44,8 @@ extension Store {
         let used = frames.usedFrames
         let active = snapshots.activePoints()
         let (logBytes, flushes, latch) = commitLock.withLock { (log.appendedBytes, flushCount, self.latch) }
-        let (checkpoints, checkpointError) = checkpointer.lock.withLock {
-            (checkpointer.completed, checkpointer.lastError)
+        let (checkpoints, checkpointError, pins) = checkpointer.lock.withLock {
+            (checkpointer.completed, checkpointer.lastError, checkpointer.pins.count)
         }
         return spaceLock.withLock {
             let current = versions[versions.count - 1]
@@ -52,7 +56,8 @@ extension Store {
                 cacheBudgetBytes: frames.budgetFrames * MakoStorage.pageBytes,
                 cacheUsedBytes: used * MakoStorage.pageBytes, pageLoads: counters.loads, evictions: counters.evictions,
                 overBudget: counters.overBudget, openSnapshots: snapshots.count,
-                oldestSnapshotAge: current.commit - oldest.commit, logBytes: logBytes, flushes: flushes,
+                oldestSnapshotAge: current.commit - oldest.commit, pinnedCheckpoints: pins, logBytes: logBytes,
+                flushes: flushes,
                 checkpoints: checkpoints, checkpointError: checkpointError, latch: latch, recovery: recovery)
         }
     }

@@ -1,5 +1,5 @@
 /// What the keys of a tree are.
-public enum KeyKind: UInt8, Sendable, Hashable {
+public enum KeyKind: UInt8, Sendable, Hashable, Codable {
     /// Unsigned 64-bit integers: row ids, for which the tree has a node form of its own.
     case integer = 1
     /// Up to 900 bytes, ordered as unsigned bytes.

@@ -1,0 +1,184 @@
+/// A file of the log, as its first block describes it.
+package struct SegmentDescription: Sendable, Hashable {
+    package var path: String
+    package var fileBytes: UInt64
+    /// Nil when the file does not begin as a segment of its number does: it is being made, or in no use, or damaged.
+    package var header: Header?
+
+    package struct Header: Sendable, Hashable {
+        package var number: UInt64
+        package var segmentBytes: UInt64
+        /// Where the segment before ends, and the log goes on here.
+        package var previousEnd: UInt64
+        package var databaseHigh: UInt64
+        package var databaseLow: UInt64
+    }
+}
+
+/// A frame of the log.
+package struct FrameDescription: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
+        case commit
+        /// The commit is in a checkpoint, not in the log.
+        case barrier
+    }
+
+    package struct Operation: Sendable, Hashable {
+        package enum Kind: String, Sendable, Hashable {
+            case put, delete, createTree, dropTree, deleteRange, deleteAll
+        }
+
+        package var kind: Kind
+        package var tree: UInt32
+        /// The key, or the first of a range.
+        package var key: SalvageReport.Key?
+        /// The last key of a range.
+        package var last: SalvageReport.Key?
+        /// Of a tree that is made.
+        package var name: String?
+        package var valueBytes = 0
+    }
+
+    package var segment: UInt64
+    package var lsn: UInt64
+    package var offset: Int
+    package var kind: Kind
+    package var commit: UInt64
+    /// Bytes of the operations as they stand in the file, and unpacked.
+    package var storedBytes: Int
+    package var rawBytes: Int
+    package var isCompressed: Bool
+    /// Up to where the log was known to be durable when this was written.
+    package var durable: UInt64
+    /// Whether all of it is there and follows what is before it.
+    package var isWhole: Bool
+    /// Bytes between the frame before and this one that are no padding: something is damaged there, or torn.
+    package var gap: Int
+    /// Nil when they were not asked for, or cannot be read.
+    package var operations: [Operation]?
+}
+
+/// A look at the log of a database, which may be damaged, and which another process may be writing.
+package enum LogInspection {
+    /// Tells of every segment and every frame in it, in order.
+    ///
+    /// - Parameters:
+    ///   - path: of the data file, which need not be there.
+    ///   - operations: whether to read what the frames hold.
+    /// - Throws: I/O errors.
+    package static func log(
+        of path: String, fileSystem: any FileSystem = POSIXFileSystem(), operations: Bool = false,
+        segment: (SegmentDescription) -> Void, frame: (FrameDescription) -> Void
+    ) throws(StorageError) {
+        let reader = LogReader(
+            fileSystem: fileSystem, path: path, database: DatabaseID(high: 0, low: 0), readOnly: true, required: 0)
+        for number in try storage({ () throws(FileError) in try reader.segmentNumbers() }) {
+            do throws(StorageError) {
+                try look(at: number, reader, operations, segment, frame)
+            } catch {
+                // A writer may have put the file to another use.
+                if case .io(let failure) = error, failure.isNotFound { continue }
+                throw error
+            }
+        }
+    }
+
+    private static func look(
+        at number: UInt64, _ reader: LogReader, _ operations: Bool, _ segment: (SegmentDescription) -> Void,
+        _ frame: (FrameDescription) -> Void
+    ) throws(StorageError) {
+        let path = Log.segmentPath(reader.path, number)
+        guard let found = try reader.open(number, whole: false) else {
+            let bytes = try storage { () throws(FileError) in
+                let file = try reader.fileSystem.open(path, .readOnly)
+                defer { file.close() }
+                return try file.size()
+            }
+            segment(SegmentDescription(path: path, fileBytes: bytes))
+            return
+        }
+        defer { found.file.close() }
+        let header = found.header
+        let fileBytes = try storage { () throws(FileError) in try found.file.size() }
+        segment(
+            SegmentDescription(
+                path: path, fileBytes: fileBytes,
+                header: .init(
+                    number: header.number, segmentBytes: header.segmentBytes, previousEnd: header.previousEnd,
+                    databaseHigh: header.database.high, databaseLow: header.database.low)))
+        let bytes = try reader.read(found.file, count: Int(min(fileBytes, header.segmentBytes)))
+        walk(bytes, header, reader, operations, frame)
+    }
+
+    private static func walk(
+        _ bytes: [UInt8], _ header: SegmentHeader, _ reader: LogReader, _ operations: Bool,
+        _ tell: (FrameDescription) -> Void
+    ) {
+        let block = SegmentHeader.blockBytes
+        var offset = block
+        var end = block
+        var chain = header.chain
+        while offset < bytes.count {
+            guard let found = reader.look(bytes, at: offset, header, after: chain) else {
+                // A group ends with zeros up to the next block; behind damage frames begin again in some block.
+                offset = (offset / block + 1) * block
+                continue
+            }
+            let frame = found.frame
+            let padding = (end + block - 1) / block * block
+            tell(
+                FrameDescription(
+                    segment: header.number, lsn: frame.lsn, offset: offset,
+                    kind: frame.kind == .barrier ? .barrier : .commit, commit: frame.commit, storedBytes: frame.stored,
+                    rawBytes: frame.raw, isCompressed: frame.isCompressed, durable: frame.durable,
+                    isWhole: found.isWhole, gap: offset > padding ? offset - end : 0,
+                    operations: operations && found.isWhole ? self.operations(of: frame, at: offset, in: bytes) : nil))
+            chain = found.chain
+            end = found.isWhole ? offset + LogFrame.bytes(payload: frame.stored) : offset + LogFrame.headerBytes
+            offset = end
+        }
+    }
+
+    // MARK: Operations
+
+    private static func operations(of frame: LogFrame, at offset: Int, in bytes: [UInt8])
+        -> [FrameDescription.Operation]?
+    {
+        let start = offset + LogFrame.headerBytes
+        let payload = Array(bytes[start..<start + frame.stored])
+        guard frame.isCompressed else { return operations(in: payload) }
+        guard frame.raw <= Limits.valueBytes, let raw = LZ4.decompress(payload, length: frame.raw) else { return nil }
+        return operations(in: raw)
+    }
+
+    private static func operations(in payload: [UInt8]) -> [FrameDescription.Operation]? {
+        payload.withUnsafeBytes { bytes in
+            var reader = OperationReader(bytes)
+            var found: [FrameDescription.Operation] = []
+            do throws(OperationReader.Malformed) {
+                while let step = try reader.next() { found.append(operation(step)) }
+            } catch { return nil }
+            return found
+        }
+    }
+
+    private static func operation(_ step: OperationReader.Step) -> FrameDescription.Operation {
+        func key(_ key: OperationReader.RecordKey) -> SalvageReport.Key {
+            switch key {
+            case .integer(let number): .integer(number)
+            case .bytes(let bytes): .bytes([UInt8](bytes))
+            }
+        }
+        switch step {
+        case .put(let tree, let own, let value):
+            return .init(kind: .put, tree: tree, key: key(own), valueBytes: value.count)
+        case .delete(let tree, let own): return .init(kind: .delete, tree: tree, key: key(own))
+        case .createTree(let tree, _, let name): return .init(kind: .createTree, tree: tree, name: name)
+        case .dropTree(let tree): return .init(kind: .dropTree, tree: tree)
+        case .deleteAll(let tree): return .init(kind: .deleteAll, tree: tree)
+        case .deleteRange(let tree, let range):
+            return .init(
+                kind: .deleteRange, tree: tree, key: .integer(range.lowerBound), last: .integer(range.upperBound))
+        }
+    }
+}

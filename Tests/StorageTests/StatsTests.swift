@@ -1,0 +1,58 @@
+import Foundation
+import MakoTestSupport
+import Testing
+
+@testable import MakoStorage
+
+@Suite struct StatsTests {
+    private func store(_ disk: SimulatedDisk, readOnly: Bool = false) throws -> Store {
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        options.readOnly = readOnly
+        return try Store(at: "d/s.mako", options: options)
+    }
+
+    /// Whoever keeps such numbers relies on their names: a field may come, none may go or change its name.
+    @Test func theNamesInJSONStay() throws {
+        let store = try store(SimulatedDisk())
+        _ = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        let stats = store.stats
+        let encoded = try JSONEncoder().encode(stats)
+        let fields = try #require(try JSONSerialization.jsonObject(with: encoded) as? [String: Any])
+        let names: Set = [
+            "commitNumber", "pageBytes", "livePages", "filePages", "waitingPages", "cacheBudgetBytes", "cacheUsedBytes",
+            "pageLoads", "evictions", "overBudget", "openSnapshots", "oldestSnapshotAge", "pinnedCheckpoints",
+            "logBytes", "flushes", "checkpoints", "recovery",
+        ]
+        #expect(names.subtracting(fields.keys).isEmpty, "\(fields.keys.sorted())")
+        #expect(fields["commitNumber"] as? Int == 1 && fields["pageBytes"] as? Int == 4096)
+        let recovery = try #require(fields["recovery"] as? [String: Any])
+        #expect(recovery["replayedCommits"] as? Int == 0 && recovery["findings"] as? [String] == [])
+        #expect(try JSONDecoder().decode(StoreStats.self, from: encoded) == stats)
+    }
+
+    @Test func whatFailedComesThroughJSON() throws {
+        var stats = try store(SimulatedDisk()).stats
+        stats.checkpointError = .io(FileError(operation: "write", path: "a", code: 5))
+        stats.latch = "a sync failed"
+        let again = try JSONDecoder().decode(StoreStats.self, from: JSONEncoder().encode(stats))
+        #expect(again == stats)
+    }
+
+    @Test func readersInOtherProcessesAreCounted() throws {
+        let disk = SimulatedDisk()
+        let writer = try store(disk)
+        #expect(writer.stats.pinnedCheckpoints == 0)
+        let reader = try store(disk, readOnly: true)
+        for number in 0..<3 as Range<Int> {
+            _ = try writer.write { try $0.createTree(named: "t\(number)", keys: .integer) }
+            try writer.checkpoint()
+        }
+        #expect(writer.stats.pinnedCheckpoints == 1)
+        try reader.close()
+        _ = try writer.write { try $0.createTree(named: "more", keys: .integer) }
+        try writer.checkpoint()
+        #expect(writer.stats.pinnedCheckpoints == 0)
+    }
+}
