@@ -29,6 +29,8 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
     case treeExists(String)
     case wrongKeyKind(tree: String, expected: KeyKind)
     case writerTimeout(seconds: Double)
+    /// The snapshot is older than the store allows.
+    case snapshotExpired(limitSeconds: Double)
     case closed
     case invalidArgument(String)
 
@@ -70,6 +72,8 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
             "the keys of tree \(tree) are \(expected == .integer ? "64-bit integers" : "bytes")"
         case .writerTimeout(let seconds):
             "another write transaction held the turn for more than \(seconds) seconds"
+        case .snapshotExpired(let limit):
+            "the snapshot is older than the limit of \(limit) seconds and was ended; take a new one"
         case .closed:
             "the store or snapshot is closed"
         case .invalidArgument(let what):
@@ -83,9 +87,10 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
     }
 
     static func timedOut(after timeout: Duration) -> StorageError {
-        let (seconds, attoseconds) = timeout.components
-        return .writerTimeout(seconds: Double(seconds) + Double(attoseconds) / 1e18)
+        .writerTimeout(seconds: timeout.seconds)
     }
+
+    static func expired(after limit: Duration) -> StorageError { .snapshotExpired(limitSeconds: limit.seconds) }
 }
 
 /// Runs a file operation and gives its failure in the engine's terms.

@@ -271,6 +271,7 @@ import Testing
         var value = try kept.cursor(in: large)
         #expect(try first.first() && last.last() && value.first())
         let walk = try kept._walk(sample.integers, .integer, integer: 0, bytes: [])
+        defer { walk._end() }
         kept.close()
         try sample.store.write { tx in
             try tx.dropTree(large)

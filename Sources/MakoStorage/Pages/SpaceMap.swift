@@ -260,6 +260,9 @@ final class SpaceMap {
         }
     }
 
+    /// Pages that wait for a point: they are free when it goes, but for those that later points see, too.
+    func waiting(for point: UInt64) -> Int { waiting[point]?.count ?? 0 }
+
     /// Looks again at the pages that waited for points which are gone.
     func release(points: [UInt64]) {
         guard !waiting.isEmpty else { return }

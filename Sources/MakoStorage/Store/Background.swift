@@ -12,10 +12,36 @@ extension Store {
             try flush(synced: true)
             return true
         }
+        if endOldSnapshots() { return true }
         if try stepCheckpoint() { return true }
         if try prepareSegment() { return true }
         if frames.evictionStep() { return true }
         return options.shrinksWhenIdle ? try vacuum.step(self) : false
+    }
+
+    /// The time in milliseconds, not 0.
+    var milliseconds: UInt64 { clock.now / 1_000_000 + 1 }
+
+    /// Ends the snapshots that are older than the options allow, in two steps: first they read no more, and when all operations that had
+    /// begun by then have ended their pages are let go of. So whoever is in the middle of a read, or was lent bytes, reads to the end.
+    func endOldSnapshots() -> Bool {
+        guard expiryLock.tryLock() else { return false }
+        defer { expiryLock.unlock() }
+        var didWork = false
+        while let first = expiring.first, Epochs.hasPassed(first.epoch) || sabotaged("expiredUnderItsReader") {
+            snapshots.endExpiry(first.slots)
+            expiring.removeFirst()
+            spaceLock.withLock {
+                _ = seenPoints()
+                forgetRecycled()
+            }
+            didWork = true
+        }
+        let old = snapshots.age(
+            to: milliseconds, limit: options.snapshotAgeLimit.map { $0.nanoseconds / 1_000_000 } ?? .max)
+        guard !old.isEmpty else { return didWork }
+        expiring.append((Epochs.retire(), old))
+        return true
     }
 
     /// Whether `async` commits have waited long enough. Others see to themselves.

@@ -58,7 +58,7 @@ extension Store {
         // A commit by checkpoint enters its pages into the map before it is published.
         return try checkpointer.lock.withLock { () throws(StorageError) in
             try spaceLock.withLock { () throws(StorageError) in
-                (try snapshot(), versions[versions.count - 1], space.live)
+                (try takeSnapshot(hasAge: false, "backup"), versions[versions.count - 1], space.live)
             }
         }
     }

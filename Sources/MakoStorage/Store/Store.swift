@@ -74,6 +74,9 @@ public final class Store: @unchecked Sendable {
     /// Of a store that only reads.
     let follower: Follower?
     let clock: StoreClock
+    /// Snapshots that read no more, and the epoch after which nobody is still reading in them. Guarded by `expiryLock`.
+    @exclusivity(unchecked) var expiring: [(epoch: UInt64, slots: [UnsafeMutablePointer<SnapshotSlot>])] = []
+    let expiryLock = Lock()
     let flusher: Flusher
     let checkpointer: Checkpointer
     let vacuum = Vacuum()
@@ -150,9 +153,18 @@ public final class Store: @unchecked Sendable {
     // MARK: Reading
 
     /// A view of the latest commit. It stays as it is until it is released or closed. About 100 ns.
-    public func snapshot() throws(StorageError) -> Snapshot {
+    ///
+    /// - Parameter label: what ``StoreStats/oldestSnapshot`` calls it.
+    public func snapshot(label: String? = nil) throws(StorageError) -> Snapshot {
+        try takeSnapshot(hasAge: true, label)
+    }
+
+    /// - Parameter hasAge: false for one that no age limit ends.
+    func takeSnapshot(hasAge: Bool, _ label: String?) throws(StorageError) -> Snapshot {
         guard !isClosed.load(ordering: .acquiring) else { throw .closed }
-        guard let slot = snapshots.claim() else { throw .invalidArgument("too many snapshots are open") }
+        guard let slot = snapshots.claim(hasAge: hasAge, label: label) else {
+            throw .invalidArgument("too many snapshots are open")
+        }
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         while true {

@@ -19,6 +19,8 @@ struct StoreClock: Sendable {
 }
 
 extension Duration {
+    var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+
     /// As a number that never overflows: none below zero, and centuries at most.
     var nanoseconds: UInt64 {
         let (seconds, attoseconds) = components

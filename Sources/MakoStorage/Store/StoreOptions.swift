@@ -54,8 +54,12 @@ public struct StoreOptions: Sendable {
     public var shrinksWhenIdle = true
     /// How long to wait for the writer before; nil for ever.
     public var writerTimeout: Duration? = nil
+    /// How old a snapshot may become; nil for any age. An older one ends: its next read throws
+    /// ``StorageError/snapshotExpired(limitSeconds:)``, and what only it could see is free. Reads that have begun are finished, and so are
+    /// backups and copies, whatever time they take. Looked after in the background, about ten times a second.
+    public var snapshotAgeLimit: Duration? = nil
     /// What the engine reads the time from: a clock of a test's own, or nil for the system's. With ``BackgroundWork/manual`` and no such
-    /// clock the time plays no part: each ``Store/step()`` does what there is to do.
+    /// clock no commit waits for its time: each ``Store/step()`` writes what there is.
     public var clock: (any Clock<Duration>)? = nil
     public var fileSystem: any FileSystem = POSIXFileSystem()
     public var entropy: any Entropy = SystemEntropy()

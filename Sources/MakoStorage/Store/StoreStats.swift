@@ -23,6 +23,8 @@ public struct StoreStats: Sendable, Hashable, Codable {
     /// Open snapshots, and the commits behind the latest one that the oldest of them shows.
     public var openSnapshots: Int
     public var oldestSnapshotAge: UInt64
+    /// The oldest of them.
+    public var oldestSnapshot: OldestSnapshot?
     /// Checkpoints that readers in other processes held when this store last let go of one of its own.
     public var pinnedCheckpoints: Int
     /// Bytes appended to the log since opening, and flushes.
@@ -36,27 +38,47 @@ public struct StoreStats: Sendable, Hashable, Codable {
     public var recovery: RecoveryReport
 }
 
+/// The snapshot that holds dead pages longest.
+public struct OldestSnapshot: Sendable, Hashable {
+    /// What it was called when it was taken; `backup` for the engine's own.
+    public var label: String?
+    /// How long ago it was taken, to about a tenth of a second. Nil for the engine's own, which no age limit ends.
+    public var seconds: Double?
+    /// The commits behind the latest one that it shows.
+    public var commits: UInt64
+    /// Bytes of dead pages that wait for it: when it goes they are free, but for those that the next one sees, too.
+    public var heldBytes: Int
+}
+
 extension Store {
     /// Numbers about the store at this moment.
     public var stats: StoreStats {
         if let next = follower?.successor { return next.stats }
         let counters = frames.currentCounters
         let used = frames.usedFrames
-        let active = snapshots.activePoints()
+        _ = endOldSnapshots()
+        let now = milliseconds
+        let first = snapshots.oldest()
         let (logBytes, flushes, latch) = commitLock.withLock { (log.appendedBytes, flushCount, self.latch) }
         let (checkpoints, checkpointError, pins) = checkpointer.lock.withLock {
             (checkpointer.completed, checkpointer.lastError, checkpointer.pins.count)
         }
         return spaceLock.withLock {
             let current = versions[versions.count - 1]
-            let oldest = versions.first { active.first == $0.point } ?? current
+            let shown = versions.first { first?.point == $0.point } ?? current
+            let age = current.commit - shown.commit
+            let oldest = first.map { first in
+                OldestSnapshot(
+                    label: first.label, seconds: first.time.map { Double(now - min(now, $0)) / 1000 }, commits: age,
+                    heldBytes: space.waiting(for: first.point) * MakoStorage.pageBytes)
+            }
             return StoreStats(
                 commitNumber: current.commit, pageBytes: MakoStorage.pageBytes, livePages: space.liveCount,
                 filePages: space.extent, waitingPages: space.waitingCount,
                 cacheBudgetBytes: frames.budgetFrames * MakoStorage.pageBytes,
                 cacheUsedBytes: used * MakoStorage.pageBytes, pageLoads: counters.loads, evictions: counters.evictions,
                 overBudget: counters.overBudget, openSnapshots: snapshots.count,
-                oldestSnapshotAge: current.commit - oldest.commit, pinnedCheckpoints: pins, logBytes: logBytes,
+                oldestSnapshotAge: age, oldestSnapshot: oldest, pinnedCheckpoints: pins, logBytes: logBytes,
                 flushes: flushes,
                 checkpoints: checkpoints, checkpointError: checkpointError, latch: latch, recovery: recovery)
         }

@@ -5,7 +5,7 @@ import Synchronization
 /// Reading takes no lock and is never blocked by a writer, and nothing a writer does changes what a snapshot
 /// shows. A snapshot may be kept as long as needed and used from any thread; while it lives, the space of pages
 /// that only it can see is not used again (``StoreStats`` tells how much that is). It ends when it is released or
-/// closed.
+/// closed, or when it is older than ``StoreOptions/snapshotAgeLimit``.
 ///
 /// ```swift
 /// let snapshot = try store.snapshot()
@@ -19,10 +19,9 @@ public final class Snapshot: @unchecked Sendable {
     private let registration: Registration
     /// The write transaction whose view this is, while it lasts.
     private var writer: Unmanaged<Writer>?
-    private let isClosed = Atomic<Bool>(false)
 
     /// What a snapshot reads from: raw, so that a lookup counts no references.
-    struct ViewState {
+    struct ViewState: ~Copyable {
         var trees: UnsafeMutablePointer<TreeState>
         var treeCount: Int
         var commit: UInt64
@@ -31,6 +30,20 @@ public final class Snapshot: @unchecked Sendable {
         /// Puts of a write transaction that its trees do not show yet; see `PutBatch`.
         var waitingPuts: Int
         var names: Unmanaged<TreeNames>
+        /// Whether it can be read, and since when it is open.
+        let life = Atomic<UInt64>(Life.open.rawValue)
+    }
+
+    /// The low bits of `ViewState.life`; above them the time at which the snapshot was taken, in milliseconds.
+    enum Life: UInt64 {
+        case open = 0
+        case closed = 1
+        /// Too old: nothing more is read, and its pages are let go of when all reads that had begun have ended.
+        case expiring = 2
+        case expired = 3
+
+        static let mask: UInt64 = 3
+        static let timeShift: UInt64 = 2
     }
 
     /// What keeps the pages of a view in place.
@@ -44,11 +57,12 @@ public final class Snapshot: @unchecked Sendable {
     init(version: Version, slot: UnsafeMutablePointer<SnapshotSlot>, store: Store) {
         frames = store.frames
         registration = .slot(slot, store)
-        state = .allocate(capacity: 1)
-        state.initialize(
-            to: ViewState(
-                trees: version.trees, treeCount: version.treeCount, commit: version.commit, changes: 0,
-                waitingPuts: 0, names: Unmanaged.passUnretained(version.names)))
+        // It comes first in the slot, which lives as long as the store.
+        state = UnsafeMutableRawPointer(slot).assumingMemoryBound(to: ViewState.self)
+        state.pointee.trees = version.trees
+        state.pointee.treeCount = version.treeCount
+        state.pointee.commit = version.commit
+        state.pointee.names = Unmanaged.passUnretained(version.names)
     }
 
     /// Wraps the state of a write transaction.
@@ -59,10 +73,12 @@ public final class Snapshot: @unchecked Sendable {
     }
 
     deinit {
-        if case .slot(let slot, let store) = registration, !isClosed.load(ordering: .acquiring) {
-            store.snapshots.release(slot)
+        switch registration {
+        case .slot(let slot, let store): store.snapshots.release(slot)
+        case .writer:
+            state.deinitialize(count: 1)
+            state.deallocate()
         }
-        state.deallocate()
     }
 
     /// Makes this the view of a write transaction that may have waiting puts.
@@ -70,7 +86,7 @@ public final class Snapshot: @unchecked Sendable {
 
     /// The transaction is over. Somebody may still hold its view; reads throw from now on.
     func endView() {
-        isClosed.store(true, ordering: .releasing)
+        state.pointee.life.store(Life.closed.rawValue, ordering: .releasing)
         state.pointee.waitingPuts = 0
         writer = nil
     }
@@ -93,10 +109,15 @@ public final class Snapshot: @unchecked Sendable {
     /// ignored; the snapshot then ends when it is released.
     public func close() {
         guard case .slot(let slot, let store) = registration, !Epochs.isInside else { return }
-        guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        let life = state.pointee.life.load(ordering: .relaxed)
+        guard life & Life.mask == Life.open.rawValue,
+            state.pointee.life.compareExchange(
+                expected: life, desired: life | Life.closed.rawValue, ordering: .sequentiallyConsistent
+            ).exchanged
+        else { return }
         let epoch = Epochs.retire()
         while !Epochs.hasPassed(epoch) { yieldThread() }
-        store.snapshots.release(slot)
+        store.snapshots.unpin(slot)
     }
 
     /// Runs `body` unless the snapshot has ended, which it does not meanwhile.
@@ -149,7 +170,7 @@ public final class Snapshot: @unchecked Sendable {
     private func withNames<R>(_ body: (TreeNames) -> R) -> R {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        if isClosed.load(ordering: .relaxed) { return body(TreeNames()) }
+        if !isOpen { return body(TreeNames()) }
         return state.pointee.names._withUnsafeGuaranteedRef { body($0) }
     }
 
@@ -163,7 +184,17 @@ public final class Snapshot: @unchecked Sendable {
     /// What has gone on to read where it stood looks at this again. The caller is inside an operation epoch.
     @inline(__always)
     func requireOpen() throws(StorageError) {
-        if isClosed.load(ordering: .relaxed) && !sabotaged("closedSnapshotRead") { throw StorageError.closed }
+        if !isOpen && !sabotaged("closedSnapshotRead") { throw whyOver }
+    }
+
+    @inline(__always)
+    private var isOpen: Bool { state.pointee.life.load(ordering: .relaxed) & Life.mask == Life.open.rawValue }
+
+    private var whyOver: StorageError {
+        guard case .slot(_, let store) = registration, let limit = store.options.snapshotAgeLimit,
+            state.pointee.life.load(ordering: .relaxed) & Life.expiring.rawValue != 0
+        else { return .closed }
+        return .expired(after: limit)
     }
 
     /// The state of a tree, checked. The caller is inside an operation epoch.

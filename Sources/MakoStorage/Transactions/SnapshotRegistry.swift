@@ -13,6 +13,8 @@ final class SnapshotRegistry: @unchecked Sendable {
     // Chunk k has 64 << k slots. Chunks are only added, and freed with the registry.
     private let chunks: UnsafeMutablePointer<Atomic<UInt>>
     private let chunkCount = Atomic<Int>(0)
+    // Guarded by `lock`.
+    private var labels: [UnsafeMutablePointer<SnapshotSlot>: String] = [:]
 
     init() {
         chunks = .allocate(capacity: SnapshotRegistry.chunkLimit)
@@ -31,7 +33,23 @@ final class SnapshotRegistry: @unchecked Sendable {
     }
 
     /// Claims a slot, or nil when tens of millions are open. It pins nothing until a point is stored.
-    func claim() -> UnsafeMutablePointer<SnapshotSlot>? {
+    ///
+    /// - Parameter hasAge: false for one that no age limit ends.
+    func claim(hasAge: Bool, label: String? = nil) -> UnsafeMutablePointer<SnapshotSlot>? {
+        guard let slot = claim() else { return nil }
+        slot.pointee.view.life.store(
+            (hasAge ? SnapshotRegistry.unknown : SnapshotRegistry.never) << Snapshot.Life.timeShift, ordering: .relaxed)
+        slot.pointee.hasLabel = label != nil
+        if let label { lock.withLock { labels[slot] = label } }
+        return slot
+    }
+
+    /// Nobody has looked at the clock for it yet.
+    private static let unknown: UInt64 = 0
+    /// A time that never comes to be long ago.
+    private static let never = UInt64.max >> Snapshot.Life.timeShift
+
+    private func claim() -> UnsafeMutablePointer<SnapshotSlot>? {
         while true {
             let known = chunkCount.load(ordering: .acquiring)
             for index in 0..<known {
@@ -49,10 +67,81 @@ final class SnapshotRegistry: @unchecked Sendable {
         }
     }
 
-    /// Gives a slot back for other snapshots.
-    func release(_ slot: UnsafeMutablePointer<SnapshotSlot>) {
+    /// Lets go of the pages of a snapshot that nobody reads any more. The slot stays its own.
+    func unpin(_ slot: UnsafeMutablePointer<SnapshotSlot>) {
         slot.pointee.point.store(0, ordering: .sequentiallyConsistent)
+    }
+
+    /// Gives a slot back for other snapshots: its own is gone.
+    func release(_ slot: UnsafeMutablePointer<SnapshotSlot>) {
+        let life = slot.pointee.view.life.exchange(Snapshot.Life.closed.rawValue, ordering: .acquiringAndReleasing)
+        // Whoever made it expire still has to unpin it, and finds that it is closed.
+        if life & Snapshot.Life.mask == Snapshot.Life.expiring.rawValue && !sabotaged("expiringSlotReleased") { return }
+        free(slot)
+    }
+
+    private func free(_ slot: UnsafeMutablePointer<SnapshotSlot>) {
+        if slot.pointee.hasLabel { lock.withLock { labels[slot] = nil } }
+        unpin(slot)
         slot.pointee.isClaimed.store(false, ordering: .releasing)
+    }
+
+    // MARK: Age
+
+    /// Gives the snapshots that are new since the last call their time, so that taking one costs no look at the clock, and marks those
+    /// that are too old: they read no more from their next operation on.
+    ///
+    /// - Parameters:
+    ///   - now: in milliseconds, not 0.
+    ///   - limit: how old they may be.
+    /// - Returns: the slots of those marked, to be handed to `endExpiry` when all operations that had begun before have ended.
+    func age(to now: UInt64, limit: UInt64) -> [UnsafeMutablePointer<SnapshotSlot>] {
+        var slots: [UnsafeMutablePointer<SnapshotSlot>] = []
+        forEachSlot { slot in
+            guard slot.pointee.point.load(ordering: .relaxed) != 0 else { return }
+            // The time is part of what is compared: the slot cannot have come to be another's meanwhile.
+            let life = slot.pointee.view.life.load(ordering: .acquiring)
+            let time = life >> Snapshot.Life.timeShift
+            guard life & Snapshot.Life.mask == Snapshot.Life.open.rawValue else { return }
+            if time == SnapshotRegistry.unknown {
+                _ = slot.pointee.view.life.compareExchange(
+                    expected: life, desired: now << Snapshot.Life.timeShift, ordering: .relaxed)
+            } else if time < now, now - time > limit,
+                slot.pointee.view.life.compareExchange(
+                    expected: life, desired: life | Snapshot.Life.expiring.rawValue, ordering: .sequentiallyConsistent
+                ).exchanged
+            {
+                slots.append(slot)
+            }
+        }
+        return slots
+    }
+
+    /// Lets go of the pages of snapshots that were made to expire.
+    func endExpiry(_ slots: [UnsafeMutablePointer<SnapshotSlot>]) {
+        for slot in slots {
+            unpin(slot)
+            let life = slot.pointee.view.life.load(ordering: .acquiring)
+            let isStillHeld =
+                life & Snapshot.Life.mask == Snapshot.Life.expiring.rawValue
+                && slot.pointee.view.life.compareExchange(
+                    expected: life, desired: life | Snapshot.Life.expired.rawValue, ordering: .acquiringAndReleasing
+                ).exchanged
+            // Its snapshot went meanwhile and left the rest to this.
+            if !isStillHeld { free(slot) }
+        }
+    }
+
+    /// The oldest snapshot that is open: its point, when it was first seen (nil when no limit counts for it), and its label.
+    func oldest() -> (point: UInt64, time: UInt64?, label: String?)? {
+        var oldest: (point: UInt64, slot: UnsafeMutablePointer<SnapshotSlot>)?
+        forEachSlot { slot in
+            let point = slot.pointee.point.load(ordering: .sequentiallyConsistent)
+            if point != 0, oldest.map({ point < $0.point }) ?? true { oldest = (point, slot) }
+        }
+        guard let oldest else { return nil }
+        let time = oldest.slot.pointee.view.life.load(ordering: .acquiring) >> Snapshot.Life.timeShift
+        return (oldest.point, time == SnapshotRegistry.never ? nil : time, lock.withLock { labels[oldest.slot] })
     }
 
     /// The points in use, ascending, without repetition.
@@ -72,7 +161,7 @@ final class SnapshotRegistry: @unchecked Sendable {
     /// Open snapshots.
     var count: Int {
         var count = 0
-        forEachSlot { if $0.pointee.isClaimed.load(ordering: .relaxed) { count += 1 } }
+        forEachSlot { if $0.pointee.point.load(ordering: .relaxed) != 0 { count += 1 } }
         return count
     }
 
@@ -98,10 +187,24 @@ final class SnapshotRegistry: @unchecked Sendable {
     }
 }
 
-/// A point in use, or 0.
+/// A snapshot's view and its point in use, or 0. The view comes first: a snapshot knows it by the slot's address.
 struct SnapshotSlot: ~Copyable {
+    var view = Snapshot.ViewState.none()
     let point = Atomic<UInt64>(0)
     let isClaimed = Atomic<Bool>(false)
+    /// Whether the registry knows a label for it.
+    var hasLabel = false
     private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0)
-    private let morePadding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0)
+}
+
+extension Snapshot.ViewState {
+    private static let noNames = TreeNames()
+    private nonisolated(unsafe) static let noTrees = UnsafeMutablePointer<TreeState>.allocate(capacity: 1)
+
+    /// Of a slot that nobody has used yet.
+    fileprivate static func none() -> Snapshot.ViewState {
+        Snapshot.ViewState(
+            trees: noTrees, treeCount: 0, commit: 0, changes: 0, waitingPuts: 0,
+            names: Unmanaged.passUnretained(noNames))
+    }
 }

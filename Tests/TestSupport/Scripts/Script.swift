@@ -2,7 +2,8 @@ import MakoStorage
 
 /// A workload as a few lines of text.
 ///
-///     options log 65536 cache 1048576     # what the store is opened with; sector 512 or 4096 is the disk's
+///     options log 65536 cache 1048576     # what the store is opened with; sector 512 or 4096 is the disk's; age 500: the limit of
+///                                         # snapshots, in ms
 ///     tree t int                          # a tree with integer keys; `bytes 300`: byte keys of 300 bytes
 ///     put t 1..100 50b                    # a transaction of its own; 50 random bytes a value, `50z`: compressible
 ///     put t 1..1000/7 50b                 # every seventh key; `9..1`: descending; `?20:1000`: 20 random keys below 1000
@@ -34,6 +35,8 @@ public struct Script: Sendable {
     public var logSegmentBytes = 64 << 10
     public var cacheBytes = 4 << 20
     public var sectorBytes = 4096
+    /// Snapshots that are older may be ended, and a check of such a one accepts that.
+    public var snapshotAgeLimit: Duration?
     /// Steps that make no sense, such as a change of a tree that is not there, are left out: for scripts that nobody wrote.
     public var isLenient = false
 
@@ -70,6 +73,7 @@ public struct Script: Sendable {
             case "log": logSegmentBytes = number
             case "cache": cacheBytes = number
             case "sector": sectorBytes = number
+            case "age": snapshotAgeLimit = .milliseconds(number)
             default: throw Disagreement("no option \(name)")
             }
         }

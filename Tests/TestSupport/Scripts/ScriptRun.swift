@@ -16,8 +16,17 @@ public final class ScriptRun {
     public let history: CrashHistory<ModelStore>
     private var store: Store?
     private var model: ModelStore
-    private var kept: [String: (snapshot: Snapshot, model: ModelStore)] = [:]
     private var readers: [String: ScriptReader] = [:]
+    private var kept: [String: Kept] = [:]
+
+    private struct Kept {
+        var snapshot: Snapshot
+        var model: ModelStore
+        var taken: Duration
+        /// A tree to ask whether the snapshot can still be read.
+        var tree: Tree?
+    }
+
     private var keyBytes: [String: Int] = [:]
     private var counter: UInt64
     private let seed: UInt64
@@ -45,6 +54,7 @@ public final class ScriptRun {
         options.logSegmentBytes = script.logSegmentBytes
         options.checkpointBytes = script.logSegmentBytes / 2
         options.cacheBytes = script.cacheBytes
+        options.snapshotAgeLimit = script.snapshotAgeLimit
         return options
     }
 
@@ -166,7 +176,7 @@ public final class ScriptRun {
             history.acknowledge()
         case .step(let count): try work(count)
         case .tick(let time): clock?.advance(by: .milliseconds(time))
-        case .snapshot(let name): kept[name] = (try opened().snapshot(), model)
+        case .snapshot(let name): try keep(name, model)
         case .check(let name) where script.isLenient && kept[name] == nil: break
         case .check(let name): try check(name)
         case .release(let name): kept[name] = nil
@@ -241,7 +251,7 @@ public final class ScriptRun {
                     savepoints = savepoints.filter { $0.value.number <= number }
                 case .check(let name) where script.isLenient && kept[name] == nil: break
                 case .check(let name): try check(name)
-                case .snapshot(let name): kept[name] = (try opened().snapshot(), before)
+                case .snapshot(let name): try keep(name, before)
                 case .release(let name): kept[name] = nil
                 case .step(let count): try work(count)
                 case .tick(let time): clock?.advance(by: .milliseconds(time))
@@ -416,8 +426,9 @@ public final class ScriptRun {
     }
 
     private func check(_ name: String) throws {
-        guard let (snapshot, expected) = kept[name] else { throw Disagreement("no snapshot \(name)") }
-        if let difference = try ModelStore(reading: snapshot).difference(from: expected) {
+        guard let found = kept[name] else { throw Disagreement("no snapshot \(name)") }
+        if try hasExpired(found) { return }
+        if let difference = try ModelStore(reading: found.snapshot).difference(from: found.model) {
             throw Disagreement("snapshot \(name): \(difference)")
         }
     }
@@ -431,6 +442,20 @@ public final class ScriptRun {
         let shown = try reader.look(states, span, name)
         // A disk that fails may show what it has not kept.
         if verifies { history.acknowledge(through: shown) }
+    }
+
+    private func keep(_ name: String, _ model: ModelStore) throws {
+        let snapshot = try opened().snapshot(label: name)
+        kept[name] = Kept(
+            snapshot: snapshot, model: model, taken: clock?.now.time ?? .zero, tree: snapshot.trees.first?.tree)
+    }
+
+    /// Whether a snapshot was ended; one that is not too old must not be.
+    private func hasExpired(_ found: Kept) throws -> Bool {
+        guard let limit = script.snapshotAgeLimit, let tree = found.tree else { return false }
+        guard let clock, clock.now.time - found.taken > limit else { return false }
+        do { _ = try found.snapshot.count(of: tree) } catch StorageError.snapshotExpired { return true }
+        return false
     }
 
     private func compare() throws {
