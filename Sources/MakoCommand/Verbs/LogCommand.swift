@@ -57,15 +57,22 @@ struct LogCommand: Verb {
         return text
     }
 
+    /// The last key of a range of byte keys stays.
+    private func ellipsis(_ operation: FrameDescription.Operation) -> String {
+        if case .bytes = operation.key, operation.last != nil { "..<" } else { "..." }
+    }
+
     private func line(_ operation: FrameDescription.Operation) -> String {
         let key = operation.key.map { InspectionText.key($0) } ?? ""
         return switch operation.kind {
         case .put: "put \(key) in tree \(operation.tree), \(DisplayText.count(operation.valueBytes, "byte"))"
+        case .named:
+            "put \(key) in tree \(operation.tree), \(DisplayText.count(operation.valueBytes, "byte")) on pages of its own"
         case .delete: "delete \(key) in tree \(operation.tree)"
         case .createTree: "create tree \(operation.tree), '\(operation.name ?? "")'"
         case .dropTree: "drop tree \(operation.tree)"
         case .deleteRange:
-            "delete \(key)...\(operation.last.map { InspectionText.key($0) } ?? "") in tree \(operation.tree)"
+            "delete \(key)\(ellipsis(operation))\(operation.last.map { InspectionText.key($0) } ?? "") in tree \(operation.tree)"
         case .deleteAll: "delete everything in tree \(operation.tree)"
         }
     }

@@ -25,14 +25,15 @@ package struct FrameDescription: Sendable, Hashable {
 
     package struct Operation: Sendable, Hashable {
         package enum Kind: String, Sendable, Hashable {
-            case put, delete, createTree, dropTree, deleteRange, deleteAll
+            /// `named`: a value whose pages the log names.
+            case put, named, delete, createTree, dropTree, deleteRange, deleteAll
         }
 
         package var kind: Kind
         package var tree: UInt32
         /// The key, or the first of a range.
         package var key: SalvageReport.Key?
-        /// The last key of a range.
+        /// The last key of a range; of byte keys, the first that stays, or nil where all to the end go.
         package var last: SalvageReport.Key?
         /// Of a tree that is made.
         package var name: String?
@@ -172,10 +173,15 @@ package enum LogInspection {
         switch step {
         case .put(let tree, let own, let value):
             return .init(kind: .put, tree: tree, key: key(own), valueBytes: value.count)
+        case .putRuns(let tree, let own, let value):
+            return .init(kind: .named, tree: tree, key: key(own), valueBytes: Int(value.length))
         case .delete(let tree, let own): return .init(kind: .delete, tree: tree, key: key(own))
         case .createTree(let tree, _, let name): return .init(kind: .createTree, tree: tree, name: name)
         case .dropTree(let tree): return .init(kind: .dropTree, tree: tree)
         case .deleteAll(let tree): return .init(kind: .deleteAll, tree: tree)
+        case .deleteByteRange(let tree, let lower, let upper):
+            return .init(
+                kind: .deleteRange, tree: tree, key: .bytes([UInt8](lower)), last: upper.map { .bytes([UInt8]($0)) })
         case .deleteRange(let tree, let range):
             return .init(
                 kind: .deleteRange, tree: tree, key: .integer(range.lowerBound), last: .integer(range.upperBound))

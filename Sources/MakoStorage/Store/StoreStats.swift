@@ -39,7 +39,7 @@ public struct StoreStats: Sendable, Hashable, Codable {
 }
 
 /// The snapshot that holds dead pages longest.
-public struct OldestSnapshot: Sendable, Hashable {
+public struct OldestSnapshot: Sendable, Hashable, Codable {
     /// What it was called when it was taken; `backup` for the engine's own.
     public var label: String?
     /// How long ago it was taken, to about a tenth of a second. Nil for the engine's own, which no age limit ends.

@@ -130,9 +130,9 @@ public final class Snapshot: @unchecked Sendable {
     /// Keeps the snapshot from ending, until the epoch is left.
     func enter() throws(StorageError) -> Epochs.Entry {
         let entry = Epochs.enter()
-        if isClosed.load(ordering: .relaxed) {
+        do throws(StorageError) { try requireOpen() } catch {
             Epochs.leave(entry)
-            throw .closed
+            throw error
         }
         return entry
     }
