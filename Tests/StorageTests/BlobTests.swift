@@ -227,6 +227,23 @@ import Testing
         #expect(throws: StorageError.self) { _ = try Store(at: Self.path, options: options(disk)) }
     }
 
+    /// Each page by itself may be sound: the digest that was logged tells that the value is another.
+    @Test func aNamedValueThatWasExchangedStopsRecovery() throws {
+        let disk = SimulatedDisk()
+        let store = try Store(at: Self.path, options: options(disk))
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        try store.write { try stream(noise(50_000, seed: 1), 1, tree, $0) }
+        let page = Int(try #require(try lastRun(store, tree)).page)
+        disk.restart(on: disk.crashState().image([]))
+        var bytes = try #require(disk.contents(of: Self.path))
+        var changed = Array(bytes[page * 4096..<(page + 1) * 4096])
+        changed[300] ^= 1
+        Probe.seal(page: &changed, number: page, header: Array(bytes[..<4096]))
+        bytes.replaceSubrange(page * 4096..<(page + 1) * 4096, with: changed)
+        disk.setContents(of: Self.path, to: bytes)
+        #expect(throws: StorageError.self) { _ = try Store(at: Self.path, options: options(disk)) }
+    }
+
     /// What replay writes itself must not come to stand on pages that a later commit of the log names.
     @Test func replayKeepsClearOfNamedPages() throws {
         let disk = SimulatedDisk()
@@ -249,7 +266,7 @@ import Testing
 
     /// A long value, and a shorter one that was put later among the pages where it had been.
     private func twoValuesOnOnePlace(
-        _ disk: SimulatedDisk, between: (Store, Tree) throws -> Void
+        _ disk: SimulatedDisk, streaming: Bool, between: (Store, Tree) throws -> Void
     ) throws -> (store: Store, tree: Tree, key: UInt64, page: UInt64) {
         let store = try Store(at: Self.path, options: options(disk))
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
@@ -268,7 +285,10 @@ import Testing
             try store.checkpoint()
         }
         for key in UInt64(10)..<30 {
-            try store.write { try $0.put(noise(20_000, seed: Int(key)), for: key, in: tree) }
+            try store.write { tx in
+                let value = noise(20_000, seed: Int(key))
+                if streaming { try stream(value, key, tree, tx) } else { try tx.put(value, for: key, in: tree) }
+            }
             if let pages = try pages(of: key), first.contains(pages.lowerBound), first.contains(pages.upperBound) {
                 return (store, tree, key, pages.lowerBound)
             }
@@ -277,10 +297,10 @@ import Testing
     }
 
     /// A page that the device did not write holds an older value's share, whole and with a right checksum.
-    @Test func aLostWriteIsFound() throws {
+    @Test(arguments: [false, true]) func aLostWriteIsFound(streaming: Bool) throws {
         let disk = SimulatedDisk()
         var old: [UInt8] = []
-        let (store, tree, key, page) = try twoValuesOnOnePlace(disk) { store, _ in
+        let (store, tree, key, page) = try twoValuesOnOnePlace(disk, streaming: streaming) { store, _ in
             try store.checkpoint()
             old = disk.contents(of: Self.path) ?? []
         }
@@ -297,7 +317,7 @@ import Testing
 
     @Test func pagesThatServeAgainAreReadAnew() throws {
         let disk = SimulatedDisk()
-        let (store, tree, key, _) = try twoValuesOnOnePlace(disk) { store, tree in
+        let (store, tree, key, _) = try twoValuesOnOnePlace(disk, streaming: false) { store, tree in
             // Now they are in memory.
             try #expect(store.read { try $0.get(1, in: tree) }?.count == 200_000)
         }
