@@ -10,8 +10,10 @@ struct mako_object_lock mako_object_locks[MAKO_OBJECT_LOCKS];
 int mako_has_process_barrier = 0;
 
 #if defined(__linux__)
+#include <linux/fs.h>
 #include <linux/membarrier.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +29,8 @@ void mako_start_writing(int descriptor, int64_t offset, int64_t count) {
     (void)sync_file_range(descriptor, offset, count, SYNC_FILE_RANGE_WRITE);
 }
 
+int mako_share_blocks(int descriptor, int source) { return ioctl(descriptor, FICLONE, source); }
+
 int mako_open_direct(int descriptor) {
     // By the descriptor, since the path may lead to another file by now.
     char path[40];
@@ -35,6 +39,10 @@ int mako_open_direct(int descriptor) {
 }
 #else
 int mako_process_barrier(void) { return -1; }
+int mako_share_blocks(int descriptor, int source) {
+    (void)descriptor, (void)source;
+    return -1;
+}
 int mako_open_direct(int descriptor) {
     (void)descriptor;
     return -1;

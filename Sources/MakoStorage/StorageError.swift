@@ -14,6 +14,9 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
     /// The log does not continue the state in the data file, or is damaged before its end.
     case logDamaged(path: String, reason: String)
 
+    /// An incremental backup and what it was to build on do not fit.
+    case wrongBase(path: String, reason: String)
+
     // Reading and writing.
     /// A page failed a check: its checksum, its place, its serial or its inner bounds.
     case corrupted(page: UInt64, reason: String)
@@ -50,6 +53,8 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
             "both copies of the header of \(path) are lost, and no log file beside it tells the database's identity, without which its pages cannot be checked; put its log files beside it, or restore a backup"
         case .logDamaged(let path, let reason):
             "the log of \(path) cannot be used: \(reason); restore the log files beside the database, or a backup, or salvage what can be read"
+        case .wrongBase(let path, let reason):
+            "\(path) does not fit the backup it is to build on: \(reason); use the backups in the order in which they were made, unchanged"
         case .corrupted(let page, let reason):
             "page \(page) is damaged: \(reason); run a check, then restore a backup or salvage what can be read"
         case .io(let error) where error.operation == "create" && error.isNotFound:

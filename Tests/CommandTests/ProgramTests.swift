@@ -252,6 +252,21 @@ import Testing
         #expect(try mako("backup", "nothing.mako", "new.mako").status == 66)
     }
 
+    @Test func incrementalBackupsArePutTogether() throws {
+        _ = try mako("import", "people.csv", "people.mako")
+        #expect(try mako("backup", "people.mako", "sunday.mako").status == 0)
+        _ = try mako("import", "people.csv", "people.mako", "--table", "more")
+        #expect(try mako("backup", "people.mako", "monday.part", "--since", "sunday.mako").status == 0)
+        let restored = try mako("restore", "sunday.mako", "monday.part", "--to", "new.mako")
+        #expect(restored.status == 0 && restored.output.hasPrefix("new.mako holds commit "), "\(restored)")
+        #expect(try mako("check", "new.mako").output.hasPrefix("new.mako is whole: 2 tables, 6 rows"))
+        let wrong = try mako("restore", "people.mako", "monday.part", "--to", "other.mako")
+        #expect(wrong.status == 65 && wrong.errors.contains("is no backup"))
+        #expect(try mako("backup", "people.mako", "shared.mako", "--reflink").status == 0)
+        #expect(try mako("check", "shared.mako").output.hasPrefix("shared.mako is whole: 2 tables, 6 rows"))
+        #expect(try mako("backup", "people.mako", "x.mako", "--reflink", "--compact").status == 64)
+    }
+
     @Test func compactingKeepsTheRows() throws {
         _ = try mako("import", "people.csv", "people.mako")
         let outcome = try mako("compact", "people.mako")

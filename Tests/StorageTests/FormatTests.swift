@@ -128,6 +128,7 @@ struct FormatTests {
         var meta = Meta(
             number: 1, commit: 2, point: 3, log: LogPosition(lsn: 4, chain: 5), nextTreeID: 6,
             directory: Overflow(firstPage: 7, firstSerial: 8, length: 9, stored: 9, isCompressed: false), regions: 10)
+        meta.basis = 11
         try FormatTests.withPage { memory in
             let base = try #require(memory.baseAddress)
             meta.write(to: base, copy: 0, seed: 123)
@@ -135,7 +136,7 @@ struct FormatTests {
                 try FormatTests.fields("Meta"), UnsafeRawBufferPointer(memory),
                 [
                     "number": 1, "commit": 2, "point": 3, "lsn": 4, "chain": 5, "next tree": 6, "directory page": 7,
-                    "directory serial": 8, "directory length": 9, "regions": 10,
+                    "directory serial": 8, "directory length": 9, "regions": 10, "basis": 11,
                 ])
             #expect(Meta(base, place: Meta.page(number: 1, copy: 0), seed: 123) == meta)
             #expect(Meta(base, place: Meta.page(number: 1, copy: 0), seed: 124) == nil)
@@ -174,6 +175,23 @@ struct FormatTests {
             FormatTests.check(
                 try FormatTests.fields("Overflow values"), UnsafeRawBufferPointer(memory),
                 ["page": 5, "serial": 6, "length": 7000, "stored": 4000 | 1 << 31])
+        }
+    }
+
+    @Test func incrementalBackups() throws {
+        let id = DatabaseID(high: 1, low: 2)
+        let header = BackupPart.Header(
+            base: BackupPoint(database: id, commit: 3, basis: 4, chain: 5),
+            own: BackupPoint(database: id, commit: 6, basis: 7, chain: 8), pages: 9, filePages: 10)
+        try header.encoded.withUnsafeBytes { bytes in
+            let base = try #require(bytes.baseAddress)
+            FormatTests.check(
+                try FormatTests.fields("Incremental backups"), bytes,
+                [
+                    "checksum": Checksum.hash(base + 8, count: 4088, seed: 0), "magic": FormatTests.ascii("MakoInc0"),
+                    "database high": 1, "database low": 2, "base commit": 3, "base basis": 4, "base chain": 5,
+                    "commit": 6, "basis": 7, "chain": 8, "pages": 9, "file pages": 10,
+                ])
         }
     }
 

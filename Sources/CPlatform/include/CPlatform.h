@@ -54,6 +54,9 @@ int mako_open_direct(int descriptor);
 /// Begins writing a range of a file that lies in the page cache. A hint.
 void mako_start_writing(int descriptor, int64_t offset, int64_t count);
 
+/// Makes a file share the blocks of another one. Returns 0 when it does.
+int mako_share_blocks(int descriptor, int source);
+
 /// What the two calls below answer where the system or the file system has no locks that belong to an open file.
 #define MAKO_NO_SUCH_LOCKS -2
 

@@ -7,7 +7,11 @@ struct BackupCommand: Verb {
         discussion: """
             The copy appears under its name only when it is whole and safely on the disk. Nothing is changed in the original.
 
-              mako backup people.mako people-monday.mako
+              mako backup people.mako people-sunday.mako
+
+            A backup may also hold only what an earlier one lacks; 'mako restore' puts them together.
+
+              mako backup people.mako people-monday.part --since people-sunday.mako
             """)
 
     @Argument(help: "The database file.", completion: .file())
@@ -22,14 +26,30 @@ struct BackupCommand: Verb {
     @Flag(help: "Show progress even when standard error is no terminal.")
     var progress = false
 
+    @Option(help: "An earlier backup, unchanged: write only what it lacks.", completion: .file())
+    var since: String?
+
+    @Flag(help: "Share the file's blocks where the file system can; no page is checked then.")
+    var reflink = false
+
+    func validate() throws {
+        if [compact, since != nil, reflink].filter(\.self).count > 1 {
+            throw ValidationError("--compact, --since and --reflink exclude each other.")
+        }
+    }
+
     func perform() throws {
         let database = try DatabaseFile(reading: file)
         var reporter = ProgressReporter("copying", total: 100, isForced: progress)
         let show = { (step: CopyProgress) in reporter.update(step.percent) }
-        let report =
-            try compact
-            ? database.store.copy(to: copy, progress: show)
-            : database.store.backup(to: copy, progress: show)
+        let report: CopyReport
+        if let since {
+            report = try database.store.backup(to: copy, since: BackupPoint(of: since), progress: show)
+        } else if compact {
+            report = try database.store.copy(to: copy, progress: show)
+        } else {
+            report = try database.store.backup(to: copy, sharesBlocks: reflink, progress: show)
+        }
         reporter.finish()
         try database.store.close()
         Terminal.write(

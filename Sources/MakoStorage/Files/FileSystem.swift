@@ -79,11 +79,17 @@ public protocol File: AnyObject, Sendable {
     /// The numbers that other handles of the file have pinned, ascending.
     func pins() throws(FileError) -> [UInt64]
 
+    /// Makes this file share all its content with another one of the file system, until either is written to. `false`: that cannot be done
+    /// here, and nothing has happened.
+    func shareBlocks(of other: any File) throws(FileError) -> Bool
+
     /// Closes the handle; later calls fail with `EBADF`. Closing twice does nothing.
     func close()
 }
 
 extension File {
+    public func shareBlocks(of other: any File) throws(FileError) -> Bool { false }
+
     public func pin(_ number: UInt64) throws(FileError) -> Bool { false }
 
     public func pins() throws(FileError) -> [UInt64] { [] }

@@ -76,6 +76,12 @@ private final class MemoryContent: @unchecked Sendable {
     /// What each handle has pinned.
     var pins: [ObjectIdentifier: [UInt64]] = [:]
 
+    /// Size and pieces, which are copied when they are written to.
+    var all: (size: UInt64, pieces: [[UInt8]]) {
+        get { (size, pieces) }
+        set { (size, pieces) = newValue }
+    }
+
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
         guard offset < size else { return 0 }
         let count = Int(min(UInt64(buffer.count), size - offset))
@@ -181,6 +187,15 @@ private final class MemoryFile: File, @unchecked Sendable {
                 return false
             }
             hold(exclusive ? .exclusive : .shared)
+            return true
+        }
+    }
+
+    func shareBlocks(of other: any File) throws(FileError) -> Bool {
+        guard let other = other as? MemoryFile else { return false }
+        let pieces = try other.whileOpen("share") { other.content.all }
+        return try whileOpen("share", changes: true) {
+            content.all = pieces
             return true
         }
     }

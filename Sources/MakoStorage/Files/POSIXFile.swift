@@ -175,6 +175,11 @@ final class POSIXFile: File, @unchecked Sendable {
         return found.sorted()
     }
 
+    func shareBlocks(of other: any File) throws(FileError) -> Bool {
+        guard let other = other as? POSIXFile else { return false }
+        return mako_share_blocks(descriptor, other.descriptor) == 0
+    }
+
     func close() {
         guard descriptor >= 0 else { return }
         forbidDirect()

@@ -359,6 +359,13 @@ final class FrameStore: @unchecked Sendable {
         return base + index &<< 12
     }
 
+    /// Whether only memory has a page.
+    func isUnwritten(page: UInt64) -> Bool {
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        return dirtyFrame(page: page) != nil
+    }
+
     /// Notes that a page's slot on disk now holds what its frame holds.
     func markClean(page number: UInt64) {
         let entry = table[Int(number)].load(ordering: .acquiring)

@@ -60,6 +60,13 @@ final class SpaceMap {
 
     private static func reservedBits(region: Int) -> UInt64 { 1 << UInt64(reserved(region: region)) - 1 }
 
+    /// The bitmap of a region in which only the fixed places are in use.
+    static func emptyBitmap(region: Int) -> [UInt64] {
+        var words = [UInt64](repeating: 0, count: wordsPerRegion)
+        words[0] = reservedBits(region: region)
+        return words
+    }
+
     // MARK: Allocation
 
     /// A page that nobody uses.
@@ -190,8 +197,7 @@ final class SpaceMap {
     func recycle(_ pages: [UInt64]) { recycled.append(contentsOf: pages) }
 
     private func addRegion() {
-        var words = [UInt64](repeating: 0, count: SpaceMap.wordsPerRegion)
-        words[0] = SpaceMap.reservedBits(region: used.count)
+        let words = SpaceMap.emptyBitmap(region: used.count)
         used.append(words)
         live.append(words)
         changed.append(true)

@@ -22,7 +22,10 @@ extension Store {
     ///
     /// A crash leaves the database as it was or as it will be. Needs room for both.
     ///
-    /// - Parameter options: how to open it.
+    /// - Parameters:
+    ///   - path: of the data file.
+    ///   - options: how to open it.
+    ///   - progress: called after every 1,000 entries and at the end.
     /// - Throws: ``StorageError/notFound(path:)``, ``StorageError/alreadyOpen(path:)``, what opening and ``copy(to:progress:)`` throw. The
     ///   database is as it was then.
     @discardableResult

@@ -19,6 +19,7 @@
 //    112  8  generation    counts rewrites            112  8  regions      number of regions
 //                                                     120     plain trees  bit n of word n/64: no value of the
 //                                                                          directory's n-th tree has pages of its own
+//                                                    4088  8  basis        of a backup, else 0
 //
 // The directory is a run of pages like an overflow value. It holds, for each region, 1 byte bitmap copy and 8
 // bytes serial; then, for each tree in order of number: 4 bytes number, 1 byte key kind, 1 byte levels, 2 bytes
@@ -102,7 +103,7 @@ struct Meta: Hashable {
     var plainTrees: [UInt64] = []
 
     private static let plainTreesOffset = 120
-    private static let plainTreesWords = (pageBytes - plainTreesOffset) / 8
+    private static let plainTreesWords = (basisOffset - plainTreesOffset) / 8
 
     static func plainTrees(_ trees: some Sequence<TreeState>) -> [UInt64] {
         var words: [UInt64] = []
@@ -119,6 +120,10 @@ struct Meta: Hashable {
     func isPlain(_ index: Int) -> Bool {
         index / 64 < plainTrees.count && plainTrees[index / 64] & 1 << UInt64(index % 64) != 0
     }
+    /// In a backup: all pages of the checkpoint with this point are in the file, too. 0 elsewhere.
+    var basis: UInt64 = 0
+
+    private static let basisOffset = pageBytes - 8
 
     /// The page of a copy of the slot that a checkpoint of this number uses.
     static func page(number: UInt64, copy: Int) -> UInt64 {
@@ -139,6 +144,7 @@ struct Meta: Hashable {
         for (index, word) in plainTrees.enumerated() {
             page.storeBytes(of: word, toByteOffset: Meta.plainTreesOffset + index * 8, as: UInt64.self)
         }
+        page.storeBytes(of: basis, toByteOffset: Meta.basisOffset, as: UInt64.self)
         Page.seal(page, page: place, seed: seed)
     }
 
@@ -149,8 +155,9 @@ struct Meta: Hashable {
             page.loadUnaligned(fromByteOffset: Page.bodyOffset + index * 8, as: UInt64.self)
         }
         let length = word(8)
+        let basisWord = (Meta.basisOffset - Page.bodyOffset) / 8
         guard length <= UInt64(Limits.valueBytes), word(6) < pageNumberLimit, word(9) <= 1 << 20,
-            [0, 1, 2, 3, 7].allSatisfy({ word($0) < counterLimit })
+            [0, 1, 2, 3, 7, basisWord].allSatisfy({ word($0) < counterLimit })
         else { return nil }
         number = word(0)
         commit = word(1)
@@ -162,6 +169,7 @@ struct Meta: Hashable {
         regions = word(9)
         plainTrees = (0..<Meta.plainTreesWords).map { word(10 + $0) }
         while plainTrees.last == 0 { plainTrees.removeLast() }
+        basis = word(basisWord)
     }
 
     init(

@@ -15,7 +15,13 @@ final class Follower: @unchecked Sendable {
     // Guarded by `successorLock`.
     private var current: Store?
 
-    init(_ reader: LogReader) { log = LogFollower(reader) }
+    /// The pages of the checkpoint that the store builds on.
+    let checkpointPages: [[UInt64]]
+
+    init(_ reader: LogReader, checkpointPages: [[UInt64]]) {
+        log = LogFollower(reader)
+        self.checkpointPages = checkpointPages
+    }
 
     /// The store that shows newer commits than the one that was opened.
     var successor: Store? { successorLock.withLock { current } }

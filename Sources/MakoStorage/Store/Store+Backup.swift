@@ -18,7 +18,7 @@ extension Store {
     ///
     /// Each page is checked on its way, so that no damage is copied in silence. The file is a database of its own, needs no log, and
     /// appears under its name only when it is whole and durable. Pages keep their places: free ones become holes where the file system
-    /// has them. ``copy(to:progress:)`` makes the smallest file instead.
+    /// has them. ``copy(to:progress:)`` makes the smallest file instead, ``backup(to:since:progress:)`` only what has changed.
     ///
     /// ```swift
     /// try store.backup(to: "events-2026-11-21.mako") { print("\($0.done) of \($0.total) pages") }
@@ -26,23 +26,81 @@ extension Store {
     ///
     /// - Parameters:
     ///   - path: where nothing must be yet, on the store's own file system.
+    ///   - sharesBlocks: where the file system can, the new file shares its blocks with the old one until either is written to. That takes
+    ///     no time and no space, looks at no page, and does not help when the device breaks. Elsewhere the pages are copied.
     ///   - progress: called after every 256 pages and at the end.
     /// - Throws: ``StorageError/corrupted(page:reason:)`` for a damaged page, ``StorageError/diskFull(path:)`` and I/O errors; no file is
     ///   left then.
     /// - Complexity: linear in the pages in use.
     @discardableResult
-    public func backup(to path: String, progress: (CopyProgress) -> Void = { _ in }) throws(StorageError) -> CopyReport
-    {
-        if let next = follower?.successor { return try next.backup(to: path, progress: progress) }
+    public func backup(
+        to path: String, sharesBlocks: Bool = false, progress: (CopyProgress) -> Void = { _ in }
+    ) throws(StorageError) -> CopyReport {
+        if let next = follower?.successor {
+            return try next.backup(to: path, sharesBlocks: sharesBlocks, progress: progress)
+        }
         let new = NewFile(fileSystem: options.fileSystem, path: path)
         try new.refuseExisting()
-        let source = try capture()
-        defer { source.snapshot.close() }
+        let source = try captureForBackup()
+        defer { source.close() }
         var report = CopyReport(commitNumber: source.version.commit, bytes: 0)
         try new.make { file throws(StorageError) in
-            let backup = try Backup(of: self, source.version, live: source.live, to: file)
-            try backup.writePages(progress)
+            let backup = try Backup(of: self, source, to: file)
+            // What is on the device before the blocks are shared need not be copied.
+            let unwritten = backup.pages.filter { frames.isUnwritten(page: $0) }
+            let isShared = try storage { () throws(FileError) in
+                sharesBlocks ? try file.shareBlocks(of: dataFile.file) : false
+            }
+            try backup.writePages(isShared ? unwritten : backup.pages, progress)
             try backup.writeTables()
+            report.bytes = try storage { () throws(FileError) in try file.size() }
+        }
+        return report
+    }
+
+    /// Writes what a backup lacks of the latest commit into a new file, while readers and the writer go on.
+    ///
+    /// With the backup, and what was made of it in between, this becomes a database again: ``restore(_:applying:to:options:progress:)``.
+    ///
+    /// ```swift
+    /// let sunday = try BackupPoint(of: "events-sunday.mako")
+    /// try store.backup(to: "events-monday.mako-part", since: sunday)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - path: where nothing must be yet, on the store's own file system.
+    ///   - point: what an earlier backup shows, or an earlier part.
+    ///   - progress: called after every 256 pages and at the end.
+    /// - Throws: ``StorageError/wrongBase(path:reason:)`` for the backup of another database, or of a later state of this one; else as
+    ///   ``backup(to:sharesBlocks:progress:)``.
+    /// - Complexity: all pages in use are read; what has changed is written.
+    @discardableResult
+    public func backup(
+        to path: String, since point: BackupPoint, progress: (CopyProgress) -> Void = { _ in }
+    ) throws(StorageError) -> CopyReport {
+        if let next = follower?.successor { return try next.backup(to: path, since: point, progress: progress) }
+        let new = NewFile(fileSystem: options.fileSystem, path: path)
+        try new.refuseExisting()
+        let source = try captureForBackup()
+        defer { source.close() }
+        guard point.database == dataFile.header.id else {
+            throw .wrongBase(path: self.path, reason: "the backup is of another database")
+        }
+        guard point.commit <= source.version.commit, point.basis <= source.basis else {
+            throw .wrongBase(path: self.path, reason: "the backup shows commit \(point.commit), which is newer")
+        }
+        var report = CopyReport(commitNumber: source.version.commit, bytes: 0)
+        try new.make { file throws(StorageError) in
+            let part = BackupPart(writing: file)
+            let backup = try Backup(of: self, source, to: part, since: point.basis)
+            try backup.writePages(backup.pages, progress)
+            let filePages = try backup.writeTables()
+            let own = BackupPoint(
+                database: dataFile.header.id, commit: source.version.commit, basis: source.basis,
+                chain: source.version.log.chain)
+            try storage { () throws(FileError) in
+                try part.finish(BackupPart.Header(base: point, own: own, pages: part.pages, filePages: filePages))
+            }
             report.bytes = try storage { () throws(FileError) in try file.size() }
         }
         return report
@@ -64,73 +122,134 @@ extension Store {
     }
 }
 
-/// Writes a version of a store into a file of its own, each page in its place.
-private struct Backup {
-    private let store: Store
-    private let version: Version
-    private let file: any File
-    private let space = SpaceMap()
-    private let live: [[UInt64]]
-    private let serial: UInt64
-    private static let pagesPerWrite = 64
-    private static let pagesPerReport = 256
+extension Store {
+    /// What a backup copies: the latest commit, and the last checkpoint as well.
+    ///
+    /// Between two checkpoints pages come and go otherwise when the log is replayed than they did at first: a page of the checkpoint may be
+    /// dead in this commit, and live in a later one that was recovered. So the next part needs it from here.
+    fileprivate struct BackupSource {
+        var snapshot: Snapshot
+        var version: Version
+        var live: [[UInt64]]
+        /// Pages of the commit or of the checkpoint.
+        var pages: [[UInt64]]
+        /// The point of the checkpoint.
+        var basis: UInt64
+        var hold: PointHold
 
-    init(of store: Store, _ version: Version, live: [[UInt64]], to file: any File) throws(StorageError) {
-        self.store = store
-        self.version = version
-        self.live = live
-        self.file = file
-        serial = try store.takeSerial()
-        space.load(current: live, directory: [], older: nil, olderPoint: 0)
-    }
-
-    // MARK: Pages
-
-    func writePages(_ progress: (CopyProgress) -> Void) throws(StorageError) {
-        let pages = livePages()
-        let staging = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: Backup.pagesPerWrite * pageBytes, alignment: pageBytes)
-        defer { staging.deallocate() }
-        var start = 0
-        var told = 0
-        while start < pages.count {
-            var end = start
-            while end < pages.count, end - start < Backup.pagesPerWrite,
-                pages[end] == pages[start] + UInt64(end - start)
-            {
-                if let base = staging.baseAddress {
-                    try store.frames.copyPage(pages[end], to: base + (end - start) * pageBytes)
-                }
-                end += 1
-            }
-            let bytes = UnsafeRawBufferPointer(rebasing: staging[..<((end - start) * pageBytes)])
-            try storage { () throws(FileError) in try file.write(bytes, at: pages[start] * UInt64(pageBytes)) }
-            start = end
-            if start - told >= Backup.pagesPerReport || start == pages.count {
-                told = start
-                progress(CopyProgress(done: start, total: pages.count))
-            }
+        func close() {
+            snapshot.close()
+            hold.release()
         }
     }
 
-    private func livePages() -> [UInt64] {
+    fileprivate func captureForBackup() throws(StorageError) -> BackupSource {
+        guard !isClosed.load(ordering: .acquiring) else { throw .closed }
+        let isLatched = commitLock.withLock { latch != nil }
+        if !options.readOnly && !isLatched { try flush(synced: true) }
+        return try checkpointer.lock.withLock { () throws(StorageError) in
+            let last = checkpointer.last
+            var pages: [[UInt64]] = []
+            if let follower {
+                pages = follower.checkpointPages
+            } else {
+                for (region, state) in last.regions.enumerated() {
+                    pages.append(try dataFile.readBitmap(region: region, state))
+                }
+            }
+            guard let hold = PointHold(last.meta.point, in: snapshots) else {
+                throw .invalidArgument("too many snapshots are open")
+            }
+            do throws(StorageError) {
+                return try spaceLock.withLock { () throws(StorageError) in
+                    let live = space.live
+                    while pages.count < live.count { pages.append(live[pages.count]) }
+                    if sabotaged("backupWithoutItsCheckpoint") { pages = live }
+                    for (region, words) in live.enumerated() {
+                        for (index, word) in words.enumerated() { pages[region][index] |= word }
+                    }
+                    return BackupSource(
+                        snapshot: try snapshot(), version: versions[versions.count - 1], live: live, pages: pages,
+                        basis: last.meta.point, hold: hold)
+                }
+            } catch {
+                hold.release()
+                throw error
+            }
+        }
+    }
+}
+
+/// Writes a version of a store into a file of its own, each page in its place.
+private struct Backup {
+    private let store: Store
+    private let source: Store.BackupSource
+    private let file: any File
+    private let space = SpaceMap()
+    private let serial: UInt64
+    /// Pages born before this are not written.
+    private let basis: UInt64
+    let pages: [UInt64]
+    private static let pagesPerWrite = 64
+    private static let pagesPerReport = 256
+
+    init(of store: Store, _ source: Store.BackupSource, to file: any File, since basis: UInt64 = 0) throws(StorageError)
+    {
+        self.store = store
+        self.source = source
+        self.file = file
+        self.basis = basis
+        serial = try store.takeSerial()
+        space.load(current: source.pages, directory: [], older: nil, olderPoint: 0)
         var pages: [UInt64] = []
-        for (region, words) in live.enumerated() {
+        for (region, words) in source.pages.enumerated() {
             for bit in SpaceMap.reserved(region: region)..<SpaceMap.pagesPerRegion
             where words[bit / 64] & 1 << UInt64(bit % 64) != 0 {
                 pages.append(UInt64(region * SpaceMap.pagesPerRegion + bit))
             }
         }
-        return pages
+        self.pages = pages
+    }
+
+    // MARK: Pages
+
+    func writePages(_ pages: [UInt64], _ progress: (CopyProgress) -> Void) throws(StorageError) {
+        let staging = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Backup.pagesPerWrite * pageBytes, alignment: pageBytes)
+        defer { staging.deallocate() }
+        guard let base = staging.baseAddress else { return }
+        var first: UInt64 = 0
+        var count = 0
+        func write() throws(StorageError) {
+            let bytes = UnsafeRawBufferPointer(rebasing: staging[..<(count * pageBytes)])
+            try storage { () throws(FileError) in try file.write(bytes, at: first * UInt64(pageBytes)) }
+            count = 0
+        }
+        for (index, page) in pages.enumerated() {
+            if count == Backup.pagesPerWrite || count > 0 && page != first + UInt64(count) { try write() }
+            if count == 0 { first = page }
+            let copy = base + count * pageBytes
+            try store.frames.copyPage(page, to: copy)
+            if Page(copy).serial >= basis { count += 1 } else if count > 0 { try write() }
+            if (index + 1) % Backup.pagesPerReport == 0 { progress(CopyProgress(done: index + 1, total: pages.count)) }
+        }
+        if count > 0 { try write() }
+        progress(CopyProgress(done: pages.count, total: pages.count))
     }
 
     // MARK: Directory, bitmaps, metas, header
 
-    func writeTables() throws(StorageError) {
+    /// Answers how many pages the file has.
+    @discardableResult
+    func writeTables() throws(StorageError) -> UInt64 {
+        let version = source.version
         let bytes = Directory.encodedBytes(regions: space.regionCount + 1, names: version.names)
         let pageCount = max(1, (bytes + Overflow.payloadBytes - 1) / Overflow.payloadBytes)
         let first = space.allocateRun(pageCount)
         var bitmaps = space.live
+        for region in bitmaps.indices {
+            bitmaps[region] = region < source.live.count ? source.live[region] : SpaceMap.emptyBitmap(region: region)
+        }
         for page in first..<first + UInt64(pageCount) { SpaceMap.set(page, in: &bitmaps[SpaceMap.region(of: page)]) }
         let regions = bitmaps.map { _ in SpaceMap.RegionState(copy: 0, serial: serial) }
         let trees = Array(UnsafeBufferPointer(start: version.trees, count: version.treeCount))
@@ -148,11 +267,14 @@ private struct Backup {
             // Reading on from here needs no log, and takes no serial that the copy holds.
             header.newestSegment = 0
             header.ceiling = max(header.ceiling, store.ceiling.load(ordering: .relaxed))
-            let meta = Meta(
+            var meta = Meta(
                 number: 0, commit: version.commit, point: version.point, log: version.log,
                 nextTreeID: UInt64(version.nextTreeID), directory: run, regions: UInt64(regions.count),
                 plainTrees: Meta.plainTrees(trees))
+            meta.basis = source.basis
             try DataFile.writeFixedPages(header, meta, to: file)
         } catch { throw StorageError(error) }
+        let lastBitmap = SpaceMap.bitmapPage(region: regions.count - 1, copy: 0)
+        return max(pages.last ?? 0, lastBitmap, first + UInt64(pageCount) - 1) + 1
     }
 }

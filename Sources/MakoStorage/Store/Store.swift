@@ -130,7 +130,7 @@ public final class Store: @unchecked Sendable {
         published = Atomic(UInt(bitPattern: Unmanaged.passUnretained(version).toOpaque()))
         versions = [version]
         checkpointer = Checkpointer(last: opening.last, previous: opening.previous, pins: opening.pins)
-        follower = options.readOnly ? Follower(opening.tail) : nil
+        follower = options.readOnly ? Follower(opening.tail, checkpointPages: opening.space.live) : nil
         // A frame that was compressed is unpacked again only up to the limit of values.
         largestLoggedBytes = min(log.payloadLimit, log.segmentBytes / 4, Limits.valueBytes)
         namedValueBytes = min(Limits.directBytes, largestLoggedBytes)

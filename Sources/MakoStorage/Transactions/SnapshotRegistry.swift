@@ -208,3 +208,19 @@ extension Snapshot.ViewState {
             names: Unmanaged.passUnretained(noNames))
     }
 }
+
+/// Keeps the pages of a point in use, without a version that could be read.
+struct PointHold {
+    private let slot: UnsafeMutablePointer<SnapshotSlot>
+    private let registry: SnapshotRegistry
+
+    /// Nil when there is no slot left. The point must be in use at this moment.
+    init?(_ point: UInt64, in registry: SnapshotRegistry) {
+        guard let slot = registry.claim() else { return nil }
+        slot.pointee.point.store(point, ordering: .sequentiallyConsistent)
+        self.slot = slot
+        self.registry = registry
+    }
+
+    func release() { registry.release(slot) }
+}

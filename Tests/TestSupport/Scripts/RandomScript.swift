@@ -46,6 +46,7 @@ private struct ScriptGenerator {
         case 26: return [[.shrink, .step(30)][random.below(2)]]
         case 27:
             copies += 1
+            if random.chance(50) { return [.part("p\(part)-\(copies)")] }
             return [random.chance(60) ? .backup("b\(part)-\(copies)") : .copy("c\(part)-\(copies)")]
         case 28: return random.chance(30) ? [.compact] : []
         case 29..<33: return [.reader("r\(random.below(2))")]

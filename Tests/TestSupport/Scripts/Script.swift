@@ -23,6 +23,7 @@ import MakoStorage
 ///     kill                                # the process ends; what it wrote stays in the machine's cache; opens again
 ///     crash                               # the power goes and nothing that was pending persists; `crash 7`: some of it
 ///     backup b                            # copies the store page by page into a file of its own, opens and compares that
+///     part p                              # a backup when there is none, then what has changed since; put together and compared
 ///     copy c                              # the same with the smallest form
 ///     shrink                              # makes the file as short as it can be now
 ///     compact                             # closes, rewrites the file in the smallest form, opens
@@ -107,6 +108,7 @@ public enum ScriptStep: Sendable, Hashable {
     case crash(UInt64?)
     case backup(String)
     case copy(String)
+    case part(String)
     case shrink
     case compact
     case verify
@@ -168,6 +170,7 @@ public enum ScriptStep: Sendable, Hashable {
             self = .crash(seed)
         case ("backup", 1): self = .backup(words[0])
         case ("copy", 1): self = .copy(words[0])
+        case ("part", 1): self = .part(words[0])
         case ("shrink", 0): self = .shrink
         case ("compact", 0): self = .compact
         case ("verify", 0): self = .verify

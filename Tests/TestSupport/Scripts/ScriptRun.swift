@@ -16,6 +16,8 @@ public final class ScriptRun {
     public let history: CrashHistory<ModelStore>
     private var store: Store?
     private var model: ModelStore
+    /// A backup, and what was made since.
+    private var parts: [String] = []
     private var readers: [String: ScriptReader] = [:]
     private var kept: [String: Kept] = [:]
 
@@ -202,10 +204,12 @@ public final class ScriptRun {
             let path = ScriptRun.copyPath(name)
             let report = try opened().copy(to: path)
             try compareCopy(at: path, report)
+        case .part(let name): try backUpChanges(name)
         case .shrink: try opened().shrink()
         case .compact:
             try close()
             readers = [:]
+            parts = []
             history.acknowledge()
             try Store.compact(at: ScriptRun.path, options: ScriptRun.options(script, on: disk, seed: nextSeed()))
             try open()
@@ -431,6 +435,24 @@ public final class ScriptRun {
         if let difference = try ModelStore(reading: found.snapshot).difference(from: found.model) {
             throw Disagreement("snapshot \(name): \(difference)")
         }
+    }
+
+    /// Goes on with a chain of incremental backups; what they are together must be the store.
+    private func backUpChanges(_ name: String) throws {
+        guard let last = parts.last else {
+            let base = ScriptRun.copyPath(name + "-base")
+            _ = try opened().backup(to: base)
+            parts = [base]
+            return
+        }
+        let part = ScriptRun.copyPath(name) + "-part"
+        let report = try opened().backup(to: part, since: BackupPoint(of: last, fileSystem: disk))
+        parts.append(part)
+        let whole = ScriptRun.copyPath(name)
+        try Store.restore(
+            parts[0], applying: Array(parts.dropFirst()), to: whole,
+            options: ScriptRun.options(script, on: disk, seed: nextSeed()))
+        try compareCopy(at: whole, report)
     }
 
     /// What a reader in another process shows must be a whole state, not before what was acknowledged, and lasts from then on.

@@ -1,0 +1,131 @@
+/// What a backup shows: enough for the next one to hold only what has changed since.
+public struct BackupPoint: Sendable, Hashable, Codable {
+    private var databaseHigh: UInt64
+    private var databaseLow: UInt64
+    /// The number of the commit that the backup shows.
+    public private(set) var commit: UInt64
+    /// The point of a checkpoint whose pages are all in the backup.
+    private(set) var basis: UInt64
+    /// The log's chain value at the commit: a state that was restored and went another way has another.
+    private(set) var chain: UInt64
+
+    init(database: DatabaseID, commit: UInt64, basis: UInt64, chain: UInt64) {
+        databaseHigh = database.high
+        databaseLow = database.low
+        self.commit = commit
+        self.basis = basis
+        self.chain = chain
+    }
+
+    var database: DatabaseID { DatabaseID(high: databaseHigh, low: databaseLow) }
+
+    /// Reads the point of a backup, or of an incremental one.
+    ///
+    /// - Throws: ``StorageError/wrongBase(path:reason:)`` when the file is none, or was written to since; what opening a file throws.
+    public init(of path: String, fileSystem: any FileSystem = POSIXFileSystem()) throws(StorageError) {
+        let file: any File
+        do throws(FileError) { file = try fileSystem.open(path, .readOnly) } catch {
+            throw error.isNotFound ? .notFound(path: path) : StorageError(error)
+        }
+        defer { file.close() }
+        if let header = try BackupPart.Header(file) {
+            self = header.own
+            return
+        }
+        let dataFile = try DataFile.open(file)
+        guard let meta = try dataFile.readMetas().first, meta.basis > 0 else {
+            throw .wrongBase(path: path, reason: "it is no backup, or was opened and written to since it was made")
+        }
+        self.init(database: dataFile.header.id, commit: meta.commit, basis: meta.basis, chain: meta.log.chain)
+    }
+}
+
+/// An incremental backup being written: a block that describes it, and pages in no particular order.
+///
+/// Pages carry their numbers and checksums, so each is written as it would stand in a full backup.
+final class BackupPart: File, @unchecked Sendable {
+    private let file: any File
+    private(set) var pages: UInt64 = 0
+
+    init(writing file: any File) { self.file = file }
+
+    var path: String { file.path }
+    func size() throws(FileError) -> UInt64 { try file.size() }
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int {
+        try file.read(into: buffer, at: offset)
+    }
+
+    /// Appends whole pages, wherever they would stand.
+    func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
+        try file.write(buffer, at: (1 + pages) * UInt64(pageBytes))
+        pages += UInt64(buffer.count / pageBytes)
+    }
+
+    func resize(to size: UInt64) throws(FileError) {}
+    func sync() throws(FileError) { try file.sync() }
+    func lock(exclusive: Bool) throws(FileError) -> Bool { true }
+    func close() {}
+
+    func finish(_ header: Header) throws(FileError) {
+        try writeBytes(file, header.encoded, count: pageBytes, at: 0)
+    }
+
+    /// The first block.
+    struct Header {
+        static let magic: UInt64 = 0x3063_6e49_6f6b_614d  // "MakoInc0"
+
+        /// What it builds on, and what it makes of that.
+        var base: BackupPoint
+        var own: BackupPoint
+        var pages: UInt64
+        /// The length of the database.
+        var filePages: UInt64
+
+        init(base: BackupPoint, own: BackupPoint, pages: UInt64, filePages: UInt64) {
+            self.base = base
+            self.own = own
+            self.pages = pages
+            self.filePages = filePages
+        }
+
+        var encoded: [UInt8] {
+            var bytes = [UInt8](repeating: 0, count: pageBytes)
+            let words = [
+                Header.magic, own.database.high, own.database.low, base.commit, base.basis, base.chain, own.commit,
+                own.basis, own.chain, pages, filePages,
+            ]
+            bytes.withUnsafeMutableBytes { buffer in
+                for (index, word) in words.enumerated() {
+                    buffer.storeBytes(of: word.littleEndian, toByteOffset: 8 + index * 8, as: UInt64.self)
+                }
+            }
+            let check = Header.checksum(bytes)
+            bytes.withUnsafeMutableBytes { $0.storeBytes(of: check.littleEndian, as: UInt64.self) }
+            return bytes
+        }
+
+        /// Nil when the file does not begin as an incremental backup does.
+        init?(_ file: any File) throws(StorageError) {
+            let bytes = try DataFile.readPages(file, from: 0, count: 1)
+            guard bytes.count == pageBytes else { return nil }
+            func word(_ index: Int) -> UInt64 {
+                (0..<8).reduce(0) { $0 | UInt64(bytes[8 + index * 8 + $1]) << UInt64($1 * 8) }
+            }
+            guard word(0) == Header.magic else { return nil }
+            guard word(-1) == Header.checksum(bytes), word(10) < pageNumberLimit, word(9) < pageNumberLimit else {
+                throw .wrongBase(path: file.path, reason: "its first block is damaged")
+            }
+            let id = DatabaseID(high: word(1), low: word(2))
+            base = BackupPoint(database: id, commit: word(3), basis: word(4), chain: word(5))
+            own = BackupPoint(database: id, commit: word(6), basis: word(7), chain: word(8))
+            pages = word(9)
+            filePages = word(10)
+        }
+
+        private static func checksum(_ bytes: [UInt8]) -> UInt64 {
+            bytes.withUnsafeBytes { buffer in
+                buffer.baseAddress.map { Checksum.hash($0 + 8, count: pageBytes - 8, seed: 0) } ?? 0
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+extension Store {
+    /// Makes a database of a backup and the incremental backups that were made after it.
+    ///
+    /// The new file appears under its name when it is whole, verified and durable. The backups are only read.
+    ///
+    /// ```swift
+    /// try Store.restore("events-sunday.mako", applying: ["events-monday.mako-part"], to: "events.mako")
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - base: a backup by ``backup(to:sharesBlocks:progress:)``, as it was made.
+    ///   - parts: incremental backups, each of which builds on what is before it.
+    ///   - path: where nothing must be yet.
+    ///   - options: the file system, and the memory for the verification.
+    ///   - progress: called after every 256 pages and at the end.
+    /// - Throws: ``StorageError/wrongBase(path:reason:)`` when they do not belong together, ``StorageError/corrupted(page:reason:)`` for a
+    ///   damaged page, ``StorageError/diskFull(path:)`` and I/O errors; no file is left then.
+    @discardableResult
+    public static func restore(
+        _ base: String, applying parts: [String], to path: String, options: StoreOptions = .init(),
+        progress: (CopyProgress) -> Void = { _ in }
+    ) throws(StorageError) -> CopyReport {
+        let new = NewFile(fileSystem: options.fileSystem, path: path)
+        try new.refuseExisting()
+        let target = NewFile(fileSystem: options.fileSystem, path: new.temporaryPath)
+        try target.clear()
+        do throws(StorageError) {
+            var restoration = try Restoration(base, parts, options.fileSystem)
+            try target.make { file throws(StorageError) in try restoration.write(to: file, progress) }
+            let report = try check(target, options, restoration.point, parts.last ?? base)
+            try storage { () throws(FileError) in try target.rename(to: path) }
+            return report
+        } catch {
+            target.remove()
+            throw error
+        }
+    }
+
+    /// Verifies all of what was put together, before it gets its name.
+    private static func check(
+        _ target: NewFile, _ options: StoreOptions, _ point: BackupPoint, _ last: String
+    ) throws(StorageError) -> CopyReport {
+        var reading = options
+        reading.readOnly = true
+        let store = try Store(at: target.path, options: reading)
+        defer { try? store.close() }
+        let findings = try store.verify().findings
+        if let finding = findings.first, !sabotaged("restoredUnverified") {
+            throw .wrongBase(path: last, reason: finding)
+        }
+        let bytes = try storage { () throws(FileError) in try store.dataFile.file.size() }
+        return CopyReport(commitNumber: point.commit, bytes: bytes)
+    }
+}
+
+/// A backup and the parts that are put onto it.
+private struct Restoration {
+    private let base: String
+    private let fileSystem: any FileSystem
+    private let parts: [(path: String, header: BackupPart.Header)]
+    /// What it becomes.
+    let point: BackupPoint
+    private static let pagesPerMove = 256
+
+    init(_ base: String, _ paths: [String], _ fileSystem: any FileSystem) throws(StorageError) {
+        self.base = base
+        self.fileSystem = fileSystem
+        var point = try BackupPoint(of: base, fileSystem: fileSystem)
+        var parts: [(String, BackupPart.Header)] = []
+        for path in paths {
+            let file = try Restoration.open(path, fileSystem)
+            defer { file.close() }
+            guard let header = try BackupPart.Header(file) else {
+                throw .wrongBase(path: path, reason: "it is no incremental backup")
+            }
+            guard header.base == point || sabotaged("anyBaseTaken") else {
+                throw .wrongBase(
+                    path: path,
+                    reason: "it builds on commit \(header.base.commit) of its database, not on what is before it here")
+            }
+            parts.append((path, header))
+            point = header.own
+        }
+        self.parts = parts
+        self.point = point
+    }
+
+    private static func open(_ path: String, _ fileSystem: any FileSystem) throws(StorageError) -> any File {
+        do throws(FileError) { return try fileSystem.open(path, .readOnly) } catch {
+            throw error.isNotFound ? .notFound(path: path) : StorageError(error)
+        }
+    }
+
+    mutating func write(to file: any File, _ progress: (CopyProgress) -> Void) throws(StorageError) {
+        let source = try Restoration.open(base, fileSystem)
+        defer { source.close() }
+        // Where there are no locks, as on some network file systems, one has to go without.
+        if let isLocked = try? source.lock(exclusive: false), !isLocked { throw .alreadyOpen(path: base) }
+        let basePages = try storage { () throws(FileError) in try source.size() } / UInt64(pageBytes)
+        let total = Int(clamping: parts.reduce(basePages) { $0 + $1.header.pages })
+        var done = 0
+        func tell(_ count: Int) {
+            done += count
+            progress(CopyProgress(done: done, total: total))
+        }
+        if try storage({ () throws(FileError) in try file.shareBlocks(of: source) }) {
+            tell(Int(basePages))
+        } else {
+            try Restoration.move(basePages, from: source, at: 0) { (bytes, first) throws(StorageError) in
+                let size = bytes.count
+                try storage { () throws(FileError) in
+                    try writeBytes(file, bytes, count: size, at: first * UInt64(pageBytes))
+                }
+                tell(size / pageBytes)
+            }
+        }
+        for part in parts { try put(part.path, part.header, onto: file, tell) }
+    }
+
+    private func put(
+        _ path: String, _ header: BackupPart.Header, onto file: any File, _ tell: (Int) -> Void
+    ) throws(StorageError) {
+        let source = try Restoration.open(path, fileSystem)
+        defer { source.close() }
+        let page = SalvagedPage()
+        try Restoration.move(header.pages, from: source, at: 1) { (bytes, first) throws(StorageError) in
+            for start in stride(from: 0, to: bytes.count, by: pageBytes) {
+                let copy = Array(bytes[start..<start + pageBytes])
+                let number = BackupPart.number(of: copy)
+                let seed = number < UInt64(FileHeader.copies) ? 0 : header.own.database.seed
+                let isWhole = copy.withUnsafeBytes { page.take(number, from: $0, seed: seed) }
+                guard isWhole, number < header.filePages else {
+                    throw .corrupted(
+                        page: first + UInt64(start / pageBytes),
+                        reason: "of \(path): its checksum does not match its bytes")
+                }
+                try storage { () throws(FileError) in
+                    try writeBytes(file, copy, count: pageBytes, at: number * UInt64(pageBytes))
+                }
+            }
+            tell(bytes.count / pageBytes)
+        }
+        try storage { () throws(FileError) in try file.resize(to: header.filePages * UInt64(pageBytes)) }
+    }
+
+    /// Hands on so many pages of a file, some at a time.
+    private static func move(
+        _ count: UInt64, from file: any File, at start: UInt64,
+        _ take: ([UInt8], UInt64) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        var done: UInt64 = 0
+        while done < count {
+            let next = Int(min(UInt64(pagesPerMove), count - done))
+            let bytes = try DataFile.readPages(file, from: start + done, count: next)
+            guard bytes.count == next * pageBytes else {
+                throw .corrupted(page: start + done, reason: "\(file.path) ends before it")
+            }
+            try take(bytes, start + done)
+            done += UInt64(next)
+        }
+    }
+}
+
+extension BackupPart {
+    /// The number that a page says it has.
+    fileprivate static func number(of page: [UInt8]) -> UInt64 {
+        (0..<5).reduce(0) { $0 | UInt64(page[8 + $1]) << UInt64($1 * 8) }
+    }
+}
