@@ -22,6 +22,18 @@ import Testing
         #expect(Self.blocks(in: page).contains(example), "no ```swift block of docs/testing.md is the example")
     }
 
+    @Test func theExampleOfTheStoreIsTheOneThatIsCompiled() throws {
+        let source = try #require(Repository.read("Tests/StorageTests/StorageExampleTests.swift"))
+        let parts = source.components(separatedBy: "// EXAMPLE")
+        try #require(parts.count == 3)
+        let example = parts[1].trimmingCharacters(in: .newlines)
+        #expect(example.split(separator: "\n").count <= 20)
+        for path in ["README.md", "Sources/MakoStorage/MakoStorage.docc/MakoStorage.md"] {
+            let page = try #require(Repository.read(path))
+            #expect(Self.blocks(in: page).contains(example), "no ```swift block of \(path) is the example")
+        }
+    }
+
     @Test func theExampleRuns() throws {
         let folder = NSTemporaryDirectory() + "mako-readme-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -1,0 +1,35 @@
+import Foundation
+import Testing
+
+// EXAMPLE
+import MakoStorage
+
+/// Counts a visit to each page, and tells how often the first of them was visited.
+func countVisits(to pages: [String], at path: String) throws -> UInt8 {
+    let store = try Store(at: path)  // opened, or made when it is not there
+    defer { try? store.close() }
+    let visits = try store.write { transaction in
+        try transaction.view.tree(named: "visits") ?? transaction.createTree(named: "visits", keys: .bytes)
+    }
+    for page in pages {
+        try store.write { transaction in  // durable when it returns, or not there at all
+            let count = try transaction.view.get(Array(page.utf8), in: visits)?.first ?? 0
+            try transaction.put([count + 1], for: Array(page.utf8), in: visits)
+        }
+    }
+    let snapshot = try store.snapshot()  // stays as it is, whatever is written meanwhile
+    return try snapshot.get(Array((pages.first ?? "").utf8), in: visits)?.first ?? 0
+}
+// EXAMPLE ends
+
+/// The example of README.md and of the documentation of `MakoStorage`.
+@Suite struct StorageExampleTests {
+    @Test func theExampleCountsAndKeeps() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("mako-example-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("visits.mako").path
+        #expect(try countVisits(to: ["/", "/about", "/"], at: path) == 2)
+        #expect(try countVisits(to: ["/about"], at: path) == 2)
+    }
+}
