@@ -245,6 +245,77 @@ enum ByteLayout: NodeLayout {
 
     // MARK: Merging
 
+    static var leafRoom: Int { room }
+    static func usedBytes(_ page: UnsafeMutableRawPointer) -> Int { ByteNode.usedBytes(page) }
+
+    static func shift(
+        _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, bytes: Int, toRight: Bool,
+        parent: UnsafeMutableRawPointer, separator slot: Int, scratch: Scratch
+    ) -> Bool {
+        let source = toRight ? left : right
+        let moved = ByteNode.edge(source, bytes: bytes, atEnd: toRight)
+        guard !moved.isEmpty else { return false }
+        return withUnsafeTemporaryAllocation(byteCount: 2048, alignment: 8) { memory in
+            let base = memory.baseAddress.unsafelyUnwrapped
+            // What will be the last key on the left, and the first one on the right.
+            let (last, first) =
+                toRight
+                ? ((left, moved.lowerBound - 1), (left, moved.lowerBound))
+                : ((right, moved.upperBound - 1), (right, moved.upperBound))
+            let before = KeyBytes(start: base, count: ByteNode.copyKey(last.0, last.1, to: base))
+            let behind = KeyBytes(start: base + 1024, count: ByteNode.copyKey(first.0, first.1, to: base + 1024))
+            let separator = KeyBytes(rebasing: behind[..<separatorLength(before, behind)])
+            let target = toRight ? right : left
+            let kept = toRight ? 0..<moved.lowerBound : moved.upperBound..<Page(right).count
+            guard
+                ByteNode.canRename(parent, slot, separator),
+                fits(source, keeping: kept, lower: toRight ? nil : separator, upper: toRight ? separator : nil),
+                fits(
+                    target, more: moved, of: source, lower: toRight ? separator : nil, upper: toRight ? nil : separator)
+            else { return false }
+            if !ByteNode.shift(left, right, moved, toRight: toRight, separator, scratch: scratch.page) {
+                exchange(left, right, moved, toRight: toRight, separator, scratch: scratch)
+            }
+            if !sabotaged("separatorNotRenamed") { ByteNode.rename(parent, slot, separator, scratch: scratch.page) }
+            return true
+        }
+    }
+
+    /// Whether a node has room for all its entries and some of another's between other fences; nil is the one it has.
+    private static func fits(
+        _ page: UnsafeMutableRawPointer, more entries: Range<Int>, of source: UnsafeMutableRawPointer,
+        lower: KeyBytes?, upper: KeyBytes?
+    ) -> Bool {
+        let lower = lower ?? ByteNode.lower(page)
+        let upper = upper ?? ByteNode.upper(page)
+        let prefix = upper.map { common(lower, $0) } ?? 0
+        return lower.count + (upper?.count ?? 0) + ByteNode.entryBytes(page, 0..<Page(page).count, prefix: prefix)
+            + ByteNode.entryBytes(source, entries, prefix: prefix) <= room
+    }
+
+    /// Writes two leaves anew, with some entries of one in the other.
+    private static func exchange(
+        _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, _ moved: Range<Int>, toRight: Bool,
+        _ separator: KeyBytes, scratch: Scratch
+    ) {
+        let (oldLeft, oldRight) = (scratch.page, scratch.neighbour)
+        memcpy(oldLeft, left, pageBytes)
+        memcpy(oldRight, right, pageBytes)
+        let key = scratch.key
+        ByteNode.setFences(left, lower: ByteNode.lower(oldLeft), upper: separator)
+        ByteNode.setFences(right, lower: separator, upper: ByteNode.upper(oldRight))
+        let (leftCount, rightCount) = (Page(oldLeft).count, Page(oldRight).count)
+        if toRight {
+            ByteNode.copyEntries(left, from: oldLeft, 0..<moved.lowerBound, key: key)
+            ByteNode.copyEntries(right, from: oldLeft, moved, key: key)
+            ByteNode.copyEntries(right, from: oldRight, 0..<rightCount, key: key)
+        } else {
+            ByteNode.copyEntries(left, from: oldLeft, 0..<leftCount, key: key)
+            ByteNode.copyEntries(left, from: oldRight, moved, key: key)
+            ByteNode.copyEntries(right, from: oldRight, moved.upperBound..<rightCount, key: key)
+        }
+    }
+
     static func isSparse(_ page: UnsafeMutableRawPointer) -> Bool {
         Page(page).count == 0 || ByteNode.usedBytes(page) < room / 4
     }
@@ -258,7 +329,8 @@ enum ByteLayout: NodeLayout {
         // The right node's first entry has no suffix when inner; merged, it needs the separator in full.
         if Page(left).level > 0 { bytes += ByteNode.lower(right).count }
         let fewest = min(Page(left).count, Page(right).count)
-        return bytes <= (fewest <= (Page(left).level > 0 ? 1 : 0) ? room : room * 85 / 100)
+        if fewest <= (Page(left).level > 0 ? 1 : 0) { return bytes <= room }
+        return bytes <= room * (Page(left).level > 0 ? 85 : 95) / 100
     }
 
     static func merge(

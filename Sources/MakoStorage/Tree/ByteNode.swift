@@ -309,6 +309,142 @@ enum ByteNode {
         view.count = count &- 1
     }
 
+    /// The entries at one end of a leaf that take no more than so many bytes; one stays behind.
+    static func edge(_ page: UnsafeMutableRawPointer, bytes: Int, atEnd: Bool) -> Range<Int> {
+        let count = Page(page).count
+        let prefix = Page(page).prefix
+        var left = bytes
+        var moved = 0
+        while moved < count - 1 {
+            let slot = atEnd ? count - 1 - moved : moved
+            left -= entryBytes(page, slot..<slot + 1, prefix: prefix)
+            if left < 0 { break }
+            moved += 1
+        }
+        return atEnd ? count - moved..<count : 0..<moved
+    }
+
+    /// Moves entries between two leaves as they stand, which is possible while no prefix changes. False when it is not.
+    static func shift(
+        _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, _ moved: Range<Int>, toRight: Bool,
+        _ separator: KeyBytes, scratch: UnsafeMutableRawPointer
+    ) -> Bool {
+        let prefix = Page(left).prefix
+        guard Page(right).prefix == prefix, commonPrefix(lower(left), separator) == prefix,
+            commonPrefix(separator, upper(right)) == prefix
+        else { return false }
+        let (source, target) = toRight ? (left, right) : (right, left)
+        var bytes = separator.count
+        for slot in moved { bytes += entryBytes(source, slot..<slot + 1, prefix: prefix) }
+        if gap(target) < bytes {
+            rewriteWithout(target, slot: -1, scratch: scratch)
+            guard gap(target) >= bytes else { return false }
+        }
+        // What the source gives back is room for its new fence, unless that is longer than what goes.
+        guard gap(source) >= separator.count || word(source, (toRight ? upperFence : lowerFence) + 2) >= separator.count
+        else { return false }
+        insertEntries(target, at: toRight ? 0 : Page(target).count, from: source, moved)
+        removeEntries(source, moved)
+        changeFence(left, upperFence, separator)
+        changeFence(right, lowerFence, separator)
+        return true
+    }
+
+    /// Gives a node another fence that leaves its prefix as it is. It must have room.
+    private static func changeFence(_ page: UnsafeMutableRawPointer, _ place: Int, _ fence: KeyBytes) {
+        let length = word(page, place + 2)
+        if fence.count > length {
+            Page(page).garbage += length
+            writeFence(page, place, fence)
+        } else {
+            if let bytes = fence.baseAddress { memcpy(page + word(page, place), bytes, fence.count) }
+            page.storeBytes(of: UInt16(fence.count), toByteOffset: place + 2, as: UInt16.self)
+            Page(page).garbage += length - fence.count
+        }
+    }
+
+    /// Inserts entries of a leaf with the same prefix, for which there is room in one piece, in a row.
+    private static func insertEntries(
+        _ page: UnsafeMutableRawPointer, at slot: Int, from source: UnsafeMutableRawPointer, _ entries: Range<Int>
+    ) {
+        let view = Page(page)
+        let count = view.count
+        let sourceCount = Page(source).count
+        let heads = heads(page)
+        let oldSlots = slots(page, count: count)
+        let newSlots = slots(page, count: count + entries.count)
+        // What moves furthest goes first.
+        memmove(newSlots + slot + entries.count, oldSlots + slot, (count - slot) * 2)
+        memmove(newSlots, oldSlots, slot * 2)
+        memmove(heads + slot + entries.count, heads + slot, (count - slot) * 4)
+        memcpy(heads + slot, self.heads(source) + entries.lowerBound, entries.count * 4)
+        for (position, entry) in entries.enumerated() {
+            newSlots[slot + position] = writeRecord(
+                page, suffix(source, entry, count: sourceCount), record(source, entry))
+        }
+        view.count = count + entries.count
+    }
+
+    /// Takes a run of entries out of a leaf.
+    private static func removeEntries(_ page: UnsafeMutableRawPointer, _ entries: Range<Int>) {
+        let view = Page(page)
+        let count = view.count
+        for slot in entries { giveBack(page, slot, count: count) }
+        let after = count - entries.upperBound
+        let heads = heads(page)
+        let oldSlots = slots(page, count: count)
+        let newSlots = slots(page, count: count - entries.count)
+        memmove(heads + entries.lowerBound, heads + entries.upperBound, after * 4)
+        memmove(newSlots, oldSlots, entries.lowerBound * 2)
+        memmove(newSlots + entries.lowerBound, oldSlots + entries.upperBound, after * 2)
+        view.count = count - entries.count
+    }
+
+    /// Gives the bytes of a record back. The lowest one fills its place where it is as long, as most are: then nothing is left to
+    /// be tidied up.
+    private static func giveBack(_ page: UnsafeMutableRawPointer, _ slot: Int, count: Int) {
+        let view = Page(page)
+        let slots = slots(page, count: count)
+        let length = recordBytes(page, slot, count: count)
+        let heap = view.heap
+        let lowest = UInt16(truncatingIfNeeded: heap)
+        if slots[slot] != lowest {
+            guard let last = (0..<count).first(where: { slots[$0] == lowest }),
+                recordBytes(page, last, count: count) == length
+            else {
+                view.garbage += length
+                slots[slot] = 0
+                return
+            }
+            memcpy(page + Int(slots[slot]), page + heap, length)
+            slots[last] = slots[slot]
+        }
+        // It must not be taken for the record that stands there now.
+        slots[slot] = 0
+        view.heap = heap + length
+    }
+
+    private static func recordBytes(_ page: UnsafeMutableRawPointer, _ slot: Int, count: Int) -> Int {
+        record(page, slot).count + suffix(page, slot, count: count).count + 4
+    }
+
+    /// Whether the entry in `slot` of an inner node, not the first, can have another key between the same neighbours.
+    static func canRename(_ page: UnsafeMutableRawPointer, _ slot: Int, _ key: KeyBytes) -> Bool {
+        let suffix = suffix(page, slot, count: Page(page).count)
+        return max(0, key.count - Page(page).prefix) <= suffix.count + gap(page) + Page(page).garbage
+    }
+
+    static func rename(
+        _ page: UnsafeMutableRawPointer, _ slot: Int, _ key: KeyBytes, scratch: UnsafeMutableRawPointer
+    ) {
+        var child = child(page, slot).raw
+        remove(page, at: slot)
+        withUnsafeBytes(of: &child) { bytes in
+            let value = RecordView(bytes: bytes.baseAddress.unsafelyUnwrapped, count: 8, isOverflow: false)
+            insert(page, at: slot, key: key, value: value, scratch: scratch)
+        }
+    }
+
     /// Writes fences and records without gaps, leaving out the record of one slot (its slot is then undefined).
     private static func rewriteWithout(
         _ page: UnsafeMutableRawPointer, slot skipped: Int, scratch: UnsafeMutableRawPointer
@@ -334,6 +470,7 @@ enum ByteNode {
         firstKey: KeyBytes? = nil, key: UnsafeMutableRawPointer
     ) {
         let isInner = Page(page).level > 0
+        if !isInner { return appendEntries(page, from: source, range) }
         for slot in range {
             var whole = KeyBytes(start: key, count: copyKey(source, slot, to: key))
             if slot == range.lowerBound, let firstKey { whole = firstKey }
@@ -344,6 +481,42 @@ enum ByteNode {
                 ? KeyBytes(start: key, count: 0) : KeyBytes(rebasing: whole[min(prefix, whole.count)...])
             insertSuffix(page, at: position, suffix: suffix, value: record(source, slot), scratch: key)
         }
+    }
+
+    /// Appends entries of another leaf to one without garbage, each as long as the prefix makes it.
+    private static func appendEntries(
+        _ page: UnsafeMutableRawPointer, from source: UnsafeMutableRawPointer, _ entries: Range<Int>
+    ) {
+        guard !entries.isEmpty else { return }
+        let view = Page(page)
+        let count = view.count
+        let sourceCount = Page(source).count
+        // What the prefixes differ by is dropped from each suffix, or comes before it.
+        let dropped = max(0, view.prefix - Page(source).prefix)
+        let added = max(0, Page(source).prefix - view.prefix)
+        let addition = lower(source).baseAddress.unsafelyUnwrapped + view.prefix
+        let heads = heads(page)
+        let newSlots = slots(page, count: count + entries.count)
+        memmove(newSlots, slots(page, count: count), count * 2)
+        let sourceSlots = slots(source, count: sourceCount)
+        var heap = view.heap
+        for (position, entry) in entries.enumerated() {
+            let place = Int(sourceSlots[entry])
+            let lengths = source.loadUnaligned(fromByteOffset: place, as: UInt32.self)
+            let suffix = Int(lengths & 0xffff)
+            let kept = max(0, suffix - dropped)
+            let value = Int(lengths >> 16 & 0x7fff)
+            heap -= 4 + added + kept + value
+            page.storeBytes(
+                of: lengths & 0xffff_0000 | UInt32(truncatingIfNeeded: added + kept), toByteOffset: heap,
+                as: UInt32.self)
+            if added > 0 { memcpy(page + heap + 4, addition, added) }
+            memcpy(page + heap + 4 + added, source + place + 4 + (suffix - kept), kept + value)
+            heads[count + position] = head(page + heap + 4, count: added + kept)
+            newSlots[count + position] = UInt16(truncatingIfNeeded: heap)
+        }
+        view.heap = heap
+        view.count = count + entries.count
     }
 
     /// The bytes that the entries `range` of `source` would take under a prefix of `prefix` bytes.

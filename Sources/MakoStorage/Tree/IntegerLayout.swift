@@ -156,6 +156,23 @@ enum IntegerLayout: NodeLayout {
         return IntegerNode.keys(right)[0] &+ (sabotaged("integerSeparatorOff") ? 1 : 0)
     }
 
+    static var leafRoom: Int { pageBytes - Page.bodyOffset }
+    static func usedBytes(_ page: UnsafeMutableRawPointer) -> Int { IntegerNode.usedBytes(page) }
+
+    static func shift(
+        _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, bytes: Int, toRight: Bool,
+        parent: UnsafeMutableRawPointer, separator slot: Int, scratch: Scratch
+    ) -> Bool {
+        let (source, target) = toRight ? (left, right) : (right, left)
+        let moved = IntegerNode.edge(source, bytes: bytes, atEnd: toRight)
+        guard !moved.isEmpty, IntegerNode.hasRoom(target, for: moved, of: source) else { return false }
+        IntegerNode.insertEntries(
+            target, at: toRight ? 0 : Page(target).count, from: source, moved, scratch: scratch.page)
+        IntegerNode.removeEntries(source, moved)
+        IntegerNode.keys(parent)[slot] = IntegerNode.keys(right)[0] &+ (sabotaged("separatorNotMoved") ? 1 : 0)
+        return true
+    }
+
     static func isSparse(_ page: UnsafeMutableRawPointer) -> Bool {
         Page(page).level > 0
             ? Page(page).count < IntegerNode.innerCapacity / 4
@@ -168,9 +185,7 @@ enum IntegerLayout: NodeLayout {
             let hasLoneChild = Page(left).count == 1 || Page(right).count == 1
             return count <= (hasLoneChild ? IntegerNode.innerCapacity : IntegerNode.innerCapacity * 85 / 100)
         }
-        let bytes = IntegerNode.usedBytes(left) + IntegerNode.usedBytes(right)
-        let room = pageBytes - Page.bodyOffset
-        return bytes <= room * 85 / 100
+        return IntegerNode.usedBytes(left) + IntegerNode.usedBytes(right) <= leafRoom * 95 / 100
     }
 
     static func merge(

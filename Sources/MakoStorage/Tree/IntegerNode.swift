@@ -230,7 +230,7 @@ enum IntegerNode {
             memmove(keys + slots.lowerBound, keys + slots.upperBound, after * 8)
             memmove(children + slots.lowerBound, children + slots.upperBound, after * 8)
         } else {
-            for slot in slots { view.garbage += record(page, slot).count + 2 }
+            for slot in slots { giveBack(page, slot) }
             let oldSlots = self.slots(page, count: count)
             let newSlots = self.slots(page, count: count - slots.count)
             memmove(keys + slots.lowerBound, keys + slots.upperBound, after * 8)
@@ -238,6 +238,30 @@ enum IntegerNode {
             memmove(newSlots + slots.lowerBound, oldSlots + slots.upperBound, after * 2)
         }
         view.count = count - slots.count
+    }
+
+    /// Gives the bytes of a record back. The lowest one fills its place where it is as long, as most are: then nothing is left to
+    /// be tidied up.
+    private static func giveBack(_ page: UnsafeMutableRawPointer, _ slot: Int) {
+        let view = Page(page)
+        let slots = slots(page, count: view.count)
+        let length = record(page, slot).count + 2
+        let heap = view.heap
+        let lowest = UInt16(truncatingIfNeeded: heap)
+        if slots[slot] != lowest {
+            guard let last = (0..<view.count).first(where: { slots[$0] == lowest }),
+                record(page, last).count + 2 == length
+            else {
+                view.garbage += length
+                slots[slot] = 0
+                return
+            }
+            memcpy(page + Int(slots[slot]), page + heap, length)
+            slots[last] = slots[slot]
+        }
+        // It must not be taken for the record that stands there now.
+        slots[slot] = 0
+        view.heap = heap + length
     }
 
     /// Writes the records without gaps.
@@ -287,6 +311,51 @@ enum IntegerNode {
             insert(
                 page, at: Page(page).count, key: keys(right)[slot], value: record(right, slot), scratch: scratch)
         }
+    }
+
+    /// The entries at one end of a leaf that take no more than so many bytes; one stays behind.
+    static func edge(_ page: UnsafeMutableRawPointer, bytes: Int, atEnd: Bool) -> Range<Int> {
+        let count = Page(page).count
+        var left = bytes
+        var moved = 0
+        while moved < count - 1 {
+            left -= record(page, atEnd ? count - 1 - moved : moved).count + entryOverhead
+            if left < 0 { break }
+            moved += 1
+        }
+        return atEnd ? count - moved..<count : 0..<moved
+    }
+
+    static func hasRoom(_ page: UnsafeMutableRawPointer, for entries: Range<Int>, of source: UnsafeMutableRawPointer)
+        -> Bool
+    {
+        var bytes = 0
+        for slot in entries { bytes += record(source, slot).count + entryOverhead }
+        return bytes <= gap(page) + Page(page).garbage
+    }
+
+    /// Inserts entries of another leaf, which fit, in a row.
+    static func insertEntries(
+        _ page: UnsafeMutableRawPointer, at slot: Int, from source: UnsafeMutableRawPointer, _ entries: Range<Int>,
+        scratch: UnsafeMutableRawPointer
+    ) {
+        var bytes = 0
+        for slot in entries { bytes += record(source, slot).count + entryOverhead }
+        if gap(page) < bytes { compact(page, scratch: scratch) }
+        let view = Page(page)
+        let count = view.count
+        let keys = keys(page)
+        let oldSlots = slots(page, count: count)
+        let newSlots = slots(page, count: count + entries.count)
+        // What moves furthest goes first.
+        memmove(newSlots + slot + entries.count, oldSlots + slot, (count - slot) * 2)
+        memmove(newSlots, oldSlots, slot * 2)
+        memmove(keys + slot + entries.count, keys + slot, (count - slot) * 8)
+        memcpy(keys + slot, self.keys(source) + entries.lowerBound, entries.count * 8)
+        for (position, entry) in entries.enumerated() {
+            newSlots[slot + position] = writeRecord(page, record(source, entry))
+        }
+        view.count = count + entries.count
     }
 
     /// The slot that parts the entries into halves of about the same bytes.

@@ -94,6 +94,17 @@ protocol NodeLayout {
         _ page: UnsafeMutableRawPointer, at cut: Int, into right: UnsafeMutableRawPointer, incoming key: Key,
         scratch: Scratch, separator: UnsafeMutableRawPointer
     ) -> Key
+    /// Bytes for entries, of a leaf.
+    static var leafRoom: Int { get }
+    /// Bytes that the entries of a node take.
+    static func usedBytes(_ page: UnsafeMutableRawPointer) -> Int
+    /// Moves entries of about so many bytes from one leaf to the one beside it. False when it cannot: nothing was changed then.
+    ///
+    /// Each keeps one at least. `separator` is the key slot of `right` in `parent`.
+    static func shift(
+        _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, bytes: Int, toRight: Bool,
+        parent: UnsafeMutableRawPointer, separator slot: Int, scratch: Scratch
+    ) -> Bool
     static func isSparse(_ page: UnsafeMutableRawPointer) -> Bool
     /// Whether two neighbours fit one page with room to spare (or at all, when one of them has next to nothing in it).
     static func canMerge(_ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer) -> Bool
@@ -107,12 +118,15 @@ protocol NodeLayout {
 struct Scratch {
     let page: UnsafeMutableRawPointer
     let key: UnsafeMutableRawPointer
+    /// Another page.
+    let neighbour: UnsafeMutableRawPointer
     private let separators: UnsafeMutableRawPointer
 
     static func allocate() -> Scratch {
         Scratch(
             page: .allocate(byteCount: pageBytes, alignment: 16),
             key: .allocate(byteCount: pageBytes, alignment: 16),
+            neighbour: .allocate(byteCount: pageBytes, alignment: 16),
             separators: .allocate(byteCount: (Limits.levels + 1) * 1024, alignment: 16))
     }
 
@@ -122,6 +136,7 @@ struct Scratch {
     func deallocate() {
         page.deallocate()
         key.deallocate()
+        neighbour.deallocate()
         separators.deallocate()
     }
 }

@@ -119,8 +119,12 @@ extension Writer {
             let isAscending = previous.page == path[0].page && previous.slot == slot - 1 || isRightmost(index)
             while !Layout.fits(path[0].page, key, valueBytes: value.count) {
                 let ascending = isAscending && slot == Page(path[0].page).count
-                if ascending { noteFinishedLeaf() }
-                try split(layout, index, level: 0, incoming: key, slot: slot, ascending: ascending)
+                if ascending {
+                    noteFinishedLeaf()
+                    try split(layout, index, level: 0, incoming: key, slot: slot, ascending: true)
+                } else {
+                    try makeRoom(layout, index, key, slot, valueBytes: value.count)
+                }
                 slot = Layout.find(path[0].page, key).slot
             }
             Layout.insert(path[0].page, at: slot, key, value, scratch: scratch.page)
@@ -128,6 +132,22 @@ extension Writer {
             Layout.setHint(hints + index, path, levels: trees[index].levels, slot: slot)
             return true
         } catch { throw fail(error) }
+    }
+
+    /// Makes room in a full leaf, the path's, by what its neighbours have, or by a split.
+    private func makeRoom<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ slot: Int, valueBytes: Int
+    ) throws(StorageError) {
+        let needed = Layout.keyBytes(key) + valueBytes + 10
+        if try spread(layout, index, needed: needed) {
+            try descend(layout, index, key)
+            if Layout.fits(path[0].page, key, valueBytes: valueBytes) { return }
+        }
+        try split(
+            layout, index, level: 0, incoming: key, slot: Layout.find(path[0].page, key).slot, ascending: false)
+        guard Layout.fits(path[0].page, key, valueBytes: valueBytes) else { return }
+        try shareRoom(layout, index)
+        try descend(layout, index, key)
     }
 
     /// Replaces the record in a slot. False when the page has no room; the old value's pages are free then too.
@@ -273,7 +293,18 @@ extension Writer {
 
     /// Merges sparse nodes with a neighbour, from the leaf upwards, and takes empty ones away.
     private func rebalance<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
-        guard Layout.isSparse(path[0].page) else { return }
+        guard Layout.isSparse(path[0].page) else {
+            let page = path[0].page
+            // Not with every entry that goes: it costs a look at the neighbours.
+            guard Page(page).count % 4 == 0, Layout.usedBytes(page) < Layout.leafRoom * 3 / 4,
+                try condense(layout, index)
+            else { return }
+            return try rebalanceInner(layout, index)
+        }
+        try rebalanceInner(layout, index)
+    }
+
+    private func rebalanceInner<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
         var level = 0
         while level < trees[index].levels - 1, Layout.isSparse(path[level].page) {
             if Page(path[level].page).count == 0 && !Layout.hasFences {
