@@ -19,6 +19,8 @@ final class FrameStore: @unchecked Sendable {
     let file: any File
     let seed: UInt64
     let budgetFrames: Int
+    /// How many frames are taken from their pages at once: one process barrier for all of them.
+    private let batchFrames: Int
 
     private let frames: Arena
     private let tableArena: Arena
@@ -28,6 +30,9 @@ final class FrameStore: @unchecked Sendable {
     private let info: UnsafeMutablePointer<Atomic<UInt64>>
     private let tableCount: UInt64
     private let frameCapacity: Int
+
+    /// Frames that only memory has.
+    private let dirty = Atomic<Int>(0)
 
     private let lock = Lock()
     private let loadLocks: [Lock] = (0..<16).map { _ in Lock() }
@@ -63,6 +68,7 @@ final class FrameStore: @unchecked Sendable {
         self.seed = seed
         // No address space is larger; what does not fit it is refused below.
         budgetFrames = max(64, min(budgetBytes, 1 << 48) / pageBytes)
+        batchFrames = max(4, min(64, budgetFrames / 32))
         // A transaction may outgrow the budget until its pages are spilled, so there is more room than budget.
         var capacity = max(budgetFrames * 4, budgetFrames + 1 << 20)
         var tableEntries = FrameStore.tableEntries
@@ -310,7 +316,8 @@ final class FrameStore: @unchecked Sendable {
             let entry = table[Int(number)].exchange(0, ordering: .acquiringAndReleasing)
             guard entry != 0 else { continue }
             let index = (entry & ~FrameStore.coolingBit) &- 1
-            info[Int(index)].store(0, ordering: .releasing)
+            let before = info[Int(index)].exchange(0, ordering: .acquiringAndReleasing)
+            if before & 0xff == State.dirty.rawValue { dirty.wrappingSubtract(1, ordering: .relaxed) }
             freeFrames.append(index)
         }
     }
@@ -330,15 +337,21 @@ final class FrameStore: @unchecked Sendable {
                 expected: entry, desired: index &+ 1, ordering: .acquiringAndReleasing
             ).exchanged
             if claimed {
-                info[Int(index)].store(number &<< 8 | State.dirty.rawValue, ordering: .releasing)
+                noteDirty(index, number)
                 // The evictor may have unhooked it between the two; then the frame is lost to us.
                 if table[slot].load(ordering: .acquiring) == index &+ 1 { return base + Int(index) &<< 12 }
             }
         }
         let index = try takeFrame()
-        info[Int(index)].store(number &<< 8 | State.dirty.rawValue, ordering: .releasing)
+        noteDirty(index, number)
         table[slot].store(index &+ 1, ordering: .releasing)
         return base + Int(index) &<< 12
+    }
+
+    @inline(__always)
+    private func noteDirty(_ index: UInt32, _ number: UInt64) {
+        let before = info[Int(index)].exchange(number &<< 8 | State.dirty.rawValue, ordering: .acquiringAndReleasing)
+        if before & 0xff != State.dirty.rawValue { dirty.wrappingAdd(1, ordering: .relaxed) }
     }
 
     /// Whether the page at this address has never been handed to the device.
@@ -371,9 +384,11 @@ final class FrameStore: @unchecked Sendable {
         let entry = table[Int(number)].load(ordering: .acquiring)
         guard entry != 0 else { return }
         let index = Int((entry & ~FrameStore.coolingBit) &- 1)
-        _ = info[index].compareExchange(
+        let isCleaned = info[index].compareExchange(
             expected: number &<< 8 | State.dirty.rawValue, desired: number &<< 8 | State.clean.rawValue,
-            ordering: .acquiringAndReleasing)
+            ordering: .acquiringAndReleasing
+        ).exchanged
+        if isCleaned { dirty.wrappingSubtract(1, ordering: .relaxed) }
     }
 
     /// Notes that a page is dead: its frame needs no write-back and may be taken by the evictor.
@@ -381,6 +396,7 @@ final class FrameStore: @unchecked Sendable {
 
     // MARK: Frames and eviction
 
+    var dirtyFrames: Int { dirty.load(ordering: .relaxed) }
     var usedFrames: Int { lock.withLock { highWater - freeFrames.count - limboCount } }
     var currentCounters: Counters { lock.withLock { counters } }
 
@@ -388,18 +404,23 @@ final class FrameStore: @unchecked Sendable {
         lock.lock()
         defer { lock.unlock() }
         counters.loads &+= 1
+        // Ahead of the need: what is unhooked now is free when the operations that are running have ended, this one too.
+        if !limbo.isEmpty && freeFrames.count < batchFrames { reclaimLimbo() }
+        // Where somebody stays inside an operation nothing is gained by unhooking more and more.
+        if highWater - freeFrames.count - limboCount + batchFrames > budgetFrames,
+            limboCount <= max(128, budgetFrames / 4)
+        {
+            if scansToSkip > 0 {
+                scansToSkip -= 1
+            } else if !sabotaged("evictionForgotten"), !evictLocked(scan: 512) {
+                // Nothing to gain now: dirty pages. Do not look again at once.
+                scansToSkip = 32
+            }
+        }
         if let frame = freeFrames.popLast() { return frame }
         if highWater < budgetFrames {
             highWater += 1
             return UInt32(highWater - 1)
-        }
-        if scansToSkip > 0 {
-            scansToSkip -= 1
-        } else {
-            evictLocked(scan: 512)
-            if let frame = freeFrames.popLast() { return frame }
-            // Nothing to gain now: dirty pages, or readers inside their operations. Do not look again at once.
-            scansToSkip = 32
         }
         guard highWater < frameCapacity else {
             throw .invalidArgument(
@@ -426,24 +447,30 @@ final class FrameStore: @unchecked Sendable {
         defer { lock.unlock() }
         guard highWater - freeFrames.count > budgetFrames else { return false }
         let before = freeFrames.count + limboCount
-        evictLocked(scan: 1024)
+        reclaimLimbo()
+        _ = evictLocked(scan: 1024)
         return freeFrames.count + limboCount != before
     }
 
-    private func evictLocked(scan: Int) {
-        reclaimLimbo()
-        guard freeFrames.isEmpty, highWater > 0 else { return }
+    /// Unhooks a batch of clean frames that nobody has asked for since the clock came by last.
+    ///
+    /// - Returns: whether there was any clean frame to be seen.
+    private func evictLocked(scan: Int) -> Bool {
+        guard highWater > 0 else { return false }
         var unhooked: [UInt32] = []
+        var hasClean = false
         for _ in 0..<min(scan, highWater * 2) {
-            if unhooked.count == 64 { break }
+            if unhooked.count == batchFrames { break }
             clockHand = clockHand + 1 >= highWater ? 0 : clockHand + 1
+            if info[clockHand].load(ordering: .relaxed) & 0xff == State.clean.rawValue { hasClean = true }
             if cool(clockHand) { unhooked.append(UInt32(clockHand)) }
         }
-        guard !unhooked.isEmpty else { return }
+        guard !unhooked.isEmpty else { return hasClean }
         counters.evictions &+= UInt64(unhooked.count)
         limboCount += unhooked.count
         limbo.append(LimboBatch(epoch: Epochs.retire(), frames: unhooked))
         reclaimLimbo()
+        return true
     }
 
     /// Marks a clean page as a candidate, or unhooks it when it already was one. True when it was unhooked.

@@ -295,6 +295,28 @@ final class SpaceMap {
     /// Sees to it that the region of a page gets a new bitmap with the next checkpoint.
     func touch(_ page: UInt64) { changed[SpaceMap.region(of: page)] = true }
 
+    /// The pages of several lists that a map says are in use, ascending, each once.
+    static func union(of lists: [[UInt64]], in live: [[UInt64]]) -> [UInt64] {
+        var marks = live.map { [UInt64](repeating: 0, count: $0.count) }
+        for list in lists {
+            for page in list where region(of: page) < live.count {
+                let (region, bit) = (region(of: page), Int(page) % pagesPerRegion)
+                marks[region][bit / 64] |= live[region][bit / 64] & 1 << UInt64(bit % 64)
+            }
+        }
+        var pages: [UInt64] = []
+        for (region, words) in marks.enumerated() {
+            for (index, word) in words.enumerated() where word != 0 {
+                var rest = word
+                while rest != 0 {
+                    pages.append(UInt64(region * pagesPerRegion + index * 64 + rest.trailingZeroBitCount))
+                    rest &= rest - 1
+                }
+            }
+        }
+        return pages
+    }
+
     static func region(of page: UInt64) -> Int { Int(page) / pagesPerRegion }
 
     static func set(_ page: UInt64, in words: inout [UInt64]) {

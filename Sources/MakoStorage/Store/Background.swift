@@ -80,7 +80,7 @@ extension Store {
         let (logged, isLatched) = commitLock.withLock { (log.bytes(since: since), latch != nil) }
         if isLatched { return false }
         if logged > UInt64(clamping: options.checkpointBytes) { return true }
-        return spaceLock.withLock { dirtyPages.count } > frames.budgetFrames / 4
+        return frames.dirtyFrames > frames.budgetFrames / 4 && spaceLock.withLock { !dirtyPages.isEmpty }
     }
 
     // MARK: The thread

@@ -42,6 +42,8 @@ final class Checkpointer: @unchecked Sendable {
     private(set) var last: Record
     private(set) var previous: Record?
     private var run: Run?
+    /// What is still to be written ahead. Guarded by `lock`.
+    private var ahead: ArraySlice<UInt64> = []
     private(set) var completed: UInt64 = 0
     /// Why the latest attempt came to nothing.
     private(set) var lastError: StorageError?
@@ -150,12 +152,18 @@ final class Checkpointer: @unchecked Sendable {
 
     // MARK: Capture
 
-    /// Fixes what the checkpoint will hold. Takes time for the bitmaps that changed, not for the data.
+    /// Fixes what the checkpoint will hold. Under the lock it takes time for the bitmaps that changed, not for the data: committers wait
+    /// for that lock.
     private func capture(_ store: Store, _ request: CheckpointRequest) throws(StorageError) {
-        var request = request
         let serial = try store.takeSerial()
-        store.spaceLock.lock()
-        defer { store.spaceLock.unlock() }
+        var (next, live) = store.spaceLock.withLock { fix(store, request, serial) }
+        next.pages = SpaceMap.union(of: [next.dirty, next.request.allocated], in: live)
+        run = next
+    }
+
+    /// The state to be written, but for its pages, and the map they are to be found in.
+    private func fix(_ store: Store, _ request: CheckpointRequest, _ serial: UInt64) -> (Run, live: [[UInt64]]) {
+        var request = request
         let space = store.space
         if !request.writesBarrier || sabotaged("largeEmptyCommitForgotten") && request.allocated.isEmpty {
             // It may have moved on since the caller looked; pages and roots must be of one commit. A commit by
@@ -184,15 +192,33 @@ final class Checkpointer: @unchecked Sendable {
         for (region, _) in bitmaps { regions[region] = .init(copy: freeCopy(region), serial: serial) }
 
         let dirty = store.dirtyPages
-        let pages = (dirty + request.allocated).filter { space.isLive($0) }
         store.dirtyPages = []
-        run = Run(
-            request: request, dirty: dirty, pages: pages.sorted(), bitmaps: bitmaps, regions: regions,
+        let run = Run(
+            request: request, dirty: dirty, pages: [], bitmaps: bitmaps, regions: regions,
             directory: Directory(
                 regions: regions, trees: Array(UnsafeBufferPointer(start: version.trees, count: version.treeCount)),
                 names: version.names
             ).encoded(), directoryPages: directoryPages, serial: serial,
             number: last.meta.number + (sabotaged("metaOverItsPredecessor") ? 2 : 1), log: version.log)
+        return (run, space.live)
+    }
+
+    /// Writes some pages of published commits ahead of the next checkpoint, so that their frames can serve others.
+    ///
+    /// Whoever calls holds `lock` and the turn: nobody takes a slot into use meanwhile, and what is in use belongs to a published commit.
+    ///
+    /// - Returns: whether there are more.
+    func writeAhead(_ store: Store) throws(StorageError) -> Bool {
+        if ahead.isEmpty {
+            let (dirty, live) = store.spaceLock.withLock { (store.dirtyPages, store.space.live) }
+            ahead = SpaceMap.union(of: [dirty, run?.dirty ?? []], in: live)[...]
+        }
+        let next = ahead.prefix(Checkpointer.pagesPerStep)
+        ahead = ahead.dropFirst(next.count)
+        // Some may have died since, and serve the next transaction.
+        let pages = store.spaceLock.withLock { next.filter { store.space.isLive($0) } }
+        try store.writePages(pages)
+        return !ahead.isEmpty
     }
 
     /// The bitmap copy of a region that neither retained checkpoint uses.

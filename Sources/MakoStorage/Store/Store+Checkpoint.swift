@@ -14,6 +14,20 @@ extension Store {
         }
     }
 
+    /// Makes a writer that is faster than the checkpoint write pages itself, when those that only memory has take half of the budget.
+    func relieveMemory() {
+        while frames.dirtyFrames > frames.budgetFrames / 2, !sabotaged("memoryNeverRelieved") {
+            // Only when it is high time a writer waits for the device that the checkpoint waits for.
+            let isUrgent = frames.dirtyFrames > frames.budgetFrames / 4 * 3
+            if isUrgent { checkpointer.lock.lock() } else if !checkpointer.lock.tryLock() { return }
+            defer { checkpointer.lock.unlock() }
+            // What fails here is tried again by the checkpoint, and told by it.
+            do throws(StorageError) {
+                guard try checkpointer.writeAhead(self), isUrgent else { return }
+            } catch { return }
+        }
+    }
+
     /// Commits a transaction that is too large for the log: its pages go to the data file, and the metas follow.
     ///
     /// The log gets a barrier, so that no older checkpoint can later pass for the state before this commit. Data

@@ -204,6 +204,7 @@ public final class Store: @unchecked Sendable {
             turn.release()
             throw isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
         }
+        relieveMemory()
         return WriteTransaction(Writer(store: self, base: newest), self)
     }
 

@@ -65,6 +65,9 @@ final class Writer {
     /// 8 MiB.
     private static let spillPages = 2048
 
+    /// An eighth of a small budget: others' pages that only memory has take a part of it, too.
+    private static func spillStep(_ frames: FrameStore) -> Int { min(spillPages, frames.budgetFrames / 8 + 1) }
+
     struct PathStep {
         var page: UnsafeMutableRawPointer
         var slot: Int
@@ -84,7 +87,7 @@ final class Writer {
     init(store: Store, base: Version, recording: Bool = true) {
         self.store = store
         frames = store.frames
-        spillSize = min(Writer.spillPages, store.frames.budgetFrames / 2 + 1)
+        spillSize = Writer.spillStep(store.frames)
         self.base = base
         names = base.names
         nextTreeID = base.nextTreeID
@@ -290,18 +293,22 @@ final class Writer {
     /// Ascending loads leave full leaves behind that nobody comes back to: written early, they keep the device busy
     /// while the next ones are filled. Other pages wait, because a page changed after its writing has to be copied.
     private func spill() throws(StorageError) {
-        let isShort = allocated.count - spilled - written > frames.budgetFrames / 2
+        let own = allocated.count - spilled - written
+        // Those of others that only memory has count, too, as long as it is worth the while.
+        let isShort =
+            own > frames.budgetFrames / 2
+            || frames.dirtyFrames > frames.budgetFrames / 2 && own > frames.budgetFrames / 8
         let isFinished = !isRecording && finishedLeaves >= (allocated.count - spilled - written) / 8 * 7
         finishedLeaves = 0
         // A store that only reads keeps in memory what it replays.
         guard isShort || isFinished, !store.options.readOnly else {
-            spillSize = min(spillSize + Writer.spillPages, frames.budgetFrames / 2 + 1)
+            spillSize = min(spillSize + Writer.spillStep(frames), frames.budgetFrames / 2 + 1)
             return
         }
         try store.writePages(Array(allocated[spilled...]))
         spilled = allocated.count
         written = 0
-        spillSize = min(Writer.spillPages, frames.budgetFrames / 2 + 1)
+        spillSize = Writer.spillStep(frames)
         forgetHints()
     }
 

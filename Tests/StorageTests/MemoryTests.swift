@@ -1,0 +1,117 @@
+import MakoTestSupport
+import Testing
+
+@testable import MakoStorage
+
+/// The budget of memory holds, whatever is read and written.
+///
+/// A frame serves again when all operations of the process that had begun before have ended, those of other tests among them. So each
+/// of these is tried until nobody is in its way: what is wrong with the engine is wrong each time.
+@Suite(.serialized) struct MemoryTests {
+    private static let keys: UInt64 = 40_000
+    private static let budget = 640 << 10
+
+    private struct Sample {
+        var store: Store
+        var tree: Tree
+        var random = SplitMix(seed: 11)
+        var peak = 0
+
+        mutating func look() { peak = max(peak, store.stats.cacheUsedBytes) }
+        mutating func key() -> UInt64 { UInt64(random.below(Int(MemoryTests.keys))) }
+    }
+
+    /// Data of ten times the budget.
+    private func sample(_ background: BackgroundWork) throws -> Sample {
+        var options = StoreOptions()
+        options.background = background
+        options.cacheBytes = MemoryTests.budget
+        options.logSegmentBytes = 1 << 20
+        let store = try Store.inMemory(options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        for part in UInt64(0)..<40 {
+            try store.write { tx in
+                for key in part * 1000..<(part + 1) * 1000 {
+                    try tx.put(ValueShape(bytes: 140).value(seed: key), for: key, in: tree)
+                }
+            }
+        }
+        try store.checkpoint()
+        #expect(store.stats.livePages > MemoryTests.budget / 4096 * 9)
+        return Sample(store: store, tree: tree)
+    }
+
+    private func expectWithin(
+        _ background: BackgroundWork = .manual, _ sourceLocation: SourceLocation = #_sourceLocation,
+        _ body: (inout Sample) throws -> Void
+    ) throws {
+        var peaks: [Int] = []
+        while peaks.count < 40 {
+            var sample = try sample(background)
+            try body(&sample)
+            #expect(try sample.store.verify().isClean)
+            try sample.store.close()
+            peaks.append(sample.peak)
+            if sample.peak <= MemoryTests.budget / 10 * 11 { return }
+        }
+        Issue.record("\(peaks) of \(MemoryTests.budget)", sourceLocation: sourceLocation)
+    }
+
+    @Test func randomReadsKeepWithinTheBudget() throws {
+        try expectWithin { sample in
+            let view = try sample.store.snapshot()
+            for round in 0..<10_000 {
+                let key = sample.key()
+                let value = try view.get(key, in: sample.tree)
+                if value != ValueShape(bytes: 140).value(seed: key) { Issue.record("key \(key)") }
+                // What loading left behind has gone by then.
+                if round > 500 && round % 16 == 0 { sample.look() }
+            }
+            #expect(sample.store.stats.evictions > 1000)
+            view.close()
+        }
+    }
+
+    @Test(arguments: [BackgroundWork.manual, .threads])
+    func randomWritesKeepWithinTheBudget(background: BackgroundWork) throws {
+        try expectWithin(background) { sample in
+            for round in UInt64(0)..<1000 {
+                try sample.store.write(durability: .async) { tx in
+                    for _ in 0..<8 {
+                        try tx.put(ValueShape(bytes: 140).value(seed: round), for: sample.key(), in: sample.tree)
+                    }
+                }
+                if round % 50 == 49 { while try background == .manual && sample.store.step() {} }
+                if round > 100 { sample.look() }
+            }
+        }
+    }
+
+    /// Its pages are handed over to the file while it goes on.
+    @Test func oneLargeTransactionKeepsWithinTheBudget() throws {
+        try expectWithin { sample in
+            try sample.store.write { tx in
+                for round in 0..<4000 {
+                    try tx.put(ValueShape(bytes: 140).value(seed: 5), for: sample.key(), in: sample.tree)
+                    if round > 500 && round % 16 == 0 { sample.look() }
+                }
+            }
+        }
+    }
+
+    /// What only memory has cannot be given up: more is taken then, and counted.
+    @Test func whatGoesBeyondTheBudgetIsCounted() throws {
+        let sample = try sample(.manual)
+        #expect(sample.store.frames.dirtyFrames == 0)
+        let before = sample.store.stats.overBudget
+        let view = try sample.store.snapshot()
+        // A walk that stands still holds on to what others unhook meanwhile.
+        try view.forEach(in: sample.tree) { _, _ in
+            for key in UInt64(0)..<MemoryTests.keys where key % 20 == 0 { _ = try view.get(key, in: sample.tree) }
+            return false
+        }
+        #expect(sample.store.stats.overBudget > before)
+        view.close()
+        try sample.store.close()
+    }
+}
