@@ -169,7 +169,8 @@ extension Store {
                         for (index, word) in words.enumerated() { pages[region][index] |= word }
                     }
                     return BackupSource(
-                        snapshot: try snapshot(), version: versions[versions.count - 1], live: live, pages: pages,
+                        snapshot: try takeSnapshot(hasAge: false, "backup"), version: versions[versions.count - 1],
+                        live: live, pages: pages,
                         basis: last.meta.point, hold: hold)
                 }
             } catch {

@@ -119,8 +119,12 @@ extension Writer {
     func replay<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, runs value: ValueRuns
     ) throws(StorageError) {
-        guard reserved.isSuperset(of: value.runs) else {
-            throw .invalidArgument("pages are named for two values")
+        for run in value.runs where !reserved.contains(run) {
+            // A store that only reads meets frames that were not there when it looked. Its own pages may stand in the way then: it has to
+            // begin anew from a later checkpoint.
+            guard store.options.readOnly, store.spaceLock.withLock({ store.space.reserve(run.pages) }) else {
+                throw .invalidArgument("pages are named for two values")
+            }
         }
         guard try RunReader(value, of: frames).checkDigest() || sabotaged("digestNotChecked") else {
             throw .corrupted(

@@ -216,7 +216,7 @@ struct PointHold {
 
     /// Nil when there is no slot left. The point must be in use at this moment.
     init?(_ point: UInt64, in registry: SnapshotRegistry) {
-        guard let slot = registry.claim() else { return nil }
+        guard let slot = registry.claim(hasAge: false, label: "backup") else { return nil }
         slot.pointee.point.store(point, ordering: .sequentiallyConsistent)
         self.slot = slot
         self.registry = registry
