@@ -166,6 +166,21 @@ import Testing
         #expect(lost)
     }
 
+    /// A failed sync may lose that a file has grown; one that succeeds later makes what was written since retrievable all the same.
+    @Test func aSyncAfterAFailedOneKeepsWhatWasWrittenSince() throws {
+        for seed in 0..<20 {
+            let disk = SimulatedDisk(DiskImage(files: ["d/f": ByteImage(bytes(1, 4096))]), seed: UInt64(seed))
+            let file = try disk.open("d/f", .readWrite)
+            try write(bytes(2, 3 * 4096), at: 4096, to: file)
+            disk.inject(.syncFails(.keepsNewContent), atCall: disk.callCount)
+            #expect(throws: FileError.self) { try file.sync() }
+            try write(bytes(3, 4096), at: 2 * 4096, to: file)
+            try file.sync()
+            let left = try #require(disk.crashState().image([]).files["d/f"]).bytes
+            #expect(Array(left.dropFirst(2 * 4096).prefix(4096)) == bytes(3, 4096))
+        }
+    }
+
     @Test func aLyingSyncMakesNothingDurableAndALaterOneDoes() throws {
         let (disk, file) = try disk(4096)
         try write(bytes(2, 4096), at: 0, to: file)

@@ -336,6 +336,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
             let pending = state.files[file].pending
             let others = pending.filter { !isMeant($0, by: range) }
             state.files[file].pending = pending.filter { isMeant($0, by: range) }
+            extendForPending(of: file)
             state.files[file].durable = everythingPending(of: file)
             state.files[file].pending = others
         }
@@ -469,6 +470,16 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
             let bytes = state.files[file].cached.bytes(at: UInt64(index * sectorBytes), count: sectorBytes)
             state.files[file].pending.append(.sector(index, bytes))
         }
+    }
+
+    /// A sync that succeeds makes what it writes retrievable: a file whose growth an earlier failed sync has lost grows over it again.
+    private func extendForPending(of file: Int) {
+        var end: UInt64 = 0
+        for case .sector(let index, _) in state.files[file].pending {
+            end = max(end, UInt64((index + 1) * state.sectorBytes))
+        }
+        end = min(end, state.files[file].cached.size)
+        if end > state.files[file].durable.size { state.files[file].durable.resize(to: end) }
     }
 
     private func everythingPending(of file: Int) -> ByteImage {
