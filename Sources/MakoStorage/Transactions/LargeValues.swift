@@ -122,7 +122,7 @@ extension Writer {
         for run in value.runs where !reserved.contains(run) {
             // A store that only reads meets frames that were not there when it looked. Its own pages may stand in the way then: it has to
             // begin anew from a later checkpoint.
-            guard store.options.readOnly, store.spaceLock.withLock({ store.space.reserve(run.pages) }) else {
+            guard store.options.readOnly, try store.reserve(run) else {
                 throw .invalidArgument("pages are named for two values")
             }
         }
@@ -142,15 +142,12 @@ extension Store {
         guard dataFile.header.features.contains(.namedValues), !sabotaged("namedPagesNotReserved") else {
             return reserved
         }
-        let filePages = try storage { () throws(FileError) in try dataFile.file.size() } / UInt64(pageBytes)
-        let tail = try opening.tail.read(
-            from: newest.log, commit: newest.commit
-        ) { (operations, commit) throws(StorageError) in
+        let tail = try opening.replay { (operations, commit) throws(StorageError) in
             var reader = OperationReader(operations)
             while let step = (try? reader.next()) ?? nil {
                 guard case .putRuns(_, _, let value) = step else { continue }
                 for run in value.runs {
-                    guard run.page + UInt64(run.count) <= filePages, space.reserve(run.pages) else {
+                    guard try reserve(run) else {
                         throw .logDamaged(
                             path: path, reason: "commit \(commit) names page \(run.page) for a value, which cannot be")
                     }
@@ -158,7 +155,15 @@ extension Store {
                 }
             }
         }
-        for segment in tail.segments { segment.file.close() }
+        // A store that only reads has read its tail already, and goes on with it.
+        if opening.readTail == nil { for segment in tail.segments { segment.file.close() } }
         return reserved
+    }
+
+    /// Takes the pages of a run before anything else gets them. False when it cannot be where the log says it is.
+    func reserve(_ run: ValueRuns.Run) throws(StorageError) -> Bool {
+        let filePages = try storage { () throws(FileError) in try dataFile.file.size() } / UInt64(pageBytes)
+        guard run.pages.upperBound <= filePages else { return false }
+        return spaceLock.withLock { space.reserve(run.pages) }
     }
 }

@@ -94,7 +94,9 @@ struct Overflow: Hashable {
     func runs(from frames: FrameStore) throws(StorageError) -> ValueRuns {
         guard isList else { return ValueRuns(self) }
         let list = try readStored(from: frames).withUnsafeBytes { ValueRuns($0) }
-        guard let list else { throw .corrupted(page: firstPage, reason: "its list of runs contradicts itself") }
+        guard let list, !list.isCompressed else {
+            throw .corrupted(page: firstPage, reason: "its list of runs contradicts itself")
+        }
         return list
     }
 

@@ -70,7 +70,8 @@ struct ValueRuns: Hashable {
             left -= UInt64(run.count)
             runs.append(run)
         }
-        guard left == 0 else { return nil }
+        // What is packed is unpacked whole, and so has a run and a descriptor of its own.
+        guard left == 0, !isCompressed || runs.count == 1 else { return nil }
     }
 
     func encoded() -> [UInt8] {
