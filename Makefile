@@ -41,7 +41,7 @@ help:
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
 	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
-	@echo 'make sabotage            about 160 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
+	@echo 'make sabotage            236 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
 	@echo 'make differential        random questions to SQLite, random operations to LMDB; TRIPLES=200000 SEQUENCES=200000'
 	@echo 'make fuzz SECONDS=60     nine fuzzers, so long each: pages, files, logs, rows, queries, imports, operations'
@@ -58,10 +58,12 @@ endif
 	$(SYNTAX) swift build -c $(CONFIGURATION) --product MakoDemo
 	@$(SYNTAX) swift run -q --skip-build -c $(CONFIGURATION) MakoDemo $(if $(DATA),--data '$(DATA)') $(if $(KEEP),--keep '$(KEEP)')
 
+# With all traits, so that everything is tested; the demo and the random runs are built without.
+TRAITS := --enable-all-traits
 test:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) swift build --build-tests
-	$(SYNTAX) swift test --skip-build --disable-xctest
+	$(SYNTAX) swift build --build-tests $(TRAITS)
+	$(SYNTAX) swift test --skip-build $(TRAITS) --disable-xctest
 	@$(MAKE) --no-print-directory test-random
 	@$(MAKE) --no-print-directory test-threads
 
@@ -83,7 +85,7 @@ test-threads:
 	$(SYNTAX) swift test --sanitize=thread --scratch-path .build-tsan --disable-xctest --filter 'ConcurrencyTests/'
 
 # All tests, in a build of its own. Few seeds and images: each line is wanted once, not each crash.
-COVERAGE := --enable-code-coverage --scratch-path .build-coverage
+COVERAGE := --enable-code-coverage --scratch-path .build-coverage $(TRAITS)
 coverage:
 	@scripts/need swift lz4 macros python3
 	$(SYNTAX) swift build --build-tests $(COVERAGE)
@@ -93,8 +95,8 @@ coverage:
 # Release, because it opens some two million databases.
 crash:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) swift build --build-tests -c release -Xswiftc -enable-testing
-	$(SYNTAX) MAKO_TEST_EFFORT=full swift test --skip-build -c release -Xswiftc -enable-testing --disable-xctest \
+	$(SYNTAX) swift build --build-tests $(TRAITS) -c release -Xswiftc -enable-testing
+	$(SYNTAX) MAKO_TEST_EFFORT=full swift test --skip-build $(TRAITS) -c release -Xswiftc -enable-testing --disable-xctest \
 		--filter 'CrashTests/everyCrash'
 
 KILL_RUNNER = $(SYNTAX) swift build -c release --product KillRunner && \
@@ -112,7 +114,7 @@ power:
 # Deliberate bugs, in a build of their own: see Tests/Sabotage.txt.
 sabotage:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) MAKO_SABOTAGE=1 swift build --build-tests --scratch-path .build-sabotage
+	$(SYNTAX) MAKO_SABOTAGE=1 swift build --build-tests $(TRAITS) --scratch-path .build-sabotage
 	@scripts/sabotage $(BUGS)
 
 bench:

@@ -44,13 +44,32 @@ let package = Package(
         .library(name: "MakoTestSupport", targets: ["MakoTestSupport"]),
         .executable(name: "mako", targets: ["MakoMain"]),
     ],
+    traits: [
+        .trait(
+            name: "Encryption",
+            description: "Databases can be encrypted: AES-256-GCM or ChaCha20-Poly1305, by swift-crypto."),
+        .trait(name: "Logging", description: "Stores write their events to a logger of swift-log."),
+        .trait(name: "Metrics", description: "Stores report their numbers to swift-metrics."),
+    ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        // For the traits Encryption, Logging and Metrics alone: without them, neither fetched nor built.
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
     ] + syntaxPackages,
     targets: [
         .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"]), .brew(["lz4"])]),
         .target(name: "CPlatform"),
-        .target(name: "MakoStorage", dependencies: ["CLZ4", "CPlatform"], swiftSettings: settings),
+        .target(
+            name: "MakoStorage",
+            dependencies: [
+                "CLZ4", "CPlatform",
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
+                .product(name: "CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
+            ], swiftSettings: settings),
         .target(name: "MakoRecords", dependencies: ["MakoStorage"], swiftSettings: settings),
         .target(name: "MakoCore", dependencies: ["MakoRecords", "CPlatform"], swiftSettings: settings),
         .macro(
@@ -69,8 +88,12 @@ let package = Package(
             name: "MakoTestSupport", dependencies: ["MakoStorage"], path: "Tests/TestSupport",
             swiftSettings: settings),
         .testTarget(
-            name: "StorageTests", dependencies: ["MakoStorage", "MakoTestSupport"], exclude: ["Scripts", "Golden"],
-            swiftSettings: settings),
+            name: "StorageTests",
+            dependencies: [
+                "MakoStorage", "MakoTestSupport",
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
+                .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
+            ], exclude: ["Scripts", "Golden"], swiftSettings: settings),
         // Random work on records and objects beside plain models of them, for the tests and for `make soak`.
         .target(
             name: "RandomRuns", dependencies: ["MakoCore", "MakoRecords", "MakoTestSupport"], path: "Tests/RandomRuns",

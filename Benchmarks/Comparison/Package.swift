@@ -16,7 +16,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [.executable(name: "mako-bench", targets: ["MakoBench"])],
     dependencies: [
-        .package(name: "mako", path: "../.."),
+        .package(name: "mako", path: "../..", traits: ["Encryption"]),
         .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
     ],
     targets: [

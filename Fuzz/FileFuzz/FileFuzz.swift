@@ -45,13 +45,13 @@ private struct FileSamples {
     let closed: FileSample
     let killed: FileSample
 
-    /// Both kinds of trees with an inner node, values on pages of their own, one packed; then commits that only the log has, over two
-    /// segments.
+    /// Both kinds of trees with an inner node, one of them with counts, values on pages of their own, one packed; then commits that only the log has, over two
+    /// segments: with values whose pages it names, a range of byte keys, and a new name of a tree.
     private static let text = """
         options log 16384
         begin
         tree t int
-        tree u bytes 30
+        tree u bytes 30 counted
         put t 20 4500b
         put t 21 9000z
         put t 1..8 600b
@@ -63,6 +63,10 @@ private struct FileSamples {
         put t 30..32 300b
         delete u 5
         put t 33 2000z
+        put t 34 9000b
+        stream u 15 20000b
+        deleterange u 3 6
+        rename u w
         """
 
     init() throws {

@@ -3,14 +3,19 @@ import MakoTestSupport
 
 /// Takes any bytes as the operations of a logged commit and replays them into a transaction, which is taken back. They are refused, or the
 /// transaction shows what a plain reading of `docs/format.md` makes of them.
+///
+/// Operations that name pages of values find three such values; what lists no fuzzer has seen would lead to, nobody can know.
 public func fuzzLog(_ input: [UInt8]) {
     guard let base else { return }
     do {
         let transaction = try base.store.beginWrite()
         // Whatever ends this, the transaction goes with it.
-        do { try Probe.operations(input, in: transaction) } catch { return }
-        var reader = PlainOperations(base.model, names: [1: "numbers", 2: "words"])
-        guard reader.apply(input[...]) else { fatalError("what cannot be read was accepted") }
+        do { try Probe.operations(input, naming: Array(base.named.keys), in: transaction) } catch { return }
+        var reader = PlainOperations(base.model, names: [1: "numbers", 2: "words"]) { base.named[$0] }
+        guard reader.apply(input[...]) else {
+            if reader.metUnknownList { return }
+            fatalError("what cannot be read was accepted")
+        }
         if let difference = try ModelStore(reading: transaction.view).difference(from: reader.model) {
             fatalError(difference)
         }
@@ -25,9 +30,10 @@ public func fuzzLog(_ input: [UInt8]) {
     }
 #endif
 
-/// A store with a tree of each kind, of two levels, and what it holds.
-private let base: (store: Store, model: ModelStore)? = try? {
+/// A store with a tree of each kind, of two levels, what it holds, and values by the lists that name their pages.
+private let base: (store: Store, model: ModelStore, named: [[UInt8]: [UInt8]])? = try? {
     var options = StoreOptions()
+    options.entropy = SeededEntropy(seed: 1)
     options.cacheBytes = 1 << 20
     options.logSegmentBytes = 64 << 10
     options.background = .manual
@@ -40,5 +46,12 @@ private let base: (store: Store, model: ModelStore)? = try? {
             try tx.put([UInt8](repeating: 2, count: 100), for: Array("word \(number)".utf8), in: words)
         }
     }
-    return (store, try store.read { try ModelStore(reading: $0) })
+    let values = [
+        ValueShape(bytes: 9000).value(seed: 1), ValueShape(bytes: 4056).value(seed: 2),
+        ValueShape(bytes: 30_000, isCompressible: true).value(seed: 3),
+    ]
+    let lists = try Probe.namedValues(values, in: store)
+    return (
+        store, try store.read { try ModelStore(reading: $0) }, Dictionary(uniqueKeysWithValues: zip(lists, values))
+    )
 }()

@@ -75,14 +75,22 @@ struct OperationDecoder {
         case 11: return .kill
         case 12: return .crash(kind / 24 == 0 ? nil : UInt64(kind))
         case 13: return .verify
-        case 14: return .drop(name("t"))
+        case 14: return kind / 24 % 2 == 0 ? .drop(name("t")) : .rename(name("t"), name("t"))
         case 15: return .deleteAll(name("t"))
         case 16:
             let first = UInt64(byte())
+            if kind / 24 % 4 == 3 { return .deleteRange(name("t"), first, nil) }
             return .deleteRange(name("t"), first, first + UInt64(byte()))
         case 17, 18: return .delete(name("t"), keys())
+        case 19 where kind / 24 % 4 == 1:
+            // Each of them has pages of its own.
+            let first = UInt64(byte())
+            return .stream(name("t"), .steps(from: first, through: first + UInt64(byte() & 1), by: 1), shape())
         case 19: return .insert(name("t"), keys(), shape())
-        case 20: return .tree(name("t"), kind / 24 % 2 == 0 ? .integer : .bytes, keyBytes: Int(byte()) * 3)
+        case 20:
+            return .tree(
+                name("t"), kind / 24 % 2 == 0 ? .integer : .bytes, keyBytes: Int(byte()) * 3,
+                options: kind / 24 % 4 < 2 ? [] : .subtreeCounts)
         default: return .put(name("t"), keys(), shape())
         }
     }
@@ -103,9 +111,11 @@ struct OperationDecoder {
         }
     }
 
+    /// The longest of them are named in the log.
     private mutating func shape() -> ValueShape {
         let shape = byte()
-        let bytes = [0, 10, 40, 100, 300, 700, 1500, 4000][Int(shape & 7)] + Int(shape >> 4)
+        let size = Int(shape & 7)
+        let bytes = [0, 10, 40, 100, 300, 700, 1500, 4000][size] + Int(shape >> 4) * (size == 7 ? 700 : 1)
         return ValueShape(bytes: bytes, isCompressible: shape & 8 != 0)
     }
 }

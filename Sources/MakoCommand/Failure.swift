@@ -45,7 +45,7 @@ struct Failure: Error {
         case .notFound: .noInput
         case .notADatabase, .unsupportedVersion, .unsupportedFeatures: .badInput
         case .corrupted, .logDamaged, .identityLost: .damaged
-        case .wrongBase: .badInput
+        case .wrongBase, .encrypted, .wrongKey, .notEncrypted, .encryptionUnavailable: .badInput
         case .alreadyOpen, .writerTimeout: .inUse
         case .io, .diskFull: .inputOutput
         default: .other

@@ -15,6 +15,8 @@ public typealias RowWriter = MakoRecords.RowWriter
 public typealias RowReader = MakoRecords.RowReader
 /// How sure a commit is when it returns.
 public typealias Durability = MakoStorage.Durability
+/// How a database is encrypted, and what it opens with.
+public typealias Encryption = MakoStorage.Encryption
 /// How far a backup has come.
 public typealias CopyProgress = MakoStorage.CopyProgress
 /// What a backup holds.

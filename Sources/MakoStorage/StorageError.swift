@@ -9,6 +9,14 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
     /// A later version of Mako wrote the file, with features of the format that this one does not know.
     case unsupportedFeatures(path: String, bits: UInt64)
     case alreadyOpen(path: String)
+    /// The database is encrypted, and no key was given.
+    case encrypted(path: String)
+    /// The database is encrypted with another key or passphrase than the one that was given.
+    case wrongKey(path: String, reason: String)
+    /// A key was given, but the database is not encrypted.
+    case notEncrypted(path: String)
+    /// This build of Mako knows no cipher.
+    case encryptionUnavailable(path: String)
     /// Salvage only: nothing tells whose file it is, and without that no page of it can be told from garbage.
     case identityLost(path: String)
     /// The log does not continue the state in the data file, or is damaged before its end.
@@ -49,6 +57,14 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
             "\(path) uses features of the file format (bits \(bits)) that this build does not know; open it with the version of Mako that wrote it"
         case .alreadyOpen(let path):
             "\(path) is in use elsewhere, and whoever writes needs it alone; close it there first"
+        case .encrypted(let path):
+            "\(path) is encrypted; open it with its key or passphrase"
+        case .wrongKey(let path, let reason):
+            "\(path) does not open with this key: \(reason); the database itself is as it was"
+        case .notEncrypted(let path):
+            "\(path) is not encrypted, though a key was given; open it without one, and copy it with one to encrypt it"
+        case .encryptionUnavailable(let path):
+            "\(path) needs encryption, which this build of Mako was made without; build it with the package trait Encryption"
         case .identityLost(let path):
             "both copies of the header of \(path) are lost, and no log file beside it tells the database's identity, without which its pages cannot be checked; put its log files beside it, or restore a backup"
         case .logDamaged(let path, let reason):
@@ -62,7 +78,7 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
         case .io(let error):
             "\(error)"
         case .diskFull(let path):
-            "no space left on the device of \(path); free some space, nothing of the failed transaction was kept"
+            "no space left on the device of \(path); free some space, or delete what is not needed, which still works; nothing of the failed transaction was kept"
         case .readOnly(let reason):
             "the store is read-only: \(reason)"
         case .keyTooLong(let bytes, let limit):

@@ -18,13 +18,14 @@ import Testing
             toFile: folder + "people.csv", atomically: true, encoding: .utf8)
     }
 
-    private func mako(_ arguments: String..., input: String = "") throws -> Outcome {
+    private func mako(_ arguments: String..., input: String = "", passphrase: String? = nil) throws -> Outcome {
         let process = Process()
         let program: URL = try #require(Self.program, "the program mako is built beside the tests")
         process.executableURL = program
         process.arguments = arguments
         process.currentDirectoryURL = URL(fileURLWithPath: folder)
         process.environment = ["HOME": folder, "PATH": "/usr/bin:/bin"]
+        process.environment?["MAKO_PASSPHRASE"] = passphrase
         let (inputPath, outputPath, errorPath) = (folder + "in", folder + "out", folder + "err")
         for path in [outputPath, errorPath] { try "".write(toFile: path, atomically: true, encoding: .utf8) }
         try input.write(toFile: inputPath, atomically: true, encoding: .utf8)
@@ -265,6 +266,55 @@ import Testing
         #expect(try mako("backup", "people.mako", "shared.mako", "--reflink").status == 0)
         #expect(try mako("check", "shared.mako").output.hasPrefix("shared.mako is whole: 2 tables, 6 rows"))
         #expect(try mako("backup", "people.mako", "x.mako", "--reflink", "--compact").status == 64)
+    }
+
+    @Test(.enabled(if: Encryption.isAvailable)) func databasesAreEncryptedAndOpenedWithTheirKey() throws {
+        func write(_ text: String, _ name: String) throws {
+            try text.write(toFile: folder + name, atomically: true, encoding: .utf8)
+        }
+        try write(String(repeating: "0f", count: 32) + "\n", "first.key")
+        try write(String(repeating: "a0", count: 32), "second.key")
+        try write("open sesame\nand more", "words")
+        try write("too short", "bad.key")
+        _ = try mako("import", "people.csv", "people.mako")
+        #expect(try mako("info", "people.mako", "--key-file", "first.key").errors.contains("is not encrypted"))
+        #expect(try mako("key", "people.mako", "--new-key-file", "first.key").output == "people.mako is encrypted\n")
+        let none = try mako("query", "people.mako", "SELECT name FROM people")
+        #expect(none.status == 65 && none.errors.contains("people.mako is encrypted; open it with its key"))
+        let wrong = try mako("query", "people.mako", "SELECT name FROM people", "--key-file", "second.key")
+        #expect(wrong.status == 65 && wrong.errors.contains("it is another key"))
+        let bad = try mako("query", "people.mako", "SELECT name FROM people", "--key-file", "bad.key")
+        #expect(bad.status == 65 && bad.errors.contains("32 bytes, or 64 hexadecimal digits"))
+        let right = try mako("query", "people.mako", "SELECT name FROM people", "--key-file", "first.key", "-f", "csv")
+        #expect(right.output == "name\nAda\nBob\nCleo\n")
+        #expect(try mako("page", "people.mako", "12", "--key-file", "first.key").output.hasPrefix("page 12"))
+        #expect(try mako("page", "people.mako", "12").status == 65)
+        #expect(try mako("log", "people.mako", "--key-file", "first.key").status == 0)
+
+        #expect(try mako("backup", "people.mako", "sunday.mako", "--key-file", "first.key").status == 0)
+        let changed = try mako(
+            "key", "people.mako", "--key-file", "first.key", "--new-passphrase-file", "words")
+        #expect(changed.output.contains("opens with its new key"))
+        _ = try mako("import", "people.csv", "people.mako", "--table", "more", "--passphrase-file", "words")
+        // The backup opens with the key of its day, the environment has the passphrase for the rest.
+        let part = try mako("backup", "people.mako", "x.part", "--since", "sunday.mako", passphrase: "open sesame")
+        #expect(part.status == 65)
+        #expect(try mako("backup", "people.mako", "monday.mako", passphrase: "open sesame").status == 0)
+        _ = try mako("import", "people.csv", "people.mako", "--table", "again", passphrase: "open sesame")
+        #expect(
+            try mako("backup", "people.mako", "x.part", "--since", "monday.mako", passphrase: "open sesame").status == 0
+        )
+        #expect(
+            try mako("restore", "monday.mako", "x.part", "--to", "new.mako", passphrase: "open sesame").status == 0)
+        #expect(
+            try mako("check", "new.mako", passphrase: "open sesame").output.hasPrefix("new.mako is whole: 3 tables"))
+        #expect(try mako("compact", "new.mako", passphrase: "open sesame").status == 0)
+        #expect(try mako("salvage", "new.mako", "saved.mako", passphrase: "open sesame").status == 0)
+        #expect(try mako("key", "new.mako", "--decrypt", "--passphrase-file", "words").status == 0)
+        // A passphrase for all databases is no mistake where one is plain.
+        #expect(try mako("check", "new.mako", passphrase: "open sesame").status == 0)
+        #expect(try mako("key", "new.mako").status == 64)
+        #expect(try mako("check", "new.mako", "--key-file", "first.key", "--passphrase-file", "words").status == 64)
     }
 
     @Test func compactingKeepsTheRows() throws {

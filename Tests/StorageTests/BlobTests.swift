@@ -410,10 +410,11 @@ import Testing
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
         try store.write { try stream(noise(50_000, seed: 1), 1, tree, $0) }
         try store.write { tx in
-            disk.inject(.noSpace, atCall: disk.callCount + 3)
+            disk.inject(.staysFull, atCall: disk.callCount + 3)
             #expect(throws: StorageError.diskFull(path: Self.path)) {
                 try stream(noise(3_000_000, seed: 2), 2, tree, tx)
             }
+            disk.clearFaults()
             try tx.put([7], for: 3, in: tree)
         }
         try store.read { snapshot in

@@ -135,7 +135,7 @@ import Testing
         meta.directory = Overflow(
             firstPage: 40_000, firstSerial: meta.directory.firstSerial, length: content.count, stored: content.count,
             isCompressed: false)
-        try DataFile.write(directory: content, meta.directory, to: file, seed: sample.seed)
+        try DataFile.write(directory: content, meta.directory, to: file, PageCodec(seed: sample.seed))
         for _ in 0..<2 {
             try dataFile.write(meta)
             meta.number -= 1

@@ -48,9 +48,11 @@ import Testing
         var bits: Int { files.reduce(0) { $0 + $1.bytes * 8 } }
     }
 
-    private static func sample(closing: Bool) throws -> Sample {
+    private static func sample(closing: Bool, _ cipher: Encryption.Cipher? = nil) throws -> Sample {
         let disk = SimulatedDisk()
-        let run = ScriptRun(try Script(name: "every bit", text), on: disk)
+        var script = try Script(name: "every bit", text)
+        script.cipher = cipher
+        let run = ScriptRun(script, on: disk)
         try run.run(closing: closing)
         let image = disk.settledImage()
         let files = image.files.keys.sorted().map { (name: $0, bytes: Int(image.files[$0]?.size ?? 0)) }
@@ -68,12 +70,13 @@ import Testing
         return sample
     }
 
-    private static func open(_ image: DiskImage) throws -> Answer {
+    private static func open(_ image: DiskImage, _ cipher: Encryption.Cipher? = nil) throws -> Answer {
         var options = StoreOptions()
         options.fileSystem = SimulatedDisk(image)
         options.background = .manual
         options.entropy = SeededEntropy(seed: 5)
         options.cacheBytes = 1 << 18
+        options.encryption = cipher.map { TestKeys.encryption(0, $0) }
         do {
             let store = try Store(at: path, options: options)
             let found = try store.read { try ModelStore(reading: $0) }
@@ -113,14 +116,23 @@ import Testing
     }
 
     @Test(arguments: [true, false], 0..<parts) func theAnswerIsRightOrAnError(closing: Bool, part: Int) throws {
-        let sample = try EveryBitTests.sample(closing: closing)
+        try EveryBitTests.turnBits(closing, part, nil)
+    }
+
+    @Test(.enabled(if: Encryption.isAvailable), arguments: [true, false], 0..<parts)
+    func soItIsWhereTheDatabaseIsEncrypted(closing: Bool, part: Int) throws {
+        try EveryBitTests.turnBits(closing, part, part % 2 == 0 ? .aesGCM : .chaChaPoly)
+    }
+
+    private static func turnBits(_ closing: Bool, _ part: Int, _ cipher: Encryption.Cipher?) throws {
+        let sample = try EveryBitTests.sample(closing: closing, cipher)
         var wrong: [String] = []
         var right = 0
         var refused = 0
         var shortened = 0
         for bit in EveryBitTests.chosen(part, sample) {
             let (image, file, byte) = EveryBitTests.turn(bit, of: sample)
-            switch try EveryBitTests.open(image) {
+            switch try EveryBitTests.open(image, cipher) {
             case .refusal: refused += 1
             case .state(sample.latest): right += 1
             case .state(sample.before):

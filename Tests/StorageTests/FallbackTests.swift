@@ -37,8 +37,9 @@ import Testing
                 guard let base = header.baseAddress, case .good(let header) = FileHeader.read(base, copy: 0) else {
                     return nil
                 }
-                return file.bytes(at: place * UInt64(pageBytes), count: pageBytes).withUnsafeBytes { page in
-                    page.baseAddress.flatMap { Meta($0, place: place, seed: header.id.seed) }
+                var page = file.bytes(at: place * UInt64(pageBytes), count: pageBytes)
+                return page.withUnsafeMutableBytes { page in
+                    page.baseAddress.flatMap { Meta($0, place: place, PageCodec(of: header.id)) }
                 }
             }
         }

@@ -1,4 +1,5 @@
 import Foundation
+import MakoTestSupport
 import Testing
 
 @testable import MakoStorage
@@ -124,6 +125,78 @@ struct FormatTests {
         }
     }
 
+    @Test func lockOfTheKey() throws {
+        let record = KeyRecord(
+            cipher: .chaChaPoly,
+            derivation: KeyRecord.Derivation(
+                kind: .passphrase, logRounds: 14, blockSize: 8, parallelism: 1, salt: [UInt8](repeating: 1, count: 32)),
+            box: [UInt8](repeating: 2, count: 12) + [UInt8](repeating: 3, count: 32) + [UInt8](repeating: 4, count: 16))
+        let header = FileHeader(
+            id: DatabaseID(high: 11, low: 22), mustRead: FormatFeatures.encryption.rawValue, ceiling: 55,
+            segmentBytes: 1 << 20, newestSegment: 77, generation: 88, key: record)
+        try FormatTests.withPage { memory in
+            let base = try #require(memory.baseAddress)
+            header.write(to: base, copy: 0)
+            let fields = try FormatTests.fields("Encryption").filter { $0.offset >= 120 && $0.offset < 4000 }
+            FormatTests.check(
+                fields.filter { $0.bytes == 1 }, UnsafeRawBufferPointer(memory),
+                ["cipher": 2, "derivation": 2, "rounds": 14, "block size": 8, "parallelism": 1])
+            let long = fields.filter { $0.bytes > 1 }
+            #expect(long.map(\.name) == ["salt", "nonce", "data key", "tag"])
+            for (field, byte) in zip(long, UInt8(1)...4) {
+                #expect(memory[field.offset..<field.offset + field.bytes].allSatisfy { $0 == byte }, "\(field.name)")
+            }
+            #expect(long.last.map { $0.offset + $0.bytes } == KeyRecord.offset + KeyRecord.bytes)
+            guard case .good(header) = FileHeader.read(base, copy: 0) else {
+                Issue.record("the header does not read as what it was")
+                return
+            }
+        }
+    }
+
+    @Test(.enabled(if: Encryption.isAvailable), arguments: Encryption.Cipher.allCases)
+    func encryptedPage(cipher: Encryption.Cipher) throws {
+        let fields = try FormatTests.fields("Encryption").filter { $0.offset < 120 || $0.offset >= 4000 }
+        #expect(fields.map(\.name) == ["nonce", "header", "body", "tag"])
+        #expect(fields.map(\.offset) == [0, 12, 24, 4080] && fields.map(\.bytes) == [12, 12, 4056, 16])
+        let id = DatabaseID(high: 1, low: 2)
+        let (keys, _) = try DatabaseKeys.make(
+            for: TestKeys.encryption(0, cipher), database: id, path: "", entropy: SeededEntropy(seed: 3))
+        let codec = PageCodec(of: id, keys: keys, entropy: SeededEntropy(seed: 4))
+        // The largest that any field can be, and what a table's page is.
+        for (type, serial, tree) in [
+            (PageType.byteInner, UInt64(0x7abc_def0_1234), UInt32.max), (.directory, 1 << 60, 0),
+        ] {
+            try FormatTests.withPage { memory in
+                let base = try #require(memory.baseAddress)
+                let page = Page(base)
+                page.format(page: 99, type: type, level: type == .byteInner ? 40 : 0, serial: serial, tree: tree)
+                if type == .byteInner {
+                    page.count = 2000
+                    page.prefix = 900
+                    page.heap = 4096
+                    page.garbage = 4056
+                    page.identity |= 0x15 << 56
+                }
+                for place in Page.bodyOffset..<pageBytes { memory[place] = UInt8(truncatingIfNeeded: place &* 3) }
+                let before = [UInt8](memory)
+                codec.seal(base, number: 99)
+                if type == .byteInner {
+                    let nonce = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: 4, as: UInt64.self))
+                    #expect(nonce &>> 16 == serial)
+                } else {
+                    #expect(memory[11] & 0x80 != 0)
+                }
+                #expect(Set(zip(before, memory).map { $0 == $1 }).contains(false))
+                let sealed = [UInt8](memory)
+                #expect(!codec.open(base, number: 98))
+                #expect([UInt8](memory) == sealed)
+                #expect(codec.open(base, number: 99))
+                #expect([UInt8](memory) == before)
+            }
+        }
+    }
+
     @Test func meta() throws {
         var meta = Meta(
             number: 1, commit: 2, point: 3, log: LogPosition(lsn: 4, chain: 5), nextTreeID: 6,
@@ -131,20 +204,20 @@ struct FormatTests {
         meta.basis = 11
         try FormatTests.withPage { memory in
             let base = try #require(memory.baseAddress)
-            meta.write(to: base, copy: 0, seed: 123)
+            meta.write(to: base, copy: 0, PageCodec(seed: 123))
             FormatTests.check(
                 try FormatTests.fields("Meta"), UnsafeRawBufferPointer(memory),
                 [
                     "number": 1, "commit": 2, "point": 3, "lsn": 4, "chain": 5, "next tree": 6, "directory page": 7,
                     "directory serial": 8, "directory length": 9, "regions": 10, "basis": 11,
                 ])
-            #expect(Meta(base, place: Meta.page(number: 1, copy: 0), seed: 123) == meta)
-            #expect(Meta(base, place: Meta.page(number: 1, copy: 0), seed: 124) == nil)
+            #expect(Meta(base, place: Meta.page(number: 1, copy: 0), PageCodec(seed: 123)) == meta)
+            #expect(Meta(base, place: Meta.page(number: 1, copy: 0), PageCodec(seed: 124)) == nil)
             // Trees 3 and 66 have no large values.
             meta.plainTrees = [1 << 3, 1 << 2]
-            meta.write(to: base, copy: 0, seed: 123)
+            meta.write(to: base, copy: 0, PageCodec(seed: 123))
             #expect(memory[120] == 8 && memory[128] == 4 && memory[129..<4088].allSatisfy { $0 == 0 })
-            #expect(Meta(base, place: Meta.page(number: 1, copy: 0), seed: 123) == meta)
+            #expect(Meta(base, place: Meta.page(number: 1, copy: 0), PageCodec(seed: 123)) == meta)
         }
     }
 
@@ -166,6 +239,9 @@ struct FormatTests {
         #expect(IntegerNode.keysOffset == 40)
         #expect(IntegerNode.innerCapacity == 253)
         #expect(IntegerNode.childrenOffset == 2064)
+        #expect(IntegerNode.countedCapacity == 168)
+        #expect(IntegerNode.firstCountsOffset == 1384)
+        #expect(IntegerNode.lastCountsOffset == 3408)
     }
 
     @Test func overflowDescriptor() throws {
@@ -180,9 +256,10 @@ struct FormatTests {
 
     @Test func incrementalBackups() throws {
         let id = DatabaseID(high: 1, low: 2)
-        let header = BackupPart.Header(
+        var header = BackupPart.Header(
             base: BackupPoint(database: id, commit: 3, basis: 4, chain: 5),
             own: BackupPoint(database: id, commit: 6, basis: 7, chain: 8), pages: 9, filePages: 10)
+        header.listCheck = 11
         try header.encoded.withUnsafeBytes { bytes in
             let base = try #require(bytes.baseAddress)
             FormatTests.check(
@@ -190,7 +267,7 @@ struct FormatTests {
                 [
                     "checksum": Checksum.hash(base + 8, count: 4088, seed: 0), "magic": FormatTests.ascii("MakoInc0"),
                     "database high": 1, "database low": 2, "base commit": 3, "base basis": 4, "base chain": 5,
-                    "commit": 6, "basis": 7, "chain": 8, "pages": 9, "file pages": 10,
+                    "commit": 6, "basis": 7, "chain": 8, "pages": 9, "file pages": 10, "list": 11,
                 ])
         }
     }
@@ -225,7 +302,7 @@ struct FormatTests {
 
     @Test func operations() throws {
         let rows = try FormatTests.lines(of: "Operations").filter { Int($0[0]) != nil }
-        #expect(rows.count == 11)
+        #expect(rows.count == 12)
         for cells in rows {
             let operation = try #require(UInt8(cells[0]).flatMap(Operation.init))
             #expect("\(operation)" == cells[1])

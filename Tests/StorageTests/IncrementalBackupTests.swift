@@ -1,3 +1,4 @@
+import Foundation
 import MakoTestSupport
 import Testing
 
@@ -254,6 +255,40 @@ import Testing
         #expect(throws: StorageError.self) { try restore("d/base.mako", ["d/part"], to: "d/whole.mako", on: disk) }
         disk.setContents(of: "d/part", to: whole)
         try restore("d/base.mako", ["d/part"], to: "d/whole.mako", on: disk)
+    }
+
+    /// Whichever call to the system fails, it is not said that the backups do not belong together, and nothing is left that is not whole.
+    @Test func aFailingDiskIsNotAWrongBackup() throws {
+        let disk = SimulatedDisk()
+        var random = SplitMix(seed: 5)
+        let store = try open(disk)
+        for _ in 0..<3 { try work(store, &random, changes: 20) }
+        try store.backup(to: "d/base.mako")
+        try work(store, &random, changes: 20)
+        try store.backup(to: "d/part", since: BackupPoint(of: "d/base.mako", fileSystem: disk))
+        let state = try store.read { try ModelStore(reading: $0) }
+        let before = disk.callCount
+        try restore("d/base.mako", ["d/part"], to: "d/whole.mako", on: disk)
+        let calls = disk.callLog[before...]
+        try disk.remove("d/whole.mako")
+        for (index, kind) in calls.enumerated() {
+            disk.inject(.error(EIO), atCall: disk.callCount + index)
+            do throws(StorageError) {
+                try Store.restore(
+                    "d/base.mako", applying: ["d/part"], to: "d/whole.mako", options: options(on: disk))
+            } catch {
+                if case .io(let cause) = error, cause.code == EIO {
+                } else {
+                    Issue.record("call \(index), \(kind): \(error)")
+                }
+                #expect(!disk.exists("d/whole.mako") || kind == .syncDirectory, "call \(index), \(kind)")
+            }
+            disk.clearFaults()
+            if disk.exists("d/whole.mako") {
+                #expect(try content("d/whole.mako", on: disk) == state, "call \(index), \(kind)")
+                try disk.remove("d/whole.mako")
+            }
+        }
     }
 
     /// Where the file system can, a full backup shares its blocks; what only memory has is written all the same.

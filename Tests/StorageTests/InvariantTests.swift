@@ -168,7 +168,13 @@ struct InvariantTests {
             if round % 10 == 9 {
                 held?.close()
                 try store.checkpoint()
-                extents.append(store.spaceLock.withLock { store.space.extent })
+                // What the next transaction has in hand is not in use.
+                store.returnIdleNumbers()
+                extents.append(
+                    store.spaceLock.withLock {
+                        store.space.settle()
+                        return store.space.extent
+                    })
             }
             withExtendedLifetime(held) {}
         }

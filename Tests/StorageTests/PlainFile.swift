@@ -95,7 +95,7 @@ struct PlainFile {
         file = PlainBytes(bytes: bytes)
         let header = try PlainFile.newest([0, 1], by: 112, in: file, seed: 0)
         guard try file.slice(header + 40, 8).elementsEqual("MakoDB00".utf8), try file.number(header + 48, 4) == 1,
-            try file.number(header + 52, 4) == 4096, try file.number(header + 72, 8) & ~3 == 0
+            try file.number(header + 52, 4) == 4096, try file.number(header + 72, 8) & ~27 == 0
         else { throw PlainBytes.Unreadable(description: "the header is of another format") }
         id = try file.slice(header + 56, 16)
         seed = PlainBytes.mix(
@@ -150,14 +150,18 @@ extension PlainFile {
             var names: [UInt32: String] = [:]
             while place < list.bytes.count {
                 let length = try list.int(place + 6, 2)
-                let kind: KeyKind = try list.number(place + 4, 1) == 1 ? .integer : .bytes
+                let kind: KeyKind = try list.number(place + 4, 1) & 127 == 1 ? .integer : .bytes
+                let isCounted = try list.number(place + 4, 1) > 127
                 let name = String(decoding: try list.slice(place + 24, length), as: UTF8.self)
                 names[UInt32(try list.number(place, 4))] = name
                 store.createTree(name, kind)
                 let count = try list.int(place + 16, 8)
                 if try list.number(place + 5, 1) > 0 {
                     let reference = try list.number(place + 8, 8)
-                    try walk(reference) { store.put($1, for: $0, in: name) }
+                    let walked = try walk(reference, isCounted) { store.put($1, for: $0, in: name) }
+                    guard walked == count else {
+                        throw PlainBytes.Unreadable(description: "tree \(name) has \(walked) entries")
+                    }
                 }
                 guard store.trees[name]?.count == count else {
                     throw PlainBytes.Unreadable(description: "tree \(name) does not hold \(count) entries")
@@ -218,12 +222,23 @@ extension PlainFile {
             return offset
         }
 
-        private func walk(_ reference: UInt64, _ body: (ModelKey, [UInt8]) throws -> Void) throws {
+        /// Returns the entries below; what a node with counts says of them must be that.
+        private func walk(_ reference: UInt64, _ isCounted: Bool, _ body: (ModelKey, [UInt8]) throws -> Void) throws
+            -> Int
+        {
             let offset = try page(Int(reference >> 24), type: nil)
             guard try file.number(offset + 16, 3) == reference & 0xff_ffff else {
                 throw PlainBytes.Unreadable(description: "page \(reference >> 24) has another serial")
             }
             let count = try file.int(offset + 28, 2)
+            var below = 0
+            func visit(_ child: UInt64, countAt place: Int) throws {
+                let found = try walk(child, isCounted, body)
+                guard try !isCounted || file.int(place, 8) == found else {
+                    throw PlainBytes.Unreadable(description: "page \(reference >> 24) has a wrong count")
+                }
+                below += found
+            }
             switch try file.number(offset + 13, 1) {
             case 1:
                 for slot in 0..<count {
@@ -231,12 +246,28 @@ extension PlainFile {
                     let record = offset + (try file.int(offset + 40 + count * 8 + slot * 2, 2))
                     try body(.integer(key), value(record, file.int(record, 2), at: record + 2))
                 }
+                return count
             case 2:
-                for slot in 0..<count {
-                    try walk(file.number(offset + 2064 + slot * 8, 8), body)
+                guard try file.int(offset + 30, 2) == (isCounted ? 1 : 0) else {
+                    throw PlainBytes.Unreadable(description: "page \(reference >> 24) does not count as its tree does")
                 }
-            case 3: try forEachRecord(offset, count) { try body(.bytes($0), value($1, $2, at: $1)) }
-            case 4: try forEachRecord(offset, count) { _, place, _ in try walk(file.number(place, 8), body) }
+                for slot in 0..<count {
+                    let place = slot < 84 ? 1384 + slot * 8 : 3408 + (slot - 84) * 8
+                    try visit(file.number(offset + 2064 + slot * 8, 8), countAt: offset + place)
+                }
+                return below
+            case 3:
+                try forEachRecord(offset, count) { try body(.bytes($0), value($1, $2, at: $1)) }
+                return count
+            case 4:
+                try forEachRecord(offset, count) { _, place, length in
+                    guard length == (isCounted ? 16 : 8) else {
+                        throw PlainBytes.Unreadable(
+                            description: "page \(reference >> 24) has a child of \(length) bytes")
+                    }
+                    try visit(file.number(place, 8), countAt: place + 8)
+                }
+                return below
             default: throw PlainBytes.Unreadable(description: "page \(reference >> 24) is no node")
             }
         }

@@ -261,6 +261,26 @@ import Testing
         #expect(many.count == (4088 - 120) / 8)
     }
 
+    /// No transaction writes such an operation; a log that holds one is damaged.
+    @Test func aLoggedRangeThatEndsBeforeItBeginsIsRefused() throws {
+        let store = try RangeDeleteTests.store(SimulatedDisk(seed: 1))
+        let tree = try store.write { try $0.createTree(named: "t", keys: .bytes) }
+        try store.write { transaction in
+            for key in 0..<300 as Range<UInt64> {
+                try transaction.put([UInt8](repeating: 1, count: 50), for: Array("\(key)".utf8), in: tree)
+            }
+        }
+        for (first, end) in [("2", "1"), ("150", "15"), ("9", "")] {
+            let operation =
+                [Operation.deleteByteRange.rawValue, UInt8(tree.id), 0, 0, 0, UInt8(first.utf8.count), 0]
+                + Array(first.utf8) + [UInt8(end.utf8.count), 0] + Array(end.utf8)
+            let transaction = try store.beginWrite()
+            #expect(throws: StorageError.self) { try Probe.operations(operation, in: transaction) }
+        }
+        #expect(try store.snapshot().count(of: tree) == 300)
+        try store.close()
+    }
+
     // MARK: The file's features
 
     @Test func theHeaderNamesRangesOfByteKeysBeforeTheyAreLogged() throws {

@@ -238,7 +238,12 @@ import Testing
             if way < 3 { opened.disk.clearFaults() }
             var isRefused = false
             do throws(StorageError) { try tx.commit() } catch {
-                guard case .io = error else { throw error }
+                switch error {
+                case .io: break
+                // Behind the reads stands the write of the log, after which nobody knows what the device has.
+                case .readOnly where way == 3: break
+                default: throw error
+                }
                 isRefused = true
             }
             opened.disk.clearFaults()

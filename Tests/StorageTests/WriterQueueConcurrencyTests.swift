@@ -263,4 +263,41 @@ import Testing
         #expect(try seen() == 4)
         try store.close()
     }
+
+    /// Who flushes waits for what was committed before, and not for as long as others commit.
+    @Test func aFlushEndsWhileOthersCommit() throws {
+        let disk = GatedDisk()
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        options.durability = .async
+        let store = try Store(at: "s.mako", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        func waitFor(_ condition: () -> Bool) {
+            let limit = ContinuousClock.now.advanced(by: .seconds(15))
+            while !condition(), ContinuousClock.now < limit { yieldThread() }
+        }
+        let hasEnded = Atomic(false)
+        disk.close()
+        let flushing = try startThread(name: "flush") {
+            do { try store.checkpoint() } catch { Issue.record(error) }
+            hasEnded.store(true, ordering: .releasing)
+        }
+        waitFor { disk.waiting == 1 }
+        try store.write { try $0.put([], for: 1, in: tree) }
+        // The tree's flush; what the checkpoint then takes up is the second commit as well, which it makes durable: two in all.
+        let flushes = store.stats.flushes
+        disk.letOneThrough()
+        waitFor { store.stats.flushes == flushes + 1 }
+        waitFor { disk.waiting == 1 }
+        try store.write { try $0.put([], for: 2, in: tree) }
+        disk.letOneThrough()
+        waitFor { hasEnded.load(ordering: .acquiring) }
+        // Nor do the numbers wait for a checkpoint: it stood at the gate when they were asked for above.
+        let isDone = hasEnded.load(ordering: .acquiring)
+        #expect(isDone)
+        disk.open()
+        flushing.join()
+        try store.close()
+    }
 }

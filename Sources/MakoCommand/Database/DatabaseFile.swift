@@ -13,20 +13,18 @@ struct DatabaseFile {
     }
 
     /// Opens a file that exists, for reading.
-    init(reading path: String) throws {
+    init(reading path: String, _ key: KeyOptions) throws {
         guard FileManager.default.fileExists(atPath: path) else {
             throw Failure("there is no file \(path); 'mako import' makes a database out of a table", .noInput)
         }
-        var options = StoreOptions()
-        options.readOnly = true
         self.path = path
-        store = try Self.open(path, options)
+        store = try key.with(readOnly: true) { try Self.open(path, $0) }
     }
 
     /// Opens a file for reading and writing; makes it when it is not there.
-    init(writing path: String) throws {
+    init(writing path: String, _ key: KeyOptions) throws {
         self.path = path
-        store = try Self.open(path, StoreOptions())
+        store = try key.with { try Self.open(path, $0) }
     }
 
     /// Damage that opening finds is told with the file's name: the engine names the page alone.

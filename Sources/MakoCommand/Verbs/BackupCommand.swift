@@ -17,6 +17,8 @@ struct BackupCommand: Verb {
     @Argument(help: "The database file.", completion: .file())
     var file: String
 
+    @OptionGroup var access: KeyOptions
+
     @Argument(help: "The file to make. Nothing must be there yet.", completion: .file())
     var copy: String
 
@@ -39,12 +41,13 @@ struct BackupCommand: Verb {
     }
 
     func perform() throws {
-        let database = try DatabaseFile(reading: file)
+        let database = try DatabaseFile(reading: file, access)
         var reporter = ProgressReporter("copying", total: 100, isForced: progress)
         let show = { (step: CopyProgress) in reporter.update(step.percent) }
         let report: CopyReport
         if let since {
-            report = try database.store.backup(to: copy, since: BackupPoint(of: since), progress: show)
+            let point = try access.with { try BackupPoint(of: since, encryption: $0.encryption) }
+            report = try database.store.backup(to: copy, since: point, progress: show)
         } else if compact {
             report = try database.store.copy(to: copy, progress: show)
         } else {

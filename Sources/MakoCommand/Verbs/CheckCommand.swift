@@ -12,8 +12,10 @@ struct CheckCommand: Verb {
     @Argument(help: "The database file.", completion: .file())
     var file: String
 
+    @OptionGroup var access: KeyOptions
+
     func perform() throws {
-        let database = try DatabaseFile(reading: file)
+        let database = try DatabaseFile(reading: file, access)
         let start = ContinuousClock.now
         // What opening passed over, and the fixed pages that are there twice: damage that costs nothing yet.
         let copies = database.store.stats.recovery.findings

@@ -12,13 +12,17 @@ struct CompactCommand: Verb {
     @Argument(help: "The database file.", completion: .file())
     var file: String
 
+    @OptionGroup var access: KeyOptions
+
     @Flag(help: "Show progress even when standard error is no terminal.")
     var progress = false
 
     func perform() throws {
         let before = DatabaseFile.files(of: file).reduce(0) { $0 + $1.bytes }
         var reporter = ProgressReporter("compacting", total: 100, isForced: progress)
-        let report = try Store.compact(at: file) { reporter.update($0.percent) }
+        let report = try access.with { options in
+            try Store.compact(at: file, options: options) { reporter.update($0.percent) }
+        }
         reporter.finish()
         Terminal.write(
             "\(file): \(DisplayText.bytes(before)) before, \(DisplayText.bytes(Int(report.bytes))) now\n")

@@ -9,6 +9,8 @@ struct DumpCommand: Verb {
     @Argument(help: "The database file.", completion: .file())
     var file: String
 
+    @OptionGroup var access: KeyOptions
+
     @Argument(help: "The tables; all when none is named.")
     var tables: [String] = []
 
@@ -16,7 +18,7 @@ struct DumpCommand: Verb {
     var schemaOnly = false
 
     func perform() throws {
-        let database = try DatabaseFile(reading: file)
+        let database = try DatabaseFile(reading: file, access)
         try database.read { view, catalogue in
             let handles =
                 try tables.isEmpty ? catalogue.handles : tables.map { name in try catalogue.requireTable(name) }

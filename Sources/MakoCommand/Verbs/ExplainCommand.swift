@@ -9,6 +9,8 @@ struct ExplainCommand: Verb {
     @Argument(help: "The database file.", completion: .file())
     var file: String
 
+    @OptionGroup var access: KeyOptions
+
     @Argument(help: "The statement.")
     var statement: String
 
@@ -18,7 +20,7 @@ struct ExplainCommand: Verb {
     var parameters: [String] = []
 
     func perform() throws {
-        let database = try DatabaseFile(reading: file)
+        let database = try DatabaseFile(reading: file, access)
         let select = try SelectStatement.parse(statement)
         let plan = try database.read { _, catalogue in
             try select.plan(catalogue, parameters: parameters.map(ParameterText.value)).description

@@ -14,6 +14,8 @@ struct ExportCommand: Verb {
     @Argument(help: "The database file.", completion: .file())
     var file: String
 
+    @OptionGroup var access: KeyOptions
+
     @Argument(help: "The table.")
     var table: String
 
@@ -36,7 +38,7 @@ struct ExportCommand: Verb {
         if let output, OpenFile.isSame(output, file) {
             throw Failure("\(output) is the database itself; name another file to write", .usage)
         }
-        let database = try DatabaseFile(reading: file)
+        let database = try DatabaseFile(reading: file, access)
         let format = format ?? output.flatMap { InputFormat(path: $0) } ?? .csv
         let rows = try database.read { view, catalogue in
             let (handle, plan) = try plan(catalogue)

@@ -21,6 +21,8 @@ struct ImportCommand: Verb {
     @Argument(help: "The database file; made when it is not there.", completion: .file())
     var file: String
 
+    @OptionGroup var access: KeyOptions
+
     @Option(name: .shortAndLong, help: "The table; named after the file when left out.")
     var table: String?
 
@@ -79,7 +81,7 @@ struct ImportCommand: Verb {
         }
         let isNew = !FileManager.default.fileExists(atPath: file)
         do {
-            let database = try DatabaseFile(writing: file)
+            let database = try DatabaseFile(writing: file, access)
             let report = try work.run(columns: columns, in: database.store)
             try database.store.close()
             return report

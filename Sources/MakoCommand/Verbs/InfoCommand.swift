@@ -10,6 +10,8 @@ struct InfoCommand: Verb {
     @Argument(help: "The database file.", completion: .file())
     var file: String
 
+    @OptionGroup var access: KeyOptions
+
     @Argument(help: "A table, whose columns and indexes are shown.")
     var table: String?
 
@@ -28,7 +30,7 @@ struct InfoCommand: Verb {
     }
 
     func perform() throws {
-        let database = try DatabaseFile(reading: file)
+        let database = try DatabaseFile(reading: file, access)
         if stats { return try showStats(database.store.stats) }
         try database.read { view, catalogue in
             if let table {

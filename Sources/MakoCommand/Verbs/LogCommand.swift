@@ -15,6 +15,8 @@ struct LogCommand: Verb {
     @Argument(help: "The database file.", completion: .file())
     var file: String
 
+    @OptionGroup var access: KeyOptions
+
     @Flag(help: "Show what each commit does.")
     var operations = false
 
@@ -22,7 +24,7 @@ struct LogCommand: Verb {
         var segments = 0
         var frames = 0
         try LogInspection.log(
-            of: file, operations: operations,
+            of: file, encryption: access.encryption(), operations: operations,
             segment: { segment in
                 segments += 1
                 Terminal.write(line(segment))
@@ -70,6 +72,7 @@ struct LogCommand: Verb {
             "put \(key) in tree \(operation.tree), \(DisplayText.count(operation.valueBytes, "byte")) on pages of its own"
         case .delete: "delete \(key) in tree \(operation.tree)"
         case .createTree: "create tree \(operation.tree), '\(operation.name ?? "")'"
+        case .renameTree: "rename tree \(operation.tree), '\(operation.name ?? "")'"
         case .dropTree: "drop tree \(operation.tree)"
         case .deleteRange:
             "delete \(key)\(ellipsis(operation))\(operation.last.map { InspectionText.key($0) } ?? "") in tree \(operation.tree)"

@@ -14,6 +14,8 @@ struct PageCommand: Verb {
     @Argument(help: "The database file.", completion: .file())
     var file: String
 
+    @OptionGroup var access: KeyOptions
+
     @Argument(help: "The number of the page; the file begins with page 0.")
     var number: UInt64
 
@@ -21,7 +23,9 @@ struct PageCommand: Verb {
     var hex = false
 
     func perform() throws {
-        let page = try PageInspection(path: file).page(number)
+        let page = try access.with { options in
+            try PageInspection(path: file, encryption: options.encryption).page(number)
+        }
         var lines = ["page \(page.number) of \(file)"]
         let header = page.header
         if page.isBlank {

@@ -14,6 +14,8 @@ struct QueryCommand: Verb {
     @Argument(help: "The database file.", completion: .file())
     var file: String
 
+    @OptionGroup var access: KeyOptions
+
     @Argument(help: "The statement: SELECT … FROM … [WHERE …] [GROUP BY …] [ORDER BY …] [LIMIT …].")
     var statement: String
 
@@ -26,7 +28,7 @@ struct QueryCommand: Verb {
     var format: RowFormat = .table
 
     func perform() throws {
-        let database = try DatabaseFile(reading: file)
+        let database = try DatabaseFile(reading: file, access)
         let start = ContinuousClock.now
         let select = try SelectStatement.parse(statement)
         let result = try database.read { view, catalogue in

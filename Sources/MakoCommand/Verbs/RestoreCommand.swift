@@ -13,6 +13,8 @@ struct RestoreCommand: Verb {
     @Argument(help: "The backup, then the incremental ones in the order in which they were made.", completion: .file())
     var backups: [String]
 
+    @OptionGroup var access: KeyOptions
+
     @Option(help: "The file to make. Nothing must be there yet.", completion: .file())
     var to: String
 
@@ -22,8 +24,10 @@ struct RestoreCommand: Verb {
     func perform() throws {
         guard let base = backups.first else { return }
         var reporter = ProgressReporter("restoring", total: 100, isForced: progress)
-        let report = try Store.restore(base, applying: Array(backups.dropFirst()), to: to) {
-            reporter.update($0.percent)
+        let report = try access.with { options in
+            try Store.restore(base, applying: Array(backups.dropFirst()), to: to, options: options) {
+                reporter.update($0.percent)
+            }
         }
         reporter.finish()
         Terminal.write(

@@ -17,6 +17,8 @@ struct SalvageCommand: Verb {
     @Argument(help: "The damaged database file.", completion: .file())
     var file: String
 
+    @OptionGroup var access: KeyOptions
+
     @Argument(help: "The new database file.", completion: .file())
     var target: String
 
@@ -31,7 +33,9 @@ struct SalvageCommand: Verb {
         let start = ContinuousClock.now
         var reporter = PhaseReporter(isForced: progress)
         defer { reporter.finish() }
-        let report = try Catalogue.salvage(from: file, to: target) { reporter.update($0) }
+        let report = try access.with { options in
+            try Catalogue.salvage(from: file, to: target, options: options) { reporter.update($0) }
+        }
         reporter.finish()
         Terminal.write(Self.summary(report, target: target, duration: .now - start))
         guard !report.isComplete else { return }

@@ -11,17 +11,21 @@ struct ShellCommand: Verb {
     @Argument(help: "The database file.", completion: .file())
     var file: String
 
+    @OptionGroup var access: KeyOptions
+
     @Option(name: .shortAndLong, help: "The form of the rows: table, line, csv, tsv, json or jsonl.")
     var format: RowFormat = .table
 
     func perform() throws {
-        let database = try DatabaseFile(reading: file)
+        let database = try DatabaseFile(reading: file, access)
         let isInteractive = Terminal.isTerminal(.input) && Terminal.isTerminal(.output)
         let names = try database.read { _, catalogue in
             catalogue.tables.flatMap { [$0.name] + $0.shownColumns }
         }
         let words = Array(Set(names + ShellSession.words)).sorted()
-        let reader = LineReader(history: History(path: History.defaultPath), isInteractive: isInteractive) { word in
+        let reader = LineReader(
+            history: History(path: database.store.isEncrypted ? nil : History.defaultPath), isInteractive: isInteractive
+        ) { word in
             word.isEmpty ? [] : words.filter { $0.lowercased().hasPrefix(word.lowercased()) }
         }
         let session = ShellSession(

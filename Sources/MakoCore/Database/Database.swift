@@ -140,10 +140,46 @@ public final class Database: Sendable {
     ///
     /// - Throws: `MakoError.storage`; the database is as it was then.
     @discardableResult
-    public static func compact(at path: String, progress: (CopyProgress) -> Void = { _ in }) throws(MakoError)
-        -> CopyReport
-    {
-        try storage { () throws(StorageError) in try Store.compact(at: path, progress: progress) }
+    public static func compact(
+        at path: String, options: DatabaseOptions = DatabaseOptions(), progress: (CopyProgress) -> Void = { _ in }
+    ) throws(MakoError) -> CopyReport {
+        try storage { () throws(StorageError) in
+            try Store.compact(at: path, options: options.storeOptions, progress: progress)
+        }
+    }
+
+    // MARK: Encryption
+
+    /// Whether everything in the database's files is encrypted.
+    public var isEncrypted: Bool { store.isEncrypted }
+
+    /// Sets what the database opens with from now on. The data stays as it is, so this takes a moment; a crash leaves the old key or the new.
+    ///
+    /// Backups that were made before open with the old key. Whoever may know that can be kept from data to come by ``encrypt(at:with:options:)``.
+    ///
+    /// - Throws: `MakoError.storage`: the database is not encrypted, or this is no key.
+    public func changeKey(to new: Encryption) throws(MakoError) {
+        try requireOpen()
+        try storage { () throws(StorageError) in try store.changeKey(to: new) }
+    }
+
+    /// Rewrites a database file that nobody has open, encrypted under a key of its own for its data.
+    ///
+    /// ```swift
+    /// try Database.encrypt(at: "people.mako", with: .passphrase("correct horse battery staple"))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - encryption: what it opens with afterwards; nil: anybody can read it.
+    ///   - options: how to open it as it is.
+    /// - Throws: `MakoError.storage`; the database is as it was then.
+    @discardableResult
+    public static func encrypt(
+        at path: String, with encryption: Encryption?, options: DatabaseOptions = DatabaseOptions()
+    ) throws(MakoError) -> CopyReport {
+        try storage { () throws(StorageError) in
+            try Store.compact(at: path, options: options.storeOptions, encryption: encryption)
+        }
     }
 
     /// What opening and first uses changed in the stored tables.

@@ -12,18 +12,21 @@ public struct DatabaseOptions: Sendable {
     public var dropsRetired: Bool
     /// How long to wait for the writer before this one; nil: for ever.
     public var writerTimeout: Duration?
+    /// What the database is encrypted with; nil for one that is not, and is not to be. Needs the package trait `Encryption`.
+    public var encryption: Encryption?
     /// Everything else of the engine.
     public var storage: StoreOptions
 
     public init(
         durability: Durability = .full, cacheBytes: Int = 256 << 20, readOnly: Bool = false, dropsRetired: Bool = false,
-        writerTimeout: Duration? = nil, storage: StoreOptions = StoreOptions()
+        writerTimeout: Duration? = nil, encryption: Encryption? = nil, storage: StoreOptions = StoreOptions()
     ) {
         self.durability = durability
         self.cacheBytes = cacheBytes
         self.readOnly = readOnly
         self.dropsRetired = dropsRetired
         self.writerTimeout = writerTimeout
+        self.encryption = encryption
         self.storage = storage
     }
 
@@ -33,6 +36,7 @@ public struct DatabaseOptions: Sendable {
         options.cacheBytes = cacheBytes
         options.readOnly = readOnly
         options.writerTimeout = writerTimeout
+        options.encryption = encryption ?? storage.encryption
         return options
     }
 }

@@ -56,6 +56,10 @@ public protocol File: AnyObject, Sendable {
     /// Cuts the file, or extends it with zeros.
     func resize(to size: UInt64) throws(FileError)
 
+    /// Sees to it that the device has room for a range of bytes: writing there does not fail for want of it later. Extends the file with
+    /// zeros when it is shorter; what is in it stays.
+    func allocate(_ range: Range<UInt64>) throws(FileError)
+
     /// Makes everything written so far durable, with the size that is needed to read it.
     func sync() throws(FileError)
 
@@ -95,6 +99,20 @@ extension File {
     public func pins() throws(FileError) -> [UInt64] { [] }
 
     public func startWriting(at offset: UInt64, count: Int) {}
+
+    /// Writes zeros behind the end, which takes room everywhere. Of holes before it nothing is known here.
+    public func allocate(_ range: Range<UInt64>) throws(FileError) { try writeZeros(upTo: range.upperBound) }
+
+    /// Writes zeros from the end of the file to where it is to end.
+    func writeZeros(upTo size: UInt64) throws(FileError) {
+        var end = try self.size()
+        let zeros = [UInt8](repeating: 0, count: Int(min(1 << 20, size > end ? size - end : 0)))
+        while end < size {
+            let count = min(zeros.count, Int(size - end))
+            try writeBytes(self, zeros, count: count, at: end)
+            end += UInt64(count)
+        }
+    }
 
     public func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
         try write(buffer, at: offset)

@@ -173,6 +173,13 @@ private final class MemoryFile: File, @unchecked Sendable {
         try whileOpen("resize", changes: true) { content.resize(to: size) }
     }
 
+    func allocate(_ range: Range<UInt64>) throws(FileError) {
+        try checkRange("allocate", range.upperBound, 0)
+        try whileOpen("allocate", changes: true) {
+            if range.upperBound > content.size { content.resize(to: range.upperBound) }
+        }
+    }
+
     func sync() throws(FileError) {
         try whileOpen("sync") {}
     }

@@ -107,6 +107,22 @@ final class POSIXFile: File, @unchecked Sendable {
         _ = try posix("resize", path) { ftruncate(descriptor, length) }
     }
 
+    #if !canImport(Darwin)
+        func allocate(_ range: Range<UInt64>) throws(FileError) {
+            guard !range.isEmpty else { return }
+            let start = try position(range.lowerBound, 0, "allocate")
+            let count = try position(range.upperBound, 0, "allocate") - start
+            while true {
+                let code = posix_fallocate(descriptor, start, count)
+                if code == 0 { return }
+                if code == EINTR { continue }
+                // Not every file system has the call, and not every C library makes up for that.
+                if code == EOPNOTSUPP || code == EINVAL { return try writeZeros(upTo: range.upperBound) }
+                throw FileError(operation: "allocate", path: path, code: code)
+            }
+        }
+    #endif
+
     func sync() throws(FileError) {
         #if canImport(Darwin)
             // fsync on Apple systems leaves the bytes in the drive's cache. Some network and removable volumes know

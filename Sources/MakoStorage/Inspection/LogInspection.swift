@@ -26,7 +26,7 @@ package struct FrameDescription: Sendable, Hashable {
     package struct Operation: Sendable, Hashable {
         package enum Kind: String, Sendable, Hashable {
             /// `named`: a value whose pages the log names.
-            case put, named, delete, createTree, dropTree, deleteRange, deleteAll
+            case put, named, delete, createTree, renameTree, dropTree, deleteRange, deleteAll
         }
 
         package var kind: Kind
@@ -35,7 +35,7 @@ package struct FrameDescription: Sendable, Hashable {
         package var key: SalvageReport.Key?
         /// The last key of a range; of byte keys, the first that stays, or nil where all to the end go.
         package var last: SalvageReport.Key?
-        /// Of a tree that is made.
+        /// Of a tree that is made, or gets another.
         package var name: String?
         package var valueBytes = 0
     }
@@ -66,13 +66,21 @@ package enum LogInspection {
     /// - Parameters:
     ///   - path: of the data file, which need not be there.
     ///   - operations: whether to read what the frames hold.
-    /// - Throws: I/O errors.
+    ///   - encryption: of an encrypted database: what it opens with. Frames are told of without, too.
+    /// - Throws: ``StorageError/encrypted(path:)`` when operations are asked for and there is no key; I/O errors.
     package static func log(
-        of path: String, fileSystem: any FileSystem = POSIXFileSystem(), operations: Bool = false,
+        of path: String, encryption: Encryption? = nil, fileSystem: any FileSystem = POSIXFileSystem(),
+        operations: Bool = false,
         segment: (SegmentDescription) -> Void, frame: (FrameDescription) -> Void
     ) throws(StorageError) {
-        let reader = LogReader(
+        var reader = LogReader(
             fileSystem: fileSystem, path: path, database: DatabaseID(high: 0, low: 0), readOnly: true, required: 0)
+        if let header = header(of: path, fileSystem), header.key != nil {
+            reader.isLocked = true
+            if encryption != nil || operations {
+                reader.keys = try KeyAccess.secret(encryption).keys(of: header, path: path)
+            }
+        }
         for number in try storage({ () throws(FileError) in try reader.segmentNumbers() }) {
             do throws(StorageError) {
                 try look(at: number, reader, operations, segment, frame)
@@ -82,6 +90,18 @@ package enum LogInspection {
                 throw error
             }
         }
+    }
+
+    /// What the data file beside the log says, if it is there and can be read.
+    private static func header(of path: String, _ fileSystem: any FileSystem) -> FileHeader? {
+        guard let file = try? fileSystem.open(path, .readOnly) else { return nil }
+        defer { file.close() }
+        let page = SalvagedPage()
+        return (0..<FileHeader.copies).compactMap { copy in
+            let bytes = (try? DataFile.readPages(file, from: UInt64(copy), count: 1)) ?? []
+            _ = bytes.withUnsafeBytes { page.take(UInt64(copy), from: $0, .header) }
+            return bytes.count == pageBytes ? page.fileHeader(copy: copy) : nil
+        }.max { $0.generation < $1.generation }
     }
 
     private static func look(
@@ -108,13 +128,14 @@ package enum LogInspection {
                     number: header.number, segmentBytes: header.segmentBytes, previousEnd: header.previousEnd,
                     databaseHigh: header.database.high, databaseLow: header.database.low)))
         let bytes = try reader.read(found.file, count: Int(min(fileBytes, header.segmentBytes)))
-        walk(bytes, header, reader, operations, frame)
+        walk(bytes, found, reader, operations, frame)
     }
 
     private static func walk(
-        _ bytes: [UInt8], _ header: SegmentHeader, _ reader: LogReader, _ operations: Bool,
+        _ bytes: [UInt8], _ segment: LogReader.Segment, _ reader: LogReader, _ operations: Bool,
         _ tell: (FrameDescription) -> Void
     ) {
+        let header = segment.header
         let block = SegmentHeader.blockBytes
         var offset = block
         var end = block
@@ -133,7 +154,8 @@ package enum LogInspection {
                     kind: frame.kind == .barrier ? .barrier : .commit, commit: frame.commit, storedBytes: frame.stored,
                     rawBytes: frame.raw, isCompressed: frame.isCompressed, durable: frame.durable,
                     isWhole: found.isWhole, gap: offset > padding ? offset - end : 0,
-                    operations: operations && found.isWhole ? self.operations(of: frame, at: offset, in: bytes) : nil))
+                    operations: operations && found.isWhole
+                        ? self.operations(of: frame, at: offset, in: bytes, segment.cipher) : nil))
             chain = found.chain
             end = found.isWhole ? offset + LogFrame.bytes(payload: frame.stored) : offset + LogFrame.headerBytes
             offset = end
@@ -142,11 +164,17 @@ package enum LogInspection {
 
     // MARK: Operations
 
-    private static func operations(of frame: LogFrame, at offset: Int, in bytes: [UInt8])
+    private static func operations(of frame: LogFrame, at offset: Int, in bytes: [UInt8], _ cipher: SegmentCipher?)
         -> [FrameDescription.Operation]?
     {
         let start = offset + LogFrame.headerBytes
-        let payload = Array(bytes[start..<start + frame.stored])
+        let stored = Array(bytes[start..<start + frame.stored])
+        guard let cipher else { return operations(of: frame, stored) }
+        let plain = cipher.open(Array(bytes[offset..<start]) + stored)
+        return plain.flatMap { operations(of: frame, $0) }
+    }
+
+    private static func operations(of frame: LogFrame, _ payload: [UInt8]) -> [FrameDescription.Operation]? {
         guard frame.isCompressed else { return operations(in: payload) }
         guard frame.raw <= Limits.valueBytes, let raw = LZ4.decompress(payload, length: frame.raw) else { return nil }
         return operations(in: raw)
@@ -176,7 +204,8 @@ package enum LogInspection {
         case .putRuns(let tree, let own, let value):
             return .init(kind: .named, tree: tree, key: key(own), valueBytes: Int(value.length))
         case .delete(let tree, let own): return .init(kind: .delete, tree: tree, key: key(own))
-        case .createTree(let tree, _, let name): return .init(kind: .createTree, tree: tree, name: name)
+        case .createTree(let tree, _, _, let name): return .init(kind: .createTree, tree: tree, name: name)
+        case .renameTree(let tree, let name): return .init(kind: .renameTree, tree: tree, name: name)
         case .dropTree(let tree): return .init(kind: .dropTree, tree: tree)
         case .deleteAll(let tree): return .init(kind: .deleteAll, tree: tree)
         case .deleteByteRange(let tree, let lower, let upper):

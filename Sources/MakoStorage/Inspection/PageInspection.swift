@@ -6,8 +6,10 @@ package final class PageInspection {
     private let checkpoint: DamagedCheckpoint?
 
     /// - Throws: ``StorageError`` when there is no such file, or nothing tells that it is a database.
-    package init(path: String, fileSystem: any FileSystem = POSIXFileSystem()) throws(StorageError) {
-        source = try DamagedFile(path: path, fileSystem: fileSystem, isAlone: false)
+    package init(
+        path: String, encryption: Encryption? = nil, fileSystem: any FileSystem = POSIXFileSystem()
+    ) throws(StorageError) {
+        source = try DamagedFile(path: path, fileSystem: fileSystem, encryption: encryption, isAlone: false)
         var finder = CheckpointFinder(source)
         checkpoint = try? finder.find { _ in }
     }
@@ -26,8 +28,8 @@ package final class PageInspection {
         let bytes = try DataFile.readPages(source.file, from: number, count: 1)
         let page = SalvagedPage()
         let whole = bytes + [UInt8](repeating: 0, count: pageBytes - bytes.count)
-        let seed = number < UInt64(FileHeader.copies) ? 0 : source.seed
-        let isSealed = whole.withUnsafeBytes { page.take(number, from: $0, seed: seed) }
+        let codec = number < UInt64(FileHeader.copies) ? .header : source.codec
+        let isSealed = whole.withUnsafeBytes { page.take(number, from: $0, codec) }
         var description = PageDescription(
             number: number, bytes: bytes, header: header(page.header, page.type), isBlank: page.isBlank,
             use: use(of: number))
@@ -46,9 +48,9 @@ package final class PageInspection {
     private func problem(_ page: SalvagedPage, isSealed: Bool) -> String? {
         if page.isBlank { return nil }
         if page.header.number != page.number {
-            return isSealed ? "it says it is page \(page.header.number)" : "its checksum does not match its bytes"
+            return isSealed ? "it says it is page \(page.header.number)" : source.codec.finding
         }
-        if !isSealed { return "its checksum does not match its bytes" }
+        if !isSealed { return source.codec.finding }
         guard page.keyKind != nil else { return page.type == nil ? "its type \(page.header.type) is unknown" : nil }
         do throws(StorageError) { try page.validate() } catch { return error.finding }
         return nil
@@ -100,7 +102,7 @@ package final class PageInspection {
                 .init(name: "generation", value: header.generation),
             ]
         case .meta:
-            guard let meta = page.meta(seed: source.seed) else { return }
+            guard let meta = description.problem == nil ? page.meta : nil else { return }
             description.fields = [
                 .init(name: "number", value: meta.number), .init(name: "commit", value: meta.commit),
                 .init(name: "point", value: meta.point), .init(name: "lsn", value: meta.log.lsn),

@@ -16,6 +16,9 @@ final class Log {
     let path: String
     let database: DatabaseID
     let segmentBytes: Int
+    private let keys: DatabaseKeys?
+    /// What encryption adds to a frame.
+    private let overhead: Int
     private let entropy: any Entropy
 
     private struct Segment {
@@ -23,6 +26,7 @@ final class Log {
         var path: String
         var file: any File
         var salt: UInt64
+        var cipher: SegmentCipher?
     }
 
     /// What a flush writes.
@@ -50,7 +54,7 @@ final class Log {
     @exclusivity(unchecked) private var buffer = GrowingBytes(alignment: SegmentHeader.blockBytes)
     /// The group that is being written, and the memory of the one after the next.
     @exclusivity(unchecked) private var inFlight = GrowingBytes(alignment: SegmentHeader.blockBytes)
-    /// A group was handed out to be written without a sync, and none with one after it.
+    /// Something was written, or handed out to be written, without a sync, and no group with one after it.
     @exclusivity(unchecked) private var hasUnsynced = false
     @exclusivity(unchecked) private var bufferStart: UInt64 = 0
     /// Where the next group may begin: behind the last block that a sync has made, or is making, durable.
@@ -61,14 +65,16 @@ final class Log {
     @exclusivity(unchecked) private var filledBytes: UInt64 = 0
 
     init(
-        fileSystem: any FileSystem, path: String, database: DatabaseID, segmentBytes: Int, entropy: any Entropy,
-        position: LogPosition, lastNumber: UInt64
+        fileSystem: any FileSystem, path: String, database: DatabaseID, segmentBytes: Int, keys: DatabaseKeys?,
+        entropy: any Entropy, position: LogPosition, lastNumber: UInt64
     ) {
         self.fileSystem = fileSystem
         self.path = path
         self.database = database
         let block = SegmentHeader.blockBytes
         self.segmentBytes = max(SegmentHeader.smallestSegment, (segmentBytes + block - 1) / block * block)
+        self.keys = keys
+        overhead = keys == nil ? 0 : SegmentCipher.overhead
         self.entropy = entropy
         self.position = position
         self.lastNumber = lastNumber
@@ -81,11 +87,14 @@ final class Log {
     static func segmentPath(_ path: String, _ number: UInt64) -> String { "\(path)-wal-\(number)" }
 
     /// The largest payload of one frame.
-    var payloadLimit: Int { segmentBytes - SegmentHeader.blockBytes - LogFrame.headerBytes - LogFrame.alignment }
+    var payloadLimit: Int {
+        segmentBytes - SegmentHeader.blockBytes - LogFrame.headerBytes - LogFrame.alignment - overhead
+    }
 
     /// The number of the newest segment, or 0 when there is none in use.
     var newestSegment: UInt64 { segments.last?.number ?? 0 }
-    var isEmpty: Bool { buffer.isEmpty }
+    /// Everything before is in a file, or in the group that is on its way there.
+    var written: UInt64 { buffer.isEmpty ? position.lsn : bufferStart }
     /// Bytes of log files since a position, the padding of small groups included: a checkpoint there would let go of them.
     func bytes(since lsn: UInt64) -> UInt64 { position.lsn > lsn ? min(position.lsn - lsn, filledBytes) : 0 }
 
@@ -97,7 +106,7 @@ final class Log {
         let start = buffer.isEmpty ? max(nextStart, position.lsn) : position.lsn
         let base = segment.number * UInt64(segmentBytes)
         let place = max(start, base + UInt64(SegmentHeader.blockBytes))
-        return place + UInt64(LogFrame.bytes(payload: payload)) <= base + UInt64(segmentBytes) ? place : nil
+        return place + UInt64(LogFrame.bytes(payload: payload + overhead)) <= base + UInt64(segmentBytes) ? place : nil
     }
 
     private func roundedUp(_ lsn: UInt64) -> UInt64 {
@@ -108,7 +117,9 @@ final class Log {
     func hasRoom(payload: Int) -> Bool { place(payload) != nil }
 
     /// Takes the next segment into use: a spare file or a new one, filled with zeros so that later syncs change
-    /// no metadata, with its header durable. Everything appended before must have been flushed.
+    /// no metadata. Everything appended before must have been flushed.
+    ///
+    /// Its header becomes durable with the first group in it. Committers do not wait for that here.
     func addSegment() throws(FileError) {
         let number = lastNumber + 1
         let target = Log.segmentPath(path, number)
@@ -126,9 +137,8 @@ final class Log {
             let header = SegmentHeader(
                 database: database, number: number, salt: segment.salt, previousEnd: position.lsn,
                 chain: position.chain, segmentBytes: UInt64(segmentBytes))
+            segment.cipher = keys?.segment(header)
             try writeBlock(file, header)
-            if !sabotaged("segmentHeaderNotSynced") { try file.sync() }
-            if !sabotaged("segmentNameNotSynced") { try fileSystem.syncDirectory(FilePath.directory(of: path)) }
         } catch {
             file.close()
             try? fileSystem.remove(target)
@@ -137,6 +147,8 @@ final class Log {
         lastNumber = number
         segments.append(segment)
         isSealed = false
+        // The next synced group syncs the whole file.
+        if !sabotaged("segmentHeaderNotSynced") { hasUnsynced = true }
     }
 
     // MARK: The next segment, made ready ahead of time
@@ -155,7 +167,6 @@ final class Log {
         defer { file.close() }
         do throws(FileError) {
             try fillWithZeros(file)
-            try file.sync()
         } catch {
             // On a full disk a half-made one would keep others from what is left.
             try? fileSystem.remove(Log.sparePath(path))
@@ -167,13 +178,14 @@ final class Log {
 
     private func fillWithZeros(_ file: any File) throws(FileError) {
         guard try file.size() < UInt64(segmentBytes) else { return }
-        let zeros = [UInt8](repeating: 0, count: min(segmentBytes, 1 << 20))
+        let zeros = [UInt8](repeating: 0, count: min(segmentBytes, 1 << 16))
         var offset = 0
         while offset < segmentBytes {
             let count = min(zeros.count, segmentBytes - offset)
             try writeBytes(file, zeros, count: count, at: UInt64(offset))
             offset += count
         }
+        try file.sync()
     }
 
     private func writeBlock(_ file: any File, _ header: SegmentHeader) throws(FileError) {
@@ -190,8 +202,9 @@ final class Log {
     func append(_ kind: FrameKind, commit: UInt64, payload: UnsafeRawBufferPointer) -> LogPosition {
         guard let segment = segments.last else { return position }
         let block = payload.count > 1024 ? LZ4.compress(payload, limit: payload.count * 7 / 8) : nil
-        let stored = block?.count ?? payload.count
-        guard let lsn = place(stored) else { return position }
+        let length = block?.count ?? payload.count
+        guard let lsn = place(length) else { return position }
+        let stored = length + overhead
         if buffer.isEmpty { bufferStart = lsn }
         let frame = LogFrame(
             stored: stored, raw: payload.count + (block != nil && sabotaged("compressedFrameLengthWrong") ? 1 : 0),
@@ -203,13 +216,13 @@ final class Log {
         let place = start + LogFrame.headerBytes
         if let block {
             block.withUnsafeBytes { bytes in
-                if let source = bytes.baseAddress { memcpy(place, source, stored) }
+                if let source = bytes.baseAddress { memcpy(place, source, length) }
             }
         } else if let source = payload.baseAddress {
-            memcpy(place, source, stored)
+            memcpy(place, source, length)
         }
         memset(place + stored, 0, size - LogFrame.headerBytes - stored)
-        let chain = frame.write(to: start, salt: segment.salt, chain: position.chain)
+        let chain = frame.write(to: start, salt: segment.salt, cipher: segment.cipher, chain: position.chain)
         position = LogPosition(lsn: lsn + UInt64(size), chain: chain)
         appendedBytes += UInt64(size)
         return position

@@ -21,7 +21,8 @@ struct LogFollower {
 
     /// Reads every whole frame behind `tail.end`.
     ///
-    /// - Parameter newest: the segment that was in use before this is called, so that all segments before it are complete.
+    /// - Parameter newest: the segment that the header named before this is called, so that all segments before it are complete. One more may
+    ///   have been begun.
     mutating func read(
         _ tail: inout LogReader.Tail, newest: UInt64,
         apply: (_ operations: UnsafeRawBufferPointer, _ commit: UInt64) throws(StorageError) -> Void
@@ -30,8 +31,9 @@ struct LogFollower {
         guard var segment = current else { return .lost }
         while true {
             if let barrier = try readFrames(of: segment, &tail, apply) { return .barrier(barrier) }
-            guard newest > segment.header.number else { return .upToDate }
-            guard let next = try follower(of: segment.header.number, tail.end) else {
+            guard let next = try follower(of: segment.header.number, tail.end, isThere: newest > segment.header.number)
+            else {
+                if newest <= segment.header.number { return .upToDate }
                 current = nil
                 return .lost
             }
@@ -41,7 +43,13 @@ struct LogFollower {
     }
 
     /// Makes durable what was read.
-    func sync() throws(StorageError) { try current?.file.syncForReader() }
+    ///
+    /// - Parameter named: the newest segment whose name the writer has made durable.
+    func sync(named: UInt64) throws(StorageError) {
+        guard let current else { return }
+        try current.file.syncForReader()
+        if current.header.number > named { try reader.syncNamesForReader() }
+    }
 
     // MARK: Segments
 
@@ -60,10 +68,17 @@ struct LogFollower {
         return nil
     }
 
-    private func follower(of number: UInt64, _ end: LogPosition) throws(StorageError) -> LogReader.Segment? {
-        let numbers = try storage { () throws(FileError) in try reader.segmentNumbers() }
-        guard let next = numbers.first(where: { $0 > number }), let segment = try open(next),
-            segment.header.previousEnd == end.lsn, segment.header.chain == end.chain
+    /// - Parameter isThere: whether it is known to be there, under whatever number.
+    private func follower(of number: UInt64, _ end: LogPosition, isThere: Bool) throws(StorageError)
+        -> LogReader.Segment?
+    {
+        var next = number + 1
+        if isThere {
+            let numbers = try storage { () throws(FileError) in try reader.segmentNumbers() }
+            guard let first = numbers.first(where: { $0 > number }) else { return nil }
+            next = first
+        }
+        guard let segment = try open(next), segment.header.previousEnd == end.lsn, segment.header.chain == end.chain
         else { return nil }
         return segment
     }
@@ -133,7 +148,7 @@ struct LogFollower {
             }
             guard let next else { return .end }
             if next.kind == .barrier { return .barrier(next.commit) }
-            try reader.take(next, bytes, base, &tail, apply)
+            try reader.take(next, bytes, base, segment, &tail, apply)
         }
     }
 }

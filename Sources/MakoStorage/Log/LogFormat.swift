@@ -76,7 +76,9 @@ struct LogFrame {
     }
 
     /// Writes header and chain value for a payload that stands behind it already; returns the new chain value.
-    func write(to frame: UnsafeMutableRawPointer, salt: UInt64, chain: UInt64) -> UInt64 {
+    ///
+    /// - Parameter cipher: encrypts the payload, for which there is room for a tag; the rest of the frame tells of it as it stands in the file.
+    func write(to frame: UnsafeMutableRawPointer, salt: UInt64, cipher: SegmentCipher? = nil, chain: UInt64) -> UInt64 {
         frame.storeBytes(of: UInt32(stored), as: UInt32.self)
         frame.storeBytes(
             of: UInt32(raw) | (isCompressed ? LogFrame.compressedBit : 0), toByteOffset: 4, as: UInt32.self)
@@ -84,6 +86,7 @@ struct LogFrame {
         frame.storeBytes(of: commit, toByteOffset: 16, as: UInt64.self)
         frame.storeBytes(of: durable, toByteOffset: 24, as: UInt64.self)
         frame.storeBytes(of: kind.rawValue, toByteOffset: 32, as: UInt64.self)
+        cipher?.seal(frame, stored: stored)
         let check = Checksum.hash(frame, count: LogFrame.checkedBytes, seed: salt)
         frame.storeBytes(of: check, toByteOffset: 40, as: UInt64.self)
         let next = LogFrame.chain(payload: frame + LogFrame.headerBytes, count: stored, check: check, after: chain)
@@ -97,7 +100,9 @@ struct LogFrame {
 
     /// The frame that begins at `lsn`, if one does: its header is whole and was written there in this use of the
     /// segment. Whether it continues the chain is another question.
-    init?(_ bytes: UnsafeRawPointer, available: Int, lsn: UInt64, salt: UInt64) {
+    ///
+    /// - Parameter overhead: what encryption adds to a payload.
+    init?(_ bytes: UnsafeRawPointer, available: Int, lsn: UInt64, salt: UInt64, overhead: Int = 0) {
         guard available >= LogFrame.headerBytes else { return nil }
         let check = bytes.loadUnaligned(fromByteOffset: 40, as: UInt64.self)
         guard check == Checksum.hash(bytes, count: LogFrame.checkedBytes, seed: salt),
@@ -112,7 +117,7 @@ struct LogFrame {
         commit = bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
         durable = bytes.loadUnaligned(fromByteOffset: 24, as: UInt64.self)
         self.kind = kind
-        guard isCompressed || raw == stored else { return nil }
+        guard stored >= overhead, isCompressed || raw == stored - overhead else { return nil }
     }
 }
 

@@ -6,6 +6,10 @@ struct LogReader {
     let readOnly: Bool
     /// The newest segment that is known to have been in use, or 0. It must be there.
     let required: UInt64
+    /// Of an encrypted database.
+    var keys: DatabaseKeys?
+    /// Whether it is one whose keys are not known: frames can be told apart, not read.
+    var isLocked = false
     /// For salvage: what is missing of a segment that was cut short counts as never written.
     var acceptsCutSegments = false
     /// For salvage without a checkpoint to start from: goes on behind barriers.
@@ -34,7 +38,11 @@ struct LogReader {
         var path: String
         var file: any File
         var bytes: [UInt8]
+        var cipher: SegmentCipher?
     }
+
+    /// What encryption adds to a payload.
+    private var overhead: Int { keys != nil || isLocked ? SegmentCipher.overhead : 0 }
 
     /// Numbers of the segment files beside the data file, whatever they hold. A name that no segment gets is somebody else's.
     func segmentNumbers() throws(FileError) -> [UInt64] {
@@ -168,7 +176,8 @@ struct LogReader {
             throw .logDamaged(
                 path: path, reason: "\(segmentPath) is cut short: \(bytes.count) of \(header.segmentBytes) bytes")
         }
-        return Segment(header: header, path: segmentPath, file: file, bytes: bytes)
+        return Segment(
+            header: header, path: segmentPath, file: file, bytes: bytes, cipher: keys?.segment(header))
     }
 
     func read(_ file: any File, from offset: UInt64 = 0, count: Int) throws(StorageError) -> [UInt8] {
@@ -259,7 +268,7 @@ struct LogReader {
         let block = UInt64(SegmentHeader.blockBytes)
         while true {
             if let frame = try frame(bytes, base: base, at: lsn, segment, tail.end.chain) {
-                try take(frame, bytes, base, &tail, apply)
+                try take(frame, bytes, base, segment, &tail, apply)
                 lsn = tail.end.lsn
                 continue
             }
@@ -282,7 +291,9 @@ struct LogReader {
         guard lsn >= base, lsn - base < UInt64(bytes.count), let start = bytes.baseAddress else { return nil }
         let offset = Int(lsn - base)
         guard
-            let frame = LogFrame(start + offset, available: bytes.count - offset, lsn: lsn, salt: segment.header.salt),
+            let frame = LogFrame(
+                start + offset, available: bytes.count - offset, lsn: lsn, salt: segment.header.salt,
+                overhead: overhead),
             offset + LogFrame.headerBytes + frame.stored <= bytes.count
         else { return nil }
         let check = (start + offset).loadUnaligned(fromByteOffset: 40, as: UInt64.self)
@@ -299,7 +310,9 @@ struct LogReader {
         guard lsn - base < UInt64(bytes.count), let start = bytes.baseAddress else { return nil }
         let offset = Int(lsn - base)
         guard
-            let frame = LogFrame(start + offset, available: bytes.count - offset, lsn: lsn, salt: segment.header.salt)
+            let frame = LogFrame(
+                start + offset, available: bytes.count - offset, lsn: lsn, salt: segment.header.salt,
+                overhead: overhead)
         else { return nil }
         return offset + LogFrame.headerBytes + frame.stored
     }
@@ -312,7 +325,10 @@ struct LogReader {
         bytes.withUnsafeBytes { bytes in
             guard offset >= 0, offset <= bytes.count, let start = bytes.baseAddress else { return nil }
             let lsn = header.number * header.segmentBytes + UInt64(offset)
-            guard let frame = LogFrame(start + offset, available: bytes.count - offset, lsn: lsn, salt: header.salt)
+            guard
+                let frame = LogFrame(
+                    start + offset, available: bytes.count - offset, lsn: lsn, salt: header.salt,
+                    overhead: overhead)
             else { return nil }
             let own = (start + offset).loadUnaligned(fromByteOffset: 48, as: UInt64.self)
             guard offset + LogFrame.headerBytes + frame.stored <= bytes.count else { return (frame, false, own) }
@@ -324,7 +340,7 @@ struct LogReader {
     }
 
     func take(
-        _ frame: LogFrame, _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ tail: inout Tail,
+        _ frame: LogFrame, _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ segment: Segment, _ tail: inout Tail,
         _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
     ) throws(StorageError) {
         if let barrier = tail.barrier, !crossesBarriers {
@@ -333,11 +349,32 @@ struct LogReader {
                 reason: "commit \(barrier) is kept in a checkpoint that cannot be read, and later commits build on it")
         }
         let offset = Int(frame.lsn - base)
-        let payload = UnsafeRawBufferPointer(
+        let stored = UnsafeRawBufferPointer(
             rebasing: bytes[offset + LogFrame.headerBytes..<offset + LogFrame.headerBytes + frame.stored])
         guard frame.commit == tail.lastCommit + 1 else {
             throw .logDamaged(path: path, reason: "commit \(frame.commit) follows commit \(tail.lastCommit)")
         }
+        if let cipher = segment.cipher, let start = bytes.baseAddress {
+            guard let plain = cipher.open(start + offset, stored: frame.stored) else {
+                throw .logDamaged(
+                    path: path, reason: "the frame at \(frame.lsn) was not encrypted with this database's key")
+            }
+            try plain.withUnsafeBytes { plain in
+                result { () throws(StorageError) in try take(frame, payload: plain, &tail, apply) }
+            }.get()
+        } else {
+            try take(frame, payload: stored, &tail, apply)
+        }
+        let end = frame.lsn + UInt64(LogFrame.bytes(payload: frame.stored))
+        let chain = (bytes.baseAddress.unsafelyUnwrapped + offset).loadUnaligned(fromByteOffset: 48, as: UInt64.self)
+        tail.end = LogPosition(lsn: end, chain: chain)
+        tail.frames += 1
+    }
+
+    private func take(
+        _ frame: LogFrame, payload: UnsafeRawBufferPointer, _ tail: inout Tail,
+        _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
+    ) throws(StorageError) {
         switch frame.kind {
         case .barrier:
             tail.beforeBarrier = tail.end
@@ -357,10 +394,6 @@ struct LogReader {
             }
             tail.lastCommit = frame.commit
         }
-        let end = frame.lsn + UInt64(LogFrame.bytes(payload: frame.stored))
-        let chain = (bytes.baseAddress.unsafelyUnwrapped + offset).loadUnaligned(fromByteOffset: 48, as: UInt64.self)
-        tail.end = LogPosition(lsn: end, chain: chain)
-        tail.frames += 1
     }
 
     /// Looks behind an unusable frame for a later one that knew it to be durable.
@@ -374,7 +407,8 @@ struct LogReader {
             let offset = Int(place)
             if base + place >= lsn,
                 let later = LogFrame(
-                    start + offset, available: bytes.count - offset, lsn: base + place, salt: segment.header.salt),
+                    start + offset, available: bytes.count - offset, lsn: base + place, salt: segment.header.salt,
+                    overhead: overhead),
                 later.durable > lsn
             {
                 throw .logDamaged(

@@ -4,7 +4,8 @@
 //        1  4  tree         number of the tree
 //        5     key          integer trees: 8 bytes. Byte trees: 2 bytes length and the bytes. A created tree:
 //                           1 byte key kind, 2 bytes length and the name. A range: 8 and 8 bytes; of byte keys,
-//                           two keys, the second with length 65,535 and no bytes when there is no end.
+//                           two keys, the second with length 65,535 and no bytes when there is no end. A new name: 2 bytes
+//                           length and the name.
 //              value        put: 4 bytes length and the bytes; of a value whose pages are named, those of its list of runs
 
 /// What an operation in the log does.
@@ -20,6 +21,7 @@ enum Operation: UInt8 {
     case putIntegerRuns = 9
     case putBytesRuns = 10
     case deleteByteRange = 11
+    case renameTree = 12
 }
 
 /// Writes the operations of a transaction, in the form they have in the log.
@@ -74,13 +76,23 @@ struct OperationWriter {
         _ = write(key, to: write(UInt16(key.count), to: place))
     }
 
-    mutating func createTree(_ tree: UInt32, _ kind: KeyKind, name: String, to bytes: inout GrowingBytes) {
+    mutating func createTree(
+        _ tree: UInt32, _ kind: KeyKind, _ options: TreeOptions, name: String, to bytes: inout GrowingBytes
+    ) {
         var name = name
         name.withUTF8 { name in
             guard var place = begin(.createTree, tree, more: 3 + name.count, &bytes) else { return }
-            place = write(kind.rawValue, to: place)
+            place = write(TreeState.kindByte(kind, options), to: place)
             place = write(UInt16(name.count), to: place)
             _ = write(UnsafeRawBufferPointer(name), to: place)
+        }
+    }
+
+    mutating func renameTree(_ tree: UInt32, to name: String, _ bytes: inout GrowingBytes) {
+        var name = name
+        name.withUTF8 { name in
+            guard let place = begin(.renameTree, tree, more: 2 + name.count, &bytes) else { return }
+            _ = write(UnsafeRawBufferPointer(name), to: write(UInt16(name.count), to: place))
         }
     }
 
@@ -150,7 +162,8 @@ struct OperationReader {
         case put(tree: UInt32, key: RecordKey, value: UnsafeRawBufferPointer)
         case putRuns(tree: UInt32, key: RecordKey, ValueRuns)
         case delete(tree: UInt32, key: RecordKey)
-        case createTree(UInt32, KeyKind, name: String)
+        case createTree(UInt32, KeyKind, TreeOptions, name: String)
+        case renameTree(UInt32, name: String)
         case dropTree(UInt32)
         case deleteRange(tree: UInt32, ClosedRange<UInt64>)
         case deleteByteRange(tree: UInt32, lower: KeyBytes, upper: KeyBytes?)
@@ -187,8 +200,9 @@ struct OperationReader {
         case .deleteInteger: return .delete(tree: tree, key: .integer(try word(UInt64.self)))
         case .deleteBytes: return .delete(tree: tree, key: .bytes(lendable(try run(Int(word(UInt16.self))))))
         case .createTree:
-            guard let kind = KeyKind(rawValue: try word(UInt8.self)) else { throw Malformed() }
-            return .createTree(tree, kind, name: String(decoding: try run(Int(word(UInt16.self))), as: UTF8.self))
+            guard let (kind, options) = TreeState.kind(try word(UInt8.self)) else { throw Malformed() }
+            return .createTree(tree, kind, options, name: try name())
+        case .renameTree: return .renameTree(tree, name: try name())
         case .dropTree: return .dropTree(tree)
         case .deleteAll: return .deleteAll(tree)
         case .deleteRange:
@@ -200,8 +214,14 @@ struct OperationReader {
             let lower = lendable(try bound(word(UInt16.self)))
             let length = try word(UInt16.self)
             let upper = length == OperationReader.noUpperBound ? nil : lendable(try bound(length))
+            // Nobody writes a range that ends before it begins.
+            if let upper, ByteNode.compare(lower, upper) > 0 { throw Malformed() }
             return .deleteByteRange(tree: tree, lower: lower, upper: upper)
         }
+    }
+
+    private mutating func name() throws(Malformed) -> String {
+        String(decoding: try run(Int(word(UInt16.self))), as: UTF8.self)
     }
 
     /// A bound of a range of byte keys: no longer than what is needed to come behind every key that it begins with.

@@ -17,7 +17,7 @@ final class FrameStore: @unchecked Sendable {
     private static let leastBytesForHugePages = 8 << 20
 
     let file: any File
-    let seed: UInt64
+    let codec: PageCodec
     let budgetFrames: Int
     /// How many frames are taken from their pages at once: one process barrier for all of them.
     private let batchFrames: Int
@@ -63,9 +63,9 @@ final class FrameStore: @unchecked Sendable {
         case dirty = 2
     }
 
-    init(file: any File, seed: UInt64, budgetBytes: Int) throws(StorageError) {
+    init(file: any File, codec: PageCodec, budgetBytes: Int) throws(StorageError) {
         self.file = file
-        self.seed = seed
+        self.codec = codec
         // No address space is larger; what does not fit it is refused below.
         budgetFrames = max(64, min(budgetBytes, 1 << 48) / pageBytes)
         batchFrames = max(4, min(64, budgetFrames / 32))
@@ -224,25 +224,32 @@ final class FrameStore: @unchecked Sendable {
 
     /// Reads a page from the file and checks that it is whole and in its place. Its inner bounds are not checked.
     func readPage(_ number: UInt64, into frame: UnsafeMutableRawPointer) throws(StorageError) {
-        try FrameStore.readPage(number, of: file, seed: seed, into: frame)
+        try FrameStore.readPage(number, of: file, codec, into: frame)
     }
 
     static func readPage(
-        _ number: UInt64, of file: any File, seed: UInt64, into frame: UnsafeMutableRawPointer
+        _ number: UInt64, of file: any File, _ codec: PageCodec, into frame: UnsafeMutableRawPointer
     ) throws(StorageError) {
+        try readStored(number, of: file, into: frame)
+        try open(number, at: frame, codec)
+    }
+
+    /// Reads a page as it stands in the file.
+    private static func readStored(_ number: UInt64, of file: any File, into frame: UnsafeMutableRawPointer)
+        throws(StorageError)
+    {
         let buffer = UnsafeMutableRawBufferPointer(start: frame, count: pageBytes)
         let read = try storage { () throws(FileError) in try file.read(into: buffer, at: number * UInt64(pageBytes)) }
         guard read == pageBytes else {
             throw .corrupted(page: number, reason: "the file ends before it (cut short, or a lost write)")
         }
-        try checkPage(number, at: frame, seed: seed)
     }
 
-    private static func checkPage(_ number: UInt64, at frame: UnsafeMutableRawPointer, seed: UInt64)
+    private static func open(_ number: UInt64, at frame: UnsafeMutableRawPointer, _ codec: PageCodec)
         throws(StorageError)
     {
-        guard Page.isSealed(frame, page: number, seed: seed) || sabotaged("checksumNotChecked") else {
-            throw .corrupted(page: number, reason: "its checksum does not match its bytes")
+        guard codec.open(frame, number: number) || sabotaged("checksumNotChecked") else {
+            throw .corrupted(page: number, reason: codec.finding)
         }
         guard Page(frame).number == number else {
             throw .corrupted(page: number, reason: "it says it is page \(Page(frame).number) (a misdirected write)")
@@ -266,13 +273,33 @@ final class FrameStore: @unchecked Sendable {
         return scratch
     }
 
-    /// Copies a page as the device has it or is to have it: from memory while it was not written yet, else from its slot.
+    /// Copies a page as it stands in the file or is to stand there: from memory while it was not written yet, else from its slot, checked.
+    ///
+    /// - Parameter scratch: room for a page.
+    /// - Returns: its serial.
+    func copySealedPage(
+        _ number: UInt64, to buffer: UnsafeMutableRawPointer, scratch: UnsafeMutableRawPointer
+    ) throws(StorageError) -> UInt64 {
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        if let frame = dirtyFrame(page: number), !sabotaged("unwrittenPagesOverlooked") {
+            buffer.copyMemory(from: frame, byteCount: pageBytes)
+            let serial = Page(buffer).serial
+            if !sabotaged("backupLeavesPagesPlain") || !codec.isEncrypted { codec.seal(buffer, number: number) }
+            return serial
+        }
+        try FrameStore.readStored(number, of: file, into: buffer)
+        scratch.copyMemory(from: buffer, byteCount: pageBytes)
+        try FrameStore.open(number, at: scratch, codec)
+        return Page(scratch).serial
+    }
+
+    /// Copies a page as it is in memory or would be.
     func copyPage(_ number: UInt64, to buffer: UnsafeMutableRawPointer) throws(StorageError) {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         if let frame = dirtyFrame(page: number), !sabotaged("unwrittenPagesOverlooked") {
             buffer.copyMemory(from: frame, byteCount: pageBytes)
-            Page.seal(buffer, page: number, seed: seed)
         } else {
             try readPage(number, into: buffer)
         }
@@ -296,7 +323,7 @@ final class FrameStore: @unchecked Sendable {
                 guard read >= (index + 1) * pageBytes else {
                     throw .corrupted(page: number, reason: "the file ends before it (cut short, or a lost write)")
                 }
-                try FrameStore.checkPage(number, at: page, seed: seed)
+                try FrameStore.open(number, at: page, codec)
             }
             guard Page(page).identity == Page.identity(page: number, type: .overflow, level: 0),
                 Page(page).serial == serial &+ UInt64(index) || sabotaged("staleValuePageAccepted")

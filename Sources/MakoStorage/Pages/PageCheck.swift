@@ -45,7 +45,8 @@ enum PageCheck {
 
     private static func integerInner(_ base: UnsafeMutableRawPointer) -> String? {
         let count = Page(base).count
-        return count >= 1 && count <= IntegerNode.innerCapacity ? nil : "it has \(count) children"
+        guard Page(base).prefix <= 1 else { return "its header is not that of a node" }
+        return count >= 1 && count <= IntegerNode.capacity(base) ? nil : "it has \(count) children"
     }
 
     private static func byteNode(_ base: UnsafeMutableRawPointer, isInner: Bool) -> String? {
@@ -68,6 +69,7 @@ enum PageCheck {
             return "its prefix is not that of its fences"
         }
         let slots = ByteNode.slots(base, count: count)
+        var childBytes = 0
         for slot in 0..<count {
             let offset = Int(slots[slot])
             guard offset >= page.heap, offset + 4 <= pageBytes else { return "entry \(slot) lies outside the heap" }
@@ -76,7 +78,8 @@ enum PageCheck {
             guard offset + 4 + suffix + record.count <= pageBytes, page.prefix + suffix <= Limits.keyBytes else {
                 return "entry \(slot) runs over the end"
             }
-            if isInner ? record.count != 8 : record.isOverflow && record.count != Overflow.descriptorBytes {
+            if slot == 0 { childBytes = record.count > 8 ? ByteNode.countedChildBytes : ByteNode.childBytes }
+            if isInner ? record.count != childBytes : record.isOverflow && record.count != Overflow.descriptorBytes {
                 return "entry \(slot) has a malformed value"
             }
             used += 4 + suffix + record.count
@@ -89,6 +92,8 @@ enum PageCheck {
 enum Limits {
     /// The longest key of a byte tree: two of them must fit a node beside its fences.
     static let keyBytes = 900
+    /// The longest name of a tree, in bytes.
+    static let nameBytes = 4095
     /// The largest value, in bytes.
     static let valueBytes = 64 << 20
     /// Stored values from here on are read past the memory for pages, which they would fill.

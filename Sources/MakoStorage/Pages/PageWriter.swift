@@ -36,7 +36,7 @@ struct PageWriter: ~Copyable {
         if count == 0 { first = page }
         let copy = staging + count * pageBytes
         memcpy(copy, frame, pageBytes)
-        Page.seal(copy, page: page, seed: frames.seed)
+        frames.codec.seal(copy, number: page)
         count += 1
     }
 

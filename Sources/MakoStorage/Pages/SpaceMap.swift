@@ -47,6 +47,11 @@ final class SpaceMap {
     @exclusivity(unchecked) private var noted = 0
     @exclusivity(unchecked) private var waiting: [UInt64: [DeadPage]] = [:]
     @exclusivity(unchecked) private(set) var waitingCount = 0
+    /// Dead pages that came to be free, since somebody asked.
+    @exclusivity(unchecked) private var freed = 0
+
+    /// Behind the last page that was ever handed out, as far as `forgetTop` knows.
+    @exclusivity(unchecked) private(set) var top: UInt64 = 0
 
     var regionCount: Int { live.count }
 
@@ -82,7 +87,9 @@ final class SpaceMap {
                 if word != .max {
                     let bit = (~word).trailingZeroBitCount
                     used[hint.region][hint.word] = word | 1 << UInt64(bit)
-                    return UInt64(hint.region * SpaceMap.pagesPerRegion + hint.word * 64 + bit)
+                    let page = UInt64(hint.region * SpaceMap.pagesPerRegion + hint.word * 64 + bit)
+                    if page >= top { top = page + 1 }
+                    return page
                 }
                 hint.word += 1
             }
@@ -113,7 +120,9 @@ final class SpaceMap {
             }
             if let start = freeRun(count, region: region, from: region == hint.region ? hint.word : 0) {
                 for bit in start..<start + count { used[region][bit / 64] |= 1 << UInt64(bit % 64) }
-                return UInt64(region * SpaceMap.pagesPerRegion + start)
+                let first = UInt64(region * SpaceMap.pagesPerRegion + start)
+                top = max(top, first + UInt64(count))
+                return first
             }
             region += 1
         }
@@ -233,6 +242,12 @@ final class SpaceMap {
         return fresh
     }
 
+    /// How many dead pages came to be free since the last call.
+    func takeFreed() -> Int {
+        defer { freed = 0 }
+        return freed
+    }
+
     func setLive(_ page: UInt64, _ isLive: Bool) {
         let region = Int(page) / SpaceMap.pagesPerRegion
         // A damaged entry may name pages that the file does not have.
@@ -263,6 +278,7 @@ final class SpaceMap {
             waitingCount += 1
         } else {
             recycled.append(dead.page)
+            freed += 1
         }
     }
 
@@ -343,6 +359,7 @@ final class SpaceMap {
         for page in directory { SpaceMap.set(page, in: &used[SpaceMap.region(of: page)]) }
         changed = [Bool](repeating: false, count: current.count)
         hint = (0, 0)
+        defer { top = extent }
         guard let older, !sabotaged("olderCheckpointUnprotected") else { return }
         for (region, words) in older.enumerated() {
             while used.count <= region { addRegion() }
@@ -374,6 +391,26 @@ final class SpaceMap {
         }
         waiting[oldest, default: []] += pages
         waitingCount += pages.count
+    }
+
+    /// Looks again which page is the last in use: those behind it were given back.
+    func forgetTop() {
+        settle()
+        top = extent
+    }
+
+    /// Pages below `end` that can be handed out.
+    func freeCount(below end: UInt64) -> Int {
+        var taken = 0
+        for (region, words) in used.enumerated() {
+            let start = UInt64(region * SpaceMap.pagesPerRegion)
+            guard start < end else { break }
+            let (whole, rest) = Int(min(end - start, UInt64(SpaceMap.pagesPerRegion))).quotientAndRemainder(
+                dividingBy: 64)
+            for word in words[..<whole] { taken += word.nonzeroBitCount }
+            if rest > 0 { taken += (words[whole] & (1 << UInt64(rest) - 1)).nonzeroBitCount }
+        }
+        return Int(end) - taken + recycled.count { $0 < end }
     }
 
     /// Pages in use by the latest version, with the fixed places.

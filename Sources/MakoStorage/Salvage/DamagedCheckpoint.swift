@@ -85,7 +85,7 @@ struct CheckpointFinder {
         var metas: [Meta] = []
         let page = SalvagedPage()
         for place in Meta.firstPage..<Meta.firstPage + UInt64(2 * Meta.copies) {
-            let meta = (try? page.read(place, from: source)).flatMap { page.meta(seed: source.seed) }
+            let meta = (try? page.read(place, from: source)).flatMap { page.meta }
             guard let meta else {
                 findings.append("page \(place), a copy of a meta, is damaged")
                 source.noteDamaged(place)

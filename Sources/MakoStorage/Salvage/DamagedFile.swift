@@ -7,7 +7,8 @@ final class DamagedFile {
     let file: any File
     let pageCount: UInt64
     let id: DatabaseID
-    let seed: UInt64
+    let keys: DatabaseKeys?
+    let codec: PageCodec
     /// Nil when both copies are lost; the identity then came from somewhere else.
     let header: FileHeader?
     private(set) var findings: [String] = []
@@ -21,7 +22,9 @@ final class DamagedFile {
     /// - Throws: ``StorageError/notFound(path:)``, ``StorageError/alreadyOpen(path:)``, ``StorageError/identityLost(path:)``,
     ///   and what tells that the file was never a database of this version.
     /// - Parameter isAlone: whether nobody may write meanwhile.
-    init(path: String, fileSystem: any FileSystem, isAlone: Bool = true) throws(StorageError) {
+    init(path: String, fileSystem: any FileSystem, encryption: Encryption? = nil, isAlone: Bool = true)
+        throws(StorageError)
+    {
         self.path = path
         self.fileSystem = fileSystem
         if fileSystem.isDirectory(path) { throw .notADatabase(path: path, reason: "it is a directory") }
@@ -35,9 +38,11 @@ final class DamagedFile {
             let count = size / UInt64(pageBytes)
             pageCount = count
             damaged = PageSet(limit: count)
-            let identity = try Identity.find(file, path: path, fileSystem: fileSystem, pageCount: count)
+            let identity = try Identity.find(
+                file, path: path, fileSystem: fileSystem, encryption: encryption, pageCount: count)
             id = identity.id
-            seed = id.seed
+            keys = identity.keys
+            codec = PageCodec(of: id, keys: keys)
             header = identity.header
             findings = identity.findings
         } catch {
@@ -49,7 +54,7 @@ final class DamagedFile {
     /// Reads a page and checks that it is whole and in its place. Its inner bounds are not checked.
     func read(_ number: UInt64, into memory: UnsafeMutableRawPointer) throws(StorageError) {
         pagesRead += 1
-        try FrameStore.readPage(number, of: file, seed: seed, into: memory)
+        try FrameStore.readPage(number, of: file, codec, into: memory)
     }
 
     /// Counts a page as lost, once.
@@ -69,7 +74,7 @@ final class DamagedFile {
                 let number = first + UInt64(index)
                 let range = index * pageBytes..<(index + 1) * pageBytes
                 let isWhole = bytes.withUnsafeBytes {
-                    page.take(number, from: UnsafeRawBufferPointer(rebasing: $0[range]), seed: seed)
+                    page.take(number, from: UnsafeRawBufferPointer(rebasing: $0[range]), codec)
                 }
                 pagesRead += 1
                 try body(page, isWhole)
@@ -168,14 +173,16 @@ final class DamagedFile {
 private struct Identity {
     var id: DatabaseID
     var header: FileHeader?
+    var keys: DatabaseKeys? = nil
     var findings: [String]
 
-    static func find(_ file: any File, path: String, fileSystem: any FileSystem, pageCount: UInt64)
-        throws(StorageError) -> Identity
-    {
+    static func find(
+        _ file: any File, path: String, fileSystem: any FileSystem, encryption: Encryption?, pageCount: UInt64
+    ) throws(StorageError) -> Identity {
         var best: FileHeader?
         var findings: [String] = []
         var candidates: [DatabaseID] = []
+        var locks: [(record: KeyRecord, id: DatabaseID)] = []
         var version: UInt32?
         var beginsLikeOne = false
         for copy in 0..<FileHeader.copies {
@@ -187,6 +194,10 @@ private struct Identity {
                     DatabaseID(
                         high: base.loadUnaligned(fromByteOffset: 56, as: UInt64.self),
                         low: base.loadUnaligned(fromByteOffset: 64, as: UInt64.self)))
+                let place = KeyRecord.offset..<KeyRecord.offset + KeyRecord.bytes
+                if let record = KeyRecord(Array(buffer[place])) {
+                    locks.append((record, candidates[candidates.count - 1]))
+                }
                 return FileHeader.read(base, copy: copy)
             }
             switch reading {
@@ -198,9 +209,18 @@ private struct Identity {
         }
         if let header = best {
             try header.checkFeatures(path: path, writing: false)
-            return Identity(id: header.id, header: header, findings: findings)
+            let keys = try KeyAccess.secret(encryption).keys(of: header, path: path)
+            return Identity(id: header.id, header: header, keys: keys, findings: findings)
         }
         if let version { throw .unsupportedVersion(path: path, found: version, supported: FileHeader.version) }
+        // The lock of the key may have survived in a copy that did not.
+        for lock in locks where encryption != nil {
+            guard let keys = try? DatabaseKeys(opening: lock.record, of: lock.id, with: encryption, path: path) else {
+                continue
+            }
+            findings.append("the database's key was taken from a damaged header")
+            return Identity(id: lock.id, header: nil, keys: keys, findings: findings)
+        }
         let reader = LogReader(
             fileSystem: fileSystem, path: path, database: DatabaseID(high: 0, low: 0), readOnly: true, required: 0)
         let fromLog = reader.databases()
@@ -219,7 +239,7 @@ private struct Identity {
         let page = SalvagedPage()
         for number in Meta.firstPage..<max(Meta.firstPage, pageCount) {
             guard let bytes = try? DataFile.readPages(file, from: number, count: 1) else { continue }
-            for id in candidates where bytes.withUnsafeBytes({ page.take(number, from: $0, seed: id.seed) }) {
+            for id in candidates where bytes.withUnsafeBytes({ page.take(number, from: $0, PageCodec(of: id)) }) {
                 return id
             }
         }
@@ -231,7 +251,7 @@ private struct Identity {
         let page = SalvagedPage()
         return (Meta.firstPage..<max(Meta.firstPage, min(pageCount, 256))).contains { number in
             guard let bytes = try? DataFile.readPages(file, from: number, count: 1) else { return false }
-            _ = bytes.withUnsafeBytes { page.take(number, from: $0, seed: 0) }
+            _ = bytes.withUnsafeBytes { page.take(number, from: $0, .header) }
             return !page.isBlank && page.header.number == number && page.type != nil
         }
     }

@@ -68,7 +68,8 @@ package final class Salvage {
         from damaged: String, to path: String, options: StoreOptions, progress: @escaping (SalvageProgress) -> Void
     ) throws(StorageError) {
         self.progress = progress
-        let source = try DamagedFile(path: damaged, fileSystem: options.fileSystem)
+        let source = try DamagedFile(
+            path: damaged, fileSystem: options.fileSystem, encryption: options.encryption)
         self.source = source
         reached = PageSet(limit: source.pageCount)
         do throws(StorageError) { target = try SalvageTarget(path: path, options: options) } catch {
@@ -119,7 +120,7 @@ package final class Salvage {
 
     func addTree(_ number: UInt32, _ kind: KeyKind, _ state: TreeState? = nil) throws(StorageError) {
         let known = checkpoint.names[number]
-        let name = try target.makeTree(number, keys: kind, named: known ?? "tree \(number)")
+        let name = try target.makeTree(number, keys: kind, state?.options ?? [], named: known ?? "tree \(number)")
         trees[number] = SourceTree(state: state, kind: kind, name: name, hasItsName: name == known)
     }
 
@@ -149,7 +150,8 @@ package final class Salvage {
             entry.doubtful = tally.doubtful
             if tally.doubtful > 0 { report.isCertain = false }
             if let found = trees[number] {
-                entry.hasItsName = found.hasItsName
+                // Or the log gave it another.
+                entry.hasItsName = found.hasItsName || info.name != found.name
                 var lost: [Key] = []
                 for key in found.unreadableKeys where try !isThere(key, tree, view) { lost.append(key) }
                 entry.unreadable = found.unreadable - UInt64(found.unreadableKeys.count - lost.count)
@@ -190,7 +192,7 @@ extension Store {
     /// - Parameters:
     ///   - damaged: the database file; nobody may have it open for writing.
     ///   - path: where the new one goes. There must be nothing.
-    ///   - options: for the new database; its file system is that of both.
+    ///   - options: for the new database; its file system is that of both, and what an encrypted one opens with.
     ///   - progress: called now and then, on the caller's thread.
     /// - Throws: ``StorageError/identityLost(path:)`` when nothing tells whose file it is, ``StorageError/alreadyOpen(path:)``,
     ///   ``StorageError/notADatabase(path:reason:)``, ``StorageError/diskFull(path:)`` and I/O errors of the new file. Nothing is

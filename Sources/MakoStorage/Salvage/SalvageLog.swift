@@ -57,7 +57,10 @@ extension Salvage {
         let tail = try? reader.read(from: start, commit: commit) { (operations, _) throws(StorageError) in
             var operations = OperationReader(operations)
             while let step = (try? operations.next()) ?? nil {
-                if case .createTree(let number, _, let name) = step { names[number] = name }
+                switch step {
+                case .createTree(let number, _, _, let name), .renameTree(let number, let name): names[number] = name
+                default: break
+                }
             }
         }
         for segment in tail?.segments ?? [] { segment.file.close() }
@@ -67,7 +70,7 @@ extension Salvage {
     private var logReader: LogReader {
         LogReader(
             fileSystem: source.fileSystem, path: source.path, database: source.id, readOnly: true,
-            required: source.header?.newestSegment ?? 0, acceptsCutSegments: true)
+            required: source.header?.newestSegment ?? 0, keys: source.keys, acceptsCutSegments: true)
     }
 }
 

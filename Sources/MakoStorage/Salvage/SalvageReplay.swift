@@ -30,10 +30,13 @@ struct SalvageReplay {
                 if let tree = trees[tree] { _ = try transaction.delete(key, in: tree) }
             case .delete(let tree, .bytes(let key)):
                 if let tree = trees[tree] { _ = try transaction.delete(key, in: tree) }
-            case .createTree(let tree, let keys, let name):
+            case .createTree(let tree, let keys, let options, let name):
                 if trees[tree] == nil {
-                    trees[tree] = try SalvageTarget.createTree(tree, keys: keys, named: name, transaction).tree
+                    trees[tree] = try SalvageTarget.createTree(tree, keys: keys, options, named: name, transaction).tree
                 }
+            case .renameTree(let tree, let name):
+                // One that has no record yet is made with its first, under the name that the log gave it last.
+                if let tree = trees[tree] { try transaction.renameTree(tree, to: name) }
             case .dropTree(let tree): if let tree = trees.removeValue(forKey: tree) { try transaction.dropTree(tree) }
             case .deleteRange(let tree, let range):
                 if let tree = trees[tree] { _ = try transaction.deleteRange(range, in: tree) }
@@ -43,7 +46,7 @@ struct SalvageReplay {
             }
         } catch {
             switch error {
-            case .wrongKeyKind, .keyTooLong, .valueTooLarge, .treeExists: return
+            case .wrongKeyKind, .keyTooLong, .valueTooLarge, .treeExists, .invalidArgument: return
             default: throw error
             }
         }
@@ -78,7 +81,7 @@ struct SalvageReplay {
             guard known.keys == keys else { throw .wrongKeyKind(tree: name(number), expected: known.keys) }
             return known
         }
-        let made = try SalvageTarget.createTree(number, keys: keys, named: name(number), transaction).tree
+        let made = try SalvageTarget.createTree(number, keys: keys, [], named: name(number), transaction).tree
         trees[number] = made
         return made
     }

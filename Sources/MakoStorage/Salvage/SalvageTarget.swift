@@ -42,7 +42,7 @@ final class SalvageTarget {
         try NewFile(fileSystem: fileSystem, path: path).refuseExisting()
         let new = NewFile(fileSystem: fileSystem, path: temporary)
         try new.clear()
-        var options = options
+        var options = options.withoutEvents
         options.readOnly = false
         do throws(StorageError) { store = try Store(at: temporary, options: options) } catch {
             new.remove()
@@ -55,9 +55,11 @@ final class SalvageTarget {
     /// Makes the tree that stands for one of the damaged database.
     ///
     /// - Returns: its name: another one when that is taken.
-    func makeTree(_ number: UInt32, keys: KeyKind, named wanted: String) throws(StorageError) -> String {
+    func makeTree(_ number: UInt32, keys: KeyKind, _ options: TreeOptions, named wanted: String)
+        throws(StorageError) -> String
+    {
         let transaction = try store.beginWrite()
-        let (tree, name) = try SalvageTarget.createTree(number, keys: keys, named: wanted, transaction)
+        let (tree, name) = try SalvageTarget.createTree(number, keys: keys, options, named: wanted, transaction)
         try transaction.commit(durability: .async)
         trees[number] = tree
         tallies[number] = Tally()
@@ -66,11 +68,14 @@ final class SalvageTarget {
 
     /// Creates a tree under a name that is free, and that a tree can have.
     static func createTree(
-        _ number: UInt32, keys: KeyKind, named wanted: String, _ transaction: borrowing WriteTransaction
+        _ number: UInt32, keys: KeyKind, _ options: TreeOptions, named wanted: String,
+        _ transaction: borrowing WriteTransaction
     ) throws(StorageError) -> (tree: Tree, name: String) {
         let numbered = "tree \(number)"
         for name in [wanted, numbered] + (2...9).map({ "\(numbered) (\($0))" }) {
-            do throws(StorageError) { return (try transaction.createTree(named: name, keys: keys), name) } catch {
+            do throws(StorageError) {
+                return (try transaction.createTree(named: name, keys: keys, options: options), name)
+            } catch {
                 switch error {
                 case .treeExists, .invalidArgument: continue
                 default: throw error

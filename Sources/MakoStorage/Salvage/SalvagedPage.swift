@@ -27,11 +27,11 @@ final class SalvagedPage {
     }
 
     /// Takes a page that stands in a larger buffer. False when it is not whole and in its place.
-    func take(_ number: UInt64, from buffer: UnsafeRawBufferPointer, seed: UInt64) -> Bool {
+    func take(_ number: UInt64, from buffer: UnsafeRawBufferPointer, _ codec: PageCodec) -> Bool {
         self.number = number
         guard buffer.count == pageBytes else { return false }
         bytes.copyMemory(from: buffer)
-        return Page.isSealed(base, page: number, seed: seed) && header.number == number
+        return codec.open(base, number: number) && header.number == number
     }
 
     /// Proves that keys, values and children can be looked at.
@@ -40,8 +40,8 @@ final class SalvagedPage {
     var body: ArraySlice<UInt8> { [UInt8](bytes)[Page.bodyOffset...] }
     var isBlank: Bool { bytes.allSatisfy { $0 == 0 } }
 
-    /// The meta that the page holds, if it does.
-    func meta(seed: UInt64) -> Meta? { Meta(base, place: number, seed: seed) }
+    /// The meta that the page, which is whole, holds, if it does.
+    var meta: Meta? { Meta(base) }
 
     /// The header block that the page holds, if it is a sound copy of one.
     func fileHeader(copy: Int) -> FileHeader? {

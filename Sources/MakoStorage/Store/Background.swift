@@ -8,13 +8,17 @@ extension Store {
     /// - Throws: what the piece of work met. Nothing is lost by it; see ``Durability`` for failed syncs.
     public func step() throws(StorageError) -> Bool {
         if options.readOnly || isClosed.load(ordering: .acquiring) { return false }
+        defer { events?.deliver() }
+        noteStatistics()
         if isFlushDue {
             try flush(synced: true)
             return true
         }
         if endOldSnapshots() { return true }
-        if try stepCheckpoint() { return true }
+        // Before a step of the checkpoint: there are many, and a writer that finds no segment waits for the zeros of a new one.
         if try prepareSegment() { return true }
+        if try raiseCeilingAhead() { return true }
+        if try stepCheckpoint() { return true }
         if frames.evictionStep() { return true }
         return options.shrinksWhenIdle ? try vacuum.step(self) : false
     }
@@ -40,6 +44,9 @@ extension Store {
         let old = snapshots.age(
             to: milliseconds, limit: options.snapshotAgeLimit.map { $0.nanoseconds / 1_000_000 } ?? .max)
         guard !old.isEmpty else { return didWork }
+        if let limit = options.snapshotAgeLimit {
+            events?.note(.snapshotsExpired(count: old.count, limitSeconds: limit.seconds))
+        }
         expiring.append((Epochs.retire(), old))
         return true
     }
@@ -49,7 +56,7 @@ extension Store {
         commitLock.withLock {
             guard latch == nil, !isFlushing else { return false }
             if options.background == .manual && options.clock == nil {
-                return !pending.isEmpty || !log.isEmpty || flushDue != .max
+                return !pending.isEmpty || log.written < log.position.lsn || flushDue != .max
             }
             return flushDue != .max && clock.now >= flushDue
         }

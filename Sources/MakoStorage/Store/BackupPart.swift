@@ -21,8 +21,15 @@ public struct BackupPoint: Sendable, Hashable, Codable {
 
     /// Reads the point of a backup, or of an incremental one.
     ///
+    /// - Parameter encryption: of an encrypted database: what its backup opens with.
     /// - Throws: ``StorageError/wrongBase(path:reason:)`` when the file is none, or was written to since; what opening a file throws.
-    public init(of path: String, fileSystem: any FileSystem = POSIXFileSystem()) throws(StorageError) {
+    public init(
+        of path: String, encryption: Encryption? = nil, fileSystem: any FileSystem = POSIXFileSystem()
+    ) throws(StorageError) {
+        try self.init(of: path, .secret(encryption), fileSystem)
+    }
+
+    init(of path: String, _ access: KeyAccess, _ fileSystem: any FileSystem) throws(StorageError) {
         let file: any File
         do throws(FileError) { file = try fileSystem.open(path, .readOnly) } catch {
             throw error.isNotFound ? .notFound(path: path) : StorageError(error)
@@ -32,7 +39,7 @@ public struct BackupPoint: Sendable, Hashable, Codable {
             self = header.own
             return
         }
-        let dataFile = try DataFile.open(file)
+        let dataFile = try DataFile.open(file, access)
         guard let meta = try dataFile.readMetas().first, meta.basis > 0 else {
             throw .wrongBase(path: path, reason: "it is no backup, or was opened and written to since it was made")
         }
@@ -42,12 +49,18 @@ public struct BackupPoint: Sendable, Hashable, Codable {
 
 /// An incremental backup being written: a block that describes it, and pages in no particular order.
 ///
-/// Pages carry their numbers and checksums, so each is written as it would stand in a full backup.
+/// Each page is written as it would stand in a full backup. Pages carry their numbers; where they are encrypted, a list behind them says
+/// which they are.
 final class BackupPart: File, @unchecked Sendable {
     private let file: any File
     private(set) var pages: UInt64 = 0
+    /// The numbers of the pages, where they do not say them.
+    private var list: [UInt64]?
 
-    init(writing file: any File) { self.file = file }
+    init(writing file: any File, listsPages: Bool) {
+        self.file = file
+        list = listsPages ? [] : nil
+    }
 
     var path: String { file.path }
     func size() throws(FileError) -> UInt64 { try file.size() }
@@ -58,7 +71,9 @@ final class BackupPart: File, @unchecked Sendable {
     /// Appends whole pages, wherever they would stand.
     func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
         try file.write(buffer, at: (1 + pages) * UInt64(pageBytes))
-        pages += UInt64(buffer.count / pageBytes)
+        let count = UInt64(buffer.count / pageBytes)
+        pages += count
+        list?.append(contentsOf: offset / UInt64(pageBytes)..<offset / UInt64(pageBytes) + count)
     }
 
     func resize(to size: UInt64) throws(FileError) {}
@@ -66,8 +81,49 @@ final class BackupPart: File, @unchecked Sendable {
     func lock(exclusive: Bool) throws(FileError) -> Bool { true }
     func close() {}
 
-    func finish(_ header: Header) throws(FileError) {
+    func finish(base: BackupPoint, own: BackupPoint, filePages: UInt64) throws(FileError) {
+        var header = Header(base: base, own: own, pages: pages, filePages: filePages)
+        if let list {
+            let bytes = BackupPart.encoded(list)
+            header.listCheck = BackupPart.check(of: bytes)
+            try writeBytes(file, bytes, count: bytes.count, at: (1 + pages) * UInt64(pageBytes))
+        }
         try writeBytes(file, header.encoded, count: pageBytes, at: 0)
+    }
+
+    // MARK: The list of pages
+
+    private static func encoded(_ list: [UInt64]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(list.count * 8)
+        for number in list { withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) } }
+        return bytes
+    }
+
+    /// Never 0, which says that there is no list.
+    private static func check(of bytes: [UInt8]) -> UInt64 {
+        bytes.withUnsafeBytes { buffer in
+            buffer.baseAddress.map { Checksum.hash($0, count: buffer.count, seed: 0) } ?? 0
+        } | 1
+    }
+
+    /// The numbers of the pages of a part, in their order; nil where they carry them.
+    static func list(of header: Header, in file: any File) throws(StorageError) -> [UInt64]? {
+        guard header.listCheck != 0 else { return nil }
+        let pages = (Int(header.pages) * 8 + pageBytes - 1) / pageBytes
+        let size = try storage { () throws(FileError) in try file.size() }
+        guard size == (1 + header.pages) * UInt64(pageBytes) + header.pages * 8 else {
+            throw .wrongBase(path: file.path, reason: "it is cut short")
+        }
+        let bytes = try DataFile.readPages(file, from: 1 + header.pages, count: pages)
+        guard check(of: bytes) == header.listCheck else {
+            throw .wrongBase(path: file.path, reason: "the list of its pages is damaged")
+        }
+        return bytes.withUnsafeBytes { buffer in
+            (0..<Int(header.pages)).map {
+                UInt64(littleEndian: buffer.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self))
+            }
+        }
     }
 
     /// The first block.
@@ -80,6 +136,8 @@ final class BackupPart: File, @unchecked Sendable {
         var pages: UInt64
         /// The length of the database.
         var filePages: UInt64
+        /// Of the list of the pages behind them; 0: there is none.
+        var listCheck: UInt64 = 0
 
         init(base: BackupPoint, own: BackupPoint, pages: UInt64, filePages: UInt64) {
             self.base = base
@@ -92,7 +150,7 @@ final class BackupPart: File, @unchecked Sendable {
             var bytes = [UInt8](repeating: 0, count: pageBytes)
             let words = [
                 Header.magic, own.database.high, own.database.low, base.commit, base.basis, base.chain, own.commit,
-                own.basis, own.chain, pages, filePages,
+                own.basis, own.chain, pages, filePages, listCheck,
             ]
             bytes.withUnsafeMutableBytes { buffer in
                 for (index, word) in words.enumerated() {
@@ -120,6 +178,7 @@ final class BackupPart: File, @unchecked Sendable {
             own = BackupPoint(database: id, commit: word(6), basis: word(7), chain: word(8))
             pages = word(9)
             filePages = word(10)
+            listCheck = word(11)
         }
 
         private static func checksum(_ bytes: [UInt8]) -> UInt64 {

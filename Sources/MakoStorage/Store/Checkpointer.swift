@@ -44,11 +44,12 @@ final class Checkpointer: @unchecked Sendable {
     private var run: Run?
     /// What is still to be written ahead. Guarded by `lock`.
     private var ahead: ArraySlice<UInt64> = []
+
+    // Guarded by the space lock, so that `stats` need not wait for a step.
     private(set) var completed: UInt64 = 0
     /// Why the latest attempt came to nothing.
     private(set) var lastError: StorageError?
-
-    // Guarded by the space lock: the points whose pages must stay.
+    /// The points whose pages must stay.
     private(set) var points: [UInt64]
     private var runningPoint: UInt64?
 
@@ -75,6 +76,8 @@ final class Checkpointer: @unchecked Sendable {
         var serial: UInt64
         var number: UInt64
         var log: LogPosition
+        /// By the store's clock, in nanoseconds.
+        var began: UInt64
 
         var directoryRun: Overflow {
             Overflow(
@@ -133,7 +136,8 @@ final class Checkpointer: @unchecked Sendable {
             try advance(store, run)
             return self.run != nil
         } catch {
-            lastError = error
+            store.spaceLock.withLock { lastError = error }
+            store.events?.note(.checkpointFailed(error))
             abandon(store)
             throw error
         }
@@ -199,7 +203,8 @@ final class Checkpointer: @unchecked Sendable {
                 regions: regions, trees: Array(UnsafeBufferPointer(start: version.trees, count: version.treeCount)),
                 names: version.names
             ).encoded(), directoryPages: directoryPages, serial: serial,
-            number: last.meta.number + (sabotaged("metaOverItsPredecessor") ? 2 : 1), log: version.log)
+            number: last.meta.number + (sabotaged("metaOverItsPredecessor") ? 2 : 1), log: version.log,
+            began: store.clock.now)
         return (run, space.live)
     }
 
@@ -262,12 +267,12 @@ final class Checkpointer: @unchecked Sendable {
     }
 
     private func writeTables(_ store: Store, _ run: Run) throws(StorageError) {
-        let seed = store.frames.seed
+        let codec = store.frames.codec
         try storage { () throws(FileError) in
-            try DataFile.write(directory: run.directory, run.directoryRun, to: store.dataFile.file, seed: seed)
+            try DataFile.write(directory: run.directory, run.directoryRun, to: store.dataFile.file, codec)
             for (region, words) in run.bitmaps {
                 try DataFile.write(
-                    bitmap: words, region: region, run.regions[region], to: store.dataFile.file, seed: seed)
+                    bitmap: words, region: region, run.regions[region], to: store.dataFile.file, codec)
             }
         }
     }
@@ -292,6 +297,12 @@ final class Checkpointer: @unchecked Sendable {
             run = nil
         }
         retain(store, record)
+        store.events?.note(
+            .checkpointed(
+                CheckpointReport(
+                    commitNumber: version.commit,
+                    pages: current.pages.count + current.directoryPages.count + current.bitmaps.count,
+                    seconds: Double(store.clock.now - current.began) / 1e9)))
     }
 
     private func latched(_ store: Store, _ error: FileError, _ what: String) -> StorageError {
@@ -321,9 +332,9 @@ final class Checkpointer: @unchecked Sendable {
             pins, mergePoints([older.meta.point, record.meta.point], runningPoint.map { [$0] } ?? []))
         _ = store.seenPoints()
         store.forgetRecycled()
-        store.spaceLock.unlock()
         completed += 1
         lastError = nil
+        store.spaceLock.unlock()
         let needed = sabotaged("logRetiredOneCheckpointEarly") ? record : kept
         store.commitLock.withLock { store.log.retire(before: min(needed.meta.log.lsn, record.meta.log.lsn)) }
     }

@@ -12,10 +12,28 @@ extension Store {
     /// - Complexity: linear in the entries.
     @discardableResult
     public func copy(to path: String, progress: (CopyProgress) -> Void = { _ in }) throws(StorageError) -> CopyReport {
-        if let next = follower?.successor { return try next.copy(to: path, progress: progress) }
+        try copy(
+            to: path, encryption: sabotaged("copyForgetsTheNewKey") ? options.encryption : currentEncryption,
+            progress: progress)
+    }
+
+    /// Copies the latest commit into a new file in the smallest form, encrypted otherwise than this one, or not at all.
+    ///
+    /// The copy has a key of its own inside, drawn anew: whoever knows what this database is encrypted with learns nothing about the copy.
+    ///
+    /// ```swift
+    /// try plain.copy(to: "events-2.mako", encryption: .key(bytes))
+    /// ```
+    ///
+    /// - Parameter encryption: what the copy opens with; nil for one that anybody can read.
+    @discardableResult
+    public func copy(
+        to path: String, encryption: Encryption?, progress: (CopyProgress) -> Void = { _ in }
+    ) throws(StorageError) -> CopyReport {
+        if let next = follower?.successor { return try next.copy(to: path, encryption: encryption, progress: progress) }
         let new = NewFile(fileSystem: options.fileSystem, path: path)
         try new.refuseExisting()
-        return try copy(to: new, progress)
+        return try copy(to: new, encryption, progress)
     }
 
     /// Rewrites a database that nobody has open, in the smallest form.
@@ -32,6 +50,21 @@ extension Store {
     public static func compact(
         at path: String, options: StoreOptions = .init(), progress: (CopyProgress) -> Void = { _ in }
     ) throws(StorageError) -> CopyReport {
+        try compact(at: path, options: options, encryption: options.encryption, progress: progress)
+    }
+
+    /// Rewrites a database that nobody has open, in the smallest form, encrypted otherwise than before, or not at all.
+    ///
+    /// What the old file and its log held may still be found on the device, in blocks that are free now.
+    ///
+    /// - Parameters:
+    ///   - options: how to open it as it is.
+    ///   - encryption: what it opens with afterwards; nil: anybody can read it.
+    @discardableResult
+    public static func compact(
+        at path: String, options: StoreOptions = .init(), encryption: Encryption?,
+        progress: (CopyProgress) -> Void = { _ in }
+    ) throws(StorageError) -> CopyReport {
         guard options.fileSystem.exists(path) else { throw .notFound(path: path) }
         var options = options
         options.readOnly = false
@@ -44,7 +77,7 @@ extension Store {
         }
         try store.checkpointer.lock.withLock { () throws(StorageError) in try store.finish() }
         try store.removeLog()
-        return try store.copy(to: NewFile(fileSystem: options.fileSystem, path: path), progress)
+        return try store.copy(to: NewFile(fileSystem: options.fileSystem, path: path), encryption, progress)
     }
 
     /// Removes what is left of the log, that of an earlier life which nothing needs included: it would be a stranger's beside the new file.
@@ -56,13 +89,16 @@ extension Store {
     }
 
     /// Copies into a file of another name, which takes the name of `new` in the end.
-    private func copy(to new: NewFile, _ progress: (CopyProgress) -> Void) throws(StorageError) -> CopyReport {
+    private func copy(to new: NewFile, _ encryption: Encryption?, _ progress: (CopyProgress) -> Void)
+        throws(StorageError) -> CopyReport
+    {
+        if encryption != nil && !Encryption.isAvailable { throw .encryptionUnavailable(path: new.path) }
         let source = try capture()
         defer { source.snapshot.close() }
         let target = NewFile(fileSystem: options.fileSystem, path: new.temporaryPath)
         try target.clear()
         do throws(StorageError) {
-            let store = try makeTarget(target, source.version)
+            let store = try makeTarget(target, source.version, encryption)
             defer { store.abandon() }
             try store.fill(from: source.snapshot, source.version, progress)
             try store.close()
@@ -77,18 +113,20 @@ extension Store {
     }
 
     /// An empty store whose first commit will have the number of the version that is copied.
-    private func makeTarget(_ file: NewFile, _ version: Version) throws(StorageError) -> Store {
+    private func makeTarget(_ file: NewFile, _ version: Version, _ encryption: Encryption?) throws(StorageError)
+        -> Store
+    {
         try file.make { file throws(StorageError) in
-            let id = DatabaseID(high: options.entropy.next(), low: options.entropy.next())
             let segmentBytes = Int(dataFile.header.segmentBytes)
             let commit = version.treeCount == 0 ? version.commit : version.commit - 1
-            try storage { () throws(FileError) in
-                try DataFile.create(file, id: id, segmentBytes: segmentBytes, commit: commit)
-            }
+            try DataFile.create(
+                file, segmentBytes: segmentBytes, commit: commit, encryption: encryption, entropy: options.entropy)
         }
-        var own = options
+        var own = options.withoutEvents
+        own.encryption = encryption
         own.readOnly = false
         own.background = .manual
+        own.diskReserveBytes = 0
         return try Store(at: file.path, options: own)
     }
 
@@ -101,7 +139,8 @@ extension Store {
         var done = 0
         let transaction = try beginWrite()
         for info in trees {
-            let tree = try transaction.writer.createTree(named: info.name, keys: info.tree.keys, id: info.tree.id)
+            let tree = try transaction.writer.createTree(
+                named: info.name, keys: info.tree.keys, options: info.options, id: info.tree.id)
             var cursor = try source.cursor(in: info.tree)
             var isThere = try cursor.first()
             while isThere {

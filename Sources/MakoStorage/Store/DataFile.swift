@@ -2,30 +2,54 @@
 final class DataFile {
     let file: any File
     private(set) var header: FileHeader
+    /// Of an encrypted database.
+    let keys: DatabaseKeys?
+    let codec: PageCodec
     /// The one copy of the header that is whole, after opening found it so or a write broke off; nil: both are.
     private var soundCopy: Int?
     /// What was wrong with copies that were passed over at opening.
     private(set) var findings: [String] = []
 
-    private init(file: any File, header: FileHeader, findings: [String]) {
+    private init(
+        file: any File, header: FileHeader, keys: DatabaseKeys?, entropy: any Entropy, findings: [String]
+    ) {
         self.file = file
         self.header = header
+        self.keys = keys
+        codec = PageCodec(of: header.id, keys: keys, entropy: entropy)
         self.findings = findings
     }
-
-    var seed: UInt64 { header.id.seed }
 
     // MARK: Creating
 
     /// Writes an empty database into an empty file, without syncing.
     ///
-    /// - Parameter commit: the number of the commit that its emptiness is.
-    static func create(_ file: any File, id: DatabaseID, segmentBytes: Int, commit: UInt64 = 0) throws(FileError) {
+    /// - Parameters:
+    ///   - commit: the number of the commit that its emptiness is.
+    ///   - encryption: nil for a database that anybody can read.
+    static func create(
+        _ file: any File, segmentBytes: Int, commit: UInt64 = 0, encryption: Encryption?, entropy: any Entropy
+    ) throws(StorageError) {
+        let id = DatabaseID(high: entropy.next(), low: entropy.next())
+        guard let encryption else {
+            return try storage { () throws(FileError) in
+                try create(file, id, segmentBytes, commit, PageCodec(of: id), key: nil)
+            }
+        }
+        let (keys, record) = try DatabaseKeys.make(for: encryption, database: id, path: file.path, entropy: entropy)
+        let codec = PageCodec(of: id, keys: keys, entropy: entropy)
+        try storage { () throws(FileError) in try create(file, id, segmentBytes, commit, codec, key: record) }
+    }
+
+    private static func create(
+        _ file: any File, _ id: DatabaseID, _ segmentBytes: Int, _ commit: UInt64, _ codec: PageCodec, key: KeyRecord?
+    ) throws(FileError) {
         let block = SegmentHeader.blockBytes
         let wanted = min(max(SegmentHeader.smallestSegment, segmentBytes), SegmentHeader.largestSegment)
         let segment = (wanted + block - 1) / block * block
         let header = FileHeader(
-            id: id, ceiling: FileHeader.serialStock, segmentBytes: UInt64(segment), newestSegment: 0, generation: 1)
+            id: id, mustRead: key == nil ? 0 : FormatFeatures.encryption.rawValue, ceiling: FileHeader.serialStock,
+            segmentBytes: UInt64(segment), newestSegment: 0, generation: 1, key: key)
         let space = SpaceMap()
         _ = space.allocate()  // brings region 0 into being
         let region = SpaceMap.RegionState(copy: 0, serial: 1)
@@ -36,15 +60,17 @@ final class DataFile {
         var words = space.live[0]
         SpaceMap.set(run.firstPage, in: &words)
         let meta = Meta(number: 0, commit: commit, point: 3, log: .start, nextTreeID: 1, directory: run, regions: 1)
-        try writeFixedPages(header, meta, to: file)
-        try write(bitmap: words, region: 0, region, to: file, seed: id.seed)
-        try write(directory: directory, run, to: file, seed: id.seed)
+        try writeFixedPages(header, meta, to: file, codec)
+        try write(bitmap: words, region: 0, region, to: file, codec)
+        try write(directory: directory, run, to: file, codec)
     }
 
     /// Writes both copies of the header, and a meta into both slots of a new file.
     ///
     /// - Parameter meta: of an even number; the second slot gets the number after it.
-    static func writeFixedPages(_ header: FileHeader, _ meta: Meta, to file: any File) throws(FileError) {
+    static func writeFixedPages(_ header: FileHeader, _ meta: Meta, to file: any File, _ codec: PageCodec)
+        throws(FileError)
+    {
         var bytes = [UInt8](repeating: 0, count: SpaceMap.fixedPages * pageBytes)
         bytes.withUnsafeMutableBytes { buffer in
             guard let base = buffer.baseAddress else { return }
@@ -54,7 +80,7 @@ final class DataFile {
                 meta.number = number
                 for copy in 0..<Meta.copies {
                     let place = Int(Meta.page(number: number, copy: copy))
-                    meta.write(to: base + place * pageBytes, copy: copy, seed: header.id.seed)
+                    meta.write(to: base + place * pageBytes, copy: copy, codec)
                 }
             }
         }
@@ -65,7 +91,7 @@ final class DataFile {
 
     /// Writes a region's bitmap to the place that the state names.
     static func write(
-        bitmap words: [UInt64], region: Int, _ state: SpaceMap.RegionState, to file: any File, seed: UInt64
+        bitmap words: [UInt64], region: Int, _ state: SpaceMap.RegionState, to file: any File, _ codec: PageCodec
     ) throws(FileError) {
         let number = SpaceMap.bitmapPage(region: region, copy: Int(state.copy))
         var bytes = [UInt8](repeating: 0, count: pageBytes)
@@ -76,13 +102,13 @@ final class DataFile {
                 (page + Page.bodyOffset).copyMemory(
                     from: $0.baseAddress ?? UnsafeRawPointer(page), byteCount: $0.count)
             }
-            Page.seal(page, page: number, seed: seed)
+            codec.seal(page, number: number)
         }
         try writeBytes(file, bytes, count: pageBytes, at: number * UInt64(pageBytes))
     }
 
     /// Writes a directory to its run of pages. All of them carry the same serial.
-    static func write(directory: [UInt8], _ run: Overflow, to file: any File, seed: UInt64) throws(FileError) {
+    static func write(directory: [UInt8], _ run: Overflow, to file: any File, _ codec: PageCodec) throws(FileError) {
         let pageCount = max(1, run.pageCount)
         var bytes = [UInt8](repeating: 0, count: pageCount * pageBytes)
         bytes.withUnsafeMutableBytes { buffer in
@@ -97,7 +123,7 @@ final class DataFile {
                     if count > 0, let source = directory.baseAddress {
                         (page + Page.bodyOffset).copyMemory(from: source + offset, byteCount: count)
                     }
-                    Page.seal(page, page: number, seed: seed)
+                    codec.seal(page, number: number)
                 }
             }
         }
@@ -108,8 +134,13 @@ final class DataFile {
 
     /// Reads the header block from the better of its copies.
     ///
-    /// - Parameter repairing: the file is to be written; the better copy goes over one that is damaged or behind.
-    static func open(_ file: any File, repairing: Bool = false) throws(StorageError) -> DataFile {
+    /// - Parameters:
+    ///   - repairing: the file is to be written; the better copy goes over one that is damaged or behind.
+    ///   - access: what an encrypted file is read with.
+    static func open(
+        _ file: any File, repairing: Bool = false, _ access: KeyAccess = .secret(nil),
+        entropy: any Entropy = SystemEntropy()
+    ) throws(StorageError) -> DataFile {
         let bytes = try readPages(file, from: 0, count: FileHeader.copies)
         var best: FileHeader?
         var findings: [String] = []
@@ -137,7 +168,8 @@ final class DataFile {
         }
         if let header = best {
             try header.checkFeatures(path: file.path, writing: repairing)
-            let dataFile = DataFile(file: file, header: header, findings: findings)
+            let keys = try access.keys(of: header, path: file.path)
+            let dataFile = DataFile(file: file, header: header, keys: keys, entropy: entropy, findings: findings)
             if repairing, let sound = generations.firstIndex(of: header.generation),
                 generations != [header.generation, header.generation]
             {
@@ -174,13 +206,13 @@ final class DataFile {
     /// The metas that can be read, the newest first, each from the better of its copies.
     func readMetas() throws(StorageError) -> [Meta] {
         let count = 2 * Meta.copies
-        let bytes = try DataFile.readPages(file, from: Meta.firstPage, count: count)
+        var bytes = try DataFile.readPages(file, from: Meta.firstPage, count: count)
         var metas: [Meta] = []
         for index in 0..<count {
             let place = Meta.firstPage + UInt64(index)
-            let meta = bytes.withUnsafeBytes { buffer -> Meta? in
+            let meta = bytes.withUnsafeMutableBytes { buffer -> Meta? in
                 guard let base = buffer.baseAddress, buffer.count >= (index + 1) * pageBytes else { return nil }
-                return Meta(base + index * pageBytes, place: place, seed: seed)
+                return Meta(base + index * pageBytes, place: place, codec)
             }
             if let meta {
                 if !metas.contains(meta) { metas.append(meta) }
@@ -199,13 +231,21 @@ final class DataFile {
         var next = header
         change(&next)
         next.generation += 1
-        var bytes = [UInt8](repeating: 0, count: pageBytes)
-        // Never first over the only copy that is whole.
+        var bytes = GrowingBytes(alignment: pageBytes)
+        defer { bytes.deallocate() }
+        let block = bytes.extend(by: pageBytes)
+        block.initializeMemory(as: UInt8.self, repeating: 0, count: pageBytes)
+        // Never first over the only copy that is whole. Only these bytes are made durable: a checkpoint may just have written many others,
+        // which a writer would have to wait for.
         for copy in soundCopy == 0 && !sabotaged("mendingBeginsWithTheGoodCopy") ? [1, 0] : [0, 1] {
             soundCopy = 1 - copy
-            bytes.withUnsafeMutableBytes { if let base = $0.baseAddress { next.write(to: base, copy: copy) } }
-            try writeBytes(file, bytes, count: pageBytes, at: UInt64(copy * pageBytes))
-            if !sabotaged("headerNotSynced") { try file.sync() }
+            next.write(to: block, copy: copy)
+            let place = UInt64(copy * pageBytes)
+            if sabotaged("headerNotSynced") || sabotaged("changedKeyNotSynced") && next.key != header.key {
+                try file.write(bytes.bytes, at: place)
+            } else {
+                try file.writeDurably(bytes.bytes, at: place)
+            }
         }
         soundCopy = nil
         header = next
@@ -217,9 +257,9 @@ final class DataFile {
     func repair(_ meta: Meta, anew: Bool = false) throws(StorageError) {
         for copy in 0..<Meta.copies {
             let place = Meta.page(number: meta.number, copy: copy)
-            let bytes = try DataFile.readPages(file, from: place, count: 1)
-            let found = bytes.withUnsafeBytes { buffer in
-                buffer.count == pageBytes ? buffer.baseAddress.flatMap { Meta($0, place: place, seed: seed) } : nil
+            var bytes = try DataFile.readPages(file, from: place, count: 1)
+            let found = bytes.withUnsafeMutableBytes { buffer in
+                buffer.count == pageBytes ? buffer.baseAddress.flatMap { Meta($0, place: place, codec) } : nil
             }
             if found != meta || anew {
                 try storage { () throws(FileError) in
@@ -239,7 +279,7 @@ final class DataFile {
     private func write(_ meta: Meta, copy: Int) throws(FileError) {
         var bytes = [UInt8](repeating: 0, count: pageBytes)
         bytes.withUnsafeMutableBytes {
-            if let base = $0.baseAddress { meta.write(to: base, copy: copy, seed: seed) }
+            if let base = $0.baseAddress { meta.write(to: base, copy: copy, codec) }
         }
         try writeBytes(
             file, bytes, count: pageBytes, at: Meta.page(number: meta.number, copy: copy) * UInt64(pageBytes))
@@ -248,10 +288,10 @@ final class DataFile {
     /// The bitmap of a region as a checkpoint recorded it.
     func readBitmap(region: Int, _ state: SpaceMap.RegionState) throws(StorageError) -> [UInt64] {
         let page = SpaceMap.bitmapPage(region: region, copy: Int(state.copy))
-        let bytes = try DataFile.readPages(file, from: page, count: 1)
-        return try bytes.withUnsafeBytes { buffer -> Result<[UInt64], StorageError> in
+        var bytes = try DataFile.readPages(file, from: page, count: 1)
+        return try bytes.withUnsafeMutableBytes { buffer -> Result<[UInt64], StorageError> in
             guard let base = buffer.baseAddress, buffer.count == pageBytes,
-                Page.isSealed(base, page: page, seed: seed)
+                codec.open(base, number: page)
             else { return .failure(.corrupted(page: page, reason: "the bitmap of region \(region) is damaged")) }
             guard
                 base.load(fromByteOffset: Page.serialOffset, as: UInt64.self) == state.serial

@@ -19,7 +19,8 @@
 //    112  8  generation    counts rewrites            112  8  regions      number of regions
 //                                                     120     plain trees  bit n of word n/64: no value of the
 //                                                                          directory's n-th tree has pages of its own
-//                                                    4088  8  basis        of a backup, else 0
+//    120 100  key           of an encrypted database;  4088  8  basis        of a backup, else 0
+//                           see KeyRecord.swift
 //
 // The directory is a run of pages like an overflow value. It holds, for each region, 1 byte bitmap copy and 8
 // bytes serial; then, for each tree in order of number: 4 bytes number, 1 byte key kind, 1 byte levels, 2 bytes
@@ -40,6 +41,8 @@ struct FileHeader: Hashable {
     var segmentBytes: UInt64
     var newestSegment: UInt64
     var generation: UInt64
+    /// Of an encrypted database; there when the feature is.
+    var key: KeyRecord? = nil
 
     func write(to page: UnsafeMutableRawPointer, copy: Int) {
         page.initializeMemory(as: UInt8.self, repeating: 0, count: pageBytes)
@@ -52,7 +55,10 @@ struct FileHeader: Hashable {
         {
             page.storeBytes(of: word, toByteOffset: 56 + index * 8, as: UInt64.self)
         }
-        Page.seal(page, page: UInt64(copy), seed: 0)
+        for (index, byte) in (key?.encoded ?? []).enumerated() {
+            page.storeBytes(of: byte, toByteOffset: KeyRecord.offset + index, as: UInt8.self)
+        }
+        PageCodec.header.seal(page, number: UInt64(copy))
     }
 
     enum Reading {
@@ -76,10 +82,16 @@ struct FileHeader: Hashable {
         guard word(4) < counterLimit, SegmentHeader.isPossible(segmentBytes: word(5)),
             word(6) < SegmentHeader.numberLimit, word(7) < counterLimit
         else { return .damaged }
+        let key = KeyRecord(
+            (KeyRecord.offset..<KeyRecord.offset + KeyRecord.bytes).map {
+                page.load(fromByteOffset: $0, as: UInt8.self)
+            })
+        let isEncrypted = FormatFeatures(rawValue: word(2)).contains(.encryption)
+        guard key != nil || !isEncrypted else { return .damaged }
         return .good(
             FileHeader(
                 id: DatabaseID(high: word(0), low: word(1)), mustRead: word(2), mustWrite: word(3), ceiling: word(4),
-                segmentBytes: word(5), newestSegment: word(6), generation: word(7)))
+                segmentBytes: word(5), newestSegment: word(6), generation: word(7), key: isEncrypted ? key : nil))
     }
 }
 
@@ -130,7 +142,7 @@ struct Meta: Hashable {
         firstPage + (number % 2) * UInt64(copies) + UInt64(copy)
     }
 
-    func write(to page: UnsafeMutableRawPointer, copy: Int, seed: UInt64) {
+    func write(to page: UnsafeMutableRawPointer, copy: Int, _ codec: PageCodec) {
         let place = Meta.page(number: number, copy: copy)
         page.initializeMemory(as: UInt8.self, repeating: 0, count: pageBytes)
         Page(page).format(page: place, type: .meta, level: 0, serial: number, tree: 0)
@@ -145,12 +157,17 @@ struct Meta: Hashable {
             page.storeBytes(of: word, toByteOffset: Meta.plainTreesOffset + index * 8, as: UInt64.self)
         }
         page.storeBytes(of: basis, toByteOffset: Meta.basisOffset, as: UInt64.self)
-        Page.seal(page, page: place, seed: seed)
+        codec.seal(page, number: place)
     }
 
-    /// Nil when the page does not hold a sound meta.
-    init?(_ page: UnsafeRawPointer, place: UInt64, seed: UInt64) {
-        guard Page.isSealed(page, page: place, seed: seed) || sabotaged("metaChecksumNotChecked") else { return nil }
+    /// Takes a page from the file. Nil when it does not hold a sound meta.
+    init?(_ page: UnsafeMutableRawPointer, place: UInt64, _ codec: PageCodec) {
+        guard codec.open(page, number: place) || sabotaged("metaChecksumNotChecked") else { return nil }
+        self.init(page)
+    }
+
+    /// Nil when the page, which is whole, does not hold a meta.
+    init?(_ page: UnsafeRawPointer) {
         func word(_ index: Int) -> UInt64 {
             page.loadUnaligned(fromByteOffset: Page.bodyOffset + index * 8, as: UInt64.self)
         }
@@ -211,7 +228,7 @@ struct Directory {
         for tree in trees {
             let name = names.names[tree.id] ?? ""
             append(tree.id)
-            append(tree.kind.rawValue)
+            append(TreeState.kindByte(tree.kind, sabotaged("countsForgottenByDirectory") ? [] : tree.options))
             append(UInt8(truncatingIfNeeded: tree.levels))
             append(UInt16(truncatingIfNeeded: name.utf8.count))
             append(tree.root.raw)
@@ -249,7 +266,7 @@ struct Directory {
         var ids: [String: UInt32] = [:]
         var end = position
         while position < bytes.count {
-            guard let id = word(UInt32.self), let kind = word(UInt8.self).flatMap(KeyKind.init),
+            guard let id = word(UInt32.self), let (kind, options) = word(UInt8.self).flatMap(TreeState.kind),
                 let levels = word(UInt8.self), levels <= Limits.levels, let length = word(UInt16.self),
                 let root = word(UInt64.self), let count = word(UInt64.self),
                 bytes.count - position >= Int(length), id > (trees.last?.id ?? 0)
@@ -258,7 +275,7 @@ struct Directory {
             guard ids.updateValue(id, forKey: name) == nil else { break }
             position += Int(length)
             end = position
-            var tree = TreeState(id: id, kind: kind)
+            var tree = TreeState(id: id, kind: kind, isCounted: options.contains(.subtreeCounts))
             tree.levels = Int(levels)
             tree.root = PageReference(raw: root)
             tree.count = count

@@ -72,7 +72,7 @@ extension Store {
             case .nothing: return false
             case .advanced: return true
             case .leftBehind:
-                let next = try Store(at: path, options: options)
+                let next = try Store(at: path, options: options.withoutEvents)
                 let isNew = next.newest.commit != before
                 follower.hand(over: self, to: next)
                 follower.empty(self)
@@ -101,7 +101,9 @@ extension Store {
         guard header.id == dataFile.header.id, let newestMeta = metas.first,
             metas.contains(checkpointer.last.meta) || sabotaged("pinNeverGivenUp")
         else { return .leftBehind }
-        if header.newestSegment == 0 { return newestMeta.commit == newest.commit ? .nothing : .leftBehind }
+        // Closed, with a log that is gone; or opened again and not far enough for the header to name the log.
+        let isUnnamed = header.newestSegment == 0
+        if isUnnamed && newestMeta.commit > newest.commit { return .leftBehind }
         _ = turn.take(timeout: nil)
         defer { turn.release() }
         var writer: Writer?
@@ -117,13 +119,14 @@ extension Store {
             switch end {
             case .upToDate: break
             case .barrier(let commit) where newestMeta.commit < commit: break
+            case .lost where isUnnamed && newestMeta.commit == newest.commit: break
             case .barrier, .lost:
                 writer?.abandon()
                 return .leftBehind
             }
             guard let writer else { return .nothing }
             // What is shown here others may be told of: no power cut may take it back.
-            if !sabotaged("readersShowWhatIsNotDurable") { try follower.log.sync() }
+            if !sabotaged("readersShowWhatIsNotDurable") { try follower.log.sync(named: header.newestSegment) }
             try show(writer, tail)
             return .advanced
         } catch {
@@ -141,7 +144,7 @@ extension Store {
             throw error.isNotFound ? .notFound(path: path) : StorageError(error)
         }
         defer { file.close() }
-        let dataFile = try DataFile.open(file)
+        let dataFile = try DataFile.open(file, .known(dataFile.keys))
         return (dataFile.header, try dataFile.readMetas())
     }
 

@@ -10,8 +10,17 @@ struct FormatFeatures: OptionSet, Hashable {
     /// The log has deletions of ranges of byte keys.
     static let byteRanges = FormatFeatures(rawValue: 1 << 1)
 
+    /// Everything but the header block is encrypted; see PageCipher.swift. Set when a database is made.
+    static let encryption = FormatFeatures(rawValue: 1 << 2)
+
+    /// The log has trees that were given other names.
+    static let renamedTrees = FormatFeatures(rawValue: 1 << 3)
+
+    /// There are trees whose inner nodes have counts of the entries below.
+    static let subtreeCounts = FormatFeatures(rawValue: 1 << 4)
+
     /// What this program reads and writes.
-    static let known: FormatFeatures = [.namedValues, .byteRanges]
+    static let known: FormatFeatures = [.namedValues, .byteRanges, .encryption, .renamedTrees, .subtreeCounts]
 }
 
 extension FileHeader {

@@ -18,6 +18,7 @@ struct Opening {
     private(set) var readTail: LogReader.Tail?
     /// Points that readers in other processes need.
     let pins: [UInt64]
+    let filePages: UInt64
 
     init(path: String, options: StoreOptions) throws(StorageError) {
         if options.readOnly {
@@ -31,8 +32,10 @@ struct Opening {
         self.path = path
         self.options = options
         do throws(StorageError) {
-            let dataFile = try DataFile.open(file, repairing: !options.readOnly)
-            let frames = try FrameStore(file: file, seed: dataFile.seed, budgetBytes: options.cacheBytes)
+            let dataFile = try DataFile.open(
+                file, repairing: !options.readOnly, .secret(options.encryption), entropy: options.entropy)
+            let frames = try FrameStore(file: file, codec: dataFile.codec, budgetBytes: options.cacheBytes)
+            filePages = try storage { () throws(FileError) in try file.size() } / UInt64(pageBytes)
             let metas = try dataFile.readMetas()
             let chosen = try Opening.chooseCheckpoint(dataFile, metas, pinning: options.readOnly ? path : nil)
             self.dataFile = dataFile
@@ -53,11 +56,12 @@ struct Opening {
             }
             tail = LogReader(
                 fileSystem: options.fileSystem, path: path, database: dataFile.header.id,
-                readOnly: options.readOnly, required: dataFile.header.newestSegment)
+                readOnly: options.readOnly, required: dataFile.header.newestSegment, keys: dataFile.keys)
             let numbers = try storage { [tail] () throws(FileError) in try tail.segmentNumbers() }
             log = Log(
                 fileSystem: options.fileSystem, path: path, database: dataFile.header.id,
-                segmentBytes: Int(dataFile.header.segmentBytes), entropy: options.entropy, position: meta.log,
+                segmentBytes: Int(dataFile.header.segmentBytes), keys: dataFile.keys, entropy: options.entropy,
+                position: meta.log,
                 lastNumber: max(
                     numbers.last ?? 0, dataFile.header.newestSegment, meta.log.lsn / dataFile.header.segmentBytes))
             report = RecoveryReport(findings: dataFile.findings + chosen.findings)
@@ -95,7 +99,8 @@ struct Opening {
 
     /// Whether the checkpoint was retained after it was pinned: whoever lets go of one afterwards has met the pin.
     private func isStillThere() throws(StorageError) -> Bool {
-        try DataFile.open(dataFile.file).readMetas().contains(last.meta) || sabotaged("pinNotLookedAtAgain")
+        try DataFile.open(dataFile.file, .known(dataFile.keys)).readMetas().contains(last.meta)
+            || sabotaged("pinNotLookedAtAgain")
     }
 
     /// Reads the log while the checkpoint that it continues is there, and makes sure that no power cut takes back what is about to be shown.
@@ -107,10 +112,14 @@ struct Opening {
         }
         readAhead = commits
         readTail = read
-        // Nothing is written to a file that was closed.
-        guard dataFile.header.newestSegment != 0, !sabotaged("readersShowWhatIsNotDurable") else { return }
+        // Nothing is written to a file that was closed, and has no log. One that was opened since has frames before the header says so.
+        let named = dataFile.header.newestSegment
+        guard named != 0 || read.frames > 0, !sabotaged("readersShowWhatIsNotDurable") else { return }
         // A segment is begun when all before it is durable.
-        if read.frames > 0 { try read.segments.last?.file.syncForReader() }
+        if read.frames > 0, let last = read.segments.last {
+            try last.file.syncForReader()
+            if last.number > named { try tail.syncNamesForReader() }
+        }
         try dataFile.file.syncForReader()
     }
 
@@ -178,13 +187,12 @@ struct Opening {
 
     /// Brings an empty database into being, in the place of an empty file or of none.
     private static func create(_ path: String, _ options: StoreOptions, over empty: (any File)?) throws(StorageError) {
+        if options.encryption != nil && !Encryption.isAvailable { throw .encryptionUnavailable(path: path) }
         let new = NewFile(fileSystem: options.fileSystem, path: path)
         try new.refuseOrphans()
         try new.make(if: { empty != nil || !options.fileSystem.exists(path) }) { file throws(StorageError) in
-            let id = DatabaseID(high: options.entropy.next(), low: options.entropy.next())
-            try storage { () throws(FileError) in
-                try DataFile.create(file, id: id, segmentBytes: options.logSegmentBytes)
-            }
+            try DataFile.create(
+                file, segmentBytes: options.logSegmentBytes, encryption: options.encryption, entropy: options.entropy)
         }
     }
 
@@ -256,17 +264,17 @@ struct Opening {
         guard run.firstPage + UInt64(count) <= meta.regions * UInt64(SpaceMap.pagesPerRegion) else {
             throw .corrupted(page: run.firstPage, reason: "the checkpoint's directory lies outside the file's regions")
         }
-        let bytes = try DataFile.readPages(dataFile.file, from: run.firstPage, count: count)
+        var bytes = try DataFile.readPages(dataFile.file, from: run.firstPage, count: count)
         guard bytes.count == count * pageBytes else {
             throw .corrupted(page: run.firstPage, reason: "the file ends inside the checkpoint's directory")
         }
         var content: [UInt8] = []
         for index in 0..<count {
             let number = run.firstPage + UInt64(index)
-            let isSound = bytes.withUnsafeBytes { buffer -> Bool in
+            let isSound = bytes.withUnsafeMutableBytes { buffer -> Bool in
                 guard let base = buffer.baseAddress else { return false }
                 let page = base + index * pageBytes
-                return Page.isSealed(page, page: number, seed: dataFile.seed)
+                return dataFile.codec.open(page, number: number)
                     && page.load(fromByteOffset: Page.serialOffset, as: UInt64.self) == run.firstSerial
                     && page.load(fromByteOffset: Page.identityOffset, as: UInt64.self)
                         == Page.identity(page: number, type: .directory, level: 0)
@@ -299,6 +307,16 @@ extension File {
     /// Makes durable what somebody else may have written. On a medium that takes no writes there is nothing to be done.
     func syncForReader() throws(StorageError) {
         do throws(FileError) { try sync() } catch { if !error.isForReadOnlyMedium { throw StorageError(error) } }
+    }
+}
+
+extension LogReader {
+    /// The same for the names of segments, of which the header may not know the newest yet.
+    func syncNamesForReader() throws(StorageError) {
+        if sabotaged("readersForgetTheName") { return }
+        do throws(FileError) { try fileSystem.syncDirectory(FilePath.directory(of: path)) } catch {
+            if !error.isForReadOnlyMedium { throw StorageError(error) }
+        }
     }
 }
 

@@ -91,7 +91,7 @@ extension Store {
         }
         var report = CopyReport(commitNumber: source.version.commit, bytes: 0)
         try new.make { file throws(StorageError) in
-            let part = BackupPart(writing: file)
+            let part = BackupPart(writing: file, listsPages: frames.codec.isEncrypted)
             let backup = try Backup(of: self, source, to: part, since: point.basis)
             try backup.writePages(backup.pages, progress)
             let filePages = try backup.writeTables()
@@ -99,7 +99,7 @@ extension Store {
                 database: dataFile.header.id, commit: source.version.commit, basis: source.basis,
                 chain: source.version.log.chain)
             try storage { () throws(FileError) in
-                try part.finish(BackupPart.Header(base: point, own: own, pages: part.pages, filePages: filePages))
+                try part.finish(base: point, own: own, filePages: filePages)
             }
             report.bytes = try storage { () throws(FileError) in try file.size() }
         }
@@ -216,9 +216,10 @@ private struct Backup {
 
     func writePages(_ pages: [UInt64], _ progress: (CopyProgress) -> Void) throws(StorageError) {
         let staging = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: Backup.pagesPerWrite * pageBytes, alignment: pageBytes)
+            byteCount: (Backup.pagesPerWrite + 1) * pageBytes, alignment: pageBytes)
         defer { staging.deallocate() }
         guard let base = staging.baseAddress else { return }
+        let scratch = base + Backup.pagesPerWrite * pageBytes
         var first: UInt64 = 0
         var count = 0
         func write() throws(StorageError) {
@@ -230,8 +231,8 @@ private struct Backup {
             if count == Backup.pagesPerWrite || count > 0 && page != first + UInt64(count) { try write() }
             if count == 0 { first = page }
             let copy = base + count * pageBytes
-            try store.frames.copyPage(page, to: copy)
-            if Page(copy).serial >= basis { count += 1 } else if count > 0 { try write() }
+            let serial = try store.frames.copySealedPage(page, to: copy, scratch: scratch)
+            if serial >= basis { count += 1 } else if count > 0 { try write() }
             if (index + 1) % Backup.pagesPerReport == 0 { progress(CopyProgress(done: index + 1, total: pages.count)) }
         }
         if count > 0 { try write() }
@@ -259,10 +260,10 @@ private struct Backup {
             firstPage: first, firstSerial: serial, length: directory.count, stored: directory.count,
             isCompressed: false)
         do throws(FileError) {
-            try DataFile.write(directory: directory, run, to: file, seed: store.frames.seed)
+            try DataFile.write(directory: directory, run, to: file, store.frames.codec)
             for (region, words) in bitmaps.enumerated() {
                 try DataFile.write(
-                    bitmap: words, region: region, regions[region], to: file, seed: store.frames.seed)
+                    bitmap: words, region: region, regions[region], to: file, store.frames.codec)
             }
             var header = store.headerLock.withLock { store.dataFile.header }
             // Reading on from here needs no log, and takes no serial that the copy holds.
@@ -273,7 +274,7 @@ private struct Backup {
                 nextTreeID: UInt64(version.nextTreeID), directory: run, regions: UInt64(regions.count),
                 plainTrees: Meta.plainTrees(trees))
             meta.basis = source.basis
-            try DataFile.writeFixedPages(header, meta, to: file)
+            try DataFile.writeFixedPages(header, meta, to: file, store.frames.codec)
         } catch { throw StorageError(error) }
         let lastBitmap = SpaceMap.bitmapPage(region: regions.count - 1, copy: 0)
         return max(pages.last ?? 0, lastBitmap, first + UInt64(pageCount) - 1) + 1

@@ -7,6 +7,7 @@ extension Store {
     public func checkpoint() throws(StorageError) {
         guard !isClosed.load(ordering: .acquiring) else { throw .closed }
         if options.readOnly { throw .readOnly(reason: "it was opened so") }
+        defer { events?.deliver() }
         try flush(synced: true)
         try checkpointer.lock.withLock { () throws(StorageError) in
             try checkpointer.runToEnd(self)
@@ -39,7 +40,8 @@ extension Store {
         do throws(StorageError) {
             try flush(synced: true)
             try checkpointer.runToEnd(self)
-            try reserve(payload: 0)
+            try reserve(payload: 0, for: writer, isCheckpointing: true)
+            try reservePages(for: writer, isCheckpointing: true)
             writer.returnUnusedNumbers()
             let point = try takeSerial()
             let version = makeVersion(

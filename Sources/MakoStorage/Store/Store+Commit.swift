@@ -11,7 +11,10 @@ struct PendingCommit {
 extension Store {
     func commit(_ writer: Writer, _ durability: Durability) throws(StorageError) {
         // What fails here is noted as the transaction's failure.
-        do throws(StorageError) { if !sabotaged("waitingPutsLostAtCommit") { try writer.enterWaitingPuts() } } catch {}
+        do throws(StorageError) {
+            if !sabotaged("waitingPutsLostAtCommit") { try writer.enterWaitingPuts() }
+            if writer.hasStaleCounts && !sabotaged("committedBeforeCounts") { try writer.settleCounts() }
+        } catch {}
         if let failure = writer.failure {
             rollback(writer)
             throw failure
@@ -27,7 +30,9 @@ extension Store {
         let payload = writer.memory.operations.bytes
         let point: UInt64
         do throws(StorageError) {
-            try reserve(payload: payload.count)
+            // The log first: what is left of a full disk is not to go to the data file when there is no segment.
+            try reserve(payload: payload.count, for: writer)
+            try reservePages(for: writer)
             point = try takeSerial()
         } catch {
             rollback(writer)
@@ -82,6 +87,7 @@ extension Store {
     func rollback(_ writer: Writer) {
         guard !writer.isEnded else { return }
         writer.abandon()
+        forgetPages(of: writer)
         writer.rest()
         turn.release()
     }
@@ -89,29 +95,47 @@ extension Store {
     // MARK: Log room
 
     /// Sees to it that a frame fits the segment in use.
-    func reserve(payload: Int) throws(StorageError) {
+    ///
+    /// - Parameters:
+    ///   - writer: whose frame it is.
+    ///   - isCheckpointing: the caller has the checkpointer's lock.
+    func reserve(payload: Int, for writer: Writer, isCheckpointing: Bool = false) throws(StorageError) {
         let ready = try commitLock.withLock { () throws(StorageError) in
             if let latch { throw .readOnly(reason: latch) }
-            return log.hasRoom(payload: payload) && !isHeaderBehind
+            return log.hasRoom(payload: payload)
         }
         if ready { return }
         // A segment is begun only when everything before it is durable: so a log that ends early and yet has a
         // next segment is known to be damaged.
         try flush(synced: !sabotaged("segmentBegunBeforeSync"))
-        do throws(FileError) {
-            try commitLock.withLock { () throws(FileError) in
-                guard !log.hasRoom(payload: payload) else { return }
-                try log.addSegment()
-                isHeaderBehind = true
-            }
-        } catch { throw failed(error, "adding a log segment") }
-        do throws(FileError) {
-            let newest = commitLock.withLock { log.newestSegment }
-            try headerLock.withLock { () throws(FileError) in
-                if !sabotaged("newestSegmentNotRecorded") { try dataFile.update { $0.newestSegment = newest } }
-            }
-        } catch { throw failed(error, "recording the new log segment") }
-        commitLock.withLock { isHeaderBehind = false }
+        do throws(FileError) { try addSegment(payload) } catch {
+            guard error.isNoSpace, !sabotaged("fullLogKept") else { throw failed(error, "adding a log segment") }
+            // The checkpoint's own pages are among those that were taken ahead.
+            writer.returnUnusedNumbers()
+            spaceLock.withLock { forgetPagesBehindTheFile() }
+            // Behind a checkpoint no segment is needed: the room of those that there are will do for the next.
+            if isCheckpointing { try finish() } else { try checkpointer.lock.withLock(finish) }
+            do throws(FileError) { try addSegment(payload) } catch { throw failed(error, "adding a log segment") }
+        }
+    }
+
+    private func addSegment(_ payload: Int) throws(FileError) {
+        try commitLock.withLock { () throws(FileError) in
+            guard !log.hasRoom(payload: payload) else { return }
+            try log.addSegment()
+            isSegmentUnrecorded = true
+        }
+    }
+
+    /// Makes the name of the newest segment durable, and has the header say that it is in use, after its own header is durable and before a
+    /// commit in it counts as durable. So a log whose end is missing is known to be damaged, and one that was never begun is not missed.
+    private func recordSegment(_ number: UInt64) throws(FileError) {
+        if !sabotaged("segmentNameNotSynced") {
+            try options.fileSystem.syncDirectory(FilePath.directory(of: path))
+        }
+        try headerLock.withLock { () throws(FileError) in
+            if !sabotaged("newestSegmentNotRecorded") { try dataFile.update { $0.newestSegment = number } }
+        }
     }
 
     /// The error to throw for a failed file operation; a failed sync makes the store read-only.
@@ -125,12 +149,17 @@ extension Store {
     /// Takes no more writes from here on.
     func latch(_ reason: String, _ cause: FileError) {
         commitLock.withLock {
-            if latch == nil {
-                latch = reason
-                latchCause = cause
-            }
+            setLatch(reason, cause)
             flushed.broadcast()
         }
+    }
+
+    /// The first reason stays. Under the commit lock.
+    private func setLatch(_ reason: String, _ cause: FileError) {
+        guard latch == nil else { return }
+        latch = reason
+        latchCause = cause
+        events?.note(.becameReadOnly(reason: reason))
     }
 
     // MARK: Flushing
@@ -149,15 +178,20 @@ extension Store {
         }
     }
 
-    /// Publishes everything committed so far, and makes it durable when asked.
+    /// Publishes everything committed until now, and makes it durable when asked.
     func flush(synced: Bool) throws(StorageError) {
         commitLock.lock()
         defer { commitLock.unlock() }
+        // What is committed meanwhile is for others to see to: a busy writer would keep whoever comes here for ever.
+        let end = log.position.lsn
+        let last = pending.last?.version.commit ?? 0
         while true {
             if let latch { throw .readOnly(reason: latch) }
             if isFlushing {
                 flushed.wait(commitLock)
-            } else if !pending.isEmpty || !log.isEmpty || synced && log.durable < log.position.lsn {
+            } else if publishedCommit < last || synced && log.durable < end
+                || log.written < (sabotaged("flushFollowsTheWriter") ? log.position.lsn : end)
+            {
                 flushLocked(forced: synced)
             } else {
                 return
@@ -179,6 +213,7 @@ extension Store {
         namesUnsyncedPages = false
         let end = log.position.lsn
         let file = log.currentFile
+        let unrecorded = synced && isSegmentUnrecorded ? log.newestSegment : nil
         commitLock.unlock()
         if sabotaged("publishedBeforeFlush") { publish(batch) }
         var failure: FileError?
@@ -190,17 +225,16 @@ extension Store {
             } else if synced {
                 try file?.sync()
             }
+            if let unrecorded { try recordSegment(unrecorded) }
         } catch { failure = error }
         if failure == nil && !sabotaged("publishedBeforeFlush") { publish(batch) }
         commitLock.lock()
         isFlushing = false
         if let failure {
-            if latch == nil {
-                latch = "writing the log failed (\(failure)); reopen the database to see what was kept"
-                latchCause = failure
-            }
+            setLatch("writing the log failed (\(failure)); reopen the database to see what was kept", failure)
         } else {
             flushCount &+= 1
+            if unrecorded != nil { isSegmentUnrecorded = false }
             if synced || sabotaged("unsyncedTakenForDurable") { log.noteDurable(end) }
             if let last = batch.last { publishedCommit = max(publishedCommit, last.version.commit) }
             publishWaitingForNothing()
@@ -295,8 +329,24 @@ extension Store {
         return first
     }
 
+    /// Raises the ceiling when half of the stock is used, so that no writer has to.
+    ///
+    /// - Returns: whether there was need for it.
+    func raiseCeilingAhead() throws(StorageError) -> Bool {
+        let serial = nextSerial
+        let ceiling = ceiling.load(ordering: .relaxed)
+        // Where nothing was written since opening there is no stock, and no need for one.
+        guard serial < ceiling, ceiling - serial < FileHeader.serialStock / 2 else { return false }
+        try raiseCeiling(above: serial + FileHeader.serialStock / 2)
+        return true
+    }
+
     @inline(never)
     private func raiseCeiling(above serial: UInt64) throws(StorageError) {
+        if isEncrypted && serial + FileHeader.serialStock >= PageCipher.serialLimit {
+            throw .invalidArgument(
+                "the numbers that keep encrypted pages apart are used up; copy the database into a new file")
+        }
         do throws(FileError) {
             try headerLock.withLock { () throws(FileError) in
                 guard serial > ceiling.load(ordering: .relaxed) else { return }

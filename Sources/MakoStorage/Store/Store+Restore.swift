@@ -11,10 +11,11 @@ extension Store {
     ///   - base: a backup by ``backup(to:sharesBlocks:progress:)``, as it was made.
     ///   - parts: incremental backups, each of which builds on what is before it.
     ///   - path: where nothing must be yet.
-    ///   - options: the file system, and the memory for the verification.
+    ///   - options: the file system, the memory for the verification, and what the newest part opens with where they are encrypted.
     ///   - progress: called after every 256 pages and at the end.
     /// - Throws: ``StorageError/wrongBase(path:reason:)`` when they do not belong together, ``StorageError/corrupted(page:reason:)`` for a
-    ///   damaged page, ``StorageError/diskFull(path:)`` and I/O errors; no file is left then.
+    ///   damaged page, ``StorageError/diskFull(path:)`` and I/O errors; no file is left then, except
+    ///   that it is there, whole, when only making its name durable failed.
     @discardableResult
     public static func restore(
         _ base: String, applying parts: [String], to path: String, options: StoreOptions = .init(),
@@ -25,7 +26,7 @@ extension Store {
         let target = NewFile(fileSystem: options.fileSystem, path: new.temporaryPath)
         try target.clear()
         do throws(StorageError) {
-            var restoration = try Restoration(base, parts, options.fileSystem)
+            var restoration = try Restoration(base, parts, options)
             try target.make { file throws(StorageError) in try restoration.write(to: file, progress) }
             let report = try check(target, options, restoration.point, parts.last ?? base)
             try storage { () throws(FileError) in try target.rename(to: path) }
@@ -44,8 +45,9 @@ extension Store {
         reading.readOnly = true
         let store = try Store(at: target.path, options: reading)
         defer { try? store.close() }
-        let findings = try store.verify().findings
-        if let finding = findings.first, !sabotaged("restoredUnverified") {
+        let report = try store.verify()
+        if let failure = report.readFailure, !sabotaged("readFailureBlamesTheBackup") { throw .io(failure) }
+        if let finding = report.findings.first, !sabotaged("restoredUnverified") {
             throw .wrongBase(path: last, reason: finding)
         }
         let bytes = try storage { () throws(FileError) in try store.dataFile.file.size() }
@@ -58,21 +60,38 @@ private struct Restoration {
     private let base: String
     private let fileSystem: any FileSystem
     private let parts: [(path: String, header: BackupPart.Header)]
+    private let codec: PageCodec
     /// What it becomes.
     let point: BackupPoint
     private static let pagesPerMove = 256
 
-    init(_ base: String, _ paths: [String], _ fileSystem: any FileSystem) throws(StorageError) {
+    init(_ base: String, _ paths: [String], _ options: StoreOptions) throws(StorageError) {
         self.base = base
-        self.fileSystem = fileSystem
-        var point = try BackupPoint(of: base, fileSystem: fileSystem)
-        var parts: [(String, BackupPart.Header)] = []
+        fileSystem = options.fileSystem
+        var headers: [BackupPart.Header] = []
+        // The key may have been changed since the older ones were made.
+        var newest: FileHeader?
         for path in paths {
             let file = try Restoration.open(path, fileSystem)
             defer { file.close() }
             guard let header = try BackupPart.Header(file) else {
                 throw .wrongBase(path: path, reason: "it is no incremental backup")
             }
+            headers.append(header)
+            if !sabotaged("restoreAsksForTheOldKey") {
+                newest = try Restoration.fileHeader(of: header, in: file) ?? newest
+            }
+        }
+        let access: KeyAccess
+        if let newest {
+            access = .known(try KeyAccess.secret(options.encryption).keys(of: newest, path: paths.last ?? base))
+        } else {
+            access = .secret(options.encryption)
+        }
+        codec = try Restoration.codec(of: base, access, fileSystem, newest)
+        var point = try BackupPoint(of: base, access, fileSystem)
+        var parts: [(String, BackupPart.Header)] = []
+        for (path, header) in zip(paths, headers) {
             guard header.base == point || sabotaged("anyBaseTaken") else {
                 throw .wrongBase(
                     path: path,
@@ -83,6 +102,30 @@ private struct Restoration {
         }
         self.parts = parts
         self.point = point
+    }
+
+    /// The header block of the database, out of a part whose pages are encrypted.
+    private static func fileHeader(of part: BackupPart.Header, in file: any File) throws(StorageError) -> FileHeader? {
+        guard let list = try BackupPart.list(of: part, in: file), let place = list.firstIndex(of: 0) else { return nil }
+        let page = SalvagedPage()
+        let bytes = try DataFile.readPages(file, from: 1 + UInt64(place), count: 1)
+        _ = bytes.withUnsafeBytes { page.take(0, from: $0, .header) }
+        return page.fileHeader(copy: 0)
+    }
+
+    private static func codec(
+        of base: String, _ access: KeyAccess, _ fileSystem: any FileSystem, _ newest: FileHeader?
+    ) throws(StorageError) -> PageCodec {
+        let file = try open(base, fileSystem)
+        defer { file.close() }
+        if try BackupPart.Header(file) != nil {
+            throw .wrongBase(path: base, reason: "it is an incremental backup; the first one has to be whole")
+        }
+        let dataFile = try DataFile.open(file, access)
+        guard newest == nil || newest?.id == dataFile.header.id else {
+            throw .wrongBase(path: base, reason: "it is of another database than what is to be put onto it")
+        }
+        return dataFile.codec
     }
 
     private static func open(_ path: String, _ fileSystem: any FileSystem) throws(StorageError) -> any File {
@@ -123,16 +166,18 @@ private struct Restoration {
         let source = try Restoration.open(path, fileSystem)
         defer { source.close() }
         let page = SalvagedPage()
+        let list = try BackupPart.list(of: header, in: source)
         try Restoration.move(header.pages, from: source, at: 1) { (bytes, first) throws(StorageError) in
             for start in stride(from: 0, to: bytes.count, by: pageBytes) {
                 let copy = Array(bytes[start..<start + pageBytes])
-                let number = BackupPart.number(of: copy)
-                let seed = number < UInt64(FileHeader.copies) ? 0 : header.own.database.seed
-                let isWhole = copy.withUnsafeBytes { page.take(number, from: $0, seed: seed) }
+                let place = first - 1 + UInt64(start / pageBytes)
+                let number = list?[Int(place)] ?? BackupPart.number(of: copy)
+                let isHeader = number < UInt64(FileHeader.copies)
+                let isWhole = copy.withUnsafeBytes { page.take(number, from: $0, isHeader ? .header : codec) }
                 guard isWhole, number < header.filePages else {
                     throw .corrupted(
                         page: first + UInt64(start / pageBytes),
-                        reason: "of \(path): its checksum does not match its bytes")
+                        reason: "of \(path): \(codec.finding)")
                 }
                 try storage { () throws(FileError) in
                     try writeBytes(file, copy, count: pageBytes, at: number * UInt64(pageBytes))

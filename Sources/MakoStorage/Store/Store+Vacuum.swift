@@ -11,6 +11,7 @@ extension Store {
     public func shrink() throws(StorageError) {
         guard !isClosed.load(ordering: .acquiring) else { throw .closed }
         if options.readOnly { throw .readOnly(reason: "it was opened so") }
+        defer { events?.deliver() }
         try vacuum.run(self)
     }
 }

@@ -31,6 +31,8 @@ public final class Store: @unchecked Sendable {
     let serial: Atomic<UInt64>
     let ceiling: Atomic<UInt64>
     let headerLock = Lock()
+    /// What the database opens with. Guarded by `headerLock`.
+    @exclusivity(unchecked) var encryption: Encryption?
     /// The `FormatFeatures` that the header names.
     let features: Atomic<UInt64>
 
@@ -48,6 +50,9 @@ public final class Store: @unchecked Sendable {
     /// Pages of published commits that may not be in the data file yet.
     @exclusivity(unchecked) var dirtyPages: [UInt64] = []
 
+    /// What the data file has room for; see DiskReserve.swift.
+    @exclusivity(unchecked) var room: FileRoom
+
     // Guarded by `commitLock`: the log, and the commits on their way to publication.
     let commitLock = Lock()
     let flushed = ConditionVariable()
@@ -60,7 +65,8 @@ public final class Store: @unchecked Sendable {
     @exclusivity(unchecked) var latch: String?
     /// The failure that made the store read-only.
     @exclusivity(unchecked) var latchCause: FileError?
-    @exclusivity(unchecked) var isHeaderBehind = false
+    /// Whether the header does not name the newest segment yet: nothing in it is durable then.
+    @exclusivity(unchecked) var isSegmentUnrecorded = false
     @exclusivity(unchecked) var flushCount: UInt64 = 0
     /// When what `async` commits left is to be made durable, and the shortest delay among them; `max` when there is nothing.
     @exclusivity(unchecked) var flushDue = UInt64.max
@@ -74,6 +80,9 @@ public final class Store: @unchecked Sendable {
     /// Of a store that only reads.
     let follower: Follower?
     let clock: StoreClock
+    let events: EventQueue?
+    /// When the next numbers are due. Guarded by `expiryLock`.
+    @exclusivity(unchecked) var statisticsDue: UInt64 = 0
     /// Snapshots that read no more, and the epoch after which nobody is still reading in them. Guarded by `expiryLock`.
     @exclusivity(unchecked) var expiring: [(epoch: UInt64, slots: [UnsafeMutablePointer<SnapshotSlot>])] = []
     let expiryLock = Lock()
@@ -114,11 +123,14 @@ public final class Store: @unchecked Sendable {
     private init(_ opening: Opening) throws(StorageError) {
         path = opening.path
         options = opening.options
+        encryption = options.encryption
         clock = StoreClock(options.clock)
+        events = options.eventHandler.map(EventQueue.init)
         flusher = Flusher(clock: clock)
         frames = opening.frames
         dataFile = opening.dataFile
         space = opening.space
+        room = FileRoom(pages: opening.filePages)
         log = opening.log
         recovery = opening.report
         serial = Atomic(sabotaged("serialsBeginAgain") ? opening.version.point : opening.dataFile.header.ceiling)
@@ -136,7 +148,9 @@ public final class Store: @unchecked Sendable {
         namedValueBytes = min(Limits.directBytes, largestLoggedBytes)
         do throws(StorageError) {
             try recover(opening)
+            events?.note(.opened(recovery, seconds: Double(clock.now) / 1e9))
             if !options.readOnly && options.background == .threads { try startBackground() }
+            events?.deliver()
         } catch {
             isClosed.store(true, ordering: .releasing)
             log.closeFiles()
@@ -205,6 +219,7 @@ public final class Store: @unchecked Sendable {
             throw isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
         }
         relieveMemory()
+        reclaimRoom()
         return WriteTransaction(Writer(store: self, base: newest), self)
     }
 
@@ -253,6 +268,16 @@ public final class Store: @unchecked Sendable {
             readerThreads.stop()
         }
         guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        do throws(StorageError) { try shutDownOnce(clean: clean) } catch {
+            events?.note(.closed(error: error))
+            events?.deliver()
+            throw error
+        }
+        events?.note(.closed(error: nil))
+        events?.deliver()
+    }
+
+    private func shutDownOnce(clean: Bool) throws(StorageError) {
         defer {
             log.closeFiles()
             dataFile.file.close()
@@ -263,12 +288,14 @@ public final class Store: @unchecked Sendable {
         }
         guard clean, !options.readOnly, commitLock.withLock({ latch }) == nil else { return }
         try checkpointer.lock.withLock { () throws(StorageError) in try finish() }
+        if options.diskReserveBytes == 0 { try cutOffUnused() }
     }
 
     /// The last checkpoint: both meta slots say the same, so that nothing needs the log any more.
     func finish() throws(StorageError) {
         try flush(synced: true)
-        guard dataFile.header.newestSegment != 0 || newest.commit != checkpointer.last.meta.commit else { return }
+        let usesLog = dataFile.header.newestSegment != 0 || commitLock.withLock { isSegmentUnrecorded }
+        guard usesLog || newest.commit != checkpointer.last.meta.commit else { return }
         try checkpointer.runToEnd(self)
         returnIdleNumbers()
         if checkpointer.last.meta.commit != newest.commit || checkpointer.previous?.meta.commit != newest.commit {

@@ -52,17 +52,48 @@ public struct StoreOptions: Sendable {
     /// Whether the file is made shorter in the background when much of it is free and nothing is written for a while. Such a step is a
     /// commit without changes: it has a number like any other.
     public var shrinksWhenIdle = true
+    /// Room in the data file, in bytes, that is left to deletions and checkpoints when the disk is full. Of a small file it is a sixteenth, of
+    /// one of more than a gigabyte a thousandth if that is more. 0: none, and a full disk may leave no way to delete anything.
+    public var diskReserveBytes: Int = 1 << 20
     /// How long to wait for the writer before; nil for ever.
     public var writerTimeout: Duration? = nil
     /// How old a snapshot may become; nil for any age. An older one ends: its next read throws
     /// ``StorageError/snapshotExpired(limitSeconds:)``, and what only it could see is free. Reads that have begun are finished, and so are
     /// backups and copies, whatever time they take. Looked after in the background, about ten times a second.
     public var snapshotAgeLimit: Duration? = nil
+    /// Is told what an operator would want to know: checkpoints, failures, old snapshots that were ended, numbers. Called in the order of the
+    /// events by one thread at a time, mostly the store's own: it should be quick, and may use the store. With the package's traits
+    /// `Logging` and `Metrics`, `logEvents(to:)` and `recordMetrics(in:)` set it.
+    public var eventHandler: (@Sendable (StoreEvent) -> Void)? = nil
+    /// How often ``eventHandler`` gets ``StoreEvent/statistics(_:)``; nil: never. A store that only reads works in no background and tells none.
+    public var statisticsInterval: Duration? = nil
     /// What the engine reads the time from: a clock of a test's own, or nil for the system's. With ``BackgroundWork/manual`` and no such
     /// clock no commit waits for its time: each ``Store/step()`` writes what there is.
     public var clock: (any Clock<Duration>)? = nil
+    /// What the database is encrypted with. Nil for one that is not, and is not to be. See ``Encryption``.
+    public var encryption: Encryption? = nil
     public var fileSystem: any FileSystem = POSIXFileSystem()
+    /// With ``encryption``, keys come from here: nobody may be able to guess what it gives.
     public var entropy: any Entropy = SystemEntropy()
 
     public init() {}
+
+    /// Has a handler told of events as well, after the one that is there.
+    public mutating func addEventHandler(_ handler: @escaping @Sendable (StoreEvent) -> Void) {
+        guard let first = eventHandler else {
+            eventHandler = handler
+            return
+        }
+        eventHandler = { event in
+            first(event)
+            handler(event)
+        }
+    }
+
+    /// For a store that the engine opens for a while on behalf of another.
+    var withoutEvents: StoreOptions {
+        var options = self
+        options.eventHandler = nil
+        return options
+    }
 }

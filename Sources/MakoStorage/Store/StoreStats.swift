@@ -60,9 +60,6 @@ extension Store {
         let now = milliseconds
         let first = snapshots.oldest()
         let (logBytes, flushes, latch) = commitLock.withLock { (log.appendedBytes, flushCount, self.latch) }
-        let (checkpoints, checkpointError, pins) = checkpointer.lock.withLock {
-            (checkpointer.completed, checkpointer.lastError, checkpointer.pins.count)
-        }
         return spaceLock.withLock {
             let current = versions[versions.count - 1]
             let shown = versions.first { first?.point == $0.point } ?? current
@@ -78,9 +75,10 @@ extension Store {
                 cacheBudgetBytes: frames.budgetFrames * MakoStorage.pageBytes,
                 cacheUsedBytes: used * MakoStorage.pageBytes, pageLoads: counters.loads, evictions: counters.evictions,
                 overBudget: counters.overBudget, openSnapshots: snapshots.count,
-                oldestSnapshotAge: age, oldestSnapshot: oldest, pinnedCheckpoints: pins, logBytes: logBytes,
-                flushes: flushes,
-                checkpoints: checkpoints, checkpointError: checkpointError, latch: latch, recovery: recovery)
+                oldestSnapshotAge: age, oldestSnapshot: oldest, pinnedCheckpoints: checkpointer.pins.count,
+                logBytes: logBytes,
+                flushes: flushes, checkpoints: checkpointer.completed, checkpointError: checkpointer.lastError,
+                latch: latch, recovery: recovery)
         }
     }
 }

@@ -127,7 +127,9 @@ final class Vacuum {
         // A sixteenth is left free, and room for a directory: what is written next must not make it grow at once.
         limit = count + count / 16 + 16
         let fileBytes = try storage { () throws(FileError) in try store.dataFile.file.size() }
-        guard max(extent, fileBytes / UInt64(pageBytes)) > limit + limit / 16 else { return false }
+        let filePages = fileBytes / UInt64(pageBytes)
+        let reserve = store.reservePages(of: filePages)
+        guard max(extent, filePages - min(filePages, reserve)) > limit + limit / 16 else { return false }
         phase = .checkpoints(2, then: .moving)
         return true
     }
@@ -261,10 +263,17 @@ final class Vacuum {
         do throws(FileError) {
             again = try store.spaceLock.withLock { () throws(FileError) in
                 if store.space.dropEmptyRegions() && !sabotaged("regionsCutOffAtOnce") { return true }
-                let end = store.space.extent - (sabotaged("oneUsedPageCutOff") ? 1 : 0)
+                store.space.forgetTop()
+                let used = store.space.extent - (sabotaged("oneUsedPageCutOff") ? 1 : 0)
+                // Half of the reserve will do for what comes next, and the file is to be short.
+                let lacking = Int(store.reservePages(of: used) / 2) - store.space.freeCount(below: used)
+                let end = used + (sabotaged("reserveCutOff") ? 0 : UInt64(max(0, lacking)))
                 let file = store.dataFile.file
-                if try file.size() > end * UInt64(pageBytes) {
+                let before = try file.size()
+                if before > end * UInt64(pageBytes) {
                     try file.resize(to: end * UInt64(pageBytes))
+                    store.events?.note(.shrank(fromBytes: before, toBytes: end * UInt64(pageBytes)))
+                    store.room = FileRoom(pages: end)
                     patience = Vacuum.patience
                 }
                 return false

@@ -5,6 +5,8 @@ public struct VerifyReport: Sendable, Hashable {
     public internal(set) var pages = 0
     /// Entries of all trees.
     public internal(set) var entries: UInt64 = 0
+    /// The first read that the system refused. It is among the findings, too.
+    public internal(set) var readFailure: FileError?
 
     public var isClean: Bool { findings.isEmpty }
 }
@@ -51,14 +53,19 @@ private struct Verifier {
         if report.findings.count < Verifier.findingLimit { report.findings.append(finding) }
     }
 
+    private mutating func note(_ error: StorageError) {
+        if case .io(let cause) = error, report.readFailure == nil { report.readFailure = cause }
+        note("\(error)")
+    }
+
     // MARK: Fixed pages
 
     mutating func checkFixedPages() throws(StorageError) {
-        var file = try DataFile.open(store.dataFile.file)
+        var file = try DataFile.open(store.dataFile.file, .known(store.dataFile.keys))
         _ = try file.readMetas()
         if store.options.readOnly, !file.findings.isEmpty {
             // Another process may have been in the middle of writing them.
-            file = try DataFile.open(store.dataFile.file)
+            file = try DataFile.open(store.dataFile.file, .known(store.dataFile.keys))
             _ = try file.readMetas()
         }
         for finding in file.findings { note(finding) }
@@ -108,7 +115,7 @@ private struct Verifier {
             try PageCheck.validate(page)
             return page
         } catch {
-            note("\(error)")
+            note(error)
             return nil
         }
     }
@@ -138,9 +145,11 @@ private struct Verifier {
         }
         var entries: UInt64 = 0
         for slot in 0..<count {
-            entries += walkIntegers(
+            let below = walkIntegers(
                 tree, IntegerLayout.child(page, at: slot), level - 1, slot == 0 ? low : keys[slot],
                 slot + 1 < count ? keys[slot + 1] &- 1 : high)
+            checkCount(IntegerLayout.self, tree, page, slot, below)
+            entries += below
         }
         return entries
     }
@@ -179,11 +188,30 @@ private struct Verifier {
         }
         var entries: UInt64 = 0
         for slot in 0..<count {
-            entries += walkBytes(
+            let below = walkBytes(
                 tree, ByteNode.child(page, slot), level - 1, slot == 0 ? low : keys[slot],
                 slot + 1 < count ? keys[slot + 1] : high)
+            checkCount(ByteLayout.self, tree, page, slot, below)
+            entries += below
         }
         return entries
+    }
+
+    /// What an inner node says of a child against what was found there.
+    private mutating func checkCount<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ tree: TreeState, _ page: UnsafeMutableRawPointer, _ slot: Int, _ found: UInt64
+    ) {
+        guard Layout.hasCounts(page) == tree.isCounted else {
+            if slot == 0 {
+                note("page \(Page(page).number) has \(tree.isCounted ? "no " : "")counts, other than its tree")
+            }
+            return
+        }
+        if tree.isCounted, Layout.count(page, at: slot) != found {
+            note(
+                "page \(Page(page).number): \(found) entries are below child \(slot), not \(Layout.count(page, at: slot))"
+            )
+        }
     }
 
     private func key(_ page: UnsafeMutableRawPointer, _ slot: Int) -> [UInt8] {
@@ -207,7 +235,7 @@ private struct Verifier {
                 for index in 0..<overflow.pageCount { _ = visit(overflow.reference(at: index), .overflow, 0, tree) }
                 _ = try overflow.read(from: store.frames)
             }
-        } catch { note("\(error)") }
+        } catch { note(error) }
     }
 
     /// A value that is read past the frames.

@@ -161,7 +161,8 @@ public final class Snapshot: @unchecked Sendable {
                 treeIndex(state.pointee.trees, count: state.pointee.treeCount, id: id).map {
                     let tree = state.pointee.trees[$0]
                     return TreeInfo(
-                        name: name, tree: Tree(id: id, keys: tree.kind), count: tree.count, levels: tree.levels)
+                        name: name, tree: Tree(id: id, keys: tree.kind), options: tree.options, count: tree.count,
+                        levels: tree.levels)
                 }
             }.sorted { $0.name < $1.name }
         }
@@ -207,6 +208,19 @@ public final class Snapshot: @unchecked Sendable {
             throw StorageError.treeNotFound("number \(tree.id)")
         }
         return trees[index]
+    }
+
+    /// The state of a tree whose counts are known.
+    func lookUpCounted(_ tree: Tree, _ kind: KeyKind) throws(StorageError) -> TreeState {
+        let found = try lookUp(tree, kind)
+        guard found.countsAreStale, let writer, !sabotaged("staleCountsRead") else { return found }
+        try writer._withUnsafeGuaranteedRef { writer in
+            result { () throws(StorageError) in
+                try writer.check()
+                try writer.settleCounts(of: writer.index(of: tree))
+            }
+        }.get()
+        return found
     }
 
     @inline(__always)

@@ -26,9 +26,27 @@ public struct WriteTransaction: ~Copyable {
     // MARK: Trees
 
     /// Creates an empty tree.
-    public func createTree(named name: String, keys: KeyKind) throws(StorageError) -> Tree {
+    ///
+    /// - Parameter options: what it is to have beyond an ordered map, for as long as it exists.
+    public func createTree(named name: String, keys: KeyKind, options: TreeOptions = []) throws(StorageError) -> Tree {
         try writer.check()
-        return try writer.createTree(named: name, keys: keys)
+        return try writer.createTree(named: name, keys: keys, options: options)
+    }
+
+    /// Gives a tree another name. Its handle stays valid; what is in it is not touched.
+    ///
+    /// Names can change hands: a tree may take the name that another one had before, in the same transaction.
+    ///
+    /// ```swift
+    /// try transaction.renameTree(live, to: "old")
+    /// try transaction.renameTree(rebuilt, to: "live")
+    /// ```
+    ///
+    /// - Throws: ``StorageError/treeExists(_:)`` when another tree has the name, ``StorageError/invalidArgument(_:)`` when it is longer
+    ///   than 4,095 bytes, ``StorageError/treeNotFound(_:)``. The transaction can go on in each case.
+    public func renameTree(_ tree: Tree, to name: String) throws(StorageError) {
+        _ = try prepare(tree, nil)
+        try writer.renameTree(tree.id, to: name)
     }
 
     /// Removes a tree with everything in it. Time grows with its pages.

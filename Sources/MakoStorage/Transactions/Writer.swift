@@ -128,6 +128,9 @@ final class Writer {
     /// Whether what was recorded names pages of values.
     private(set) var namesPages = false
 
+    /// Whether counts of some tree are to be found out before the pages are anybody else's.
+    var hasStaleCounts = false
+
     var hasChanges: Bool {
         !allocated.isEmpty || !freed.isEmpty || !memory.operations.isEmpty
             || !isRecording || names !== base.names
@@ -148,24 +151,46 @@ final class Writer {
         return index
     }
 
-    func createTree(named name: String, keys: KeyKind, id: UInt32? = nil) throws(StorageError) -> Tree {
-        guard names.ids[name] == nil else { throw .treeExists(name) }
-        guard name.utf8.count <= Int(UInt16.max) >> 4 else {
-            throw .invalidArgument("the name of a tree has at most \(Int(UInt16.max) >> 4) bytes")
-        }
+    func createTree(named name: String, keys: KeyKind, options: TreeOptions = [], id: UInt32? = nil)
+        throws(StorageError) -> Tree
+    {
+        try checkName(name)
         let id = id ?? nextTreeID
         guard id >= nextTreeID, id < .max else { throw .invalidArgument("tree number \(id) is not available") }
+        let isCounted = options.contains(.subtreeCounts)
+        if isCounted && !sabotaged("countsUnannounced") { try store.use(.subtreeCounts) }
         nextTreeID = id + 1
         if treeCount == memory.treeCapacity { growTreeTable() }
-        (trees + treeCount).initialize(to: TreeState(id: id, kind: keys))
+        (trees + treeCount).initialize(to: TreeState(id: id, kind: keys, isCounted: isCounted))
         hints[treeCount] = .none
         treeCount += 1
         var ids = names.ids
         ids[name] = id
         setNames(TreeNames(ids))
-        record { $0.createTree(id, keys, name: name, to: &$1) }
+        record { $0.createTree(id, keys, options, name: name, to: &$1) }
         noteChange()
         return Tree(id: id, keys: keys)
+    }
+
+    /// Gives a tree another name.
+    func renameTree(_ id: UInt32, to name: String) throws(StorageError) {
+        guard names.names[id] != name else { return }
+        try checkName(name)
+        if isRecording && !sabotaged("renamesUnannounced") { try store.use(.renamedTrees) }
+        var ids = names.ids
+        if let old = names.names[id] { ids[old] = nil }
+        ids[name] = id
+        setNames(TreeNames(ids))
+        if !sabotaged("renameNotLogged") { record { $0.renameTree(id, to: name, &$1) } }
+        noteChange()
+    }
+
+    /// Whether a tree may get a name.
+    private func checkName(_ name: String) throws(StorageError) {
+        guard names.ids[name] == nil || sabotaged("othersNameTaken") else { throw .treeExists(name) }
+        guard name.utf8.count <= Limits.nameBytes else {
+            throw .invalidArgument("the name of a tree has at most \(Limits.nameBytes) bytes")
+        }
     }
 
     private func growTreeTable() { memory.growTables(to: memory.treeCapacity * 2, keeping: treeCount) }
@@ -305,7 +330,14 @@ final class Writer {
             spillSize = min(spillSize + Writer.spillStep(frames), frames.budgetFrames / 2 + 1)
             return
         }
-        try store.writePages(Array(allocated[spilled...]))
+        if !sabotaged("writtenBeforeCounts") { try settleCounts() }
+        try store.growFile(for: self)
+        do throws(StorageError) { try store.writePages(Array(allocated[spilled...])) } catch {
+            // Some of them may be on the device: like all that is there they are copied at their next change.
+            floor = store.nextSerial
+            forgetHints()
+            throw error
+        }
         spilled = allocated.count
         written = 0
         spillSize = Writer.spillStep(frames)
@@ -332,7 +364,10 @@ final class Writer {
 
     func savepoint() -> Mark {
         // A failure is noted by `fail` and met by the next change or the commit.
-        do throws(StorageError) { if !sabotaged("savepointBeforeWaitingPuts") { try enterWaitingPuts() } } catch {}
+        do throws(StorageError) {
+            if !sabotaged("savepointBeforeWaitingPuts") { try enterWaitingPuts() }
+            if !sabotaged("savepointBeforeCounts") { try settleCounts() }
+        } catch {}
         savepointCount += 1
         let mark = Mark(
             trees: Array(UnsafeBufferPointer(start: trees, count: treeCount)), names: names, nextTreeID: nextTreeID,

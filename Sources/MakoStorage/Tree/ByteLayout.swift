@@ -90,15 +90,34 @@ enum ByteLayout: NodeLayout {
     static func remove(_ page: UnsafeMutableRawPointer, at slot: Int) { ByteNode.remove(page, at: slot) }
 
     static func childFits(_ page: UnsafeMutableRawPointer, _ key: KeyBytes) -> Bool {
-        ByteNode.fits(page, keyBytes: key.count, valueBytes: 8)
+        ByteNode.fits(
+            page, keyBytes: key.count, valueBytes: hasCounts(page) ? ByteNode.countedChildBytes : ByteNode.childBytes)
+    }
+    static func insertFirstChild(
+        _ page: UnsafeMutableRawPointer, _ child: PageReference, counted: Bool, scratch: UnsafeMutableRawPointer
+    ) {
+        insertChild(page, at: 0, lowest, child, counted: counted, scratch: scratch)
+    }
+    static func hasCounts(_ page: UnsafeMutableRawPointer) -> Bool { ByteNode.hasCounts(page) }
+    static func count(_ page: UnsafeMutableRawPointer, at slot: Int) -> UInt64 { ByteNode.count(page, slot) }
+    static func setCount(_ page: UnsafeMutableRawPointer, at slot: Int, _ count: UInt64) {
+        ByteNode.setCount(page, slot, count)
     }
     static func insertChild(
         _ page: UnsafeMutableRawPointer, at slot: Int, _ key: KeyBytes, _ child: PageReference,
         scratch: UnsafeMutableRawPointer
     ) {
-        var raw = child.raw
-        withUnsafeBytes(of: &raw) { bytes in
-            let value = RecordView(bytes: bytes.baseAddress.unsafelyUnwrapped, count: 8, isOverflow: false)
+        insertChild(page, at: slot, key, child, counted: hasCounts(page), scratch: scratch)
+    }
+    private static func insertChild(
+        _ page: UnsafeMutableRawPointer, at slot: Int, _ key: KeyBytes, _ child: PageReference, counted: Bool,
+        scratch: UnsafeMutableRawPointer
+    ) {
+        var value = (child.raw, SubtreeCounts.unknown)
+        withUnsafeBytes(of: &value) { bytes in
+            let value = RecordView(
+                bytes: bytes.baseAddress.unsafelyUnwrapped,
+                count: counted ? ByteNode.countedChildBytes : ByteNode.childBytes, isOverflow: false)
             ByteNode.insert(
                 page, at: slot, key: slot == 0 ? KeyBytes(start: nil, count: 0) : key, value: value, scratch: scratch)
         }

@@ -6,7 +6,8 @@
     import Musl
 #endif
 
-// Nodes of trees whose keys are bytes, leaf and inner alike: an inner node's values are page references.
+// Nodes of trees whose keys are bytes, leaf and inner alike: an inner node's values are page references, of 8 bytes each; in a tree
+// that keeps counts 8 more bytes tell the entries below.
 //
 //      40  lower fence   2 bytes offset, 2 bytes length: no key below it comes here
 //      44  upper fence   the same; length 0xffff when there is no upper bound. Keys here are less than it.
@@ -437,12 +438,35 @@ enum ByteNode {
     static func rename(
         _ page: UnsafeMutableRawPointer, _ slot: Int, _ key: KeyBytes, scratch: UnsafeMutableRawPointer
     ) {
-        var child = child(page, slot).raw
+        let length = sabotaged("renamedChildLosesCount") ? 8 : record(page, slot).count
+        var value = (child(page, slot).raw, length > 8 ? count(page, slot) : 0)
         remove(page, at: slot)
-        withUnsafeBytes(of: &child) { bytes in
-            let value = RecordView(bytes: bytes.baseAddress.unsafelyUnwrapped, count: 8, isOverflow: false)
+        withUnsafeBytes(of: &value) { bytes in
+            let value = RecordView(bytes: bytes.baseAddress.unsafelyUnwrapped, count: length, isOverflow: false)
             insert(page, at: slot, key: key, value: value, scratch: scratch)
         }
+    }
+
+    // MARK: Counts
+
+    /// Bytes of an inner node's value, without and with a count.
+    static let childBytes = 8
+    static let countedChildBytes = 16
+
+    /// Whether an inner node has counts.
+    @inline(__always)
+    static func hasCounts(_ page: UnsafeMutableRawPointer) -> Bool {
+        Page(page).count > 0 && record(page, 0).count == countedChildBytes
+    }
+
+    @inline(__always)
+    static func count(_ page: UnsafeMutableRawPointer, _ slot: Int) -> UInt64 {
+        record(page, slot).bytes.loadUnaligned(fromByteOffset: childBytes, as: UInt64.self)
+    }
+
+    static func setCount(_ page: UnsafeMutableRawPointer, _ slot: Int, _ count: UInt64) {
+        let offset = Int(slots(page, count: Page(page).count)[slot])
+        page.storeBytes(of: count, toByteOffset: offset &+ 4 &+ word(page, offset) &+ childBytes, as: UInt64.self)
     }
 
     /// Writes fences and records without gaps, leaving out the record of one slot (its slot is then undefined).

@@ -247,6 +247,40 @@ public struct Cursor: ~Copyable {
         return found
     }
 
+    mutating func seek<Layout: NodeLayout>(_ layout: Layout.Type, offset: UInt64) throws(StorageError) -> Bool {
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        let state = try snapshot.lookUpCounted(tree, tree.keys)
+        guard offset < state.count, try start() else {
+            place = .outside
+            return false
+        }
+        var left = offset
+        var reference = path[levels].reference
+        var level = levels - 1
+        while level > 0 {
+            let page = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
+            var slot = 0
+            while slot + 1 < Page(page).count {
+                let count = try snapshot.frames.count(layout, page, slot, level)
+                if left < count { break }
+                left -= count
+                slot += 1
+            }
+            path[level] = Step(reference: reference, slot: slot)
+            reference = Layout.child(page, at: slot)
+            level -= 1
+        }
+        try take(layout, reference)
+        guard left < UInt64(count) else {
+            place = .outside
+            throw .corrupted(page: reference.page, reason: "the counts above it are not those of its entries")
+        }
+        slot = Int(left)
+        place = .entry
+        return true
+    }
+
     private mutating func goToEdge<Layout: NodeLayout>(_ layout: Layout.Type, last: Bool) throws(StorageError) -> Bool {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }

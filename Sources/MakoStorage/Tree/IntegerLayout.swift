@@ -91,7 +91,20 @@ enum IntegerLayout: NodeLayout {
     static func remove(_ page: UnsafeMutableRawPointer, at slot: Int) { IntegerNode.remove(page, at: slot) }
 
     static func childFits(_ page: UnsafeMutableRawPointer, _ key: UInt64) -> Bool {
-        Page(page).count < IntegerNode.innerCapacity
+        Page(page).count < IntegerNode.capacity(page)
+    }
+    static func insertFirstChild(
+        _ page: UnsafeMutableRawPointer, _ child: PageReference, counted: Bool, scratch: UnsafeMutableRawPointer
+    ) {
+        Page(page).prefix = counted ? 1 : 0
+        IntegerNode.insertChild(page, at: 0, key: lowest, child: child)
+    }
+    @inline(__always)
+    static func hasCounts(_ page: UnsafeMutableRawPointer) -> Bool { IntegerNode.hasCounts(page) }
+    @inline(__always)
+    static func count(_ page: UnsafeMutableRawPointer, at slot: Int) -> UInt64 { IntegerNode.count(page, slot) }
+    static func setCount(_ page: UnsafeMutableRawPointer, at slot: Int, _ count: UInt64) {
+        IntegerNode.setCount(page, slot, count)
     }
     static func insertChild(
         _ page: UnsafeMutableRawPointer, at slot: Int, _ key: UInt64, _ child: PageReference,
@@ -175,7 +188,7 @@ enum IntegerLayout: NodeLayout {
 
     static func isSparse(_ page: UnsafeMutableRawPointer) -> Bool {
         Page(page).level > 0
-            ? Page(page).count < IntegerNode.innerCapacity / 4
+            ? Page(page).count < IntegerNode.capacity(page) / 4
             : IntegerNode.usedBytes(page) < (pageBytes - Page.bodyOffset) / 4
     }
 
@@ -183,7 +196,8 @@ enum IntegerLayout: NodeLayout {
         if Page(left).level > 0 {
             let count = Page(left).count + Page(right).count
             let hasLoneChild = Page(left).count == 1 || Page(right).count == 1
-            return count <= (hasLoneChild ? IntegerNode.innerCapacity : IntegerNode.innerCapacity * 85 / 100)
+            let capacity = IntegerNode.capacity(left)
+            return count <= (hasLoneChild ? capacity : capacity * 85 / 100)
         }
         return IntegerNode.usedBytes(left) + IntegerNode.usedBytes(right) <= leafRoom * 95 / 100
     }

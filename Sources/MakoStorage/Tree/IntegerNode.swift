@@ -18,11 +18,20 @@ import CPlatform
 //    heap  records   length and flag, bytes          Child i holds keys >= key i and < key i + 1. Key 0 is not
 //                                                    looked at: child 0 holds everything below key 1.
 // A record is 2 bytes (length in the low 15 bits, the top bit for an overflow descriptor) and the value's bytes.
+//
+// An inner node with counts of the entries below its children says so in its header (`prefix` is 1) and has up to 168 children. Keys and
+// children stand where they always do, so that a search need not ask; the counts stand behind them, half here and half there:
+//
+//    1384  counts    8 x 84, of children 0 to 83    3408  counts    8 x 84, of children 84 to 167
 
 enum IntegerNode {
     static let keysOffset = Page.bodyOffset
     static let innerCapacity = (pageBytes - Page.bodyOffset) / 16
     static let childrenOffset = keysOffset + innerCapacity * 8
+    static let countedCapacity = 168
+    private static let countsPerPart = countedCapacity / 2
+    static let firstCountsOffset = keysOffset + countedCapacity * 8
+    static let lastCountsOffset = childrenOffset + countedCapacity * 8
     /// Bytes of a record beside its value, with its key and slot.
     static let entryOverhead = 8 + 2 + 2
     static let overflowFlag: UInt16 = 0x8000
@@ -229,6 +238,7 @@ enum IntegerNode {
             let children = children(page)
             memmove(keys + slots.lowerBound, keys + slots.upperBound, after * 8)
             memmove(children + slots.lowerBound, children + slots.upperBound, after * 8)
+            if hasCounts(page) { copyCounts(page, slots.upperBound..<count, to: page, at: slots.lowerBound) }
         } else {
             for slot in slots { giveBack(page, slot) }
             let oldSlots = self.slots(page, count: count)
@@ -381,6 +391,10 @@ enum IntegerNode {
         }
         keys(page)[slot] = key
         children(page)[slot] = child.raw
+        if hasCounts(page) {
+            copyCounts(page, slot..<count, to: page, at: slot + 1)
+            setCount(page, slot, SubtreeCounts.unknown)
+        }
         Page(page).count = count &+ 1
     }
 
@@ -390,6 +404,7 @@ enum IntegerNode {
         if after > 0 {
             memmove(keys(page) + slot, keys(page) + slot + 1, after &* 8)
             memmove(children(page) + slot, children(page) + slot + 1, after &* 8)
+            if hasCounts(page) { copyCounts(page, slot + 1..<count, to: page, at: slot) }
         }
         Page(page).count = count &- 1
     }
@@ -399,6 +414,10 @@ enum IntegerNode {
         let moved = Page(page).count - slot
         memcpy(keys(right), keys(page) + slot, moved * 8)
         memcpy(children(right), children(page) + slot, moved * 8)
+        if hasCounts(page) {
+            Page(right).prefix = Page(page).prefix
+            copyCounts(page, slot..<slot + moved, to: right, at: sabotaged("countsOffAfterSplit") ? 1 : 0)
+        }
         Page(right).count = moved
         Page(page).count = slot
     }
@@ -411,8 +430,45 @@ enum IntegerNode {
         let added = Page(right).count
         memcpy(keys(page) + count, keys(right), added * 8)
         memcpy(children(page) + count, children(right), added * 8)
+        if hasCounts(page) { copyCounts(right, 0..<added, to: page, at: count) }
         keys(page)[count] = separator
         Page(page).count = count + added
+    }
+}
+
+// MARK: Counts
+
+extension IntegerNode {
+    @inline(__always)
+    static func hasCounts(_ page: UnsafeMutableRawPointer) -> Bool { Page(page).prefix == 1 }
+
+    /// Children that an inner node can have.
+    static func capacity(_ page: UnsafeMutableRawPointer) -> Int { hasCounts(page) ? countedCapacity : innerCapacity }
+
+    @inline(__always)
+    private static func countOffset(_ slot: Int) -> Int {
+        slot < countsPerPart ? firstCountsOffset &+ slot &* 8 : lastCountsOffset &+ (slot &- countsPerPart) &* 8
+    }
+
+    @inline(__always)
+    static func count(_ page: UnsafeMutableRawPointer, _ slot: Int) -> UInt64 {
+        page.load(fromByteOffset: countOffset(slot), as: UInt64.self)
+    }
+
+    @inline(__always)
+    static func setCount(_ page: UnsafeMutableRawPointer, _ slot: Int, _ count: UInt64) {
+        page.storeBytes(of: count, toByteOffset: countOffset(slot), as: UInt64.self)
+    }
+
+    private static func copyCounts(
+        _ source: UnsafeMutableRawPointer, _ slots: Range<Int>, to target: UnsafeMutableRawPointer, at first: Int
+    ) {
+        // Those that would be written over go first.
+        if first > slots.lowerBound {
+            for slot in slots.reversed() { setCount(target, first + slot - slots.lowerBound, count(source, slot)) }
+        } else {
+            for slot in slots { setCount(target, first + slot - slots.lowerBound, count(source, slot)) }
+        }
     }
 }
 

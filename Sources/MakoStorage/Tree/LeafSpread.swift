@@ -116,6 +116,10 @@ extension Writer {
         let right = try own(
             layout, index, 0, frames.resolve(Layout.child(parent, at: slot + 1), type: Layout.leafType, level: 0))
         hints[index] = .none
+        if !sabotaged("shiftedLeavesKeepCounts") {
+            forgetCount(layout, parent, slot)
+            forgetCount(layout, parent, slot + 1)
+        }
         return Layout.shift(
             left, right, bytes: bytes, toRight: toRight, parent: parent, separator: slot + 1, scratch: scratch)
     }

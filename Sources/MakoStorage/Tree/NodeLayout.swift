@@ -54,6 +54,13 @@ protocol NodeLayout {
     static func remove(_ page: UnsafeMutableRawPointer, at slot: Int)
 
     // Inner entries.
+    /// Enters the only child of a root.
+    static func insertFirstChild(
+        _ page: UnsafeMutableRawPointer, _ child: PageReference, counted: Bool, scratch: UnsafeMutableRawPointer)
+    /// Whether an inner node tells how many entries are below each child.
+    static func hasCounts(_ page: UnsafeMutableRawPointer) -> Bool
+    static func count(_ page: UnsafeMutableRawPointer, at slot: Int) -> UInt64
+    static func setCount(_ page: UnsafeMutableRawPointer, at slot: Int, _ count: UInt64)
     static func childFits(_ page: UnsafeMutableRawPointer, _ key: Key) -> Bool
     static func insertChild(
         _ page: UnsafeMutableRawPointer, at slot: Int, _ key: Key, _ child: PageReference,

@@ -21,6 +21,8 @@ final class RunWriter {
     /// One run for all of it, wherever there is one.
     private let isWhole: Bool
     private var isAdopted = false
+    /// A write that failed may have left a part of it on the device. Nothing else is written under the same serials.
+    private var failure: StorageError?
 
     private var store: Store { writer.store }
 
@@ -42,6 +44,7 @@ final class RunWriter {
 
     /// Writes more bytes behind those before.
     func append(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
+        if let failure { throw failure }
         guard var source = bytes.baseAddress else { return }
         var left = bytes.count
         while left > 0 {
@@ -85,6 +88,7 @@ final class RunWriter {
 
     /// Writes what is left, and gives back what of the last run was not needed.
     func finish(length: UInt64? = nil) throws(StorageError) -> ValueRuns {
+        if let failure { throw failure }
         if filled > 0 { closePage() }
         try flush()
         if let last = runs.last, written < last.count {
@@ -99,6 +103,13 @@ final class RunWriter {
     func noteAdopted() { isAdopted = true }
 
     private func flush() throws(StorageError) {
+        do throws(StorageError) { try write() } catch {
+            if !sabotaged("brokenValueGoesOn") { failure = error }
+            throw error
+        }
+    }
+
+    private func write() throws(StorageError) {
         var first = 0
         while first < staged {
             if runs.last.map({ written == $0.count }) ?? true { try addRun() }
@@ -109,7 +120,7 @@ final class RunWriter {
                 let number = run.page + UInt64(written + index)
                 Page(page).format(
                     page: number, type: .overflow, level: 0, serial: run.serial + UInt64(written + index), tree: tree)
-                Page.seal(page, page: number, seed: store.frames.seed)
+                store.frames.codec.seal(page, number: number)
             }
             let place = (run.page + UInt64(written)) * UInt64(pageBytes)
             let bytes = UnsafeRawBufferPointer(start: staging + first * pageBytes, count: count * pageBytes)
@@ -125,6 +136,7 @@ final class RunWriter {
         let run = store.allocateRun(upTo: nextRunPages, isWhole: isWhole)
         // Noted at once: what fails from here on must not lose them.
         runs.append(ValueRuns.Run(page: run.page, serial: 0, count: run.count))
+        try store.growFile(for: writer)
         runs[runs.count - 1].serial = try store.takeSerials(run.count)
         if !sabotaged("framesOfNamedPagesKept") { store.frames.discard(runs[runs.count - 1].pages) }
         written = 0

@@ -191,6 +191,7 @@ extension Writer {
             let page = try own(layout, index, level, frames.resolve(reference, type: type, level: level))
             guard level > 0 else {
                 path[0] = PathStep(page: page, slot: 0)
+                if trees[index].isCounted { forgetCounts(layout, index) }
                 return
             }
             let slot = Layout.childSlot(page, key)
@@ -244,6 +245,7 @@ extension Writer {
         Layout.insertChild(
             path[level + 1].page, at: path[level + 1].slot + 1, separator, Page(right).reference,
             scratch: scratch.page)
+        forgetCount(layout, path[level + 1].page, path[level + 1].slot)
         let goesRight =
             level == 0
             ? !Layout.isLess(key, separator) : path[level].slot >= cut + (sabotaged("innerSplitPathOff") ? 1 : 0)
@@ -262,7 +264,7 @@ extension Writer {
         }
         let root = try allocate(Layout.innerType, level: levels, tree: trees[index].id)
         Layout.formatRoot(root)
-        Layout.insertChild(root, at: 0, Layout.lowest, trees[index].root, scratch: scratch.page)
+        Layout.insertFirstChild(root, trees[index].root, counted: trees[index].isCounted, scratch: scratch.page)
         trees[index].root = Page(root).reference
         trees[index].levels = levels + 1
         path[levels] = PathStep(page: root, slot: 0)
@@ -347,6 +349,7 @@ extension Writer {
         if path[level + 1].slot > slot { path[level].slot += Page(left).count }
         path[level + 1].slot = slot
         left = try own(layout, index, level, left)
+        forgetCount(layout, parent, slot)
         Layout.merge(left, right, parent: parent, separator: slot + 1, scratch: scratch)
         if !sabotaged("mergedPageNotFreed") { free(right) }
         Layout.removeChild(parent, at: slot + 1)

@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// Files in memory whose log can be stopped: each durable write of it waits at a gate until it is let through.
+/// Files in memory whose log can be stopped: each write or sync that makes some of it durable waits at a gate until it is let through.
 public final class GatedDisk: FileSystem, @unchecked Sendable {
     private let files = MemoryFileSystem()
     private let lock = Lock()
@@ -11,7 +11,7 @@ public final class GatedDisk: FileSystem, @unchecked Sendable {
 
     public init() {}
 
-    /// Durable writes wait from now on.
+    /// What makes the log durable waits from now on.
     public func close() { lock.withLock { isClosed = true } }
 
     /// Lets one through.
@@ -64,6 +64,7 @@ private final class GatedFile: File {
     }
 
     var path: String { file.path }
+    private var isLog: Bool { path.contains("-wal-") }
 
     func size() throws(FileError) -> UInt64 { try file.size() }
 
@@ -76,12 +77,17 @@ private final class GatedFile: File {
     }
 
     func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
-        disk.pass()
+        if isLog { disk.pass() }
         try file.writeDurably(buffer, at: offset)
     }
 
     func resize(to size: UInt64) throws(FileError) { try file.resize(to: size) }
-    func sync() throws(FileError) { try file.sync() }
+    func allocate(_ range: Range<UInt64>) throws(FileError) { try file.allocate(range) }
+    func sync() throws(FileError) {
+        if isLog { disk.pass() }
+        try file.sync()
+    }
+
     func lock(exclusive: Bool) throws(FileError) -> Bool { try file.lock(exclusive: exclusive) }
     func close() { file.close() }
 }

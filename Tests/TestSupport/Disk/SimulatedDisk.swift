@@ -40,6 +40,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     /// What each handle of a file has pinned.
     private var pins: [Int: [ObjectIdentifier: [UInt64]]] = [:]
     private var persistent: Int32?
+    private var capacityBytes: UInt64?
     private var crashed = false
     private var currentTag = 0
     private var isRecording = false
@@ -47,6 +48,11 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     private var hasChanged = true
     /// How many processes have ended on this disk: handles of earlier ones are dead.
     private var generation = 0
+
+    /// Is told of every write before it is made, or fails, on disks that are made meanwhile.
+    @TaskLocal public static var watcher:
+        (@Sendable (_ path: String, _ bytes: UnsafeRawBufferPointer, _ offset: UInt64) -> Void)?
+    private let watcher = SimulatedDisk.watcher
 
     /// An empty disk.
     public init(seed: UInt64 = 0, sectorBytes: Int = 4096) {
@@ -106,6 +112,24 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
             faults = [:]
             persistent = nil
         }
+    }
+
+    /// How many bytes all files together may have; nil: as many as you like. What is in a file has its room, zeros included.
+    public var capacity: UInt64? {
+        get { lock.withLock { capacityBytes } }
+        set { lock.withLock { capacityBytes = newValue } }
+    }
+
+    /// Bytes of all files.
+    public var usedBytes: UInt64 { lock.withLock { usedNow } }
+
+    private var usedNow: UInt64 { state.names.values.reduce(0) { $0 + state.files[$1].cached.size } }
+
+    /// Whether a file may become so long.
+    private func checkCapacity(_ operation: String, _ path: String, _ file: Int, _ size: UInt64) throws(FileError) {
+        let now = state.files[file].cached.size
+        guard size > now, let capacityBytes, usedNow + size - now > capacityBytes else { return }
+        throw FileError(operation: operation, path: path, code: ENOSPC)
     }
 
     /// A number that is noted in every crash point from now on.
@@ -287,7 +311,10 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         guard offset <= UInt64(Int64.max) - UInt64(buffer.count) else {
             throw FileError(operation: "write", path: path, code: EFBIG)
         }
-        return try call(.write, path, failing: { apply(writtenPart(of: buffer), to: file, at: offset) }) { fault in
+        watcher?(path, buffer, offset)
+        return try call(.write, path, failing: { apply(writtenPart(of: buffer), to: file, at: offset) }) {
+            fault throws(FileError) in
+            try checkCapacity("write", path, file, offset + UInt64(buffer.count))
             switch fault {
             case .loseWrite?: break
             case .short(let limit)?:
@@ -310,6 +337,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         guard size <= UInt64(Int64.max) else { throw FileError(operation: "resize", path: path, code: EFBIG) }
         try call(.resize, path) { () throws(FileError) in
             if size > state.files[file].cached.size { try checkSpace("resize", path) }
+            try checkCapacity("resize", path, file, size)
             hasChanged = true
             state.files[file].cached.resize(to: size)
             state.files[file].pending.append(.size(size))

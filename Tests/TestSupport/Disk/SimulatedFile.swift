@@ -71,6 +71,11 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
         try disk.resize(file, path, to: size)
     }
 
+    func allocate(_ range: Range<UInt64>) throws(FileError) {
+        try checkOpen("allocate", changes: true)
+        if try disk.size(file, path) < range.upperBound { try disk.resize(file, path, to: range.upperBound) }
+    }
+
     func sync() throws(FileError) {
         try checkOpen("sync")
         try disk.sync(file, path)

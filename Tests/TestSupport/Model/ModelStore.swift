@@ -78,12 +78,19 @@ public enum ModelTree: Sendable, Equatable {
 /// What a store should hold, as plain Swift values: a copy of it is a snapshot or a savepoint.
 public struct ModelStore: Sendable, Equatable {
     public private(set) var trees: [String: ModelTree] = [:]
+    /// Of an encrypted store: which of `TestKeys` opens it.
+    public var keyNumber = 0
 
     public init() {}
 
     public mutating func createTree(_ name: String, _ keys: KeyKind) { trees[name] = ModelTree(keys) }
 
     mutating func createTree(_ name: String, holding tree: ModelTree) { trees[name] = tree }
+
+    public mutating func renameTree(_ name: String, to other: String) {
+        guard let tree = trees.removeValue(forKey: name) else { return }
+        trees[other] = tree
+    }
 
     public mutating func dropTree(_ name: String) { trees[name] = nil }
 

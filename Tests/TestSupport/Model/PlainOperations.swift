@@ -5,6 +5,8 @@ package struct PlainOperations {
     package private(set) var model: ModelStore
     /// The names of trees by their numbers.
     package private(set) var names: [UInt32: String]
+    /// Whether pages were named for a value that nobody knows.
+    package private(set) var metUnknownList = false
     private var rest: ArraySlice<UInt8> = []
     /// Reads the value of which a list names the pages.
     private let named: ([UInt8]) -> [UInt8]?
@@ -27,6 +29,7 @@ package struct PlainOperations {
     private mutating func applyNext() -> Bool {
         guard let kind = number(UInt8.self), let tree = number(UInt32.self) else { return false }
         if kind == 5 { return createTree(tree) }
+        if kind == 12 { return renameTree(tree) }
         guard let name = names[tree] else { return false }
         switch kind {
         case 1, 2:
@@ -45,16 +48,22 @@ package struct PlainOperations {
             _ = model.delete(first...last, in: name)
         case 8: model.deleteAll(in: name)
         case 9, 10:
-            guard let key = key(isInteger: kind == 9), let list = bytes(number(UInt32.self).map(Int.init)),
-                let value = named(list)
-            else { return false }
+            guard let key = key(isInteger: kind == 9), let list = bytes(number(UInt32.self).map(Int.init)) else {
+                return false
+            }
+            guard let value = named(list) else {
+                metUnknownList = true
+                return false
+            }
             model.put(value, for: key, in: name)
         case 11:
             guard let first = bytes(number(UInt16.self).map(Int.init)), let length = number(UInt16.self) else {
                 return false
             }
             let end = length == 65535 ? nil : bytes(Int(length))
-            guard length == 65535 || end != nil else { return false }
+            guard length == 65535 || end != nil, end.map({ !$0.lexicographicallyPrecedes(first) }) ?? true else {
+                return false
+            }
             _ = model.delete(from: first, to: end, in: name)
         default: return false
         }
@@ -62,13 +71,23 @@ package struct PlainOperations {
     }
 
     private mutating func createTree(_ tree: UInt32) -> Bool {
-        guard let kind = number(UInt8.self).flatMap(KeyKind.init), let name = bytes(number(UInt16.self).map(Int.init)),
+        guard let kind = number(UInt8.self).flatMap({ KeyKind(rawValue: $0 & 127) }),
+            let name = bytes(number(UInt16.self).map(Int.init)),
             names[tree] == nil
         else { return false }
         let text = String(decoding: name, as: UTF8.self)
         guard model.trees[text] == nil else { return false }
         names[tree] = text
         model.createTree(text, kind)
+        return true
+    }
+
+    private mutating func renameTree(_ tree: UInt32) -> Bool {
+        guard let old = names[tree], let name = bytes(number(UInt16.self).map(Int.init)) else { return false }
+        let text = String(decoding: name, as: UTF8.self)
+        guard text == old || model.trees[text] == nil else { return false }
+        names[tree] = text
+        model.renameTree(old, to: text)
         return true
     }
 

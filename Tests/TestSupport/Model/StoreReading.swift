@@ -10,6 +10,7 @@ extension ModelStore {
             guard count == UInt64(tree.count) else {
                 throw Disagreement("tree \(info.name) counts \(count) entries and holds \(tree.count)")
             }
+            try tree.checkPlaces(of: info.tree, in: snapshot)
             createTree(info.name, holding: tree)
         }
     }
@@ -42,6 +43,36 @@ extension ModelTree {
             }
             self = .bytes(map)
         }
+    }
+}
+
+extension ModelTree {
+    /// Some entries are where their number says, from both ends, and as many come before them; with counts in the nodes and without.
+    func checkPlaces(of tree: Tree, in snapshot: Snapshot) throws {
+        for place in Set([0, 1, count / 3, count / 2, count - 2, count - 1]) where place >= 0 && place < count {
+            var cursor = try snapshot.cursor(in: tree)
+            guard try cursor.seek(offset: UInt64(place)) else { throw Disagreement("nothing stands at \(place)") }
+            var behind = try snapshot.cursor(in: tree)
+            let isThere = try behind.seek(offsetFromEnd: UInt64(count - 1 - place))
+            let (rank, tail, isRight): (UInt64, UInt64, Bool)
+            switch self {
+            case .integers(let map):
+                let key = map.keys[place]
+                isRight = cursor.integerKey == key && behind.integerKey == key
+                rank = try snapshot.rank(of: key, in: tree)
+                tail = try snapshot.count(of: key...(.max), in: tree)
+            case .bytes(let map):
+                let key = map.keys[place].bytes
+                isRight = cursor.key == key && behind.key == key
+                rank = try snapshot.rank(of: key, in: tree)
+                tail = try snapshot.count(from: key, in: tree)
+            }
+            guard isThere, isRight, rank == UInt64(place), tail == UInt64(count - place) else {
+                throw Disagreement("the entry at \(place) of \(count) is elsewhere: \(rank) before, \(tail) from it on")
+            }
+        }
+        var cursor = try snapshot.cursor(in: tree)
+        guard try !cursor.seek(offset: UInt64(count)) else { throw Disagreement("an entry stands behind the last") }
     }
 }
 

@@ -114,7 +114,8 @@ public enum RandomRounds<Workload: RandomWorkload> {
         var image = image
         if random.chance(25) {
             tally.recoveryCrashes += 1
-            image = crashInRecovery(image, plan, &random)
+            image = crashInRecovery(
+                image, plan, session.history.states[span.acknowledged...span.begun], &random)
         }
         let disk = SimulatedDisk(image, sectorBytes: plan.sectorBytes)
         let allowed = session.history.states[span.acknowledged...span.begun]
@@ -132,11 +133,11 @@ public enum RandomRounds<Workload: RandomWorkload> {
 
     /// Opens on an image and loses power again on the way.
     private static func crashInRecovery(
-        _ image: DiskImage, _ plan: RoundPlan, _ random: inout SplitMix
+        _ image: DiskImage, _ plan: RoundPlan, _ states: ArraySlice<State>, _ random: inout SplitMix
     ) -> DiskImage {
         let disk = SimulatedDisk(image, sectorBytes: plan.sectorBytes)
         disk.startRecording()
-        let store = try? Store(at: RoundPlan.path, options: plan.options(disk))
+        let store = Workload.openAgain(on: disk, plan: plan, among: states)
         let points = disk.crashPoints()
         disk.cutPower()
         _ = store

@@ -18,6 +18,19 @@ public protocol RandomWorkload {
     static func recover(
         on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<Session.State>
     ) throws -> Session.State?
+
+    /// Only opens, as far as it comes; what is open stays so as long as the answer is held.
+    static func openAgain(
+        on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<Session.State>
+    ) -> AnyObject?
+}
+
+extension RandomWorkload {
+    public static func openAgain(
+        on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<Session.State>
+    ) -> AnyObject? {
+        try? Store(at: RoundPlan.path, options: plan.options(disk))
+    }
 }
 
 /// The life of one process: it opens, works and perhaps closes.
@@ -54,6 +67,7 @@ public struct RoundPlan: Sendable {
     /// Whether a sync is going to report success and make nothing durable; a later one will confess.
     public var diskLies = false
     public let log: StepLog
+    private let openings = Counter()
 
     public init(seed: UInt64, steps: Int, log: StepLog = .silent) {
         self.seed = seed
@@ -74,6 +88,18 @@ public struct RoundPlan: Sendable {
         options.checkpointBytes = logSegmentBytes / 2
         options.cacheBytes = cacheBytes
         return options
+    }
+}
+
+extension RoundPlan {
+    private final class Counter: @unchecked Sendable {
+        var count: UInt64 = 0
+    }
+
+    /// Where what an opening draws must not be what another drew.
+    func entropyOfItsOwn() -> any Entropy {
+        openings.count += 1
+        return SeededEntropy(seed: seed &+ openings.count &* 1_000_000_007)
     }
 }
 

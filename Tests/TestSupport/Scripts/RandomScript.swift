@@ -3,10 +3,13 @@ import MakoStorage
 extension Script {
     /// A random workload over trees that may exist already: `trees` is kept up to date.
     public static func random(
-        seed: UInt64, steps count: Int, trees: inout [String: KeyKind], name: String = "random"
+        seed: UInt64, steps count: Int, trees: inout [String: KeyKind], name: String = "random",
+        cipher: Encryption.Cipher? = nil
     ) -> Script {
         var generator = ScriptGenerator(random: SplitMix(seed: seed), trees: trees, part: seed)
         var script = Script(name: "\(name) \(seed)", steps: [])
+        script.cipher = cipher
+        generator.isEncrypted = cipher != nil
         var settings = SplitMix(seed: seed &+ 1)
         script.logSegmentBytes = [16 << 10, 32 << 10, 128 << 10][settings.below(3)]
         script.cacheBytes = [256 << 10, 1 << 20, 8 << 20][settings.below(3)]
@@ -23,6 +26,7 @@ private struct ScriptGenerator {
     var trees: [String: KeyKind]
     private var snapshots = 0
     private var copies = 0
+    var isEncrypted = false
 
     /// Copies of several scripts on one disk must differ in their names.
     private let part: UInt64
@@ -48,7 +52,7 @@ private struct ScriptGenerator {
             copies += 1
             if random.chance(50) { return [.part("p\(part)-\(copies)")] }
             return [random.chance(60) ? .backup("b\(part)-\(copies)") : .copy("c\(part)-\(copies)")]
-        case 28: return random.chance(30) ? [.compact] : []
+        case 28: return random.chance(30) ? [.compact] : isEncrypted ? [.changeKey] : []
         case 29..<33: return [.reader("r\(random.below(2))")]
         case 33..<60: return change().map { [$0] } ?? []
         default: return transaction()
@@ -91,11 +95,16 @@ private struct ScriptGenerator {
             guard trees[name] == nil else { return nil }
             let kind: KeyKind = random.chance(50) ? .integer : .bytes
             trees[name] = kind
-            return .tree(name, kind, keyBytes: 0)
+            return .tree(name, kind, keyBytes: 0, options: random.chance(50) ? .subtreeCounts : [])
         }
         let names = trees.keys.sorted()
         let name = names[random.below(names.count)]
         if trees.count > 2, random.chance(3) {
+            let other = "t\(random.below(1000))"
+            if random.chance(40), trees[other] == nil {
+                trees[other] = trees.removeValue(forKey: name)
+                return .rename(name, other)
+            }
             trees[name] = nil
             return .drop(name)
         }

@@ -3,8 +3,10 @@ import MakoStorage
 /// A workload as a few lines of text.
 ///
 ///     options log 65536 cache 1048576     # what the store is opened with; sector 512 or 4096 is the disk's; age 500: the limit of
-///                                         # snapshots, in ms
+///                                         # snapshots, in ms; encrypted 1 or 2: with which cipher
 ///     tree t int                          # a tree with integer keys; `bytes 300`: byte keys of 300 bytes
+///     tree t int counted                  # a tree whose inner nodes count the entries below
+///     rename t u                          # the tree t is called u from here on
 ///     put t 1..100 50b                    # a transaction of its own; 50 random bytes a value, `50z`: compressible
 ///     put t 1..1000/7 50b                 # every seventh key; `9..1`: descending; `?20:1000`: 20 random keys below 1000
 ///     stream t 5 60000b                   # values handed over in pieces, like `put` else
@@ -27,6 +29,9 @@ import MakoStorage
 ///     copy c                              # the same with the smallest form
 ///     shrink                              # makes the file as short as it can be now
 ///     compact                             # closes, rewrites the file in the smallest form, opens
+///     changekey                           # of an encrypted store; everything before is made durable
+///     disk 64                             # the disk has room for 64 KiB more than now: what does not fit is refused, and must not be a
+///                                         # deletion or a checkpoint; `disk any`: for as much as you like
 ///     verify
 ///
 /// In a byte tree a number is a key by its digits. `#` begins a comment.
@@ -38,6 +43,8 @@ public struct Script: Sendable {
     public var sectorBytes = 4096
     /// Snapshots that are older may be ended, and a check of such a one accepts that.
     public var snapshotAgeLimit: Duration?
+    /// Nil: the store is not encrypted.
+    public var cipher: Encryption.Cipher?
     /// Steps that make no sense, such as a change of a tree that is not there, are left out: for scripts that nobody wrote.
     public var isLenient = false
 
@@ -45,6 +52,9 @@ public struct Script: Sendable {
         self.name = name
         self.steps = steps
     }
+
+    /// Whether this build can run it.
+    public var isPossible: Bool { cipher == nil || Encryption.isAvailable }
 
     /// Whether time plays a part.
     public var isTimed: Bool { steps.contains { if case .tick = $0 { true } else { false } } }
@@ -74,6 +84,7 @@ public struct Script: Sendable {
             case "log": logSegmentBytes = number
             case "cache": cacheBytes = number
             case "sector": sectorBytes = number
+            case "encrypted": cipher = UInt8(exactly: number).flatMap { Encryption.Cipher(rawValue: $0) }
             case "age": snapshotAgeLimit = .milliseconds(number)
             default: throw Disagreement("no option \(name)")
             }
@@ -82,7 +93,8 @@ public struct Script: Sendable {
 }
 
 public enum ScriptStep: Sendable, Hashable {
-    case tree(String, KeyKind, keyBytes: Int)
+    case tree(String, KeyKind, keyBytes: Int, options: TreeOptions = [])
+    case rename(String, String)
     case drop(String)
     case begin
     case commit(Durability?)
@@ -111,15 +123,21 @@ public enum ScriptStep: Sendable, Hashable {
     case part(String)
     case shrink
     case compact
+    case changeKey
     case verify
     /// So many milliseconds go by.
     case tick(Int)
+    /// Room for so many KiB; nil: any.
+    case disk(Int?)
 
     init?(_ verb: String, _ words: [String]) {
         switch (verb, words.count) {
         case ("tree", 2...):
             let keyBytes = words.count > 2 ? Int(words[2]) ?? 0 : 0
-            self = .tree(words[0], words[1] == "int" ? .integer : .bytes, keyBytes: keyBytes)
+            self = .tree(
+                words[0], words[1] == "int" ? .integer : .bytes, keyBytes: keyBytes,
+                options: words.last == "counted" ? .subtreeCounts : [])
+        case ("rename", 2): self = .rename(words[0], words[1])
         case ("drop", 1): self = .drop(words[0])
         case ("begin", 0): self = .begin
         case ("commit", 0): self = .commit(nil)
@@ -129,6 +147,9 @@ public enum ScriptStep: Sendable, Hashable {
         case ("tick", 1):
             guard let time = Int(words[0]) else { return nil }
             self = .tick(time)
+        case ("disk", 1):
+            guard words[0] == "any" || Int(words[0]) != nil else { return nil }
+            self = .disk(Int(words[0]))
         case ("commit", 1):
             guard let durability = ScriptStep.durabilities[words[0]] else { return nil }
             self = .commit(durability)
@@ -173,6 +194,7 @@ public enum ScriptStep: Sendable, Hashable {
         case ("part", 1): self = .part(words[0])
         case ("shrink", 0): self = .shrink
         case ("compact", 0): self = .compact
+        case ("changekey", 0): self = .changeKey
         case ("verify", 0): self = .verify
         default: return nil
         }
@@ -183,7 +205,7 @@ public enum ScriptStep: Sendable, Hashable {
     /// Whether the step changes data, and so runs inside a transaction.
     var isChange: Bool {
         switch self {
-        case .tree, .drop, .put, .stream, .insert, .delete, .deleteRange, .deleteAll: true
+        case .tree, .rename, .drop, .put, .stream, .insert, .delete, .deleteRange, .deleteAll: true
         default: false
         }
     }

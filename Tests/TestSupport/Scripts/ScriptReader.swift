@@ -16,7 +16,7 @@ final class ScriptReader {
         let snapshot = try store.snapshot()
         let found = try ModelStore(reading: snapshot)
         let first = max(latest, span.acknowledged)
-        guard let index = states[first...span.begun].firstIndex(of: found) else {
+        guard let index = states[first...span.begun].firstIndex(where: { $0.trees == found.trees }) else {
             throw Disagreement(
                 "reader \(name) shows none of the states \(first)...\(span.begun): "
                     + (found.difference(from: states[first]) ?? ""))

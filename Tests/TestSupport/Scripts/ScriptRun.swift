@@ -17,9 +17,11 @@ public final class ScriptRun {
     private var store: Store?
     private var model: ModelStore
     /// A backup, and what was made since.
-    private var parts: [String] = []
+    private var parts: [(path: String, key: Int)] = []
     private var readers: [String: ScriptReader] = [:]
     private var kept: [String: Kept] = [:]
+    /// What the open store was opened with, or locked with since.
+    private var keyNumber = 0
 
     private struct Kept {
         var snapshot: Snapshot
@@ -31,6 +33,8 @@ public final class ScriptRun {
 
     private var keyBytes: [String: Int] = [:]
     private var counter: UInt64
+    /// How often the store was opened: what an encrypted one draws then must not be what it drew before.
+    private var openings: UInt64 = 0
     private let seed: UInt64
     private let clock: TestClock?
     /// When the `async` commits that are in memory only must be durable, the first of them.
@@ -48,7 +52,9 @@ public final class ScriptRun {
         history = CrashHistory(model, on: disk)
     }
 
-    public static func options(_ script: Script, on disk: SimulatedDisk, seed: UInt64 = 1) -> StoreOptions {
+    public static func options(
+        _ script: Script, on disk: SimulatedDisk, seed: UInt64 = 1, key: Int = 0
+    ) -> StoreOptions {
         var options = StoreOptions()
         options.fileSystem = disk
         options.background = .manual
@@ -57,6 +63,7 @@ public final class ScriptRun {
         options.checkpointBytes = script.logSegmentBytes / 2
         options.cacheBytes = script.cacheBytes
         options.snapshotAgeLimit = script.snapshotAgeLimit
+        options.encryption = script.cipher.map { TestKeys.encryption(key, $0) }
         return options
     }
 
@@ -107,7 +114,9 @@ public final class ScriptRun {
         guard let store else { return nil }
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
-        return try ModelStore(reading: snapshot)
+        var found = try ModelStore(reading: snapshot)
+        found.keyNumber = keyNumber
+        return found
     }
 
     /// Makes the model's present state this one, after a failure that left it open what happened.
@@ -132,11 +141,33 @@ public final class ScriptRun {
 
     // MARK: Steps
 
-    private func open() throws {
-        var options = ScriptRun.options(script, on: disk, seed: seed)
+    /// - Parameter keys: what it may be locked with, when that is not known.
+    private func open(keys: [Int]? = nil) throws {
+        openings += script.cipher == nil ? 0 : 1
+        var options = ScriptRun.options(
+            script, on: disk, seed: seed &+ openings &* 7919 &* (script.cipher == nil ? 0 : 1))
         options.clock = clock
-        store = try Store(at: ScriptRun.path, options: options)
+        (store, keyNumber) = try TestKeys.open(with: keys ?? [model.keyNumber], script.cipher, options) {
+            try Store(at: ScriptRun.path, options: $0)
+        }
         due = nil
+    }
+
+    /// Locks the store with another key. What was committed before must not come back without it, so it is made durable before.
+    private func changeKey() throws {
+        guard let cipher = script.cipher else { throw Disagreement("the store is not encrypted") }
+        try opened().checkpoint()
+        history.acknowledge()
+        readers = [:]
+        let before = model
+        model.keyNumber += 1
+        history.begin(model)
+        do { try opened().changeKey(to: TestKeys.encryption(model.keyNumber, cipher)) } catch {
+            model = before
+            throw error
+        }
+        keyNumber = model.keyNumber
+        history.acknowledge()
     }
 
     private func work(_ count: Int) throws {
@@ -178,6 +209,7 @@ public final class ScriptRun {
             history.acknowledge()
         case .step(let count): try work(count)
         case .tick(let time): clock?.advance(by: .milliseconds(time))
+        case .disk(let room): disk.capacity = room.map { disk.usedBytes + UInt64($0) << 10 }
         case .snapshot(let name): try keep(name, model)
         case .check(let name) where script.isLenient && kept[name] == nil: break
         case .check(let name): try check(name)
@@ -205,13 +237,16 @@ public final class ScriptRun {
             let report = try opened().copy(to: path)
             try compareCopy(at: path, report)
         case .part(let name): try backUpChanges(name)
+        case .changeKey: try changeKey()
         case .shrink: try opened().shrink()
         case .compact:
             try close()
             readers = [:]
             parts = []
             history.acknowledge()
-            try Store.compact(at: ScriptRun.path, options: ScriptRun.options(script, on: disk, seed: nextSeed()))
+            try Store.compact(
+                at: ScriptRun.path,
+                options: ScriptRun.options(script, on: disk, seed: nextSeed(), key: model.keyNumber))
             try open()
             try compare()
         case .verify:
@@ -226,7 +261,8 @@ public final class ScriptRun {
         kept = [:]
         readers = [:]
         store = nil
-        try open()
+        let keys = Set(states[span.acknowledged...span.begun].map(\.keyNumber)).sorted().reversed()
+        try open(keys: Array(keys))
         guard let found = try visible(), states[span.acknowledged...span.begun].contains(found) else {
             throw Disagreement("what came back after the end of the process is none of the states that may")
         }
@@ -277,15 +313,21 @@ public final class ScriptRun {
             if model != before { note(durability) }
         } catch {
             model = before
-            throw error
+            guard case StorageError.diskFull? = error as? StorageError, disk.capacity != nil, !disk.hasCrashed else {
+                throw error
+            }
+            guard steps.contains(where: \.needsRoom) else { throw Disagreement("a deletion was refused: \(error)") }
         }
     }
 
     /// Whether the step finds the trees that it needs.
     private func isPossible(_ step: ScriptStep) -> Bool {
         switch step {
-        case .tree(let name, _, _): model.trees[name] == nil
-        case .drop(let name), .put(let name, _, _), .insert(let name, _, _), .delete(let name, _), .deleteAll(let name):
+        case .tree(let name, _, _, _): model.trees[name] == nil
+        case .rename(let name, let other):
+            model.trees[name] != nil && (name == other || model.trees[other] == nil)
+        case .drop(let name), .put(let name, _, _), .insert(let name, _, _), .delete(let name, _), .deleteAll(let name),
+            .stream(let name, _, _):
             model.trees[name] != nil
         case .deleteRange(let name, _, _): model.trees[name] != nil
         default: false
@@ -294,10 +336,14 @@ public final class ScriptRun {
 
     private func change(_ step: ScriptStep, _ transaction: borrowing WriteTransaction) throws {
         switch step {
-        case .tree(let name, let keys, let length):
-            _ = try transaction.createTree(named: name, keys: keys)
+        case .tree(let name, let keys, let length, let options):
+            _ = try transaction.createTree(named: name, keys: keys, options: options)
             keyBytes[name] = length
             model.createTree(name, keys)
+        case .rename(let name, let other):
+            try transaction.renameTree(try tree(name, transaction), to: other)
+            keyBytes[other] = keyBytes[name]
+            model.renameTree(name, to: other)
         case .drop(let name):
             try transaction.dropTree(try tree(name, transaction))
             model.dropTree(name)
@@ -442,22 +488,25 @@ public final class ScriptRun {
         guard let last = parts.last else {
             let base = ScriptRun.copyPath(name + "-base")
             _ = try opened().backup(to: base)
-            parts = [base]
+            parts = [(base, model.keyNumber)]
             return
         }
         let part = ScriptRun.copyPath(name) + "-part"
-        let report = try opened().backup(to: part, since: BackupPoint(of: last, fileSystem: disk))
-        parts.append(part)
+        let report = try opened().backup(
+            to: part,
+            since: BackupPoint(
+                of: last.path, encryption: script.cipher.map { TestKeys.encryption(last.key, $0) }, fileSystem: disk))
+        parts.append((part, model.keyNumber))
         let whole = ScriptRun.copyPath(name)
         try Store.restore(
-            parts[0], applying: Array(parts.dropFirst()), to: whole,
-            options: ScriptRun.options(script, on: disk, seed: nextSeed()))
+            parts[0].path, applying: parts.dropFirst().map(\.path), to: whole,
+            options: ScriptRun.options(script, on: disk, seed: nextSeed(), key: model.keyNumber))
         try compareCopy(at: whole, report)
     }
 
     /// What a reader in another process shows must be a whole state, not before what was acknowledged, and lasts from then on.
     private func read(_ name: String) throws {
-        var options = ScriptRun.options(script, on: disk)
+        var options = ScriptRun.options(script, on: disk, key: model.keyNumber)
         options.readOnly = true
         let reader = try readers[name] ?? ScriptReader(path: ScriptRun.path, options: options)
         readers[name] = reader
@@ -486,7 +535,8 @@ public final class ScriptRun {
 
     /// A copy must hold what the store holds, whole, and answer like any database.
     private func compareCopy(at path: String, _ report: CopyReport) throws {
-        let copy = try Store(at: path, options: ScriptRun.options(script, on: disk, seed: nextSeed()))
+        let copy = try Store(
+            at: path, options: ScriptRun.options(script, on: disk, seed: nextSeed(), key: model.keyNumber))
         defer { try? copy.close() }
         if let difference = try copy.read({ try ModelStore(reading: $0) }).difference(from: model) {
             throw Disagreement("\(path): \(difference)")
@@ -511,6 +561,14 @@ public final class ScriptRun {
 }
 
 extension ScriptStep {
+    /// Whether a full disk may refuse the step.
+    var needsRoom: Bool {
+        switch self {
+        case .tree, .put, .stream, .insert: true
+        default: false
+        }
+    }
+
     var isEnd: Bool {
         switch self {
         case .commit, .rollback: true

@@ -20,8 +20,12 @@ public struct ScriptWorkload: CrashWorkload {
 
     /// Opens the store, reads everything, verifies and closes.
     public func recover(on disk: SimulatedDisk, served: () -> Void) throws -> ModelStore {
-        let store = try Store(at: ScriptRun.path, options: ScriptRun.options(script, on: disk, seed: seed &+ 77))
-        let found = try store.read { try ModelStore(reading: $0) }
+        let (store, key) = try TestKeys.open(
+            with: disk.exists(ScriptRun.path) ? keys : [0], script.cipher,
+            ScriptRun.options(script, on: disk, seed: seed &+ 77)
+        ) { try Store(at: ScriptRun.path, options: $0) }
+        var found = try store.read { try ModelStore(reading: $0) }
+        found.keyNumber = key
         served()
         let report = try store.verify()
         guard report.isClean else { throw Disagreement("verify: \(report.findings)") }
@@ -30,6 +34,9 @@ public struct ScriptWorkload: CrashWorkload {
         return found
     }
 
+    /// What the store may be locked with, the newest first.
+    private var keys: [Int] { (0...script.steps.filter { $0 == .changeKey }.count).reversed() }
+
     /// A copy that has its name is whole, whenever the power went.
     private func checkCopies(on disk: SimulatedDisk) throws {
         for name in try disk.list(directory: "d") where name.hasSuffix(".mako") {
@@ -37,7 +44,7 @@ public struct ScriptWorkload: CrashWorkload {
             guard path != ScriptRun.path else { continue }
             var options = ScriptRun.options(script, on: disk, seed: seed)
             options.readOnly = true
-            let copy = try Store(at: path, options: options)
+            let (copy, _) = try TestKeys.open(with: keys, script.cipher, options) { try Store(at: path, options: $0) }
             let findings = try copy.verify().findings
             try copy.close()
             guard findings.isEmpty else { throw Disagreement("\(path): verify: \(findings)") }
@@ -45,7 +52,7 @@ public struct ScriptWorkload: CrashWorkload {
     }
 
     public func difference(_ found: ModelStore, _ expected: ModelStore) -> String {
-        found.difference(from: expected) ?? "nothing"
+        found.difference(from: expected) ?? "it opens with key \(found.keyNumber), not \(expected.keyNumber)"
     }
 }
 

@@ -6,8 +6,14 @@ public enum StoreWorkload: RandomWorkload {
     public static var empty: ModelStore { ModelStore() }
 
     public static func session(on disk: SimulatedDisk, from state: ModelStore, plan: RoundPlan) -> StoreSession {
+        session(on: disk, from: state, plan: plan, cipher: nil)
+    }
+
+    static func session(
+        on disk: SimulatedDisk, from state: ModelStore, plan: RoundPlan, cipher: Encryption.Cipher?
+    ) -> StoreSession {
         var trees = state.trees.mapValues(\.kind)
-        var script = Script.random(seed: plan.seed, steps: plan.steps, trees: &trees)
+        var script = Script.random(seed: plan.seed, steps: plan.steps, trees: &trees, cipher: cipher)
         script.logSegmentBytes = plan.logSegmentBytes
         script.cacheBytes = plan.cacheBytes
         script.sectorBytes = plan.sectorBytes
@@ -19,8 +25,28 @@ public enum StoreWorkload: RandomWorkload {
     public static func recover(
         on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<ModelStore>
     ) throws -> ModelStore? {
-        let store = try Store(at: RoundPlan.path, options: plan.options(disk))
-        let found = try store.read { try ModelStore(reading: $0) }
+        try recover(on: disk, plan: plan, among: states, cipher: nil)
+    }
+
+    static func openAgain(
+        on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<ModelStore>, cipher: Encryption.Cipher?
+    ) throws -> (store: Store, key: Int) {
+        // Where there is no file yet, it gets the oldest.
+        let keys = disk.exists(RoundPlan.path) ? Set(states.map(\.keyNumber)).sorted().reversed() : [0]
+        var options = plan.options(disk)
+        if cipher != nil { options.entropy = plan.entropyOfItsOwn() }
+        let opened = try TestKeys.open(with: Array(keys), cipher, options) {
+            try Store(at: RoundPlan.path, options: $0)
+        }
+        return (opened.result, opened.number)
+    }
+
+    static func recover(
+        on disk: SimulatedDisk, plan: RoundPlan, among states: ArraySlice<ModelStore>, cipher: Encryption.Cipher?
+    ) throws -> ModelStore? {
+        let (store, key) = try openAgain(on: disk, plan: plan, among: states, cipher: cipher)
+        var found = try store.read { try ModelStore(reading: $0) }
+        found.keyNumber = key
         if !states.contains(found) {
             if let expected = states.first { plan.log(found.difference(from: expected) ?? "no difference") }
             return nil

@@ -24,8 +24,9 @@ struct Main {
 
     static func run(_ options: Options) throws {
         let names = options.wanted(
-            among: KeyValueCases.names + DeleteCases.names + CommitCases.names + BlobCases.names + WorkloadCases.names
-                + ObjectCases.names)
+            among: KeyValueCases.names + DeleteCases.names + CommitCases.names + BlobCases.names + UpdateCases.names
+                + FileCases.names
+                + WorkloadCases.names + EncryptionCases.names + ObjectCases.names)
         if options.lists {
             names.forEach { print($0) }
             return
@@ -40,8 +41,11 @@ struct Main {
         let deletes = DeleteCases(options: options, workspace: workspace, engines: writers)
         let commits = CommitCases(options: options, workspace: workspace, engines: writers)
         let blobs = BlobCases(options: options, workspace: workspace)
+        let updates = UpdateCases(options: options, workspace: workspace)
+        let files = FileCases(options: options, workspace: workspace)
         let workloads = WorkloadCases(options: options, workspace: workspace)
         let objects = ObjectCases(options: options, workspace: workspace, engines: objectEngines)
+        let encryption = EncryptionCases(options: options, workspace: workspace)
         let runner = Runner(options: options)
         var report = Report()
         print(
@@ -50,7 +54,8 @@ struct Main {
         for name in names {
             guard
                 let benchmark = keyValues.make(name) ?? deletes.make(name) ?? commits.make(name) ?? blobs.make(name)
-                    ?? workloads.make(name) ?? objects.make(name)
+                    ?? updates.make(name) ?? files.make(name) ?? workloads.make(name) ?? encryption.make(name)
+                    ?? objects.make(name)
             else { continue }
             report.add(try runner.run(benchmark))
         }
@@ -59,6 +64,8 @@ struct Main {
         try keyValues.close()
         try commits.close()
         try blobs.close()
+        try updates.close()
+        try encryption.close()
         try objects.close()
     }
 }

@@ -23,7 +23,7 @@ final class KeyValueCases {
     private static let readNames = [
         "get-integer", "get-integer-serial", "get-integer-transactions", "get-integer-multi", "get-string",
         "scan-integer",
-        "scan-string",
+        "scan-string", "scan-short-integer",
     ]
     private static let insertNames = [
         "insert-integer-ordered", "insert-integer-random", "insert-string-ordered", "insert-string-random",
@@ -48,6 +48,9 @@ final class KeyValueCases {
             let keys = StringKeys.choices(lookups, of: records)
             return reading(name, .strings, keys.count) { try $0.gets(keys) }
         case "scan-integer": return reading(name, .integers, records) { try $0.scan() }
+        case "scan-short-integer":
+            let starts = IntegerKeys.choices(lookups / 20, of: records)
+            return reading(name, .integers, starts.count) { try $0.shortScans(starts, length: 50) }
         case "scan-string": return reading(name, .strings, records) { try $0.scan() }
         default: return inserting(name)
         }

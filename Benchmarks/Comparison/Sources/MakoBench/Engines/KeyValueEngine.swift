@@ -7,6 +7,10 @@ struct Setup: Sendable {
     var durability: SyncMode
     /// The records it will hold, so that caches and maps are large enough.
     var records: Int
+    /// The cache in bytes, where it is to be smaller than the data.
+    var cacheBytes: Int?
+    /// No checkpoint is to be taken before `close`.
+    var keepsLog = false
 }
 
 /// An ordered store of 100-byte values under one kind of key.
@@ -16,7 +20,7 @@ struct Setup: Sendable {
 protocol KeyValueEngine: AnyObject {
     static var name: String { get }
 
-    /// Makes a new database in an empty directory.
+    /// Makes a new database in an empty directory, or opens the one that is there.
     init(_ setup: Setup) throws
 
     // Writing: one transaction, committed.
@@ -39,6 +43,14 @@ protocol KeyValueEngine: AnyObject {
     func multiGets(_ keys: [UInt64], batch: Int) throws -> UInt64
     func gets(_ keys: StringKeys) throws -> UInt64
     func scan() throws -> UInt64
+    /// Reads `length` records in order from each of the keys on.
+    func shortScans(_ starts: [UInt64], length: Int) throws -> UInt64
+
+    /// Gives the records of these keys other values, in transactions of so many. The values are others in each round: some engines write
+    /// nothing where nothing changes.
+    func update(_ keys: ArraySlice<UInt64>, round: UInt64, perTransaction: Int) throws
+    /// The bytes of the pages that the data needs.
+    func reachableBytes() throws -> UInt64
 
     /// Inserts each of the keys in a transaction of its own.
     func commitEach(_ keys: Range<UInt64>) throws

@@ -268,6 +268,59 @@ final class LMDBEngine<Mode: LMDBMode>: KeyValueEngine, @unchecked Sendable {
         }
     }
 
+    func shortScans(_ starts: [UInt64], length: Int) throws -> UInt64 {
+        try reading { transaction in
+            var cursor: OpaquePointer?
+            try LMDBEngine.check(mdb_cursor_open(transaction, database, &cursor))
+            defer { mdb_cursor_close(cursor) }
+            var sum: UInt64 = 0
+            var value = MDB_val()
+            var number: UInt64 = 0
+            for start in starts {
+                number = start
+                withUnsafeMutablePointer(to: &number) { number in
+                    var key = MDB_val(mv_size: 8, mv_data: number)
+                    var operation = MDB_SET_RANGE
+                    for _ in 0..<length {
+                        guard mdb_cursor_get(cursor, &key, &value, operation) == 0, let name = key.mv_data,
+                            let data = value.mv_data
+                        else { break }
+                        sum &+= name.loadUnaligned(as: UInt64.self) &+ touch(data, value.mv_size)
+                        operation = MDB_NEXT
+                    }
+                }
+            }
+            return sum
+        }
+    }
+
+    func update(_ keys: ArraySlice<UInt64>, round: UInt64, perTransaction: Int) throws {
+        var value = MDB_val(mv_size: ValueMaker.size, mv_data: maker.bytes)
+        var number: UInt64 = 0
+        var rest = keys
+        try withUnsafeMutablePointer(to: &number) { number in
+            var key = MDB_val(mv_size: 8, mv_data: number)
+            while !rest.isEmpty {
+                try writing { transaction in
+                    for next in rest.prefix(perTransaction) {
+                        number.pointee = next
+                        maker.make(next &+ round)
+                        try LMDBEngine.check(mdb_put(transaction, database, &key, &value, 0))
+                    }
+                }
+                rest = rest.dropFirst(perTransaction)
+            }
+        }
+    }
+
+    func reachableBytes() throws -> UInt64 {
+        try reading { transaction in
+            var stat = MDB_stat()
+            try LMDBEngine.check(mdb_stat(transaction, database, &stat))
+            return UInt64(stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages) * UInt64(stat.ms_psize)
+        }
+    }
+
     func commitEach(_ keys: Range<UInt64>) throws {
         try commitEach(keys, maker: maker)
     }

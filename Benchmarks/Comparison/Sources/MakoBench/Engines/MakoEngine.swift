@@ -11,11 +11,18 @@ final class MakoEngine: KeyValueEngine, @unchecked Sendable {
     init(_ setup: Setup) throws {
         var options = StoreOptions()
         // `ordered` hands every commit to the system before it returns, which is what the peers' relaxed modes do.
-        options.durability = setup.durability == .full ? .full : .ordered
-        options.cacheBytes = 1 << 30
+        options.durability =
+            switch setup.durability {
+            case .full: .full
+            case .async: .async
+            case .relaxed, .none: .ordered
+            }
+        options.cacheBytes = setup.cacheBytes ?? 1 << 30
+        if setup.keepsLog { options.checkpointBytes = .max }
         store = try Store(at: setup.directory + "/data.mako", options: options)
         tree = try store.write { transaction in
-            try transaction.createTree(named: "data", keys: setup.keys == .integers ? .integer : .bytes)
+            try transaction.view.tree(named: "data")
+                ?? transaction.createTree(named: "data", keys: setup.keys == .integers ? .integer : .bytes)
         }
     }
 
@@ -170,6 +177,44 @@ final class MakoEngine: KeyValueEngine, @unchecked Sendable {
             return sum
         }
     }
+
+    func shortScans(_ starts: [UInt64], length: Int) throws -> UInt64 {
+        let tree = tree
+        return try store.read { snapshot in
+            var sum: UInt64 = 0
+            for start in starts {
+                var left = length
+                try snapshot.forEach(in: tree, from: start) { key, value in
+                    sum &+= key &+ touch(value)
+                    left -= 1
+                    return left > 0
+                }
+            }
+            return sum
+        }
+    }
+
+    func update(_ keys: ArraySlice<UInt64>, round: UInt64, perTransaction: Int) throws {
+        let (tree, value) = (tree, value)
+        var rest = keys
+        while !rest.isEmpty {
+            try store.write { transaction in
+                for key in rest.prefix(perTransaction) {
+                    maker.make(key &+ round)
+                    try transaction.put(value, for: key, in: tree)
+                }
+            }
+            rest = rest.dropFirst(perTransaction)
+        }
+    }
+
+    func reachableBytes() throws -> UInt64 {
+        let stats = store.stats
+        return UInt64(stats.livePages * stats.pageBytes)
+    }
+
+    /// Bytes of log since opening.
+    var logBytes: UInt64 { store.stats.logBytes }
 
     private func commitOne(_ key: UInt64, _ maker: ValueMaker) throws {
         maker.make(key)

@@ -5,7 +5,8 @@ import CSQLite
 final class SQLiteConnection {
     let handle: OpaquePointer
 
-    init(directory: String, durability: SyncMode) throws {
+    /// - Parameter cacheBytes: a cache of that size, and no map of the file beside it.
+    init(directory: String, durability: SyncMode, cacheBytes: Int? = nil) throws {
         var handle: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
         guard sqlite3_open_v2(directory + "/data.sqlite", &handle, flags, nil) == SQLITE_OK, let handle else {
@@ -13,6 +14,10 @@ final class SQLiteConnection {
         }
         self.handle = handle
         for setting in SQLiteConnection.settings(durability) { try run("PRAGMA \(setting)") }
+        if let cacheBytes {
+            try run("PRAGMA mmap_size = 0")
+            try run("PRAGMA cache_size = -\(cacheBytes >> 10)")
+        }
     }
 
     /// The settings of SQLite in every case, through its C interface and through GRDB.

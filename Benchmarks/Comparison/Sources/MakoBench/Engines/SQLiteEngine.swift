@@ -15,15 +15,19 @@ final class SQLiteEngine: KeyValueEngine, @unchecked Sendable {
     private let select: OpaquePointer
     private let selectMany: OpaquePointer
     private let selectAll: OpaquePointer
+    private let selectFrom: OpaquePointer
+    private let update: OpaquePointer
     private let maker = ValueMaker()
     /// Connections that compete for the file's lock sleep and poll; an expert lets threads share one behind a lock.
     private let turn = NSLock()
 
     init(_ setup: Setup) throws {
-        connection = try SQLiteConnection(directory: setup.directory, durability: setup.durability)
+        connection = try SQLiteConnection(
+            directory: setup.directory, durability: setup.durability, cacheBytes: setup.cacheBytes)
         switch setup.keys {
-        case .integers: try connection.run("CREATE TABLE data (k INTEGER PRIMARY KEY, v BLOB NOT NULL)")
-        case .strings: try connection.run("CREATE TABLE data (k TEXT PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
+        case .integers: try connection.run("CREATE TABLE IF NOT EXISTS data (k INTEGER PRIMARY KEY, v BLOB NOT NULL)")
+        case .strings:
+            try connection.run("CREATE TABLE IF NOT EXISTS data (k TEXT PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
         }
         begin = try connection.statement("BEGIN")
         beginWrite = try connection.statement("BEGIN IMMEDIATE")
@@ -33,6 +37,8 @@ final class SQLiteEngine: KeyValueEngine, @unchecked Sendable {
         let places = Array(repeating: "?", count: SQLiteEngine.batch).joined(separator: ",")
         selectMany = try connection.statement("SELECT v FROM data WHERE k IN (\(places))")
         selectAll = try connection.statement("SELECT k, v FROM data ORDER BY k")
+        selectFrom = try connection.statement("SELECT k, v FROM data WHERE k >= ?1 ORDER BY k LIMIT ?2")
+        update = try connection.statement("UPDATE data SET v = ?2 WHERE k = ?1")
     }
 
     private func finish(_ statement: OpaquePointer) throws {
@@ -218,6 +224,48 @@ final class SQLiteEngine: KeyValueEngine, @unchecked Sendable {
         }
     }
 
+    func shortScans(_ starts: [UInt64], length: Int) throws -> UInt64 {
+        try transaction(begin) {
+            var sum: UInt64 = 0
+            for start in starts {
+                sqlite3_bind_int64(selectFrom, 1, Int64(bitPattern: start))
+                sqlite3_bind_int64(selectFrom, 2, Int64(length))
+                while let read = value(selectFrom, column: 1) {
+                    sum &+= UInt64(bitPattern: sqlite3_column_int64(selectFrom, 0)) &+ read
+                }
+                sqlite3_reset(selectFrom)
+            }
+            return sum
+        }
+    }
+
+    func update(_ keys: ArraySlice<UInt64>, round: UInt64, perTransaction: Int) throws {
+        sqlite3_bind_blob(update, 2, maker.bytes, Int32(ValueMaker.size), nil)
+        var rest = keys
+        while !rest.isEmpty {
+            // A lone statement is a transaction by itself.
+            let isAlone = perTransaction == 1
+            if !isAlone { try finish(beginWrite) }
+            for key in rest.prefix(perTransaction) {
+                maker.make(key &+ round)
+                sqlite3_bind_int64(update, 1, Int64(bitPattern: key))
+                try finish(update)
+            }
+            if !isAlone { try finish(commit) }
+            rest = rest.dropFirst(perTransaction)
+        }
+    }
+
+    func reachableBytes() throws -> UInt64 {
+        func number(_ pragma: String) throws -> UInt64 {
+            let statement = try connection.statement("PRAGMA \(pragma)")
+            defer { sqlite3_finalize(statement) }
+            guard sqlite3_step(statement) == SQLITE_ROW else { throw connection.failure() }
+            return UInt64(sqlite3_column_int64(statement, 0))
+        }
+        return try (number("page_count") - number("freelist_count")) * number("page_size")
+    }
+
     /// A lone statement is its own transaction.
     private func commitOne(_ key: UInt64, _ maker: ValueMaker) throws {
         sqlite3_bind_int64(insert, 1, Int64(bitPattern: key))
@@ -247,7 +295,7 @@ final class SQLiteEngine: KeyValueEngine, @unchecked Sendable {
     }
 
     func close() throws {
-        for statement in [begin, beginWrite, commit, insert, select, selectMany, selectAll] {
+        for statement in [begin, beginWrite, commit, insert, select, selectMany, selectAll, selectFrom, update] {
             sqlite3_finalize(statement)
         }
         try connection.close()

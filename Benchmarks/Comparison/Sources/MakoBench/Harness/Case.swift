@@ -4,15 +4,34 @@ enum SyncMode: String, Sendable {
     case full
     /// It survives the death of the process; the newest commits may be lost with the power.
     case relaxed
+    /// Commits wait for nothing and are handed over within a tenth of a second; the newest may be lost with the process as well.
+    case async
     /// Nothing is written.
     case none
 }
 
+/// What a case counts.
+enum Unit: String {
+    case nanoseconds = "ns"
+    case bytes
+}
+
 /// One repetition of one engine.
 struct Sample {
-    let nanoseconds: UInt64
+    /// In the case's unit, for all operations.
+    let amount: UInt64
     /// What was read or stored, summed up; engines must agree.
     let checksum: UInt64?
+
+    init(nanoseconds: UInt64, checksum: UInt64?) {
+        amount = nanoseconds
+        self.checksum = checksum
+    }
+
+    init(bytes: UInt64, checksum: UInt64?) {
+        amount = bytes
+        self.checksum = checksum
+    }
 }
 
 /// One engine in one case. `measure` prepares what it needs, times only the work itself, and cleans up.
@@ -27,9 +46,10 @@ struct BenchmarkCase {
     let durability: SyncMode
     /// The size of the data set.
     let records: Int
-    /// The operations in one repetition, by which its time is divided.
+    /// The operations in one repetition, by which its amount is divided.
     let operations: Int
     var threads = 1
+    var unit = Unit.nanoseconds
     /// One untimed run of every engine before the first repetition.
     var warmsUp = true
     let contenders: [Contender]
@@ -39,7 +59,7 @@ struct BenchmarkCase {
 struct Result {
     let benchmark: BenchmarkCase
     let engine: String
-    /// Nanoseconds for each operation, sorted.
+    /// Amounts for each operation, sorted.
     let values: [Double]
 
     var median: Double {

@@ -10,12 +10,15 @@ struct Report {
             let name = pad(result.benchmark.name, 34)
             let engine = pad(result.engine, 18)
             guard let least = result.values.first, let most = result.values.last else { continue }
-            print("\(name) \(engine) \(padLeft(time(result.median), 11))   \(time(least)) … \(time(most))")
+            let unit = result.benchmark.unit
+            print(
+                "\(name) \(engine) \(padLeft(text(result.median, unit), 11))   \(text(least, unit)) … \(text(most, unit))"
+            )
         }
         fflush(nil)
     }
 
-    /// How many times longer each peer takes than Mako: above 1, Mako is the faster.
+    /// How many times longer each peer takes than Mako, or how many times as many bytes: above 1, Mako is ahead.
     func printRatios() {
         var engines: [String] = []
         var names: [String] = []
@@ -25,7 +28,7 @@ struct Report {
         }
         let peers = engines.filter { $0 != "Mako" }
         guard engines.contains("Mako"), !peers.isEmpty else { return }
-        print("\nMedian of Mako, and how many times as long each peer takes (above 1: Mako is faster)\n")
+        print("\nMedian of Mako, and how many times as long each peer takes (above 1: Mako is ahead)\n")
         print(pad("case", 34) + padLeft("Mako", 12) + peers.map { padLeft($0, 18) }.joined())
         for name in names {
             let row = results.filter { $0.benchmark.name == name }
@@ -34,7 +37,7 @@ struct Report {
                 guard let result = row.first(where: { $0.engine == peer }) else { return padLeft("–", 18) }
                 return padLeft(String(format: "%.2f", result.median / own.median), 18)
             }
-            print(pad(name, 34) + padLeft(time(own.median), 12) + cells.joined())
+            print(pad(name, 34) + padLeft(text(own.median, own.benchmark.unit), 12) + cells.joined())
         }
     }
 
@@ -43,7 +46,7 @@ struct Report {
             let mode = result.benchmark.durability.rawValue
             return """
                 {"case":"\(result.benchmark.name)","engine":"\(result.engine)","value":\(number(result.median)),\
-                "unit":"ns/op","durability":"\(mode)","n":\(result.benchmark.records),\
+                "unit":"\(result.benchmark.unit.rawValue)/op","durability":"\(mode)","n":\(result.benchmark.records),\
                 "threads":\(result.benchmark.threads),"min":\(number(result.values.first ?? 0)),\
                 "max":\(number(result.values.last ?? 0)),"repetitions":\(result.values.count)}
                 """
@@ -52,6 +55,10 @@ struct Report {
     }
 
     private func number(_ value: Double) -> String { String(format: "%.2f", value) }
+
+    private func text(_ amount: Double, _ unit: Unit) -> String {
+        unit == .bytes ? String(format: "%.1f B", amount) : time(amount)
+    }
 
     private func time(_ nanoseconds: Double) -> String {
         switch nanoseconds {

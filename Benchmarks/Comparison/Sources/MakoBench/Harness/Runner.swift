@@ -25,7 +25,7 @@ struct Runner {
                     throw BenchmarkError("\(benchmark.name), \(contender.engine): \(error)")
                 }
                 if repetition >= 0 {
-                    values[index].append(Double(sample.nanoseconds) / Double(benchmark.operations))
+                    values[index].append(Double(sample.amount) / Double(benchmark.operations))
                 }
                 guard let value = sample.checksum else { continue }
                 if let known = checksum, known.value != value {

@@ -1,0 +1,193 @@
+import Foundation
+
+/// Random updates of one record after another: how fast without syncs, how even, beside a reader, and with little memory.
+final class UpdateCases {
+    private let options: Options
+    private let workspace: Workspace
+    private var running: [String: any KeyValueEngine] = [:]
+    private var latencies: [String: Latencies] = [:]
+
+    /// What commits took in one repetition, in nanoseconds.
+    private struct Latencies {
+        var perThousand: UInt64
+        var largest: UInt64
+    }
+
+    private let writers: [any KeyValueEngine.Type] = [
+        MakoEngine.self, LMDBEngine<LMDBDefault>.self, LMDBEngine<LMDBWriteMap>.self, SQLiteEngine.self,
+    ]
+    /// SQLite would need a second connection that does not hold the file for itself: another setting than in the other cases.
+    private let concurrent: [any KeyValueEngine.Type] = [MakoEngine.self, LMDBEngine<LMDBDefault>.self]
+    /// LMDB's only cache is the system's, whose size is nobody's to set.
+    private let cached: [any KeyValueEngine.Type] = [MakoEngine.self, SQLiteEngine.self]
+
+    init(options: Options, workspace: Workspace) {
+        self.options = options
+        self.workspace = workspace
+    }
+
+    static let names = [
+        "update-relaxed-1", "update-relaxed-100", "get-alone", "get-beside-writer", "pacing-99.9", "pacing-largest",
+        "small-cache-get", "small-cache-update",
+    ]
+
+    private var records: Int { options.records }
+
+    func make(_ name: String) -> BenchmarkCase? {
+        switch name {
+        case "update-relaxed-1": updates(name, perTransaction: 1, count: options.quick ? 20_000 : 200_000)
+        case "update-relaxed-100": updates(name, perTransaction: 100, count: options.quick ? 50_000 : 500_000)
+        case "get-alone": gets(name, besideWriter: false)
+        case "get-beside-writer": gets(name, besideWriter: true)
+        case "pacing-99.9": pacing(name) { $0.perThousand }
+        case "pacing-largest": pacing(name) { $0.largest }
+        case "small-cache-get": smallCache(name, writes: false)
+        case "small-cache-update": smallCache(name, writes: true)
+        default: nil
+        }
+    }
+
+    /// A database of all records, which all repetitions of its cases use.
+    private func database(
+        _ engine: any KeyValueEngine.Type, _ durability: SyncMode, cacheBytes: Int? = nil
+    ) throws -> any KeyValueEngine {
+        let name = "\(engine.name)-updates-\(durability.rawValue)-\(cacheBytes ?? 0)"
+        if let known = running[name] { return known }
+        let database = try engine.init(
+            Setup(
+                directory: workspace.make(name), keys: .integers, durability: durability, records: records,
+                cacheBytes: cacheBytes))
+        try database.insert(IntegerKeys.ordered(records), ascending: true)
+        try database.settle()
+        running[name] = database
+        return database
+    }
+
+    private func updates(_ name: String, perTransaction: Int, count: Int) -> BenchmarkCase {
+        let keys = IntegerKeys.choices(count, of: records)
+        let contenders = writers.map { engine in
+            Contender(engine: engine.name) { repetition in
+                let database = try self.database(engine, .relaxed)
+                let round = UInt64(repetition + 2)
+                let time = try self.options.clock.measure {
+                    try database.update(keys[...], round: round, perTransaction: perTransaction)
+                }
+                return Sample(nanoseconds: time, checksum: try database.scan())
+            }
+        }
+        return BenchmarkCase(
+            name: name, durability: .relaxed, records: records, operations: count, contenders: contenders)
+    }
+
+    /// Random reads, with a thread beside them that commits as fast as it can, or without.
+    private func gets(_ name: String, besideWriter: Bool) -> BenchmarkCase {
+        let keys = IntegerKeys.choices(options.quick ? 200_000 : 4_000_000, of: records)
+        let updates = IntegerKeys.shuffled(records)
+        let contenders = concurrent.map { engine in
+            Contender(engine: engine.name) { _ in
+                let shared = Shared(try self.database(engine, .async))
+                let reader = Shared(self.options.clock)
+                let times = Shared([UInt64]())
+                try onThreads(besideWriter ? 2 : 1) { thread in
+                    if thread == 0 {
+                        defer { shared.stop() }
+                        // In pieces, each in a transaction of its own: a single one would hold all that is overwritten meanwhile.
+                        for piece in stride(from: 0, to: keys.count, by: 100_000) {
+                            let some = Array(keys[piece..<min(piece + 100_000, keys.count)])
+                            times.value.append(try reader.value.measure { _ = try shared.value.gets(some) })
+                        }
+                        return
+                    }
+                    var (next, round): (Int, UInt64) = (0, 1)
+                    while !shared.isStopped {
+                        let end = min(next + 1000, updates.count)
+                        try shared.value.update(updates[next..<end], round: round, perTransaction: 1)
+                        next = end % updates.count
+                        round += 1
+                    }
+                }
+                return Sample(nanoseconds: times.value.reduce(0, +), checksum: nil)
+            }
+        }
+        return BenchmarkCase(
+            name: name, durability: .async, records: records, operations: keys.count, threads: besideWriter ? 2 : 1,
+            contenders: contenders)
+    }
+
+    /// How long commits take that wait for nothing, when one follows the other for a while.
+    private func pacing(_ name: String, _ choose: @escaping (Latencies) -> UInt64) -> BenchmarkCase {
+        let contenders = writers.map { engine in
+            Contender(engine: engine.name) { repetition in
+                let key = "\(engine.name)-\(repetition)"
+                let known = try self.latencies[key] ?? self.measureLatencies(self.database(engine, .async))
+                self.latencies[key] = known
+                return Sample(nanoseconds: choose(known), checksum: nil)
+            }
+        }
+        return BenchmarkCase(
+            name: name, durability: .async, records: records, operations: 1, warmsUp: false, contenders: contenders)
+    }
+
+    private func measureLatencies(_ database: any KeyValueEngine) throws -> Latencies {
+        let keys = IntegerKeys.shuffled(records)
+        var times: [UInt32] = []
+        times.reserveCapacity(1 << 24)
+        let clock = Stopwatch.wall
+        let start = clock.now()
+        let end = start + (options.quick ? 3 : 60) * 1_000_000_000
+        var last = start
+        var (next, round): (Int, UInt64) = (0, start)
+        while last < end {
+            try database.update(keys[next...next], round: round, perTransaction: 1)
+            next = (next + 1) % keys.count
+            round += 1
+            let now = clock.now()
+            times.append(UInt32(clamping: now - last))
+            last = now
+        }
+        times.sort()
+        return Latencies(
+            perThousand: UInt64(times[times.count - 1 - times.count / 1000]), largest: UInt64(times[times.count - 1]))
+    }
+
+    /// Random reads or updates with a cache of a tenth of the data.
+    private func smallCache(_ name: String, writes: Bool) -> BenchmarkCase {
+        let keys = IntegerKeys.choices(options.quick ? 20_000 : 200_000, of: records)
+        let cacheBytes = max(records * 140 / 10, 2 << 20)
+        let contenders = cached.map { engine in
+            Contender(engine: engine.name) { repetition in
+                let database = try self.database(engine, .relaxed, cacheBytes: cacheBytes)
+                let round = UInt64(repetition + 2)
+                var checksum: UInt64?
+                let time = try self.options.clock.measure {
+                    if writes {
+                        try database.update(keys[...], round: round, perTransaction: 100)
+                    } else {
+                        checksum = try database.gets(keys)
+                    }
+                }
+                return Sample(nanoseconds: time, checksum: checksum)
+            }
+        }
+        return BenchmarkCase(
+            name: name, durability: writes ? .relaxed : .none, records: records, operations: keys.count,
+            contenders: contenders)
+    }
+
+    func close() throws {
+        for database in running.values { try database.close() }
+        running = [:]
+    }
+}
+
+/// What the threads of a case share. Each says itself why that is sound: engines are, and of the rest one thread writes.
+private final class Shared<Value>: @unchecked Sendable {
+    var value: Value
+    private let lock = NSLock()
+    private var stopped = false
+
+    init(_ value: Value) { self.value = value }
+
+    var isStopped: Bool { lock.withLock { stopped } }
+    func stop() { lock.withLock { stopped = true } }
+}

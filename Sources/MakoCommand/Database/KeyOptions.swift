@@ -1,0 +1,80 @@
+import ArgumentParser
+import Foundation
+import MakoStorage
+
+/// What an encrypted database opens with. Never a word of the command line, which everybody on the machine can read.
+struct KeyOptions: ParsableArguments {
+    @Option(
+        name: .customLong("key-file"),
+        help: "A file with the key of an encrypted database: 32 bytes, or 64 hexadecimal digits.", completion: .file())
+    var keyFile: String?
+
+    @Option(
+        name: .customLong("passphrase-file"),
+        help: "A file whose first line is the passphrase. Else MAKO_PASSPHRASE counts, where there is one.",
+        completion: .file())
+    var passphraseFile: String?
+
+    func validate() throws {
+        if keyFile != nil && passphraseFile != nil {
+            throw ValidationError("--key-file and --passphrase-file exclude each other.")
+        }
+    }
+
+    /// What the options and the environment say; nil for nothing.
+    func encryption() throws -> Encryption? {
+        if let given = try Self.encryption(keyFile: keyFile, passphraseFile: passphraseFile) { return given }
+        return ProcessInfo.processInfo.environment["MAKO_PASSPHRASE"].map { .passphrase($0) }
+    }
+
+    static func encryption(keyFile: String?, passphraseFile: String?) throws -> Encryption? {
+        if let keyFile { return .key(try key(in: keyFile)) }
+        guard let passphraseFile else { return nil }
+        let line = try read(passphraseFile).prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
+        guard !line.isEmpty else { throw Failure("the first line of \(passphraseFile) is empty", .badInput) }
+        return .passphrase(String(decoding: line, as: UTF8.self))
+    }
+
+    private static func key(in path: String) throws -> [UInt8] {
+        let bytes = try read(path)
+        if bytes.count == 32 { return bytes }
+        let digits = bytes.filter { !UInt8.isSpace($0) }.map { Character(UnicodeScalar($0)).hexDigitValue }
+        guard digits.count == 64, !digits.contains(nil) else {
+            throw Failure("\(path) holds no key: a key is 32 bytes, or 64 hexadecimal digits", .badInput)
+        }
+        let values = digits.compactMap(\.self)
+        return stride(from: 0, to: 64, by: 2).map { UInt8(values[$0] * 16 + values[$0 + 1]) }
+    }
+
+    private static func read(_ path: String) throws -> [UInt8] {
+        do { return [UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) } catch {
+            throw Failure("\(path) cannot be read: \(error.localizedDescription)", .noInput)
+        }
+    }
+
+    /// Options for a database that these open.
+    func storeOptions(readOnly: Bool = false) throws -> StoreOptions {
+        var options = StoreOptions()
+        options.readOnly = readOnly
+        options.encryption = try encryption()
+        return options
+    }
+
+    /// Whether what is known comes from the environment, where it may be meant for other databases.
+    private var isGeneral: Bool { keyFile == nil && passphraseFile == nil }
+
+    /// Runs a body with the options for a database. A passphrase that the environment has for all of them is no mistake where a database is not
+    /// encrypted.
+    func with<R>(readOnly: Bool = false, _ body: (StoreOptions) throws -> R) throws -> R {
+        let options = try storeOptions(readOnly: readOnly)
+        do { return try body(options) } catch StorageError.notEncrypted where isGeneral {
+            var plain = options
+            plain.encryption = nil
+            return try body(plain)
+        }
+    }
+}
+
+extension UInt8 {
+    fileprivate static func isSpace(_ byte: UInt8) -> Bool { byte == 32 || (9...13).contains(byte) }
+}

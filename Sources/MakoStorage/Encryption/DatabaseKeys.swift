@@ -1,0 +1,137 @@
+/// The keys of one encrypted database while it is open.
+///
+/// The data key is drawn when the database is made; from it come a key for pages and one for the log, and from that one for each segment.
+final class DatabaseKeys: Sendable {
+    let database: DatabaseID
+    private let dataKey: CipherKey
+    let pages: CipherKey
+    private let log: CipherKey
+
+    var cipher: Encryption.Cipher { dataKey.cipher }
+
+    private init(_ database: DatabaseID, _ dataKey: CipherKey) {
+        self.database = database
+        self.dataKey = dataKey
+        pages = dataKey.derived(salt: [], info: "mako pages")
+        log = dataKey.derived(salt: [], info: "mako log")
+    }
+
+    /// Keys for a new database, and how they stand in its header.
+    static func make(
+        for encryption: Encryption, database: DatabaseID, path: String, entropy: any Entropy
+    ) throws(StorageError) -> (keys: DatabaseKeys, record: KeyRecord) {
+        guard Encryption.isAvailable else { throw .encryptionUnavailable(path: path) }
+        guard let dataKey = CipherKey(entropy.bytes(KeyRecord.keyBytes), encryption.cipher) else {
+            throw .encryptionUnavailable(path: path)
+        }
+        let keys = DatabaseKeys(database, dataKey)
+        return (keys, try keys.record(for: encryption, entropy: entropy))
+    }
+
+    /// The data key, locked with a user's.
+    func record(for encryption: Encryption, entropy: any Entropy) throws(StorageError) -> KeyRecord {
+        let derivation = try KeyRecord.Derivation(for: encryption, salt: entropy.bytes(KeyRecord.saltBytes))
+        var record = KeyRecord(cipher: cipher, derivation: derivation)
+        guard let lock = encryption.secret.key(derivation, cipher) else {
+            throw .invalidArgument("an encryption key has \(KeyRecord.keyBytes) bytes; for a text use a passphrase")
+        }
+        record.box =
+            entropy.bytes(CipherKey.nonceBytes) + [UInt8](repeating: 0, count: KeyRecord.keyBytes + CipherKey.tagBytes)
+        record.context(of: database).withUnsafeBytes { context in
+            record.box.withUnsafeMutableBytes { box in
+                dataKey.withBytes { key in
+                    lock.seal(
+                        key, nonce: UnsafeRawBufferPointer(rebasing: box[..<CipherKey.nonceBytes]),
+                        authenticating: context,
+                        ciphertext: .init(
+                            rebasing: box[CipherKey.nonceBytes..<CipherKey.nonceBytes + KeyRecord.keyBytes]),
+                        tag: .init(rebasing: box[(CipherKey.nonceBytes + KeyRecord.keyBytes)...]))
+                }
+            }
+        }
+        return record
+    }
+
+    /// Opens the lock of a database's header.
+    init(
+        opening record: KeyRecord, of database: DatabaseID, with encryption: Encryption?, path: String
+    ) throws(StorageError) {
+        guard Encryption.isAvailable else { throw .encryptionUnavailable(path: path) }
+        guard let encryption else { throw .encrypted(path: path) }
+        guard record.derivation.isPossible || sabotaged("derivationUnbounded") else {
+            throw .corrupted(page: 0, reason: "its key derivation asks for more time or memory than Mako ever does")
+        }
+        guard let lock = encryption.secret.key(record.derivation, record.cipher) else {
+            throw .wrongKey(path: path, reason: encryption.secret.mismatch(record.derivation.kind))
+        }
+        var key = [UInt8](repeating: 0, count: KeyRecord.keyBytes)
+        var box = record.box
+        let isOpen = record.context(of: database).withUnsafeBytes { context in
+            box.withUnsafeMutableBytes { box in
+                key.withUnsafeMutableBytes { lock.open(box, authenticating: context, into: $0) }
+            }
+        }
+        guard isOpen || sabotaged("wrongKeyNotNoticed"), let dataKey = CipherKey(key, record.cipher) else {
+            throw .wrongKey(path: path, reason: encryption.secret.mismatch(record.derivation.kind))
+        }
+        self.database = database
+        self.dataKey = dataKey
+        pages = dataKey.derived(salt: [], info: "mako pages")
+        log = dataKey.derived(salt: [], info: "mako log")
+    }
+
+    /// How a segment of the log is encrypted: a key of its own for each use of a segment file.
+    func segment(_ header: SegmentHeader) -> SegmentCipher {
+        var salt: [UInt8] = []
+        for word in [header.number, sabotaged("segmentsShareTheirKey") ? 0 : header.salt] {
+            withUnsafeBytes(of: word.littleEndian) { salt.append(contentsOf: $0) }
+        }
+        if sabotaged("segmentsShareTheirKey") { salt = [] }
+        return SegmentCipher(key: log.derived(salt: salt, info: "mako segment"))
+    }
+}
+
+extension KeyRecord.Derivation {
+    /// What a new lock is made with.
+    fileprivate init(for encryption: Encryption, salt: [UInt8]) throws(StorageError) {
+        switch encryption.secret.source {
+        case .key: self.init(kind: .key, salt: salt)
+        case .passphrase(let text, let rounds):
+            guard !text.isEmpty else { throw .invalidArgument("the passphrase is empty") }
+            let logRounds = rounds.trailingZeroBitCount
+            guard rounds > 0, rounds.nonzeroBitCount == 1, Self.possibleRounds.contains(logRounds) else {
+                throw .invalidArgument(
+                    "a passphrase's rounds are a power of two from \(1 << Self.possibleRounds.lowerBound) to "
+                        + "\(1 << Self.possibleRounds.upperBound), not \(rounds)")
+            }
+            self.init(
+                kind: .passphrase, logRounds: UInt8(logRounds), blockSize: Self.blockSize,
+                parallelism: Self.parallelism, salt: salt)
+        }
+    }
+}
+
+extension Encryption.Secret {
+    /// Why it does not open what was locked with a secret of this kind.
+    fileprivate func mismatch(_ kind: KeyRecord.Derivation.Kind) -> String {
+        switch (source, kind) {
+        case (.key(let bytes), .key) where bytes.count != KeyRecord.keyBytes:
+            "a key has \(KeyRecord.keyBytes) bytes, not \(bytes.count)"
+        case (.key, .passphrase): "it was locked with a passphrase, not with a key"
+        case (.passphrase, .key): "it was locked with a key, not with a passphrase"
+        case (.key, .key): "it is another key"
+        case (.passphrase, .passphrase): "it is another passphrase"
+        }
+    }
+}
+
+extension Entropy {
+    /// So many random bytes.
+    func bytes(_ count: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count < count {
+            withUnsafeBytes(of: next().littleEndian) { bytes.append(contentsOf: $0.prefix(count - bytes.count)) }
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,137 @@
+// An encrypted page in the file is one box, as the cipher makes it:
+//
+//        0  12  nonce
+//       12  12  header     encrypted: what is left of the page header, see below
+//       24 4056 body       encrypted
+//     4080  16  tag        of both, of the database's id and of the page's number
+//
+// The nonce of pages of trees and values, which are written once under a serial of their own:
+//
+//        0  6  salt        random, drawn at each opening
+//        6  6  serial      of the page, below 2^47
+//
+// Bitmaps, directories and metas share serials among them, and a meta is written again. Theirs is random, but for its last bit, which is 1.
+//
+// The header of pages of trees and values, from the lowest bit up: 13 bits heap, 13 garbage, 13 count, 10 prefix, 4 type, 6 level, 5 flags; then
+// 32 bits tree. Of the others: 64 bits serial, 8 type, 8 level, 16 zero. The page's number is not there: where the page stands says it.
+
+/// Encrypts the pages of one database while it is open.
+final class PageCipher: Sendable {
+    /// No page's serial reaches this. 2^27 openings, each with a stock of serials of its own, do not.
+    static let serialLimit: UInt64 = 1 << 47
+    private static let messageOffset = 28
+    private static let boxMessage = CipherKey.nonceBytes..<pageBytes - CipherKey.tagBytes
+
+    private let key: CipherKey
+    private let database: DatabaseID
+    /// 48 random bits.
+    private let salt: UInt64
+    private let entropy: any Entropy
+
+    init(_ keys: DatabaseKeys, entropy: any Entropy) {
+        key = keys.pages
+        database = keys.database
+        salt = sabotaged("openingsShareTheirSalt") ? 1 : entropy.next() & 0xffff_ffff_ffff
+        self.entropy = entropy
+    }
+
+    // MARK: Writing
+
+    func seal(_ base: UnsafeMutableRawPointer, number: UInt64) {
+        let page = Page(base)
+        let (head, tail) = PageCipher.pack(page)
+        let (low, high) = nonce(page)
+        base.storeBytes(of: head.littleEndian, toByteOffset: PageCipher.messageOffset, as: UInt64.self)
+        base.storeBytes(of: tail.littleEndian, toByteOffset: PageCipher.messageOffset + 8, as: UInt32.self)
+        base.storeBytes(of: low.littleEndian, as: UInt64.self)
+        base.storeBytes(of: high.littleEndian, toByteOffset: 8, as: UInt32.self)
+        let box = UnsafeMutableRawBufferPointer(start: base, count: pageBytes)
+        authenticated(number) { context in
+            key.seal(
+                UnsafeRawBufferPointer(rebasing: box[PageCipher.messageOffset...]),
+                nonce: UnsafeRawBufferPointer(rebasing: box[..<CipherKey.nonceBytes]), authenticating: context,
+                ciphertext: UnsafeMutableRawBufferPointer(rebasing: box[PageCipher.boxMessage]),
+                tag: UnsafeMutableRawBufferPointer(rebasing: box[PageCipher.boxMessage.upperBound...]))
+        }
+    }
+
+    /// Twelve bytes, as a word of eight and one of four.
+    private func nonce(_ page: Page) -> (UInt64, UInt32) {
+        if sabotaged("nonceUsedAgain") { return (0, PageCipher.isTable(page.type) ? 1 << 31 : 0) }
+        if PageCipher.isTable(page.type) && !sabotaged("tablesNumberedLikePages") {
+            return (entropy.next(), UInt32(truncatingIfNeeded: entropy.next()) | 1 << 31)
+        }
+        let serial = page.serial & (PageCipher.serialLimit - 1)
+        return (salt | serial &<< 48, UInt32(truncatingIfNeeded: serial &>> 16))
+    }
+
+    /// Whether it is one of the pages that a checkpoint is described by.
+    private static func isTable(_ type: UInt8) -> Bool {
+        type >= PageType.bitmap.rawValue
+    }
+
+    private func authenticated<R>(_ number: UInt64, _ body: (UnsafeRawBufferPointer) -> R) -> R {
+        let context = (
+            database.high.littleEndian, database.low.littleEndian,
+            (sabotaged("pageNumberNotAuthenticated") ? 0 : number).littleEndian
+        )
+        return withUnsafeBytes(of: context, body)
+    }
+
+    // MARK: Reading
+
+    func open(_ base: UnsafeMutableRawPointer, number: UInt64) -> Bool {
+        let low = UInt64(littleEndian: base.loadUnaligned(as: UInt64.self))
+        let high = UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
+        let box = UnsafeMutableRawBufferPointer(start: base, count: pageBytes)
+        let isWhole = authenticated(number) { context in
+            key.open(
+                box, authenticating: context,
+                into: UnsafeMutableRawBufferPointer(rebasing: box[PageCipher.messageOffset...]))
+        }
+        guard isWhole else { return false }
+        let head = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: PageCipher.messageOffset, as: UInt64.self))
+        let tail = UInt32(
+            littleEndian: base.loadUnaligned(fromByteOffset: PageCipher.messageOffset + 8, as: UInt32.self))
+        base.storeBytes(of: 0, toByteOffset: Page.checksumOffset, as: UInt64.self)
+        return high &>> 31 == 1
+            ? PageCipher.unpackTable(head, tail, number, to: Page(base))
+            : PageCipher.unpack(head, tail, number, serial: low &>> 48 | UInt64(high) &<< 16, to: Page(base))
+    }
+
+    // MARK: The header in twelve bytes
+
+    private static let wide: UInt64 = 1 << 13 - 1
+
+    private static func pack(_ page: Page) -> (UInt64, UInt32) {
+        if isTable(page.type) { return (page.serial, UInt32(page.type) | UInt32(page.level) &<< 8) }
+        let sizes = UInt64(page.heap) & wide | (UInt64(page.garbage) & wide) &<< 13
+        let counts = (UInt64(page.count) & wide) &<< 26 | (UInt64(page.prefix) & 0x3ff) &<< 39
+        let kind = UInt64(page.type & 0xf) &<< 49 | UInt64(page.level & 0x3f) &<< 53 | (page.identity &>> 56) &<< 59
+        return (sizes | counts | kind, page.tree)
+    }
+
+    private static func unpack(_ head: UInt64, _ tree: UInt32, _ number: UInt64, serial: UInt64, to page: Page) -> Bool
+    {
+        let type = head &>> 49 & 0xf
+        page.identity = number | type &<< 40 | (head &>> 53 & 0x3f) &<< 48 | (head &>> 59) &<< 56
+        page.serial = serial
+        page.tree = tree
+        page.heap = Int(head & wide)
+        page.garbage = Int(head &>> 13 & wide)
+        page.count = Int(head &>> 26 & wide)
+        page.prefix = Int(head &>> 39 & 0x3ff)
+        return !isTable(UInt8(type))
+    }
+
+    private static func unpackTable(_ serial: UInt64, _ kind: UInt32, _ number: UInt64, to page: Page) -> Bool {
+        page.identity = number | UInt64(kind & 0xff) &<< 40 | UInt64(kind &>> 8 & 0xff) &<< 48
+        page.serial = serial
+        page.tree = 0
+        page.heap = pageBytes
+        page.garbage = 0
+        page.count = 0
+        page.prefix = 0
+        return isTable(UInt8(truncatingIfNeeded: kind))
+    }
+}
