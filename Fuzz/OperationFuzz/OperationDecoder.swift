@@ -86,6 +86,7 @@ struct OperationDecoder {
             // Each of them has pages of its own.
             let first = UInt64(byte())
             return .stream(name("t"), .steps(from: first, through: first + UInt64(byte() & 1), by: 1), shape())
+        case 19 where kind / 24 % 4 == 2: return .load(name("t"), keys(), shape())
         case 19: return .insert(name("t"), keys(), shape())
         case 20:
             return .tree(

@@ -1,6 +1,6 @@
 import MakoStorage
 
-/// Takes any bytes as a page of a tree: the check refuses it, or nothing that is done with it leaves it.
+/// Takes any bytes as a page of a tree, a header block or a meta: the check refuses it, or nothing that is done with it leaves it.
 ///
 /// The input is one byte that chooses the page to begin with, eight for a key, one for the length `n` of a word, the word, and edits: two
 /// bytes for the place, one for the length, and what is laid over the page there.

@@ -2,7 +2,8 @@
 ///
 /// Whatever the bytes: a typed error, or an answer that keeps the promises named here. Where one is broken the answer says so.
 package enum Probe {
-    /// Takes a page: when its check lets it pass, every search, read and change of it stays inside, and the changed page passes again.
+    /// Takes a page: when its check lets it pass, every search, read and change of it stays inside, and the changed page passes again; a
+    /// header block or meta that is accepted, written again, reads as the same.
     ///
     /// - Parameter bytes: the page, cut or filled up with zeros to its size.
     /// - Returns: what is wrong with Mako; nil for nothing.
@@ -12,8 +13,10 @@ package enum Probe {
             memory.initializeMemory(as: UInt8.self, repeating: 0)
             memory.copyBytes(from: bytes.prefix(pageBytes))
             let scratch = page + pageBytes
-            do throws(StorageError) { try PageCheck.validate(page) } catch { return nil }
             let type = PageType(rawValue: Page(page).type)
+            if type == .header { return header(page, scratch) }
+            if type == .meta { return meta(page, scratch) }
+            do throws(StorageError) { try PageCheck.validate(page) } catch { return nil }
             return word.withUnsafeBytes { word in
                 let word = lendable(UnsafeRawBufferPointer(rebasing: word.prefix(Limits.keyBytes)))
                 switch type {
@@ -26,6 +29,23 @@ package enum Probe {
                 }
             }
         }
+    }
+
+    private static func header(_ page: UnsafeMutableRawPointer, _ scratch: UnsafeMutableRawPointer) -> String? {
+        PageCodec.header.seal(page, number: 0)
+        guard case .good(let header) = FileHeader.read(page, copy: 0) else { return nil }
+        header.write(to: scratch, copy: 1)
+        guard case .good(header) = FileHeader.read(scratch, copy: 1) else {
+            return "what was written of a header block reads as something else"
+        }
+        return nil
+    }
+
+    private static func meta(_ page: UnsafeMutableRawPointer, _ scratch: UnsafeMutableRawPointer) -> String? {
+        guard let meta = Meta(page) else { return nil }
+        meta.write(to: scratch, copy: 0, .header)
+        guard Meta(scratch) == meta else { return "what was written of a meta reads as something else" }
+        return nil
     }
 
     /// A descent hands a node only keys that its fences admit.

@@ -59,6 +59,7 @@ import Testing
         "Sources/MakoStorage/Tree/Cursor.swift",
         "Sources/MakoStorage/Tree/IntegerLayout.swift",
         "Sources/MakoStorage/Tree/IntegerNode.swift",
+        "Sources/MakoStorage/Tree/LeafFilling.swift",
         "Sources/MakoStorage/Tree/LeafWalk.swift",
         "Sources/MakoStorage/Tree/NodeLayout.swift",
         "Sources/MakoStorage/Tree/Overflow.swift",
@@ -69,6 +70,7 @@ import Testing
         "Sources/MakoStorage/Tree/RunWriter.swift",
         "Sources/MakoStorage/Tree/Tree.swift",
         "Sources/MakoStorage/Tree/ValueRuns.swift",
+        "Sources/MakoStorage/Tree/TreeLoad.swift",
         "Sources/MakoStorage/Tree/TreeReader.swift",
         "Sources/MakoStorage/Tree/TreeWriter.swift",
     ]

@@ -36,6 +36,12 @@ struct OperationWriter {
         self.isRecording = isRecording
     }
 
+    /// Drops what was recorded, and records nothing from here on.
+    mutating func stop(_ bytes: inout GrowingBytes) {
+        isRecording = false
+        bytes.deallocate()
+    }
+
     mutating func put(_ key: UInt64, _ value: ValueRuns, tree: UInt32, to bytes: inout GrowingBytes) {
         value.encoded().withUnsafeBytes { put(key, $0, tree: tree, to: &bytes, as: .putIntegerRuns) }
     }
@@ -128,8 +134,7 @@ struct OperationWriter {
         -> UnsafeMutableRawPointer?
     {
         guard bytes.count + 5 + more <= limit else {
-            isRecording = false
-            bytes.deallocate()
+            stop(&bytes)
             return nil
         }
         let place = bytes.extend(by: 5 + more)

@@ -142,17 +142,19 @@ extension Store {
             let tree = try transaction.writer.createTree(
                 named: info.name, keys: info.tree.keys, options: info.options, id: info.tree.id)
             var cursor = try source.cursor(in: info.tree)
+            var loader = BulkLoader(transaction.writer, tree)
             var isThere = try cursor.first()
             while isThere {
                 if let overflow = try cursor.overflow(), overflow.isList {
-                    try copyBlob(of: cursor, source, to: tree, transaction)
+                    try copyBlob(of: cursor, source, to: &loader, BlobWriter(transaction.writer, tree: tree.id))
                 } else {
-                    try copyEntry(of: cursor, to: tree, transaction)
+                    try copyEntry(of: cursor, to: &loader)
                 }
                 done += 1
                 if done % Store.entriesPerReport == 0 { progress(CopyProgress(done: done, total: total)) }
                 isThere = try cursor.next()
             }
+            try loader.finish()
         }
         // Numbers of trees that were dropped are not used again.
         if !sabotaged("copyForgetsTreeNumbers") {
@@ -163,24 +165,21 @@ extension Store {
     }
 
     private func copyBlob(
-        of cursor: borrowing Cursor, _ source: Snapshot, to tree: Tree, _ transaction: borrowing WriteTransaction
+        of cursor: borrowing Cursor, _ source: Snapshot, to loader: inout BulkLoader, _ blob: consuming BlobWriter
     ) throws(StorageError) {
         var pieces = Blob.Pieces(of: try Blob(cursor.record(), source))
         defer { pieces.deallocate() }
-        try transaction.put(at: cursor.position, in: tree) { (blob) throws(StorageError) in
-            while let piece = try pieces.next() { try blob.append(piece) }
-        }
+        while let piece = try pieces.next() { try blob.append(piece) }
+        try loader.append(blob, at: cursor.position)
     }
 
-    private func copyEntry(of cursor: borrowing Cursor, to tree: Tree, _ transaction: borrowing WriteTransaction)
-        throws(StorageError)
-    {
+    private func copyEntry(of cursor: borrowing Cursor, to loader: inout BulkLoader) throws(StorageError) {
         let value = try cursor._currentValue()
         defer { cursor._deallocate(value) }
         let bytes = UnsafeRawBufferPointer(start: value.start, count: value.count)
-        switch tree.keys {
-        case .integer: try transaction.put(bytes, for: cursor.integerKey, in: tree)
-        case .bytes: try transaction.put(bytes, for: cursor._currentKey(), in: tree)
+        switch cursor.tree.keys {
+        case .integer: try loader.append(bytes, for: cursor.integerKey)
+        case .bytes: try loader.append(bytes, for: cursor._currentKey())
         }
     }
 

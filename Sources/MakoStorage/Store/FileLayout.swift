@@ -184,8 +184,10 @@ struct Meta: Hashable {
         directory = Overflow(
             firstPage: word(6), firstSerial: word(7), length: Int(length), stored: Int(length), isCompressed: false)
         regions = word(9)
-        plainTrees = (0..<Meta.plainTreesWords).map { word(10 + $0) }
-        while plainTrees.last == 0 { plainTrees.removeLast() }
+        // Most files have few trees: nearly all words are 0.
+        var used = Meta.plainTreesWords
+        while used > 0 && word(10 + used - 1) == 0 { used -= 1 }
+        plainTrees = (0..<used).map { word(10 + $0) }
         basis = word(basisWord)
     }
 

@@ -10,15 +10,41 @@ extension Writer {
     ) throws(StorageError) -> ValueRuns? {
         try enterWaitingPuts(of: index)
         if mode == .insertOnly, try holds(layout, index, key) { return nil }
+        let pages = try writeNamed(value, tree: trees[index].id)
+        return try put(layout, index, key, pages, length: UInt64(value.count))
+    }
+
+    /// Writes the pages of a value, packed when that saves one.
+    private func writeNamed(_ value: UnsafeRawBufferPointer, tree: UInt32) throws(StorageError) -> RunWriter {
         let plain = Int(ValueRuns.pageCount(of: UInt64(value.count)))
         let block = LZ4.compress(value, limit: (plain - 1) * Overflow.payloadBytes)
-        let pages = RunWriter(self, tree: trees[index].id, bytes: block?.count ?? value.count)
+        let pages = RunWriter(self, tree: tree, bytes: block?.count ?? value.count)
         if let block {
             try block.withUnsafeBytes { bytes in result { () throws(StorageError) in try pages.append(bytes) } }.get()
         } else {
             try pages.append(value)
         }
-        return try put(layout, index, key, pages, length: UInt64(value.count))
+        return pages
+    }
+
+    /// Writes a value that has pages of its own, in a transaction that is not logged.
+    func writeLarge(_ value: UnsafeRawBufferPointer, tree: UInt32) throws(StorageError) -> Overflow {
+        guard value.count >= store.namedValueBytes else { return try writeOverflow(value, tree: tree) }
+        return try descriptor(of: writeNamed(value, tree: tree), length: UInt64(value.count), tree: tree)
+    }
+
+    /// Makes pages that were written the transaction's.
+    func descriptor(of pages: RunWriter, length: UInt64? = nil, tree: UInt32) throws(StorageError) -> Overflow {
+        try store.use(.namedValues)
+        let value = try pages.finish(length: length)
+        pages.noteAdopted()
+        for run in value.runs { adopt(run.pages) }
+        return try descriptor(of: value, tree: tree)
+    }
+
+    private func descriptor(of value: ValueRuns, tree: UInt32) throws(StorageError) -> Overflow {
+        if let single = value.descriptor { return single }
+        return try writeList(value, tree: tree)
     }
 
     func holds<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key) throws(StorageError) -> Bool
@@ -103,13 +129,9 @@ extension Writer {
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ value: ValueRuns
     ) throws(StorageError) {
         let descriptor: Overflow
-        do throws(StorageError) {
-            if let single = value.descriptor {
-                descriptor = single
-            } else {
-                descriptor = try writeList(value, tree: trees[index].id)
-            }
-        } catch { throw fail(error) }
+        do throws(StorageError) { descriptor = try self.descriptor(of: value, tree: trees[index].id) } catch {
+            throw fail(error)
+        }
         try enter(layout, index, key, descriptor)
     }
 

@@ -52,6 +52,11 @@ final class Writer {
     /// A failure in the middle of a change leaves the private trees unusable.
     private(set) var failure: StorageError?
 
+    /// Where in the table the tree stands that a bulk load fills.
+    private(set) var loadedTree: Int?
+    static let loading = StorageError.invalidArgument(
+        "a tree is being loaded in bulk; use it, and change others, before that or afterwards")
+
     var scratch: Scratch { memory.scratch }
     var path: UnsafeMutablePointer<PathStep> { memory.path }
     var trees: UnsafeMutablePointer<TreeState> { memory.trees }
@@ -140,6 +145,11 @@ final class Writer {
     @inline(__always)
     func record(_ body: (inout OperationWriter, inout GrowingBytes) -> Void) {
         if recorder.isRecording { body(&recorder, &memory.operations) }
+    }
+
+    /// Nothing of the transaction goes to the log: its commit is a checkpoint.
+    func stopRecording() {
+        if recorder.isRecording { recorder.stop(&memory.operations) }
     }
 
     // MARK: Trees
@@ -302,6 +312,26 @@ final class Writer {
         return error
     }
 
+    /// A tree is being filled at its end: until that is over nobody else may change the transaction, or read that tree.
+    func beginLoading(_ index: Int) {
+        loadedTree = index
+        failure = Writer.loading
+        streaks[index].waiting = 1
+        state.pointee.waitingPuts = 1
+        forgetHints()
+        noteChange()
+    }
+
+    func endLoading() {
+        guard let index = loadedTree else { return }
+        loadedTree = nil
+        if failure == Writer.loading { failure = nil }
+        streaks[index].waiting = 0
+        state.pointee.waitingPuts = 0
+        forgetHints()
+        noteChange()
+    }
+
     func check() throws(StorageError) {
         if let failure { throw failure }
     }
@@ -381,6 +411,7 @@ final class Writer {
     }
 
     func rollback(to mark: Mark) {
+        endLoading()
         if !sabotaged("undonePutsStillWait") { forgetWaitingPuts() }
         while let last = openMarks.last, last > mark.number { openMarks.removeLast() }
         for (index, tree) in mark.trees.enumerated() { (trees + index).initialize(to: tree) }

@@ -186,7 +186,7 @@ enum ByteLayout: NodeLayout {
         }
     }
 
-    private static func common(_ a: KeyBytes, _ b: KeyBytes) -> Int {
+    static func common(_ a: KeyBytes, _ b: KeyBytes) -> Int {
         let limit = min(a.count, b.count)
         var length = 0
         while length < limit && a[length] == b[length] { length += 1 }

@@ -216,6 +216,12 @@ enum ByteNode {
         return prefix
     }
 
+    /// Gives a leaf that has room for it an upper fence, which leaves its prefix as it is.
+    static func writeUpperFence(_ page: UnsafeMutableRawPointer, _ fence: KeyBytes, scratch: UnsafeMutableRawPointer) {
+        if gap(page) < fence.count { rewriteWithout(page, slot: -1, scratch: scratch) }
+        writeFence(page, upperFence, fence)
+    }
+
     private static func writeFence(_ page: UnsafeMutableRawPointer, _ place: Int, _ fence: KeyBytes?) {
         let view = Page(page)
         if let fence, fence.count > 0, let bytes = fence.baseAddress {

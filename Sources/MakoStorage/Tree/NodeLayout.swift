@@ -53,6 +53,25 @@ protocol NodeLayout {
     ) -> Bool
     static func remove(_ page: UnsafeMutableRawPointer, at slot: Int)
 
+    // A leaf at the end of its level that ascending keys fill; see LeafFilling.swift.
+    /// Readies a formatted leaf.
+    static func formatLeaf(_ page: UnsafeMutableRawPointer, lower: Key)
+    /// Whether a key comes behind all entries.
+    static func isBehind(_ page: UnsafeMutableRawPointer, _ key: Key) -> Bool
+    /// Enters a key that does. False when there is no room: nothing was changed then.
+    static func append(
+        _ page: UnsafeMutableRawPointer, _ key: Key, _ value: RecordView, scratch: UnsafeMutableRawPointer
+    ) -> Bool
+    /// Makes the leaf, which has entries, one that others stand behind.
+    ///
+    /// - Parameter separator: memory for the key that parts it from `key`, `Limits.keyBytes` long.
+    /// - Returns: that key. Nil when the entries do not fit between the fences, and have to be divided.
+    static func close(
+        _ page: UnsafeMutableRawPointer, before key: Key, scratch: Scratch, separator: UnsafeMutableRawPointer
+    ) -> Key?
+    /// Makes the leaf one like any other at the end of its level. False when the entries do not fit, and have to be divided.
+    static func closeLast(_ page: UnsafeMutableRawPointer, scratch: Scratch) -> Bool
+
     // Inner entries.
     /// Enters the only child of a root.
     static func insertFirstChild(

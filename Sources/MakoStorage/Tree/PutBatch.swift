@@ -101,6 +101,7 @@ extension Writer {
     /// Enters all waiting puts in their trees.
     @inline(never)
     func enterWaitingPuts() throws(StorageError) {
+        if loadedTree != nil && !sabotaged("loadedTreeRead") { throw Writer.loading }
         guard !batch.isEmpty else { return }
         let entry = Epochs.enter()
         defer {

@@ -257,7 +257,7 @@ extension Writer {
         hints[index] = .none
     }
 
-    private func growRoot<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
+    func growRoot<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
         let levels = trees[index].levels
         guard levels < Limits.levels else {
             throw .corrupted(page: trees[index].root.page, reason: "the tree is deeper than any tree can be")
@@ -392,7 +392,7 @@ extension Writer {
         return list
     }
 
-    private func writeOverflow(_ value: UnsafeRawBufferPointer, tree: UInt32, compressing: Bool = true)
+    func writeOverflow(_ value: UnsafeRawBufferPointer, tree: UInt32, compressing: Bool = true)
         throws(StorageError) -> Overflow
     {
         let plain = (value.count + Overflow.payloadBytes - 1) / Overflow.payloadBytes

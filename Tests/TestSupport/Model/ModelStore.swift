@@ -34,6 +34,15 @@ public enum ModelTree: Sendable, Equatable {
         }
     }
 
+    /// Whether a key comes behind all others.
+    public func isBehind(_ key: ModelKey) -> Bool {
+        switch (self, key) {
+        case (.integers(let map), .integer(let key)): map.keys.last.map { $0 < key } ?? true
+        case (.bytes(let map), .bytes(let key)): map.keys.last.map { $0 < ByteKey(key) } ?? true
+        default: false
+        }
+    }
+
     public mutating func put(_ value: [UInt8], for key: ModelKey) {
         switch (self, key) {
         case (.integers(var map), .integer(let key)):

@@ -119,7 +119,10 @@ private struct ScriptGenerator {
         case 85..<95:
             let first = UInt64(random.below(400))
             return .deleteRange(name, first, random.chance(8) ? nil : first + UInt64(random.below(200)))
-        case 95..<97: return .deleteAll(name)
+        case 95: return .deleteAll(name)
+        case 96:
+            let first = 300 + UInt64(random.below(300))
+            return .load(name, .steps(from: first, through: first + UInt64(random.below(300)), by: 1), shape())
         default: return .put(name, .random(count: 1 + random.below(4), below: 400), shape())
         }
     }

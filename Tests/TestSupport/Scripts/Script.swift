@@ -10,6 +10,7 @@ import MakoStorage
 ///     put t 1..100 50b                    # a transaction of its own; 50 random bytes a value, `50z`: compressible
 ///     put t 1..1000/7 50b                 # every seventh key; `9..1`: descending; `?20:1000`: 20 random keys below 1000
 ///     stream t 5 60000b                   # values handed over in pieces, like `put` else
+///     load t 500..900 50b                 # a bulk load; keys that do not come behind all others must be refused
 ///     begin                               # several steps in one transaction, up to commit or rollback
 ///     savepoint a
 ///     delete t 5
@@ -101,6 +102,7 @@ public enum ScriptStep: Sendable, Hashable {
     case rollback
     case put(String, KeyRange, ValueShape)
     case stream(String, KeyRange, ValueShape)
+    case load(String, KeyRange, ValueShape)
     case insert(String, KeyRange, ValueShape)
     case delete(String, KeyRange)
     /// Nil: to the tree's end. Of integers the last key is one of those that go, of bytes it is the first to stay.
@@ -154,12 +156,14 @@ public enum ScriptStep: Sendable, Hashable {
             guard let durability = ScriptStep.durabilities[words[0]] else { return nil }
             self = .commit(durability)
         case ("rollback", 0): self = .rollback
-        case ("put", 3), ("insert", 3), ("stream", 3):
+        case ("put", 3), ("insert", 3), ("stream", 3), ("load", 3):
             guard let keys = KeyRange(words[1]), let value = ValueShape(words[2]) else { return nil }
-            self =
-                verb == "put"
-                ? .put(words[0], keys, value)
-                : verb == "insert" ? .insert(words[0], keys, value) : .stream(words[0], keys, value)
+            switch verb {
+            case "put": self = .put(words[0], keys, value)
+            case "insert": self = .insert(words[0], keys, value)
+            case "load": self = .load(words[0], keys, value)
+            default: self = .stream(words[0], keys, value)
+            }
         case ("delete", 2):
             guard let keys = KeyRange(words[1]) else { return nil }
             self = .delete(words[0], keys)
@@ -205,7 +209,7 @@ public enum ScriptStep: Sendable, Hashable {
     /// Whether the step changes data, and so runs inside a transaction.
     var isChange: Bool {
         switch self {
-        case .tree, .rename, .drop, .put, .stream, .insert, .delete, .deleteRange, .deleteAll: true
+        case .tree, .rename, .drop, .put, .stream, .load, .insert, .delete, .deleteRange, .deleteAll: true
         default: false
         }
     }

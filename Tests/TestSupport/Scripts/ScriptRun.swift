@@ -327,7 +327,7 @@ public final class ScriptRun {
         case .rename(let name, let other):
             model.trees[name] != nil && (name == other || model.trees[other] == nil)
         case .drop(let name), .put(let name, _, _), .insert(let name, _, _), .delete(let name, _), .deleteAll(let name),
-            .stream(let name, _, _):
+            .stream(let name, _, _), .load(let name, _, _):
             model.trees[name] != nil
         case .deleteRange(let name, _, _): model.trees[name] != nil
         default: false
@@ -349,6 +349,7 @@ public final class ScriptRun {
             model.dropTree(name)
         case .put(let name, let keys, let shape): try put(keys, shape, name, transaction)
         case .stream(let name, let keys, let shape): try stream(keys, shape, name, transaction)
+        case .load(let name, let keys, let shape): try load(keys, shape, name, transaction)
         case .insert(let name, let keys, let shape): try insert(keys, shape, name, transaction)
         case .delete(let name, let keys): try delete(keys, name, transaction)
         case .deleteRange(let name, let first, let last):
@@ -414,6 +415,28 @@ public final class ScriptRun {
             case .bytes(let key): try transaction.putBlob(for: key, in: tree, write)
             }
             model.put(value, for: key(number, name, tree), in: name)
+        }
+    }
+
+    /// Each key either comes behind all others or is refused, and the load goes on.
+    private func load(
+        _ keys: KeyRange, _ shape: ValueShape, _ name: String, _ transaction: borrowing WriteTransaction
+    ) throws {
+        let tree = try tree(name, transaction)
+        try transaction.bulkLoad(into: tree) { loader in
+            for number in numbers(keys) {
+                let value = shape.value(seed: nextSeed())
+                let key = key(number, name, tree)
+                let isNext = model.trees[name]?.isBehind(key) ?? false
+                do {
+                    switch key {
+                    case .integer(let key): try loader.append(value, for: key)
+                    case .bytes(let key): try loader.append(value, for: key)
+                    }
+                } catch StorageError.invalidArgument where !isNext { continue }
+                guard isNext else { throw Disagreement("\(number) was loaded out of order") }
+                model.put(value, for: key, in: name)
+            }
         }
     }
 
@@ -564,7 +587,7 @@ extension ScriptStep {
     /// Whether a full disk may refuse the step.
     var needsRoom: Bool {
         switch self {
-        case .tree, .put, .stream, .insert: true
+        case .tree, .put, .stream, .load, .insert: true
         default: false
         }
     }

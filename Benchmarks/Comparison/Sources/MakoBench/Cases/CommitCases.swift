@@ -35,7 +35,7 @@ final class CommitCases {
         let directory = try workspace.make("\(engine.name)-\(name)")
         let database = try engine.init(
             Setup(directory: directory, keys: .integers, durability: durability, records: before * 4))
-        try database.insert(IntegerKeys.ordered(before), ascending: true)
+        try database.insert(IntegerKeys.ordered(before), order: .ascending)
         try database.settle()
         return Running(database: database, next: UInt64(before) + 1)
     }

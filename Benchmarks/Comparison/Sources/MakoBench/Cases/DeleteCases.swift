@@ -43,8 +43,8 @@ struct DeleteCases {
                 let database = try engine.init(
                     Setup(directory: directory, keys: keys, durability: .relaxed, records: records))
                 switch keys {
-                case .integers: try database.insert(IntegerKeys.ordered(records), ascending: true)
-                case .strings: try database.insert(StringKeys.ordered(records), ascending: true)
+                case .integers: try database.insert(IntegerKeys.ordered(records), order: .ascending)
+                case .strings: try database.insert(StringKeys.ordered(records), order: .ascending)
                 }
                 try database.settle()
                 // What is made or marked at the first use of a file is there when it counts.

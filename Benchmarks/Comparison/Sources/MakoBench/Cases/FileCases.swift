@@ -27,7 +27,7 @@ struct FileCases {
     /// The pages that all records need, loaded in one transaction.
     private func space(_ name: String) -> BenchmarkCase {
         let keys: Setup.Keys = name.contains("string") ? .strings : .integers
-        let ascending = name.hasSuffix("ordered")
+        let order: KeyOrder = name.hasSuffix("ordered") ? .ascending : .random
         let contenders = engines.map { engine in
             Contender(engine: engine.name) { _ in
                 let directory = try workspace.make("\(engine.name)-space")
@@ -35,11 +35,11 @@ struct FileCases {
                     Setup(directory: directory, keys: keys, durability: .relaxed, records: records))
                 switch keys {
                 case .integers:
-                    let numbers = ascending ? IntegerKeys.ordered(records) : IntegerKeys.shuffled(records)
-                    try database.insert(numbers, ascending: ascending)
+                    let numbers = order != .random ? IntegerKeys.ordered(records) : IntegerKeys.shuffled(records)
+                    try database.insert(numbers, order: order)
                 case .strings:
-                    let strings = ascending ? StringKeys.ordered(records) : StringKeys.shuffled(records)
-                    try database.insert(strings, ascending: ascending)
+                    let strings = order != .random ? StringKeys.ordered(records) : StringKeys.shuffled(records)
+                    try database.insert(strings, order: order)
                 }
                 try database.settle()
                 let bytes = try database.reachableBytes()
@@ -63,7 +63,7 @@ struct FileCases {
                     directory: workspace.make("\(engine.name)-open"), keys: .integers, durability: .relaxed,
                     records: records)
                 let first = try engine.init(setup)
-                try first.insert(IntegerKeys.ordered(records), ascending: true)
+                try first.insert(IntegerKeys.ordered(records), order: .ascending)
                 try first.settle()
                 try first.close()
                 let keys = IntegerKeys.choices(count, of: records)
@@ -95,7 +95,7 @@ struct FileCases {
                 directory: workspace.make("log"), keys: .integers, durability: .relaxed, records: records)
             setup.keepsLog = true
             let writing = try MakoEngine(setup)
-            try writing.insert(IntegerKeys.ordered(records), ascending: true)
+            try writing.insert(IntegerKeys.ordered(records), order: .ascending)
             try writing.settle()
             let keys = IntegerKeys.choices(1_000_000, of: records)
             var done = 0

@@ -26,7 +26,8 @@ final class KeyValueCases {
         "scan-string", "scan-short-integer",
     ]
     private static let insertNames = [
-        "insert-integer-ordered", "insert-integer-random", "insert-string-ordered", "insert-string-random",
+        "insert-integer-bulk", "insert-integer-ordered", "insert-integer-random", "insert-string-bulk",
+        "insert-string-ordered", "insert-string-random",
     ]
 
     func make(_ name: String) -> BenchmarkCase? {
@@ -67,8 +68,8 @@ final class KeyValueCases {
         let directory = try workspace.make(name)
         let made = try engine.init(Setup(directory: directory, keys: keys, durability: .relaxed, records: records))
         switch keys {
-        case .integers: try made.insert(IntegerKeys.ordered(records), ascending: true)
-        case .strings: try made.insert(StringKeys.ordered(records), ascending: true)
+        case .integers: try made.insert(IntegerKeys.ordered(records), order: .ascending)
+        case .strings: try made.insert(StringKeys.ordered(records), order: .ascending)
         }
         try made.settle()
         loaded[name] = made
@@ -98,15 +99,15 @@ final class KeyValueCases {
         let relaxed = name.hasSuffix("-relaxed")
         let base = relaxed ? String(name.dropLast("-relaxed".count)) : name
         let keys: Setup.Keys = base.contains("string") ? .strings : .integers
-        let ascending = base.hasSuffix("ordered")
+        let order: KeyOrder = base.hasSuffix("bulk") ? .bulk : base.hasSuffix("ordered") ? .ascending : .random
         let insert: (any KeyValueEngine) throws -> Void
         switch base {
-        case "insert-integer-ordered", "insert-integer-random":
-            let numbers = ascending ? IntegerKeys.ordered(records) : IntegerKeys.shuffled(records)
-            insert = { try $0.insert(numbers, ascending: ascending) }
-        case "insert-string-ordered", "insert-string-random":
-            let strings = ascending ? StringKeys.ordered(records) : StringKeys.shuffled(records)
-            insert = { try $0.insert(strings, ascending: ascending) }
+        case "insert-integer-ordered", "insert-integer-random", "insert-integer-bulk":
+            let numbers = order != .random ? IntegerKeys.ordered(records) : IntegerKeys.shuffled(records)
+            insert = { try $0.insert(numbers, order: order) }
+        case "insert-string-ordered", "insert-string-random", "insert-string-bulk":
+            let strings = order != .random ? StringKeys.ordered(records) : StringKeys.shuffled(records)
+            insert = { try $0.insert(strings, order: order) }
         default: return nil
         }
         let durability: SyncMode = relaxed ? .relaxed : .full

@@ -57,7 +57,7 @@ final class UpdateCases {
             Setup(
                 directory: workspace.make(name), keys: .integers, durability: durability, records: records,
                 cacheBytes: cacheBytes))
-        try database.insert(IntegerKeys.ordered(records), ascending: true)
+        try database.insert(IntegerKeys.ordered(records), order: .ascending)
         try database.settle()
         running[name] = database
         return database

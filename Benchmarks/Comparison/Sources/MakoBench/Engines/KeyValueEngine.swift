@@ -1,3 +1,12 @@
+/// In which order keys come.
+enum KeyOrder {
+    case random
+    /// By LMDB's append mode; elsewhere in the ordinary way.
+    case ascending
+    /// By the engine's own way for data in order, where it has one.
+    case bulk
+}
+
 /// How an engine is opened for a case.
 struct Setup: Sendable {
     enum Keys: Sendable { case integers, strings }
@@ -24,8 +33,8 @@ protocol KeyValueEngine: AnyObject {
     init(_ setup: Setup) throws
 
     // Writing: one transaction, committed.
-    func insert(_ keys: [UInt64], ascending: Bool) throws
-    func insert(_ keys: StringKeys, ascending: Bool) throws
+    func insert(_ keys: [UInt64], order: KeyOrder) throws
+    func insert(_ keys: StringKeys, order: KeyOrder) throws
     /// Readies a freshly loaded database for reading, as its experts would.
     func settle() throws
 

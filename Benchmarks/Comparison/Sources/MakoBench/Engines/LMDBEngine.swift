@@ -49,12 +49,12 @@ final class LMDBEngine<Mode: LMDBMode>: KeyValueEngine, @unchecked Sendable {
         guard code == 0 else { throw BenchmarkError("LMDB: \(String(cString: mdb_strerror(code)))") }
     }
 
-    func insert(_ keys: [UInt64], ascending: Bool) throws {
+    func insert(_ keys: [UInt64], order: KeyOrder) throws {
         var transaction: OpaquePointer?
         try LMDBEngine.check(mdb_txn_begin(environment, nil, 0, &transaction))
         var cursor: OpaquePointer?
         try LMDBEngine.check(mdb_cursor_open(transaction, database, &cursor))
-        let flags = ascending ? UInt32(MDB_APPEND) : 0
+        let flags = order == .random ? 0 : UInt32(MDB_APPEND)
         var number: UInt64 = 0
         try withUnsafeMutablePointer(to: &number) { number in
             var key = MDB_val(mv_size: 8, mv_data: number)
@@ -69,12 +69,12 @@ final class LMDBEngine<Mode: LMDBMode>: KeyValueEngine, @unchecked Sendable {
         try LMDBEngine.check(mdb_txn_commit(transaction))
     }
 
-    func insert(_ keys: StringKeys, ascending: Bool) throws {
+    func insert(_ keys: StringKeys, order: KeyOrder) throws {
         var transaction: OpaquePointer?
         try LMDBEngine.check(mdb_txn_begin(environment, nil, 0, &transaction))
         var cursor: OpaquePointer?
         try LMDBEngine.check(mdb_cursor_open(transaction, database, &cursor))
-        let flags = ascending ? UInt32(MDB_APPEND) : 0
+        let flags = order == .random ? 0 : UInt32(MDB_APPEND)
         try keys.bytes.withUnsafeBytes { bytes in
             var value = MDB_val(mv_size: ValueMaker.size, mv_data: maker.bytes)
             for index in 0..<keys.count {

@@ -30,9 +30,18 @@ final class MakoEngine: KeyValueEngine, @unchecked Sendable {
         UnsafeRawBufferPointer(start: maker.bytes, count: ValueMaker.size)
     }
 
-    func insert(_ keys: [UInt64], ascending: Bool) throws {
+    func insert(_ keys: [UInt64], order: KeyOrder) throws {
         let (tree, value) = (tree, value)
         try store.write { transaction in
+            if order == .bulk {
+                try transaction.bulkLoad(into: tree) { loader in
+                    for key in keys {
+                        maker.make(key)
+                        try loader.append(value, for: key)
+                    }
+                }
+                return
+            }
             for key in keys {
                 maker.make(key)
                 try transaction.put(value, for: key, in: tree)
@@ -40,9 +49,22 @@ final class MakoEngine: KeyValueEngine, @unchecked Sendable {
         }
     }
 
-    func insert(_ keys: StringKeys, ascending: Bool) throws {
+    func insert(_ keys: StringKeys, order: KeyOrder) throws {
         let (tree, value) = (tree, value)
         try store.write { transaction in
+            if order == .bulk {
+                try transaction.bulkLoad(into: tree) { loader in
+                    try keys.bytes.withUnsafeBytes { bytes in
+                        for index in 0..<keys.count {
+                            maker.make(keys.numbers[index])
+                            let start = index * StringKeys.width
+                            try loader.append(
+                                value, for: UnsafeRawBufferPointer(rebasing: bytes[start..<start + StringKeys.width]))
+                        }
+                    }
+                }
+                return
+            }
             try keys.bytes.withUnsafeBytes { bytes in
                 for index in 0..<keys.count {
                     maker.make(keys.numbers[index])

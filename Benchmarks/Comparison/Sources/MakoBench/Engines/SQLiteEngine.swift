@@ -53,7 +53,7 @@ final class SQLiteEngine: KeyValueEngine, @unchecked Sendable {
         return result
     }
 
-    func insert(_ keys: [UInt64], ascending: Bool) throws {
+    func insert(_ keys: [UInt64], order: KeyOrder) throws {
         try transaction(beginWrite) {
             sqlite3_bind_blob(insert, 2, maker.bytes, Int32(ValueMaker.size), nil)
             for key in keys {
@@ -64,7 +64,7 @@ final class SQLiteEngine: KeyValueEngine, @unchecked Sendable {
         }
     }
 
-    func insert(_ keys: StringKeys, ascending: Bool) throws {
+    func insert(_ keys: StringKeys, order: KeyOrder) throws {
         try transaction(beginWrite) {
             sqlite3_bind_blob(insert, 2, maker.bytes, Int32(ValueMaker.size), nil)
             try keys.bytes.withUnsafeBufferPointer { bytes in

@@ -1,0 +1,117 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+// A leaf that ascending keys fill. Until it is closed it is at the end of its level and has no upper fence; yet a byte leaf's entries
+// already leave out what they share with its lower fence, so that it takes as many as it will be able to hold.
+
+extension IntegerLayout {
+    static func formatLeaf(_ page: UnsafeMutableRawPointer, lower: UInt64) {}
+
+    @inline(__always)
+    static func isBehind(_ page: UnsafeMutableRawPointer, _ key: UInt64) -> Bool {
+        let count = Page(page).count
+        return count == 0 || IntegerNode.keys(page)[count &- 1] < key
+    }
+
+    @inline(__always)
+    static func append(
+        _ page: UnsafeMutableRawPointer, _ key: UInt64, _ value: RecordView, scratch: UnsafeMutableRawPointer
+    ) -> Bool {
+        guard IntegerNode.fits(page, valueBytes: value.count) else { return false }
+        IntegerNode.insert(page, at: Page(page).count, key: key, value: value, scratch: scratch)
+        return true
+    }
+
+    static func close(
+        _ page: UnsafeMutableRawPointer, before key: UInt64, scratch: Scratch, separator: UnsafeMutableRawPointer
+    ) -> UInt64? { key }
+
+    static func closeLast(_ page: UnsafeMutableRawPointer, scratch: Scratch) -> Bool { true }
+}
+
+extension ByteLayout {
+    static func formatLeaf(_ page: UnsafeMutableRawPointer, lower: KeyBytes) {
+        ByteNode.setFences(page, lower: lower, upper: nil)
+        // The first key says how much of the fence it shares.
+        Page(page).prefix = lower.count
+    }
+
+    static func isBehind(_ page: UnsafeMutableRawPointer, _ key: KeyBytes) -> Bool {
+        let count = Page(page).count
+        guard count > 0 else { return true }
+        let shared = KeyBytes(rebasing: ByteNode.lower(page)[..<Page(page).prefix])
+        let order = ByteNode.compare(KeyBytes(rebasing: key.prefix(shared.count)), shared)
+        guard order == 0 else { return order > 0 }
+        let suffix = ByteNode.suffix(page, count - 1, count: count)
+        return ByteNode.compare(suffix, KeyBytes(rebasing: key[shared.count...])) < 0
+    }
+
+    static func append(
+        _ page: UnsafeMutableRawPointer, _ key: KeyBytes, _ value: RecordView, scratch: UnsafeMutableRawPointer
+    ) -> Bool {
+        let shared = KeyBytes(rebasing: ByteNode.lower(page)[..<Page(page).prefix])
+        let isShared = ByteNode.compare(KeyBytes(rebasing: key.prefix(shared.count)), shared) == 0
+        if !isShared, !shorten(page, to: common(shared, key), key, value, scratch: scratch) { return false }
+        let needed = key.count - Page(page).prefix + value.count + ByteNode.entryOverhead + fenceBytes(behind: key)
+        guard ByteNode.gap(page) + Page(page).garbage >= needed else { return false }
+        ByteNode.insert(page, at: Page(page).count, key: key, value: value, scratch: scratch)
+        return true
+    }
+
+    /// What the separator from the next key may take.
+    private static func fenceBytes(behind key: KeyBytes) -> Int { key.count + 1 }
+
+    /// Gives the entries another prefix, if there is room for them then and for one more.
+    private static func shorten(
+        _ page: UnsafeMutableRawPointer, to prefix: Int, _ key: KeyBytes, _ value: RecordView,
+        scratch: UnsafeMutableRawPointer
+    ) -> Bool {
+        let count = Page(page).count
+        let needed = key.count - prefix + value.count + ByteNode.entryOverhead + fenceBytes(behind: key)
+        guard ByteNode.lower(page).count + ByteNode.entryBytes(page, 0..<count, prefix: prefix) + needed <= leafRoom
+        else { return false }
+        memcpy(scratch, page, pageBytes)
+        ByteNode.setFences(page, lower: ByteNode.lower(scratch), upper: nil)
+        Page(page).prefix = prefix
+        ByteNode.copyEntries(page, from: scratch, 0..<count, key: scratch)
+        return true
+    }
+
+    static func close(
+        _ page: UnsafeMutableRawPointer, before key: KeyBytes, scratch: Scratch,
+        separator memory: UnsafeMutableRawPointer
+    ) -> KeyBytes? {
+        let count = Page(page).count
+        let prefix = Page(page).prefix
+        let last = KeyBytes(start: scratch.key, count: ByteNode.copyKey(page, count - 1, to: scratch.key))
+        memcpy(memory, key.baseAddress.unsafelyUnwrapped, key.count)
+        var separator = KeyBytes(start: memory, count: separatorLength(last, key))
+        let shared = ByteNode.commonPrefix(ByteNode.lower(page), separator)
+        if shared != prefix && !sabotaged("closedLeafKeepsItsPrefix") {
+            if fits(page, keeping: 0..<count, lower: nil, upper: separator) {
+                trim(page, keeping: 0..<count, lower: nil, upper: separator, scratch: scratch)
+                return separator
+            }
+            // With so little in common the entries would be too long. Another separator has more, if a longer one.
+            guard let place = (prefix..<max(prefix, last.count)).first(where: { last[$0] < 0xff }) else { return nil }
+            memcpy(memory, scratch.key, place)
+            memory.storeBytes(of: last[place] + 1, toByteOffset: place, as: UInt8.self)
+            separator = KeyBytes(start: memory, count: place + 1)
+        }
+        ByteNode.writeUpperFence(page, separator, scratch: scratch.page)
+        return separator
+    }
+
+    static func closeLast(_ page: UnsafeMutableRawPointer, scratch: Scratch) -> Bool {
+        guard Page(page).prefix > 0 else { return true }
+        let entries = 0..<Page(page).count
+        guard fits(page, keeping: entries, lower: nil, upper: nil) else { return false }
+        trim(page, keeping: entries, lower: nil, upper: nil, scratch: scratch)
+        return true
+    }
+}
