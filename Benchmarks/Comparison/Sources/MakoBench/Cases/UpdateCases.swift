@@ -27,8 +27,8 @@ final class UpdateCases {
     }
 
     static let names = [
-        "update-relaxed-1", "update-relaxed-100", "get-alone", "get-beside-writer", "pacing-99.9", "pacing-largest",
-        "small-cache-get", "small-cache-update",
+        "update-relaxed-1", "update-relaxed-100", "get-alone", "get-beside-copies", "get-beside-writer",
+        "pacing-99.9", "pacing-largest", "small-cache-get", "small-cache-update",
     ]
 
     private var records: Int { options.records }
@@ -37,8 +37,9 @@ final class UpdateCases {
         switch name {
         case "update-relaxed-1": updates(name, perTransaction: 1, count: options.quick ? 20_000 : 200_000)
         case "update-relaxed-100": updates(name, perTransaction: 100, count: options.quick ? 50_000 : 500_000)
-        case "get-alone": gets(name, besideWriter: false)
-        case "get-beside-writer": gets(name, besideWriter: true)
+        case "get-alone": gets(name, beside: nil)
+        case "get-beside-copies": gets(name, beside: .copies)
+        case "get-beside-writer": gets(name, beside: .writer)
         case "pacing-99.9": pacing(name) { $0.perThousand }
         case "pacing-largest": pacing(name) { $0.largest }
         case "small-cache-get": smallCache(name, writes: false)
@@ -79,8 +80,15 @@ final class UpdateCases {
             name: name, durability: .relaxed, records: records, operations: count, contenders: contenders)
     }
 
-    /// Random reads, with a thread beside them that commits as fast as it can, or without.
-    private func gets(_ name: String, besideWriter: Bool) -> BenchmarkCase {
+    /// What another thread does while one reads.
+    private enum Companion {
+        case writer
+        /// Copies pages about in memory and knows nothing of the engine: what is lost beside it no engine could have kept.
+        case copies
+    }
+
+    /// Random reads, with another thread beside them that does as much as it can, or without.
+    private func gets(_ name: String, beside companion: Companion?) -> BenchmarkCase {
         let keys = IntegerKeys.choices(options.quick ? 200_000 : 4_000_000, of: records)
         let updates = IntegerKeys.shuffled(records)
         let contenders = concurrent.map { engine in
@@ -88,7 +96,7 @@ final class UpdateCases {
                 let shared = Shared(try self.database(engine, .async))
                 let reader = Shared(self.options.clock)
                 let times = Shared([UInt64]())
-                try onThreads(besideWriter ? 2 : 1) { thread in
+                try onThreads(companion == nil ? 1 : 2) { thread in
                     if thread == 0 {
                         defer { shared.stop() }
                         // In pieces, each in a transaction of its own: a single one would hold all that is overwritten meanwhile.
@@ -98,6 +106,7 @@ final class UpdateCases {
                         }
                         return
                     }
+                    if companion == .copies { return copyPages(while: { !shared.isStopped }) }
                     var (next, round): (Int, UInt64) = (0, 1)
                     while !shared.isStopped {
                         let end = min(next + 1000, updates.count)
@@ -110,7 +119,7 @@ final class UpdateCases {
             }
         }
         return BenchmarkCase(
-            name: name, durability: .async, records: records, operations: keys.count, threads: besideWriter ? 2 : 1,
+            name: name, durability: .async, records: records, operations: keys.count, threads: companion == nil ? 1 : 2,
             contenders: contenders)
     }
 
@@ -177,6 +186,23 @@ final class UpdateCases {
     func close() throws {
         for database in running.values { try database.close() }
         running = [:]
+    }
+}
+
+/// Copies pages of 4 KiB from one place of 64 MiB to another, without an order.
+private func copyPages(while goesOn: () -> Bool) {
+    let pages = 16384
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: pages * 4096, alignment: 4096)
+    defer { memory.deallocate() }
+    memory.initializeMemory(as: UInt8.self, repeating: 1)
+    guard let base = memory.baseAddress else { return }
+    var state: UInt64 = 1
+    while goesOn() {
+        for _ in 0..<1000 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            let (source, target) = (Int(state >> 40) % pages, Int(state >> 20) % pages)
+            if source != target { memcpy(base + target * 4096, base + source * 4096, 4096) }
+        }
     }
 }
 
