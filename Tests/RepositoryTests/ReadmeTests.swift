@@ -34,6 +34,21 @@ import Testing
         }
     }
 
+    /// Dependencies as a `Package.swift` has them cannot be compiled here; the traits that they name must be the package's.
+    @Test(arguments: ["Encryption.md", "Operating.md"])
+    func theExamplesOfAnArticleAreThoseThatAreCompiled(article: String) throws {
+        let page = try #require(Repository.read("Sources/MakoStorage/MakoStorage.docc/\(article)"))
+        let source = try #require(Repository.read("Tests/StorageTests/ArticleExampleTests.swift"))
+        let package = try #require(Repository.read("Package.swift"))
+        let blocks = Self.blocks(in: page)
+        let dependencies = blocks.filter { $0.hasPrefix(".package(") }
+        #expect(blocks.filter { !dependencies.contains($0) } == Self.examples(in: source, of: article))
+        let traits = dependencies.compactMap { $0.components(separatedBy: "traits: [").last }
+            .flatMap { $0.prefix { $0 != "]" }.split(separator: ",") }.map { $0.trimmingCharacters(in: .whitespaces) }
+        #expect(!traits.isEmpty)
+        for trait in traits { #expect(package.contains("name: \(trait),"), "there is no trait \(trait)") }
+    }
+
     @Test func theExampleRuns() throws {
         let folder = NSTemporaryDirectory() + "mako-readme-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -69,6 +84,22 @@ import Testing
             }
         }
         return lines.isEmpty ? nil : lines.joined(separator: "\n")
+    }
+
+    /// The texts between `// EXAMPLE` with the name of an article and `// EXAMPLE ends`, each moved to the left margin.
+    private static func examples(in source: String, of article: String) -> [String] {
+        var examples: [String] = []
+        var example: [Substring]?
+        for line in source.split(separator: "\n", omittingEmptySubsequences: false) {
+            switch line.trimmingCharacters(in: .whitespaces) {
+            case "// EXAMPLE \(article)": example = []
+            case "// EXAMPLE ends":
+                if let example { examples.append(movedLeft(example).joined(separator: "\n")) }
+                example = nil
+            default: example?.append(line)
+            }
+        }
+        return examples
     }
 
     private static func movedLeft(_ lines: [Substring]) -> [Substring] {
