@@ -4,9 +4,13 @@ import MakoTestSupport
 struct PlainLog {
     private let segments: [Int: PlainBytes]
     private let segmentBytes: Int
+    private let cipher: PlainCipher?
 
-    /// - Parameter files: the segments by their numbers; those of another database are left out.
-    init(_ files: [Int: [UInt8]], of id: ArraySlice<UInt8>) throws {
+    /// - Parameters:
+    ///   - files: the segments by their numbers; those of another database are left out.
+    ///   - cipher: of an encrypted database.
+    init(_ files: [Int: [UInt8]], of id: ArraySlice<UInt8>, cipher: PlainCipher? = nil) throws {
+        self.cipher = cipher
         var segments: [Int: PlainBytes] = [:]
         for (number, bytes) in files {
             let file = PlainBytes(bytes: bytes)
@@ -61,10 +65,16 @@ struct PlainLog {
         let next = try file.checksum(place + 56, stored, seed: chain ^ check)
         guard try file.number(place + 48, 8) == next else { return nil }
         let raw = try file.int(place + 4, 4)
-        let bytes = try file.slice(place + 56, stored)
+        let bytes = try payload(file, place, stored)
         return Frame(
             kind: try file.number(place + 32, 8),
             payload: raw >> 31 == 0 ? bytes : try PlainBytes.unpacked(bytes, count: raw & 0x7fff_ffff)[...],
             end: lsn + (56 + stored + 7) / 8 * 8, chain: next)
+    }
+
+    private func payload(_ file: PlainBytes, _ place: Int, _ stored: Int) throws -> ArraySlice<UInt8> {
+        let bytes = try file.slice(place + 56, stored)
+        guard let cipher else { return bytes }
+        return try cipher.opened(bytes, head: file.slice(place, 40), segment: Array(file.slice(32, 16)))[...]
     }
 }

@@ -3,7 +3,7 @@ import MakoStorage
 /// A workload as a few lines of text.
 ///
 ///     options log 65536 cache 1048576     # what the store is opened with; sector 512 or 4096 is the disk's; age 500: the limit of
-///                                         # snapshots, in ms; encrypted 1 or 2: with which cipher
+///                                         # snapshots, in ms; encrypted 1 or 2: with which cipher; reserve 0: no pages are kept back
 ///     tree t int                          # a tree with integer keys; `bytes 300`: byte keys of 300 bytes
 ///     tree t int counted                  # a tree whose inner nodes count the entries below
 ///     rename t u                          # the tree t is called u from here on
@@ -44,6 +44,8 @@ public struct Script: Sendable {
     public var sectorBytes = 4096
     /// Snapshots that are older may be ended, and a check of such a one accepts that.
     public var snapshotAgeLimit: Duration?
+    /// Nil: as many as a store keeps back for a full disk when nothing is said.
+    public var diskReserveBytes: Int?
     /// Nil: the store is not encrypted.
     public var cipher: Encryption.Cipher?
     /// Steps that make no sense, such as a change of a tree that is not there, are left out: for scripts that nobody wrote.
@@ -85,6 +87,7 @@ public struct Script: Sendable {
             case "log": logSegmentBytes = number
             case "cache": cacheBytes = number
             case "sector": sectorBytes = number
+            case "reserve": diskReserveBytes = number
             case "encrypted": cipher = UInt8(exactly: number).flatMap { Encryption.Cipher(rawValue: $0) }
             case "age": snapshotAgeLimit = .milliseconds(number)
             default: throw Disagreement("no option \(name)")

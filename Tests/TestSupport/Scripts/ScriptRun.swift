@@ -63,6 +63,7 @@ public final class ScriptRun {
         options.checkpointBytes = script.logSegmentBytes / 2
         options.cacheBytes = script.cacheBytes
         options.snapshotAgeLimit = script.snapshotAgeLimit
+        options.diskReserveBytes = script.diskReserveBytes ?? options.diskReserveBytes
         options.encryption = script.cipher.map { TestKeys.encryption(key, $0) }
         return options
     }
