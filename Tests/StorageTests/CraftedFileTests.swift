@@ -121,6 +121,48 @@ import Testing
         try store.close()
     }
 
+    /// The list of runs on an overflow page, if it holds one.
+    private func list(_ page: Int, of sample: SalvageSample) -> ValueRuns? {
+        let body = sample.file.bytes(at: UInt64(page * pageBytes + Page.bodyOffset), count: Overflow.payloadBytes)
+        return body.withUnsafeBytes { body in
+            (2..<20).lazy.compactMap { count in
+                ValueRuns(
+                    UnsafeRawBufferPointer(rebasing: body[..<(ValueRuns.headerBytes + count * ValueRuns.runBytes)]))
+            }.first
+        }
+    }
+
+    /// A list of runs that go on behind the end of the file, for millions of pages: refused before anybody walks over them.
+    @Test func runsBehindTheFileAreRefused() throws {
+        let sample = try SalvageSample(
+            closing: true, "options log 16384\ntree t int\nput t 1..20 50b\nstream t 30 30000b")
+        let place = try #require(sample.pages(of: .overflow).first { list($0, of: sample) != nil })
+        var forged = try #require(list(place, of: sample))
+        #expect(forged.length == 30000)
+        for index in forged.runs.indices { forged.runs[index].count = 0xff_ffff }
+        forged.stored = UInt64(forged.runs.count * 0xff_ffff * Overflow.payloadBytes)
+        forged.length = forged.stored
+        let bytes = forged.encoded()
+        let broken = sample.changing([place]) { page in
+            (page + Page.bodyOffset).copyMemory(from: bytes, byteCount: bytes.count)
+        }
+        let store = try Store(at: Self.path, options: SalvageSample.options(SimulatedDisk(broken.image)))
+        let tree = try #require(try store.read { $0.tree(named: "t") })
+        #expect(try !store.verify().isClean)
+        for use in [
+            { tx in _ = try tx.view.get(30, in: tree) },
+            { tx in _ = try tx.view.blob(of: 30, in: tree) },
+            { tx in _ = try tx.delete(30, in: tree) },
+            { tx in _ = try tx.deleteRange(30...40, in: tree) },
+            { tx in try tx.put([1], for: 30, in: tree) },
+        ] as [(borrowing WriteTransaction) throws -> Void] {
+            let error = #expect(throws: StorageError.self) { try store.write(use) }
+            if case .corrupted = error {} else { Issue.record("\(String(describing: error))") }
+        }
+        try store.write { try $0.put([2], for: 31, in: tree) }
+        try store.close()
+    }
+
     // MARK: Checkpoints
 
     /// A directory where the file has no region: taken for what it is, nobody could say whether its pages are in use.
@@ -153,6 +195,61 @@ import Testing
         #expect("\(try #require(error))".contains("directory"))
         let outcome = try SalvageSample.salvage(disk.settledImage())
         #expect(outcome.found == sample.latest)
+    }
+
+    /// A tree that is said to have another number of entries than it has.
+    @Test(arguments: [3, .max] as [UInt64]) func entriesThatWereNotCountedRightCanGo(count: UInt64) throws {
+        let sample = try SalvageSample(closing: true, "tree t int\nput t 1..300 90b\ntree u bytes\nput u 1..300 90b")
+        let directory = try sample.layout().directory[0]
+        // Behind one region, in the entry of the first tree and in that of the second.
+        let broken = sample.changing([directory]) { page in
+            for place in [9 + 16, 9 + 25 + 16] {
+                page.storeBytes(of: count, toByteOffset: Page.bodyOffset + place, as: UInt64.self)
+            }
+        }
+        let store = try Store(at: Self.path, options: SalvageSample.options(SimulatedDisk(broken.image)))
+        let trees = try store.read { $0.trees }
+        #expect(trees.map(\.count) == [count, count])
+        #expect(try store.verify().findings.count == 2)
+        try store.copy(to: "d/copy.mako")
+        let removed = try store.write { tx in
+            let bounds = (ScriptRun.bytes(11, length: 0), ScriptRun.bytes(201, length: 0))
+            return [
+                try tx.deleteRange(11...200, in: trees[0].tree),
+                try tx.deleteRange(from: bounds.0, to: bounds.1, in: trees[1].tree),
+            ]
+        }
+        #expect(removed == [190, 190])
+        #expect(try store.read { try $0.get(10, in: trees[0].tree) } != nil)
+        #expect(try store.read { try $0.get(11, in: trees[0].tree) } == nil)
+        try store.close()
+    }
+
+    /// Numbers that no checkpoint has.
+    @Test(arguments: [true, false]) func aCheckpointOfNothingIsRefusedOrCopied(isPoint: Bool) throws {
+        let sample = try SalvageSample(
+            closing: true, "options log 16384\ntree t int\nput t 1..20 50b\nstream t 30 30000b")
+        let disk = SimulatedDisk(sample.image)
+        let file = try disk.open(Self.path, .readWrite)
+        let dataFile = try DataFile.open(file)
+        var meta = try #require(try dataFile.readMetas().first)
+        if isPoint { meta.point = 0 } else { meta.commit = 0 }
+        for _ in 0..<2 {
+            try dataFile.write(meta)
+            meta.number -= 1
+        }
+        file.close()
+        do {
+            let store = try Store(at: Self.path, options: SalvageSample.options(disk))
+            #expect(!isPoint)
+            try store.copy(to: "d/copy.mako")
+            let tree = try #require(try store.read { $0.tree(named: "t") })
+            try store.write { _ = try $0.delete(30, in: tree) }
+            try store.close()
+            let copy = try Store(at: "d/copy.mako", options: SalvageSample.options(disk))
+            #expect(try copy.read { try $0.get(20, in: tree) } != nil)
+            try copy.close()
+        } catch StorageError.corrupted { #expect(isPoint) }
     }
 
     // MARK: Logs

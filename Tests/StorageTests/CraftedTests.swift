@@ -192,6 +192,28 @@ import Testing
         } catch StorageError.corrupted {}
     }
 
+    /// A value whose pages are said to have serials that no page ever gets: what holds of pages beyond the file holds of them.
+    @Test(arguments: [.max, .max - 1, counterLimit] as [UInt64]) func serialsThatNoPageHasAreRefused(serial: UInt64)
+        throws
+    {
+        let sample = try sample()
+        let record = IntegerNode.record(try sample.leaf(sample.integers, 0), 3)
+        #expect(record.isOverflow)
+        UnsafeMutableRawPointer(mutating: record.bytes).storeBytes(of: serial, toByteOffset: 8, as: UInt64.self)
+        for change in [
+            { tx in _ = try tx.delete(30, in: sample.integers) },
+            { tx in _ = try tx.deleteRange(20...40, in: sample.integers) },
+            { tx in try tx.deleteAll(in: sample.integers) },
+            { tx in try tx.put([1], for: 30, in: sample.integers) },
+            { tx in _ = try tx.view.get(30, in: sample.integers) },
+            { tx in _ = try tx.view.blob(of: 30, in: sample.integers)?.bytes(in: 0..<9000) },
+        ] as [(borrowing WriteTransaction) throws -> Void] {
+            let error = #expect(throws: StorageError.self) { try sample.store.write(change) }
+            if case .corrupted = error {} else { Issue.record("\(String(describing: error))") }
+        }
+        #expect(try !sample.store.verify().isClean)
+    }
+
     // MARK: The checkpoint's directory
 
     @Test func directoriesThatContradictThemselvesAreRefused() throws {

@@ -118,7 +118,7 @@ extension Store {
     {
         try file.make { file throws(StorageError) in
             let segmentBytes = Int(dataFile.header.segmentBytes)
-            let commit = version.treeCount == 0 ? version.commit : version.commit - 1
+            let commit = version.treeCount == 0 ? version.commit : max(1, version.commit) - 1
             try DataFile.create(
                 file, segmentBytes: segmentBytes, commit: commit, encryption: encryption, entropy: options.entropy)
         }
@@ -135,7 +135,7 @@ extension Store {
         throws(StorageError)
     {
         let trees = source.trees.sorted { $0.tree.id < $1.tree.id }
-        let total = Int(trees.reduce(0) { $0 + $1.count })
+        let total = Int(clamping: trees.reduce(0) { $0 &+ $1.count })
         var done = 0
         let transaction = try beginWrite()
         for info in trees {

@@ -173,7 +173,7 @@ struct Meta: Hashable {
         }
         let length = word(8)
         let basisWord = (Meta.basisOffset - Page.bodyOffset) / 8
-        guard length <= UInt64(Limits.valueBytes), word(6) < pageNumberLimit, word(9) <= 1 << 20,
+        guard length <= UInt64(Limits.valueBytes), word(2) > 0, word(6) < pageNumberLimit, word(9) <= 1 << 20,
             [0, 1, 2, 3, 7, basisWord].allSatisfy({ word($0) < counterLimit })
         else { return nil }
         number = word(0)

@@ -51,7 +51,7 @@ struct Overflow: Hashable {
         stored = Int(word & ~(Overflow.compressedBit | Overflow.listBit))
         isCompressed = word & Overflow.compressedBit != 0
         isList = word & Overflow.listBit != 0
-        guard length <= Limits.valueBytes, stored <= length, firstPage < pageNumberLimit,
+        guard length <= Limits.valueBytes, stored <= length, firstPage < pageNumberLimit, firstSerial < counterLimit,
             isCompressed || stored == length, length == 0 || stored > 0
         else { return nil }
     }
@@ -96,6 +96,11 @@ struct Overflow: Hashable {
         let list = try readStored(from: frames).withUnsafeBytes { ValueRuns($0) }
         guard let list, !list.isCompressed else {
             throw .corrupted(page: firstPage, reason: "its list of runs contradicts itself")
+        }
+        // Whoever walks over the pages of a run, to read them or to give them back, must come to an end.
+        let filePages = try storage { () throws(FileError) in try frames.file.size() } / UInt64(pageBytes)
+        guard list.runs.allSatisfy({ $0.pages.upperBound <= filePages }) else {
+            throw .corrupted(page: firstPage, reason: "its list of runs goes on behind the end of the file")
         }
         return list
     }

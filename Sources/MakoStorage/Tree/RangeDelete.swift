@@ -18,7 +18,8 @@ extension Writer {
             try cutRange(layout, index, lower, upper)
             try mend(layout, index, at: lower)
             try mend(layout, index, at: upper ?? Layout.highest)
-            return before - trees[index].count
+            // A forged count may be smaller than what goes.
+            return before &- trees[index].count
         } catch { throw fail(error) }
     }
 
