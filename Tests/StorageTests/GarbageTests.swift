@@ -3,133 +3,247 @@ import Testing
 
 @testable import MakoStorage
 
-/// Pages that hold nonsense under a checksum that is right, as no accident makes them: a typed error or some answer,
+/// Files that hold nonsense under checksums and tags that are right, as no accident makes them: a typed error or some answer,
 /// but never a trap, a load from beyond the page or a walk without end.
 @Suite struct GarbageTests {
-    private static let text = """
-        options log 32768
-        tree t int
-        put t 1..400 60b
-        tree u bytes
-        put u 1..300 40b
-        put t 500 9000b
-        put u 400 6000z
-        checkpoint
-        delete t 50..90
-        put u 310..330 700b
-        """
+    /// A database that is to be garbled.
+    enum Sample: CaseIterable {
+        case pages, later, log, encryptedPages, encryptedLog, lockedByPassphrase
 
-    private static func sample() throws -> DiskImage {
-        let disk = SimulatedDisk()
-        let run = ScriptRun(try Script(name: "garbage", text), on: disk)
-        try run.run(closing: true)
-        let image = disk.settledImage()
-        run.abandon()
-        return image
+        static let possible = allCases.filter { $0.cipher == nil || Encryption.isAvailable }
+        static let withLog = possible.filter(\.hasLog)
+        static let encrypted = possible.filter { $0.cipher != nil }
+
+        var cipher: Encryption.Cipher? {
+            switch self {
+            case .pages, .later, .log: nil
+            case .encryptedPages, .encryptedLog: .aesGCM
+            case .lockedByPassphrase: .chaChaPoly
+            }
+        }
+
+        var hasLog: Bool { [.log, .encryptedLog, .lockedByPassphrase].contains(self) }
+
+        /// What it opens with.
+        var encryption: Encryption? {
+            cipher.map { TestKeys.encryption(self == .lockedByPassphrase ? 2 : 0, $0) }
+        }
+
+        private var text: String {
+            switch self {
+            case .pages: Sample.trees
+            case .later, .encryptedPages: Sample.features
+            case .log, .encryptedLog, .lockedByPassphrase: Sample.features + "\n" + Sample.commits
+            }
+        }
+
+        private static let trees = """
+            options log 32768
+            tree t int
+            put t 1..400 60b
+            tree u bytes
+            put u 1..300 40b
+            put t 500 9000b
+            put u 400 6000z
+            checkpoint
+            delete t 50..90
+            put u 310..330 700b
+            """
+
+        /// All that inner nodes and values can be.
+        private static let features = """
+            options log 16384
+            begin
+            tree t int counted
+            tree u bytes counted
+            tree w bytes 200
+            commit
+            put t 1..400 60b
+            put u 1..300 40b
+            put w 1..60 30b
+            stream t 500 30000b
+            put u 400 9000b
+            put w 70 12000z
+            checkpoint
+            """
+
+        /// All that a log can say, over two segments.
+        private static let commits = """
+            put t 501 9000b
+            put t 502 5000z
+            stream u 401 20000b
+            begin
+            deleterange u 20 60
+            deleterange t 30 90
+            delete t 7
+            delete u 7
+            commit
+            rename w v
+            put v 61..64 30b
+            begin
+            tree x int counted
+            tree gone bytes
+            put x 1..9 9b
+            commit
+            drop gone
+            put u 10..14 300z
+            deleteall v
+            deleterange u 200 end
+            put t 503 6000b
+            put t 10..20 90b
+            """
+
+        struct Files {
+            var image: DiskImage
+            var states: [ModelStore]
+            var forger: Forger
+        }
+
+        func make() throws -> Files {
+            let disk = SimulatedDisk()
+            var script = try Script(name: "garbage", text)
+            script.cipher = cipher
+            var start = ModelStore()
+            start.keyNumber = self == .lockedByPassphrase ? 2 : 0
+            let run = ScriptRun(script, on: disk, from: start)
+            try run.run(closing: !hasLog)
+            let image = disk.settledImage()
+            run.abandon()
+            return Files(image: image, states: run.states, forger: try Forger(of: image, encryption))
+        }
     }
 
-    @Test(arguments: 0..<4) func wellFormedGarbageIsNeverFollowedOutOfAPage(part: Int) throws {
-        let image = try GarbageTests.sample()
-        let file = try #require(image.files[ScriptRun.path])
+    @Test(arguments: Sample.possible, 0..<4) func wellFormedGarbageIsNeverFollowedOutOfAPage(
+        sample: Sample, part: Int
+    ) throws {
+        let files = try sample.make()
+        let file = try #require(files.image.files[ScriptRun.path])
         let pages = Int(file.size) / pageBytes
-        let seed = try GarbageTests.seed(of: file)
-        var random = SplitMix(seed: UInt64(part) &+ 77)
-        var refused = 0
-        let rounds = TestEffort.isFull ? 5000 : 80
-        for _ in 0..<rounds {
+        let use = GarbageUse(seed: UInt64(part) &+ 77, sample.encryption)
+        let rounds =
+            sample == .pages ? (TestEffort.isFull ? 5000 : 80) : TestEffort.isFull ? 1000 : TestEffort.isSmall ? 5 : 15
+        for round in 0..<rounds {
             var damaged = file
-            for _ in 0..<1 + random.below(2) {
+            for _ in 0..<1 + use.random.below(2) {
                 // Fixed pages seldom: most of what they say is compared with what the rest of the file says.
-                let page = random.chance(15) ? random.below(pages) : 6 + random.below(pages - 6)
-                GarbageTests.garble(&damaged, page: page, seed: page < 2 ? 0 : seed, &random)
+                let page = use.random.chance(15) ? use.random.below(pages) : 6 + use.random.below(pages - 6)
+                files.forger.garble(&damaged, page: page, &use.random)
             }
-            var files = image.files
-            files[ScriptRun.path] = damaged
-            do { try GarbageTests.use(DiskImage(files: files), &random) } catch is StorageError { refused += 1 }
+            var image = files.image
+            image.files[ScriptRun.path] = damaged
+            try use.run(image)
+            if round % 10 == 0 { try use.inspect(image) }
         }
-        #expect(refused > 0)
+        #expect(use.refused > 0)
     }
 
-    private static func seed(of file: ByteImage) throws -> UInt64 {
-        let bytes = file.bytes(at: 0, count: pageBytes)
-        let reading = bytes.withUnsafeBytes { $0.baseAddress.map { FileHeader.read($0, copy: 0) } }
-        guard case .good(let header)? = reading else { throw Disagreement("the sample has no header") }
-        return header.id.seed
+    /// The log says something else than was committed, and says so in one piece.
+    @Test(arguments: Sample.withLog, 0..<4) func forgedCommitsAreReplayedOrRefused(sample: Sample, part: Int) throws {
+        let files = try sample.make()
+        var frames = 0
+        var unchanged = files.image
+        files.forger.changeLog(of: &unchanged) { _ in frames += 1 }
+        #expect(unchanged.fingerprint == files.image.fingerprint, "forged without a change, the log is what it was")
+        #expect(frames > 12)
+        let use = GarbageUse(seed: UInt64(part) &+ 1077, sample.encryption)
+        for round in 0..<(TestEffort.isFull ? 1000 : TestEffort.isSmall ? 10 : 30) {
+            var image = files.image
+            let chosen = Set((0..<1 + use.random.below(2)).map { _ in frames - 1 - use.random.below(frames * 3 / 4) })
+            var number = 0
+            files.forger.changeLog(of: &image) { frame in
+                if chosen.contains(number) { Self.garble(&frame, &use.random) }
+                number += 1
+            }
+            try use.run(image)
+            if round % 10 == 0 { try use.inspect(image) }
+        }
+        #expect(use.refused > 0)
     }
 
-    /// Changes some bytes of a page, mostly where counts, offsets, lengths and references stand, and seals it again.
-    static func garble(_ file: inout ByteImage, page: Int, seed: UInt64, _ random: inout SplitMix) {
-        var bytes = file.bytes(at: UInt64(page * pageBytes), count: pageBytes)
-        for _ in 0..<1 + random.below(4) {
-            let place = [24 + random.below(40), 40 + random.below(200), 8 + random.below(pageBytes - 8)][
-                random.below(3)]
-            switch random.below(4) {
-            case 0: bytes[place] ^= 1 << UInt8(random.below(8))
-            case 1: bytes[place] = 0xff
-            case 2: bytes[place] = 0
-            default: bytes[place] = UInt8(truncatingIfNeeded: random.next())
+    /// Mostly operations and their lengths, seldom what the frame's header says of them.
+    private static func garble(_ frame: inout [UInt8], _ random: inout SplitMix) {
+        for _ in 0..<1 + random.below(3) {
+            let payload = frame.count - LogFrame.headerBytes
+            if payload == 0 || random.chance(10) {
+                Forger.garble(&frame[4 + random.below(36)], &random)
+            } else {
+                let place = random.chance(50) ? random.below(min(payload, 48)) : random.below(payload)
+                Forger.garble(&frame[LogFrame.headerBytes + place], &random)
             }
         }
-        bytes.withUnsafeMutableBytes { buffer in
-            guard let base = buffer.baseAddress else { return }
-            Page.seal(base, page: UInt64(page), seed: seed)
-        }
-        file.replace(at: UInt64(page * pageBytes), with: bytes)
     }
 
-    /// Reads all there is, both ways and by key, writes here and there, and closes.
-    private static func use(_ image: DiskImage, _ random: inout SplitMix) throws {
-        var options = StoreOptions()
-        options.fileSystem = SimulatedDisk(image)
-        options.background = .manual
-        options.entropy = SeededEntropy(seed: 5)
-        options.cacheBytes = 1 << 20
-        let store = try Store(at: ScriptRun.path, options: options)
-        _ = try store.verify()
-        try store.read { view in
-            for info in view.trees {
-                do { try walk(view, info.tree, forwards: true) } catch is StorageError {}
-                do { try walk(view, info.tree, forwards: false) } catch is StorageError {}
-                for _ in 0..<20 {
-                    let number = UInt64(random.below(600))
-                    switch info.tree.keys {
-                    case .integer: _ = try? view.get(number, in: info.tree)
-                    case .bytes: _ = try? view.get(ScriptRun.bytes(number, length: 0), in: info.tree)
-                    }
-                }
-            }
+    /// Without the key nobody makes anything up: what can be read is what was written, at some time.
+    @Test(arguments: Sample.encrypted, 0..<4) func garbledBytesAreNeverTakenForAnything(
+        sample: Sample, part: Int
+    ) throws {
+        let files = try sample.make()
+        var random = SplitMix(seed: UInt64(part) &+ 2077)
+        var (refused, read) = (0, 0)
+        for _ in 0..<(TestEffort.isFull ? 2000 : TestEffort.isSmall ? 10 : 60) {
+            var image = files.image
+            for _ in 0..<1 + random.below(3) { Self.damage(&image, &random) }
+            do {
+                let store = try Store(at: ScriptRun.path, options: GarbageUse.options(image, sample.encryption))
+                _ = try store.verify()
+                let found = try store.read { try ModelStore(reading: $0) }
+                #expect(files.states.contains { $0.difference(from: found) == nil })
+                read += 1
+                try store.close()
+            } catch is StorageError { refused += 1 }
         }
-        for _ in 0..<3 {
-            try store.write { transaction in
-                for info in transaction.view.trees {
-                    for _ in 0..<10 {
-                        let number = UInt64(random.below(600))
-                        let value = [UInt8](repeating: 1, count: random.below(300))
-                        switch info.tree.keys {
-                        case .integer:
-                            try transaction.put(value, for: number, in: info.tree)
-                            _ = try transaction.delete(number / 2, in: info.tree)
-                        case .bytes:
-                            try transaction.put(value, for: ScriptRun.bytes(number, length: 0), in: info.tree)
-                            _ = try transaction.delete(ScriptRun.bytes(number / 2, length: 0), in: info.tree)
-                        }
-                    }
-                }
-            }
-            try store.checkpoint()
-        }
-        try store.close()
+        #expect(refused > 0 && read > 0, "\(refused) refused, \(read) read")
     }
 
-    private static func walk(_ view: Snapshot, _ tree: Tree, forwards: Bool) throws {
-        var cursor = try view.cursor(in: tree)
-        var isThere = try forwards ? cursor.first() : cursor.last()
-        var steps = 0
-        while isThere {
-            _ = try cursor.value()
-            isThere = try forwards ? cursor.next() : cursor.previous()
-            steps += 1
-            guard steps < 200_000 else { throw Disagreement("a walk without end") }
+    /// A run of random bytes, zeros, a bit, or another part of the file.
+    private static func damage(_ image: inout DiskImage, _ random: inout SplitMix) {
+        let names = image.files.keys.sorted()
+        let name = names[random.below(names.count)]
+        guard var file = image.files[name] else { return }
+        let place = UInt64(random.below(Int(file.size)))
+        let count = min(Int(file.size - place), [1, 16, 600, pageBytes][random.below(4)])
+        var bytes = file.bytes(at: place, count: count)
+        switch random.below(4) {
+        case 0: bytes[0] ^= 1 << UInt8(random.below(8))
+        case 1: bytes = bytes.map { _ in 0 }
+        case 2: bytes = bytes.map { _ in UInt8(truncatingIfNeeded: random.next()) }
+        default:
+            let page = UInt64(pageBytes)
+            let from = UInt64(random.below(Int(file.size))) / page * page
+            file.replace(at: place / page * page, with: file.bytes(at: from, count: pageBytes))
+            image.files[name] = file
+            return
         }
+        file.replace(at: place, with: bytes)
+        image.files[name] = file
+    }
+
+    /// The header block is not encrypted, and whoever likes gives it a checksum: each byte of what it says of key and features.
+    @Test(arguments: Sample.encrypted) func forgedHeadersOpenNothing(sample: Sample) throws {
+        let files = try sample.make()
+        let file = try #require(files.image.files[ScriptRun.path])
+        var random = SplitMix(seed: 3077)
+        var (refused, read) = (0, 0)
+        // All fields of one byte, and one byte in seven of the longer ones. Derivations that take long are tried elsewhere.
+        let places =
+            Array(72..<80) + Array(120..<128).filter { $0 != 122 }
+            + Array(stride(from: 128, to: KeyRecord.offset + KeyRecord.bytes, by: 7))
+        for place in places {
+            let byte = random.chance(50) ? UInt8(random.below(4)) : UInt8(truncatingIfNeeded: random.next())
+            var damaged = file
+            for copy in 0..<FileHeader.copies {
+                files.forger.change(page: copy, of: &damaged) { $0[place] = byte }
+            }
+            var image = files.image
+            image.files[ScriptRun.path] = damaged
+            do {
+                let store = try Store(at: ScriptRun.path, options: GarbageUse.options(image, sample.encryption))
+                let found = try store.read { try ModelStore(reading: $0) }
+                #expect(files.states.contains { $0.difference(from: found) == nil }, "byte \(place), \(byte)")
+                read += 1
+                try store.close()
+            } catch is StorageError { refused += 1 }
+        }
+        #expect(refused > 10, "\(refused) refused, \(read) read")
     }
 }

@@ -396,13 +396,13 @@ import Testing
     /// Pages that hold nonsense under a right checksum, as no accident makes them.
     @Test(arguments: 0..<3) func wellFormedGarbageIsSurvived(part: Int) throws {
         let sample = try SalvageSample(closing: part == 0)
-        let seed = sample.seed
+        let forger = try Forger(of: sample.image)
         var random = SplitMix(seed: UInt64(part) &+ 177)
         for _ in 0..<(TestEffort.isFull ? 1000 : 12) {
             var file = sample.file
             for _ in 0..<1 + random.below(12) {
                 let page = random.chance(30) ? random.below(10) : random.below(sample.pageCount)
-                GarbageTests.garble(&file, page: page, seed: page < 2 ? 0 : seed, &random)
+                forger.garble(&file, page: page, &random)
             }
             do { _ = try SalvageSample.salvage(sample.image(with: file)) } catch is StorageError {}
         }
