@@ -60,6 +60,7 @@ import Testing
         "Sources/MakoStorage/Tree/IntegerLayout.swift",
         "Sources/MakoStorage/Tree/IntegerNode.swift",
         "Sources/MakoStorage/Tree/LeafFilling.swift",
+        "Sources/MakoStorage/Tree/LeafPacking.swift",
         "Sources/MakoStorage/Tree/LeafWalk.swift",
         "Sources/MakoStorage/Tree/NodeLayout.swift",
         "Sources/MakoStorage/Tree/Overflow.swift",

@@ -77,6 +77,7 @@ extension Writer {
             }
             guard let step else {
                 try enterWaitingPuts()
+                try packLeaves()
                 // Once for the last of many commits would do; but each of them is a commit by itself to a reader that follows.
                 if !sabotaged("replayLeavesCounts") { try settleCounts() }
                 return

@@ -13,6 +13,7 @@ extension Store {
         // What fails here is noted as the transaction's failure.
         do throws(StorageError) {
             if !sabotaged("waitingPutsLostAtCommit") { try writer.enterWaitingPuts() }
+            try writer.packLeaves()
             if writer.hasStaleCounts && !sabotaged("committedBeforeCounts") { try writer.settleCounts() }
         } catch {}
         if let failure = writer.failure {

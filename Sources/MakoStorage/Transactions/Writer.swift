@@ -44,6 +44,8 @@ final class Writer {
     @exclusivity(unchecked) private var spillSize: Int
     /// Leaves that an ascending load left behind since then.
     @exclusivity(unchecked) private var finishedLeaves = 0
+    /// Leaves that were full, or had lost much, since the beginning or the last time that leaves were packed.
+    @exclusivity(unchecked) var crowdedLeaves = 0
     private var savepointCount: UInt64 = 0
     /// The savepoints that can still be gone back to, oldest first.
     private(set) var openMarks: [UInt64] = []
@@ -268,6 +270,18 @@ final class Writer {
         memory.pages = []
     }
 
+    /// Gives pages back that the transaction took since its latest savepoint, and that nobody has seen.
+    func giveBackOwn(_ pages: [UInt64]) {
+        guard !pages.isEmpty else { return }
+        let gone = Set(pages)
+        allocated.removeAll { gone.contains($0) }
+        for page in pages { frames.forget(page: page) }
+        store.giveBack(pages)
+    }
+
+    /// Whether pages of this transaction were handed to the device.
+    var hasSpilled: Bool { spilled > 0 }
+
     func free(_ page: UnsafeMutableRawPointer) {
         freed.append(.init(page: Page(page).number, birth: Page(page).serial, death: 0))
     }
@@ -360,6 +374,8 @@ final class Writer {
             spillSize = min(spillSize + Writer.spillStep(frames), frames.budgetFrames / 2 + 1)
             return
         }
+        // What is left to be packed is as full as it will be: a page that was written is not changed in place.
+        if spilled == 0 { try packLeaves() }
         if !sabotaged("writtenBeforeCounts") { try settleCounts() }
         try store.growFile(for: self)
         do throws(StorageError) { try store.writePages(Array(allocated[spilled...])) } catch {
@@ -396,6 +412,7 @@ final class Writer {
         // A failure is noted by `fail` and met by the next change or the commit.
         do throws(StorageError) {
             if !sabotaged("savepointBeforeWaitingPuts") { try enterWaitingPuts() }
+            try packLeaves()
             if !sabotaged("savepointBeforeCounts") { try settleCounts() }
         } catch {}
         savepointCount += 1

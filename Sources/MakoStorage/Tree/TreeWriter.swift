@@ -20,6 +20,8 @@ extension Writer {
         var misses: Int32 = 0
         /// Collected puts that are not in the tree yet.
         var waiting: Int32 = 0
+        /// Leaves were divided, or left half empty, for want of a look at their neighbours.
+        var packsLater = false
     }
 
     // MARK: Put
@@ -139,13 +141,14 @@ extension Writer {
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ slot: Int, valueBytes: Int
     ) throws(StorageError) {
         let needed = Layout.keyBytes(key) + valueBytes + 10
-        if try spread(layout, index, needed: needed) {
+        let isLater = sharesLater(index)
+        if !isLater, try spread(layout, index, needed: needed) {
             try descend(layout, index, key)
             if Layout.fits(path[0].page, key, valueBytes: valueBytes) { return }
         }
         try split(
             layout, index, level: 0, incoming: key, slot: Layout.find(path[0].page, key).slot, ascending: false)
-        guard Layout.fits(path[0].page, key, valueBytes: valueBytes) else { return }
+        guard !isLater, Layout.fits(path[0].page, key, valueBytes: valueBytes) else { return }
         try shareRoom(layout, index)
         try descend(layout, index, key)
     }
@@ -299,7 +302,7 @@ extension Writer {
             let page = path[0].page
             // Not with every entry that goes: it costs a look at the neighbours.
             guard Page(page).count % 4 == 0, Layout.usedBytes(page) < Layout.leafRoom * 3 / 4,
-                try condense(layout, index)
+                !sharesLater(index), try condense(layout, index)
             else { return }
             return try rebalanceInner(layout, index)
         }
