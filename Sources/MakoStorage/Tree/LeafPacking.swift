@@ -45,7 +45,7 @@ extension Writer {
         let root = try frames.resolve(trees[index].root, type: Layout.innerType, level: level)
         guard isEditable(root) else { return }
         var dropped: [UInt64] = []
-        try pack(layout, root, level, isRoot: true, &dropped)
+        pack(layout, root, level, isRoot: true, &dropped)
         if trees[index].isCounted {
             trees[index].countsAreStale = true
             hasStaleCounts = true
@@ -57,21 +57,18 @@ extension Writer {
     /// Packs what is below an inner node that is the transaction's own, as far as that is, too.
     private func pack<Layout: NodeLayout>(
         _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ level: Int, isRoot: Bool, _ dropped: inout [UInt64]
-    ) throws(StorageError) {
+    ) {
         if level > 1 {
             for slot in 0..<Page(page).count {
-                let child = try child(layout, page, slot, level - 1)
-                guard isEditable(child) else { continue }
+                guard let child = ownChild(layout, page, slot) else { continue }
                 forgetCount(layout, page, slot)
-                try pack(layout, child, level - 1, isRoot: false, &dropped)
+                pack(layout, child, level - 1, isRoot: false, &dropped)
             }
         }
         var slot = 0
         while slot + 1 < Page(page).count {
             if level == 1 && slot + 2 < Page(page).count { frames.prefetchHeap(Layout.child(page, at: slot + 2)) }
-            let left = try child(layout, page, slot, level - 1)
-            let right = try child(layout, page, slot + 1, level - 1)
-            guard isEditable(left), isEditable(right) else {
+            guard let left = ownChild(layout, page, slot), let right = ownChild(layout, page, slot + 1) else {
                 slot += 1
                 continue
             }
@@ -104,10 +101,13 @@ extension Writer {
             left, right, bytes: room, toRight: false, parent: parent, separator: slot + 1, scratch: scratch)
     }
 
-    private func child<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ slot: Int, _ level: Int
-    ) throws(StorageError) -> UnsafeMutableRawPointer {
-        try frames.resolve(
-            Layout.child(page, at: slot), type: level > 0 ? Layout.innerType : Layout.leafType, level: level)
+    /// A child that this transaction may change in place. Others are not looked at: they may have to be read first.
+    private func ownChild<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ slot: Int
+    ) -> UnsafeMutableRawPointer? {
+        guard let child = frames.dirtyFrame(page: Layout.child(page, at: slot).page), isEditable(child) else {
+            return nil
+        }
+        return child
     }
 }
