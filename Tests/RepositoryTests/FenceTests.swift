@@ -110,6 +110,7 @@ import Testing
         "Sources/MakoStorage/Store/Recovery.swift",
         "Sources/MakoStorage/Transactions/Blob.swift",
         "Sources/MakoStorage/Transactions/BlobWriter.swift",
+        "Sources/MakoStorage/Transactions/BulkLoader.swift",
         "Sources/MakoStorage/Transactions/LargeValues.swift",
         "Sources/MakoStorage/Transactions/Spans.swift",
         "Sources/MakoStorage/Transactions/WriteTransaction.swift",
