@@ -1,4 +1,5 @@
 import MakoStorage
+import Synchronization
 import Testing
 
 #if Logging && Metrics
@@ -68,6 +69,70 @@ private func underOtherKeys(
     // EXAMPLE ends
 }
 
+private func backedUpAndRestored(_ store: Store) throws {
+    // EXAMPLE Backups.md
+    try store.backup(to: "sunday.mako")
+    // and the next day
+    let sunday = try BackupPoint(of: "sunday.mako")
+    try store.backup(to: "monday.part", since: sunday)
+    // and when it is needed
+    try Store.restore("sunday.mako", applying: ["monday.part"], to: "events.mako")
+    // EXAMPLE ends
+}
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+private func BackupPoint(of path: String) throws -> MakoStorage.BackupPoint {
+    try MakoStorage.BackupPoint(of: path, fileSystem: ExampleDisk.current)
+}
+
+extension Store {
+    fileprivate static func restore(_ base: String, applying parts: [String], to path: String) throws {
+        try restore(base, applying: parts, to: path, options: StoreOptions())
+    }
+}
+
+private func following(_ turn: () -> Bool, _ show: @escaping @Sendable (Snapshot) throws -> Void) async throws {
+    var isRunning: Bool { turn() }
+    // EXAMPLE OtherProcesses.md
+    var options = StoreOptions()
+    options.readOnly = true
+    let store = try Store(at: "events.mako", options: options)
+    while isRunning {
+        if try store.refresh() { try await store.read { try show($0) } }
+        try await Task.sleep(for: .seconds(1))
+    }
+    // EXAMPLE ends
+    try store.close()
+}
+
+private func valueInSnapshot(of store: Store, _ tree: Tree) throws -> [UInt8]? {
+    // EXAMPLE Snapshots.md
+    let snapshot = try store.snapshot()
+    let value = try snapshot.get(42, in: tree)
+    // EXAMPLE ends
+    return value
+}
+
+private func replace(_ old: UInt64, by key: UInt64, _ new: [UInt8], in tree: Tree, of store: Store) throws {
+    // EXAMPLE Transactions.md
+    try store.write { transaction in
+        try transaction.put(new, for: key, in: tree)
+        _ = try transaction.delete(old, in: tree)
+    }
+    // EXAMPLE ends
+}
+
+private func fillTree(of store: Store, with sorted: [(key: [UInt8], meaning: [UInt8])]) throws {
+    // EXAMPLE Transactions.md
+    try store.write { transaction in
+        let words = try transaction.createTree(named: "words", keys: .bytes)
+        try transaction.bulkLoad(into: words) { loader in
+            for word in sorted { try loader.append(word.meaning, for: word.key) }
+        }
+    }
+    // EXAMPLE ends
+}
+
 /// The examples of the articles on `MakoStorage`: what stands between the marks stands there, too, which `ReadmeTests` sees to.
 @Suite struct ArticleExampleTests {
     private static func fill(_ store: Store) throws {
@@ -101,6 +166,55 @@ private func underOtherKeys(
             }
         }
     #endif
+
+    @Test func aBackupAndItsPartAreRestored() throws {
+        try ExampleDisk.$current.withValue(MemoryFileSystem()) {
+            let store = try Store(at: "today.mako", options: StoreOptions())
+            try Self.fill(store)
+            try backedUpAndRestored(store)
+            try store.close()
+            let restored = try Store(at: "events.mako", options: StoreOptions())
+            try Self.check(restored)
+            try restored.close()
+        }
+    }
+
+    @Test func aReaderFollowsWhatIsWritten() async throws {
+        let shown = Mutex<[[UInt8]?]>([])
+        try await ExampleDisk.$current.withValue(MemoryFileSystem()) {
+            let writer = try Store(at: "events.mako", options: StoreOptions())
+            try Self.fill(writer)
+            let tree = try #require(try writer.snapshot().tree(named: "t"))
+            var round: UInt8 = 0
+            try await following {
+                round += 1
+                guard round < 3 else { return false }
+                #expect(throws: Never.self) { try writer.write { try $0.put([round], for: 7, in: tree) } }
+                return true
+            } _: { snapshot in
+                let value = try snapshot.get(7, in: tree)
+                shown.withLock { $0.append(value) }
+            }
+            try writer.close()
+        }
+        #expect(shown.withLock { $0 } == [[1], [2]])
+    }
+
+    @Test func transactionsChangeWhatSnapshotsShow() throws {
+        try ExampleDisk.$current.withValue(MemoryFileSystem()) {
+            let store = try Store(at: "events.mako", options: StoreOptions())
+            try Self.fill(store)
+            let tree = try #require(try store.read { $0.tree(named: "t") })
+            #expect(try valueInSnapshot(of: store, tree) == nil)
+            try replace(7, by: 42, [4, 2], in: tree, of: store)
+            #expect(try valueInSnapshot(of: store, tree) == [4, 2])
+            #expect(try store.read { try $0.get(7, in: tree) } == nil)
+            try fillTree(of: store, with: [(key: [1], meaning: [10]), (key: [2], meaning: [20])])
+            let words = try #require(try store.read { $0.tree(named: "words") })
+            #expect(try store.read { try $0.get([2], in: words) } == [20])
+            try store.close()
+        }
+    }
 
     @Test(.enabled(if: Encryption.isAvailable)) func aStoreIsEncryptedAndGetsOtherKeys() throws {
         try ExampleDisk.$current.withValue(MemoryFileSystem()) {

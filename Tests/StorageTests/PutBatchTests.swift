@@ -52,6 +52,14 @@ import Testing
                     return seen == 1
                 }
             ),
+            (
+                "withValues by bytes",
+                {
+                    var seen = 0
+                    try $0.view.withValues(of: [self.key(last)], in: texts) { _, value in seen += value?.count ?? 0 }
+                    return seen == 1
+                }
+            ),
             ("count", { try $0.view.count(of: numbers) == UInt64(Self.rows + count) }),
             ("trees", { $0.view.trees.allSatisfy { $0.count == UInt64(Self.rows + count) } }),
             (
@@ -74,6 +82,8 @@ import Testing
             ),
             ("insert", { try !$0.insert([9], for: UInt64(last), in: numbers) }),
             ("delete", { try $0.delete(self.key(last), in: texts) }),
+            ("delete of keys", { try $0.delete(keys: [UInt64(last), UInt64(last)], in: numbers) == 1 }),
+            ("delete of keys of bytes", { try $0.delete(keys: [self.key(last)], in: texts) == 1 }),
             ("deleteRange", { try $0.deleteRange(UInt64(last)...UInt64(last), in: numbers) == 1 }),
         ]
         for (name, sees) in ways {

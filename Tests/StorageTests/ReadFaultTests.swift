@@ -91,6 +91,16 @@ import Testing
                 }
             ),
             (
+                "withValues bytes",
+                { view in
+                    var all: [UInt8] = []
+                    try view.withValues(of: (0..<40).map { Self.bytes($0 * 30) }, in: bytes) {
+                        all += $1.map { [UInt8]($0) } ?? [0]
+                    }
+                    return all
+                }
+            ),
+            (
                 "forEach",
                 { view in
                     var sum: [UInt8] = []

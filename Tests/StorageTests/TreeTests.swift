@@ -297,8 +297,95 @@ private struct Pair {
                 #expect(value.map { [UInt8]($0) } == expected)
             }
             #expect(seen == Array(keys.indices))
-            try snapshot.withValues(of: [], in: pair.tree) { _, _ in Issue.record("nothing was asked for") }
+            try snapshot.withValues(of: [UInt64](), in: pair.tree) { _, _ in Issue.record("nothing was asked for") }
         }
+        try pair.store.close()
+    }
+
+    @Test func manyKeysOfBytesAreReadInTheOrderAsked() throws {
+        func bytes(_ number: UInt64) -> [UInt8] { ScriptRun.bytes(number, length: 30) }
+        let pair = try Pair(.bytes)
+        let large = ValueShape(bytes: 20_000).value(seed: 1)
+        try pair.store.write { transaction throws in
+            for number in stride(from: UInt64(0), to: 6000, by: 2) {
+                try transaction.put(Array("v\(number)".utf8), for: bytes(number), in: pair.tree)
+            }
+            try transaction.put(large, for: [], in: pair.tree)
+        }
+        var random = SplitMix(seed: 5)
+        let numbers = (0..<700).map { _ in UInt64(random.below(6100)) }
+        let keys = numbers.map { bytes($0) } + [[], [], [UInt8](repeating: 7, count: 2000)]
+        try pair.store.read { snapshot throws in
+            var seen: [Int] = []
+            try snapshot.withValues(of: keys, in: pair.tree) { index, value in
+                seen.append(index)
+                var expected: [UInt8]?
+                if index < numbers.count {
+                    let number = numbers[index]
+                    expected = number % 2 == 0 && number < 6000 ? Array("v\(number)".utf8) : nil
+                } else {
+                    expected = keys[index].isEmpty ? large : nil
+                }
+                #expect(value.map { [UInt8]($0) } == expected)
+            }
+            #expect(seen == Array(keys.indices))
+            try snapshot.withValues(of: [[UInt8]](), in: pair.tree) { _, _ in Issue.record("nothing was asked for") }
+            #expect(throws: StorageError.wrongKeyKind(tree: "number \(pair.tree.id)", expected: .bytes)) {
+                try snapshot.withValues(of: [UInt64(1)], in: pair.tree) { _, _ in }
+            }
+        }
+        try pair.store.close()
+    }
+
+    /// Some of the keys come twice, some are not there, some have large values.
+    @Test(arguments: [KeyKind.integer, .bytes]) func manyKeysAreDeletedTogether(kind: KeyKind) throws {
+        func bytes(_ number: UInt64) -> [UInt8] { ScriptRun.bytes(number, length: 30) }
+        let pair = try Pair(kind)
+        let present = Array(stride(from: UInt64(0), to: 20_000, by: 2))
+        func put(_ value: [UInt8], _ number: UInt64, _ transaction: borrowing WriteTransaction) throws {
+            if kind == .integer {
+                try transaction.put(value, for: number, in: pair.tree)
+            } else {
+                try transaction.put(value, for: bytes(number), in: pair.tree)
+            }
+        }
+        func delete(_ numbers: [UInt64], _ transaction: borrowing WriteTransaction) throws -> Int {
+            kind == .integer
+                ? try transaction.delete(keys: numbers, in: pair.tree)
+                : try transaction.delete(keys: numbers.map { bytes($0) }, in: pair.tree)
+        }
+        try pair.store.write { transaction throws in
+            #expect(try delete([1, 2, 3], transaction) == 0, "an empty tree")
+            for number in present {
+                try put([UInt8](repeating: 1, count: number % 500 == 0 ? 10_000 : 30), number, transaction)
+            }
+        }
+        var random = SplitMix(seed: 11)
+        var rest = Set(present)
+        for count in [0, 1, 31, 32, 33, 5000] {
+            let numbers = (0..<count).map { _ in UInt64(random.below(20_100)) }
+            try pair.store.write { transaction throws in
+                // One that waits, and goes with the others.
+                try put([7], 1 + UInt64(count) * 2, transaction)
+                rest.insert(1 + UInt64(count) * 2)
+                let gone = rest.intersection(numbers + [1 + UInt64(count) * 2])
+                #expect(try delete(numbers + [1 + UInt64(count) * 2], transaction) == gone.count)
+                rest.subtract(gone)
+            }
+        }
+        try pair.store.read { snapshot throws in
+            var found: Set<UInt64> = []
+            if kind == .integer {
+                try snapshot.forEach(in: pair.tree) { key, _ in found.insert(key).inserted }
+            } else {
+                for number in 0..<UInt64(20_100) where try snapshot.get(bytes(number), in: pair.tree) != nil {
+                    found.insert(number)
+                }
+            }
+            #expect(found == rest)
+            #expect(try snapshot.count(of: pair.tree) == UInt64(rest.count))
+        }
+        #expect(try pair.store.verify().isClean)
         try pair.store.close()
     }
 

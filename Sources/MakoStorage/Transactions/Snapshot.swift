@@ -297,12 +297,37 @@ public final class Snapshot: @unchecked Sendable {
     public func withValues(
         of keys: [UInt64], in tree: Tree, _ body: (Int, UnsafeRawBufferPointer?) throws -> Void
     ) throws {
+        try _lendInGroups(keys.count, { try _lend(keys, $0, tree, $1) }, body)
+    }
+
+    /// Calls `body` once for each of `keys`, in order, with its position and the bytes of its value, or nil.
+    ///
+    /// The lookups go down the tree together in small groups, as those of integers do.
+    ///
+    /// ```swift
+    /// try snapshot.withValues(of: words.map { Array($0.utf8) }, in: counts) { index, value in
+    ///     print(words[index], value?.first ?? 0)
+    /// }
+    /// ```
+    @inlinable
+    public func withValues(
+        of keys: [[UInt8]], in tree: Tree, _ body: (Int, UnsafeRawBufferPointer?) throws -> Void
+    ) throws {
+        try _lendInGroups(keys.count, { try _lend(keys, $0, tree, $1) }, body)
+    }
+
+    @inlinable
+    func _lendInGroups(
+        _ count: Int,
+        _ lend: (Range<Int>, UnsafeMutableBufferPointer<_Loan>) throws -> UnsafeMutableRawPointer?,
+        _ body: (Int, UnsafeRawBufferPointer?) throws -> Void
+    ) throws {
         let groupSize = 16
         try withUnsafeTemporaryAllocation(of: _Loan.self, capacity: groupSize) { loans in
             var start = 0
-            while start < keys.count {
-                let end = min(start + groupSize, keys.count)
-                let entry = try _lend(keys, start..<end, tree, loans)
+            while start < count {
+                let end = min(start + groupSize, count)
+                let entry = try lend(start..<end, loans)
                 defer { _takeBack(entry) }
                 for index in start..<end {
                     let loan = loans[index - start]
@@ -368,33 +393,53 @@ extension Snapshot {
     public func _lend(
         _ keys: [UInt64], _ range: Range<Int>, _ tree: Tree, _ loans: UnsafeMutableBufferPointer<_Loan>
     ) throws(StorageError) -> UnsafeMutableRawPointer? {
+        try keys.withUnsafeBufferPointer { keys in
+            result { () throws(StorageError) in
+                try lend(IntegerLayout.self, .integer, UnsafeBufferPointer(rebasing: keys[range]), tree, loans)
+            }
+        }.get()
+    }
+
+    /// Fills `loans` with the values of a group of keys. The epoch stays entered; give it back with the answer.
+    public func _lend(
+        _ keys: [[UInt8]], _ range: Range<Int>, _ tree: Tree, _ loans: UnsafeMutableBufferPointer<_Loan>
+    ) throws(StorageError) -> UnsafeMutableRawPointer? {
+        try withKeyBytes(keys[range]) { keys in
+            result { () throws(StorageError) in try lend(ByteLayout.self, .bytes, keys, tree, loans) }
+        }.get()
+    }
+
+    @inline(__always)
+    private func lend<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ kind: KeyKind, _ keys: UnsafeBufferPointer<Layout.Key>, _ tree: Tree,
+        _ loans: UnsafeMutableBufferPointer<_Loan>
+    ) throws(StorageError) -> UnsafeMutableRawPointer? {
         let entry = Epochs.enter()
         do throws(StorageError) {
-            let state = try lookUp(tree, .integer)
+            let state = try lookUp(tree, kind)
             guard state.levels > 0 else {
-                for index in 0..<range.count {
+                for index in 0..<keys.count {
                     loans[index] = _Loan(start: nil, count: 0, entry: nil, owner: nil)
                 }
                 return UnsafeMutableRawPointer(entry)
             }
-            let done: Result<Void, StorageError> = keys.withUnsafeBufferPointer { keys in
-                withUnsafeTemporaryAllocation(of: PageReference.self, capacity: range.count) { references in
-                    result { () throws(StorageError) in
-                        guard let leaves = references.baseAddress else { return }
-                        let group = UnsafeBufferPointer(rebasing: keys[range])
-                        try frames.descend(state, group, leaves)
-                        for index in 0..<group.count {
-                            let leaf = try frames.resolve(leaves[index], type: .integerLeaf, level: 0)
-                            let (slot, found) = IntegerLayout.find(leaf, group[index])
-                            if sabotaged("groupReadDropsDuplicates"), index > 0, group[index] == group[index - 1] {
-                                continue
-                            }
-                            do throws(StorageError) {
-                                loans[index] = try loan(found ? IntegerLayout.record(leaf, slot) : nil, nil)
-                            } catch {
-                                for earlier in 0..<index { _takeBack(loans[earlier]) }
-                                throw error
-                            }
+            let done = withUnsafeTemporaryAllocation(of: PageReference.self, capacity: keys.count) { references in
+                result { () throws(StorageError) in
+                    guard let leaves = references.baseAddress else { return }
+                    try frames.descend(layout, state, keys, leaves)
+                    for index in 0..<keys.count {
+                        let leaf = try frames.resolve(leaves[index], type: Layout.leafType, level: 0)
+                        let (slot, found) = Layout.find(leaf, keys[index])
+                        if sabotaged("groupReadDropsDuplicates"), index > 0,
+                            !Layout.isLess(keys[index], keys[index - 1]), !Layout.isLess(keys[index - 1], keys[index])
+                        {
+                            continue
+                        }
+                        do throws(StorageError) {
+                            loans[index] = try loan(found ? Layout.record(leaf, slot) : nil, nil)
+                        } catch {
+                            for earlier in 0..<index { _takeBack(loans[earlier]) }
+                            throw error
                         }
                     }
                 }
@@ -438,6 +483,22 @@ extension Snapshot {
 @inline(__always)
 func lendable(_ key: UnsafeRawBufferPointer) -> KeyBytes {
     key.baseAddress == nil ? KeyBytes(start: emptyKeyAddress, count: 0) : key
+}
+
+/// Calls `body` with a group of keys, which stand side by side in memory until it returns.
+func withKeyBytes<R>(_ keys: ArraySlice<[UInt8]>, _ body: (UnsafeBufferPointer<KeyBytes>) -> R) -> R {
+    let bytes = keys.reduce(0) { $0 + $1.count }
+    return withUnsafeTemporaryAllocation(byteCount: max(1, bytes), alignment: 8) { memory in
+        withUnsafeTemporaryAllocation(of: KeyBytes.self, capacity: keys.count) { group in
+            var rest = UnsafeMutableRawBufferPointer(rebasing: memory[..<bytes])
+            for (index, key) in keys.enumerated() {
+                rest.copyBytes(from: key)
+                group.initializeElement(at: index, to: lendable(KeyBytes(rebasing: rest[..<key.count])))
+                rest = UnsafeMutableRawBufferPointer(rebasing: rest[key.count...])
+            }
+            return body(UnsafeBufferPointer(group))
+        }
+    }
 }
 
 nonisolated(unsafe) let emptyKeyAddress = UnsafeRawPointer(

@@ -57,15 +57,16 @@ extension FrameStore {
     ///   - keys: the keys, in any order.
     ///   - references: as many, scratch; holds the leaves afterwards.
     @inline(__always)
-    func descend(
-        _ tree: TreeState, _ keys: UnsafeBufferPointer<UInt64>, _ references: UnsafeMutablePointer<PageReference>
+    func descend<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ tree: TreeState, _ keys: UnsafeBufferPointer<Layout.Key>,
+        _ references: UnsafeMutablePointer<PageReference>
     ) throws(StorageError) {
         for index in 0..<keys.count { references[index] = tree.root }
         var level = tree.levels &- 1
         while level > 0 {
             for index in 0..<keys.count {
-                let page = try resolve(references[index], type: .integerInner, level: level)
-                let child = IntegerLayout.child(page, at: IntegerLayout.childSlot(page, keys[index]))
+                let page = try resolve(references[index], type: Layout.innerType, level: level)
+                let child = Layout.child(page, at: Layout.childSlot(page, keys[index]))
                 references[index] = child
                 prefetchLeaf(child)
             }

@@ -275,6 +275,23 @@ extension Writer {
 
     // MARK: Delete
 
+    /// Asks for the leaves of a group of keys that are about to be removed, all misses of a kind at once.
+    func prefetchLeaves<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ keys: UnsafeBufferPointer<Layout.Key>
+    ) throws(StorageError) {
+        try enterWaitingPuts(of: index)
+        let tree = trees[index]
+        guard tree.levels > 1 else { return }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        try withUnsafeTemporaryAllocation(of: PageReference.self, capacity: keys.count) { references in
+            result { () throws(StorageError) in
+                guard let leaves = references.baseAddress else { return }
+                try frames.descend(layout, tree, keys, leaves)
+            }
+        }.get()
+    }
+
     /// Removes an entry. False when the key is absent.
     func delete<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key) throws(StorageError) -> Bool
     {

@@ -27,7 +27,8 @@ final class UpdateCases {
     }
 
     static let names = [
-        "update-relaxed-1", "update-relaxed-100", "get-alone", "get-beside-copies", "get-beside-writer",
+        "update-relaxed-1", "update-relaxed-100", "update-async-1", "update-async-100", "get-alone",
+        "get-beside-copies", "get-beside-writer",
         "pacing-99.9", "pacing-largest", "small-cache-get", "small-cache-update",
     ]
 
@@ -35,8 +36,10 @@ final class UpdateCases {
 
     func make(_ name: String) -> BenchmarkCase? {
         switch name {
-        case "update-relaxed-1": updates(name, perTransaction: 1, count: options.quick ? 20_000 : 200_000)
-        case "update-relaxed-100": updates(name, perTransaction: 100, count: options.quick ? 50_000 : 500_000)
+        case "update-relaxed-1": updates(name, .relaxed, perTransaction: 1)
+        case "update-relaxed-100": updates(name, .relaxed, perTransaction: 100)
+        case "update-async-1": updates(name, .async, perTransaction: 1)
+        case "update-async-100": updates(name, .async, perTransaction: 100)
         case "get-alone": gets(name, beside: nil)
         case "get-beside-copies": gets(name, beside: .copies)
         case "get-beside-writer": gets(name, beside: .writer)
@@ -64,11 +67,12 @@ final class UpdateCases {
         return database
     }
 
-    private func updates(_ name: String, perTransaction: Int, count: Int) -> BenchmarkCase {
+    private func updates(_ name: String, _ durability: SyncMode, perTransaction: Int) -> BenchmarkCase {
+        let count = (perTransaction == 1 ? 200_000 : 500_000) / (options.quick ? 10 : 1)
         let keys = IntegerKeys.choices(count, of: records)
         let contenders = writers.map { engine in
             Contender(engine: engine.name) { repetition in
-                let database = try self.database(engine, .relaxed)
+                let database = try self.database(engine, durability)
                 let round = UInt64(repetition + 2)
                 let time = try self.options.clock.measure {
                     try database.update(keys[...], round: round, perTransaction: perTransaction)
@@ -77,7 +81,7 @@ final class UpdateCases {
             }
         }
         return BenchmarkCase(
-            name: name, durability: .relaxed, records: records, operations: count, contenders: contenders)
+            name: name, durability: durability, records: records, operations: count, contenders: contenders)
     }
 
     /// What another thread does while one reads.

@@ -89,18 +89,19 @@ final class MakoEngine: KeyValueEngine, @unchecked Sendable {
     func delete(_ keys: [UInt64]) throws {
         let tree = tree
         try store.write { transaction in
-            for key in keys where try !transaction.delete(key, in: tree) { throw missing(key) }
+            guard try transaction.delete(keys: keys, in: tree) == keys.count else {
+                throw BenchmarkError("keys are missing")
+            }
         }
     }
 
     func delete(_ keys: StringKeys) throws {
         let tree = tree
         try store.write { transaction in
-            try keys.bytes.withUnsafeBytes { bytes in
-                for index in 0..<keys.count {
-                    let start = index * StringKeys.width
-                    let key = UnsafeRawBufferPointer(rebasing: bytes[start..<start + StringKeys.width])
-                    guard try transaction.delete(key, in: tree) else { throw missing(keys.numbers[index]) }
+            for start in stride(from: 0, to: keys.count, by: 1000) {
+                let group = (start..<min(start + 1000, keys.count)).map { keys[$0] }
+                guard try transaction.delete(keys: group, in: tree) == group.count else {
+                    throw BenchmarkError("keys are missing")
                 }
             }
         }

@@ -5,15 +5,17 @@ import CSQLite
 final class SQLiteConnection {
     let handle: OpaquePointer
 
-    /// - Parameter cacheBytes: a cache of that size, and no map of the file beside it.
-    init(directory: String, durability: SyncMode, cacheBytes: Int? = nil) throws {
+    /// - Parameters:
+    ///   - cacheBytes: a cache of that size, and no map of the file beside it.
+    ///   - isShared: whether there are other connections to the file.
+    init(directory: String, durability: SyncMode, cacheBytes: Int? = nil, isShared: Bool = false) throws {
         var handle: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
         guard sqlite3_open_v2(directory + "/data.sqlite", &handle, flags, nil) == SQLITE_OK, let handle else {
             throw BenchmarkError("SQLite: the database does not open")
         }
         self.handle = handle
-        for setting in SQLiteConnection.settings(durability) { try run("PRAGMA \(setting)") }
+        for setting in SQLiteConnection.settings(durability, isShared: isShared) { try run("PRAGMA \(setting)") }
         if let cacheBytes {
             try run("PRAGMA mmap_size = 0")
             try run("PRAGMA cache_size = -\(cacheBytes >> 10)")
@@ -21,9 +23,11 @@ final class SQLiteConnection {
     }
 
     /// The settings of SQLite in every case, through its C interface and through GRDB.
-    static func settings(_ durability: SyncMode) -> [String] {
+    ///
+    /// A connection that has once had the file for itself does not share its log any more: the mode comes before the first use.
+    static func settings(_ durability: SyncMode, isShared: Bool = false) -> [String] {
         [
-            "page_size = 4096", "locking_mode = EXCLUSIVE", "journal_mode = WAL",
+            "page_size = 4096", "locking_mode = \(isShared ? "NORMAL" : "EXCLUSIVE")", "journal_mode = WAL",
             "synchronous = \(durability == .full ? "FULL" : "NORMAL")",
             "cache_size = -1048576", "mmap_size = 2147418112", "temp_store = MEMORY",
         ]

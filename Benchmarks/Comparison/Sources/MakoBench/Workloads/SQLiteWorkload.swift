@@ -14,7 +14,7 @@ final class SQLiteWorkload: WorkloadEngine, @unchecked Sendable {
     init(_ setup: Setup) throws {
         directory = setup.directory
         durability = setup.durability
-        let first = try SQLiteConnection(directory: directory, durability: durability)
+        let first = try SQLiteConnection(directory: directory, durability: durability, isShared: true)
         try first.run("CREATE TABLE data (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
         try first.close()
         writer = try Connection(directory, durability)
@@ -35,8 +35,7 @@ final class SQLiteWorkload: WorkloadEngine, @unchecked Sendable {
         private let range: OpaquePointer
 
         init(_ directory: String, _ durability: SyncMode) throws {
-            connection = try SQLiteConnection(directory: directory, durability: durability)
-            try connection.run("PRAGMA locking_mode = NORMAL")
+            connection = try SQLiteConnection(directory: directory, durability: durability, isShared: true)
             sqlite3_busy_timeout(connection.handle, 10_000)
             begin = try connection.statement("BEGIN IMMEDIATE")
             commit = try connection.statement("COMMIT")
