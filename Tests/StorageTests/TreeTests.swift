@@ -341,7 +341,7 @@ private struct Pair {
     @Test(arguments: [KeyKind.integer, .bytes]) func manyKeysAreDeletedTogether(kind: KeyKind) throws {
         func bytes(_ number: UInt64) -> [UInt8] { ScriptRun.bytes(number, length: 30) }
         let pair = try Pair(kind)
-        let present = Array(stride(from: UInt64(0), to: 20_000, by: 2))
+        let present = Array(stride(from: UInt64(0), to: 6000, by: 2))
         func put(_ value: [UInt8], _ number: UInt64, _ transaction: borrowing WriteTransaction) throws {
             if kind == .integer {
                 try transaction.put(value, for: number, in: pair.tree)
@@ -362,8 +362,8 @@ private struct Pair {
         }
         var random = SplitMix(seed: 11)
         var rest = Set(present)
-        for count in [0, 1, 31, 32, 33, 5000] {
-            let numbers = (0..<count).map { _ in UInt64(random.below(20_100)) }
+        for count in [0, 1, 31, 32, 33, 1500] {
+            let numbers = (0..<count).map { _ in UInt64(random.below(6100)) }
             try pair.store.write { transaction throws in
                 // One that waits, and goes with the others.
                 try put([7], 1 + UInt64(count) * 2, transaction)
@@ -378,7 +378,7 @@ private struct Pair {
             if kind == .integer {
                 try snapshot.forEach(in: pair.tree) { key, _ in found.insert(key).inserted }
             } else {
-                for number in 0..<UInt64(20_100) where try snapshot.get(bytes(number), in: pair.tree) != nil {
+                for number in 0..<UInt64(6100) where try snapshot.get(bytes(number), in: pair.tree) != nil {
                     found.insert(number)
                 }
             }

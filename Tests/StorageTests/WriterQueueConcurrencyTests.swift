@@ -264,6 +264,34 @@ import Testing
         try store.close()
     }
 
+    /// A commit that waits for nothing is seen by whoever made it, also while those before it, which waited for nothing either, are on their
+    /// way to the device.
+    @Test func anAsyncCommitIsSeenWhileOthersAreWritten() throws {
+        let disk = GatedDisk()
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        options.durability = .async
+        let store = try Store(at: "s.mako", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        try store.write { try $0.put([], for: 1, in: tree) }
+        disk.close()
+        let flushing = try startThread(name: "flush") {
+            do { try store.flush(synced: true) } catch { Issue.record(error) }
+        }
+        let limit = ContinuousClock.now.advanced(by: .seconds(15))
+        while disk.waiting == 0, ContinuousClock.now < limit { yieldThread() }
+        for key in UInt64(2)...4 {
+            try store.write { try $0.put([], for: key, in: tree) }
+            #expect(try store.read { try $0.count(of: tree) } == key)
+        }
+        disk.open()
+        flushing.join()
+        #expect(try store.read { try $0.count(of: tree) } == 4)
+        #expect(try store.verify().isClean)
+        try store.close()
+    }
+
     /// Who flushes waits for what was committed before, and not for as long as others commit.
     @Test func aFlushEndsWhileOthersCommit() throws {
         let disk = GatedDisk()

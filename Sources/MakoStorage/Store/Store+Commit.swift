@@ -47,15 +47,15 @@ extension Store {
         let version = makeVersion(writer, commit: commit, point: point, log: position)
         let record = PendingCommit(
             version: version, allocated: allocated, freed: freed, durability: durability)
-        pending.append(record)
         newest = version
         let maxDelay = durability.maxDelay
         let due = maxDelay.map(scheduleFlush) ?? .max
-        // Visible at once only when nothing before it still waits for the device.
-        let publishesNow = maxDelay != nil && !isFlushing && pending.count == 1
-        if publishesNow { pending = [] }
+        // Visible at once only when nothing before it still waits for the device. What a flush is writing may have been published before.
+        let isNext = pending.isEmpty && (flushingCommits == 0 || sabotaged("asyncOvertakesFlush"))
+        let publishesNow = maxDelay != nil && isNext
+        if !publishesNow { pending.append(record) }
         commitLock.unlock()
-        if publishesNow { publish([record]) }
+        if publishesNow { publish(CollectionOfOne(record)) }
         writer.rest()
         turn.release()
         if publishesNow {
@@ -207,6 +207,7 @@ extension Store {
         isFlushing = true
         let batch = pending
         pending = []
+        flushingCommits = batch.count
         let synced = forced || batch.contains { $0.durability == .full }
         if synced || sabotaged("delayForgottenUnsynced") { (flushDue, flushDelay) = (.max, .max) }
         let group = log.takeGroup(synced: synced)
@@ -231,6 +232,7 @@ extension Store {
         if failure == nil && !sabotaged("publishedBeforeFlush") { publish(batch) }
         commitLock.lock()
         isFlushing = false
+        flushingCommits = 0
         if let failure {
             setLatch("writing the log failed (\(failure)); reopen the database to see what was kept", failure)
         } else {
@@ -249,7 +251,7 @@ extension Store {
         let waiting = sabotaged("asyncOvertakesFull") ? nil : pending.firstIndex { $0.durability.maxDelay == nil }
         let ready = pending[..<(waiting ?? pending.endIndex)]
         guard let last = ready.last else { return }
-        publish(Array(ready))
+        publish(ready)
         publishedCommit = max(publishedCommit, last.version.commit)
         pending.removeFirst(ready.count)
     }
@@ -257,7 +259,7 @@ extension Store {
     // MARK: Publishing
 
     /// Makes commits visible, in order, and frees what only earlier versions needed.
-    func publish(_ batch: [PendingCommit]) {
+    func publish(_ batch: some BidirectionalCollection<PendingCommit>) {
         guard let last = sabotaged("groupShowsItsFirstCommit") ? batch.first : batch.last else { return }
         spaceLock.lock()
         defer { spaceLock.unlock() }

@@ -59,6 +59,8 @@ public final class Store: @unchecked Sendable {
     let log: Log
     @exclusivity(unchecked) var pending: [PendingCommit] = []
     @exclusivity(unchecked) var isFlushing = false
+    /// How many commits the flush under way will publish.
+    @exclusivity(unchecked) var flushingCommits = 0
     /// Whether frames of the group being collected name pages of values.
     @exclusivity(unchecked) var namesUnsyncedPages = false
     @exclusivity(unchecked) var publishedCommit: UInt64

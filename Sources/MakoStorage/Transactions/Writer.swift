@@ -69,6 +69,8 @@ final class Writer {
         _modify { yield &memory.batch }
     }
 
+    private static let fewPages = 6
+
     /// 8 MiB.
     private static let spillPages = 2048
 
@@ -110,6 +112,9 @@ final class Writer {
                 trees: memory.trees, treeCount: treeCount, commit: base.commit, changes: 0,
                 waitingPuts: 0, names: Unmanaged.passUnretained(base.names)))
         view = Snapshot(writerState: state, frames: frames)
+        // A small transaction changes a leaf and the few nodes above it.
+        allocated.reserveCapacity(Writer.fewPages)
+        freed.reserveCapacity(Writer.fewPages)
         view.serve(self)
     }
 

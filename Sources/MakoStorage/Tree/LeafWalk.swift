@@ -42,7 +42,8 @@ public final class _LeafWalk {
         self.snapshot = snapshot
         self.tree = tree
         path = .allocate(capacity: Limits.levels + 1)
-        key = .allocate(byteCount: 1024, alignment: 16)
+        // Integers are read where they stand.
+        key = tree.keys == .bytes ? .allocate(byteCount: 1024, alignment: 16) : UnsafeMutableRawPointer(path)
         first = 0
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
@@ -59,23 +60,28 @@ public final class _LeafWalk {
     }
 
     deinit {
+        if tree.keys == .bytes { key.deallocate() }
         path.deallocate()
-        key.deallocate()
     }
 
     private func descend<Layout: NodeLayout>(_ layout: Layout.Type, _ root: PageReference, _ key: Layout.Key)
         throws(StorageError)
     {
+        let frames = snapshot.frames
         var reference = root
         var level = levels - 1
+        var guess = 0
         while level > 0 {
-            let page = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
+            let page = try frames.resolve(reference, type: Layout.innerType, level: level)
             let slot = Layout.childSlot(page, key)
             path[level] = Step(reference: reference, slot: slot)
             reference = Layout.child(page, at: slot)
+            if level == 1 { guess = Layout.likelyOffset(of: key, inChildAt: slot, of: page) }
             level -= 1
         }
-        let page = try snapshot.frames.resolve(reference, type: Layout.leafType, level: 0)
+        let page = try frames.resolve(reference, type: Layout.leafType, level: 0)
+        Layout.prefetchLeaf(page)
+        if guess != 0 { frames.prefetchRecords(page, endingAt: guess) }
         first = Layout.find(page, key).slot
         next = reference
     }
