@@ -70,6 +70,78 @@ import Testing
         try store.close()
     }
 
+    /// Who has slept for a while is not overtaken by whoever comes along when the turn is given up.
+    @Test func nobodyIsOvertakenForLong() throws {
+        let turn = WriterTurn()
+        #expect(turn.tryTake())
+        for _ in 0..<20 {
+            let isThere = Atomic(false)
+            let mayGo = Atomic(false)
+            let sleeper = try startThread(name: "sleeper") {
+                _ = turn.take(timeout: nil)
+                isThere.store(true, ordering: .releasing)
+                while !mayGo.load(ordering: .acquiring) { yieldThread() }
+                turn.release()
+            }
+            while turn.waiting == 0 { yieldThread() }
+            let start = ContinuousClock.now
+            while ContinuousClock.now - start < .milliseconds(2) { yieldThread() }
+            turn.release()
+            let hasOvertaken = turn.tryTake()
+            #expect(!hasOvertaken)
+            mayGo.store(true, ordering: .releasing)
+            if !hasOvertaken { #expect(turn.take(timeout: nil)) }
+            turn.release()
+            sleeper.join()
+            let wasThere = isThere.load(ordering: .acquiring)
+            #expect(wasThere)
+            #expect(turn.tryTake())
+        }
+    }
+
+    /// Threads that wait for ever, threads that give up at any moment, and calls: one holds the turn at a time, all end, and it is free then.
+    @Test func noTurnIsLostAndNoneIsHadTwice() throws {
+        let turn = WriterTurn()
+        let holders = Count()
+        let left = Count()
+        let ended = Count()
+        let both = Count()
+        let had = Atomic(0)
+        @Sendable func hold() {
+            if had.add(1, ordering: .acquiringAndReleasing).newValue != 1 { both.add() }
+            holders.add()
+            had.subtract(1, ordering: .acquiringAndReleasing)
+            turn.release()
+        }
+        let threads = try (0..<6).map { number in
+            try startThread(name: "taker \(number)") {
+                var random = SplitMix(seed: UInt64(number))
+                for _ in 0..<1500 {
+                    switch number {
+                    case 0, 1, 2:
+                        _ = turn.take(timeout: nil)
+                        hold()
+                    case 3, 4:
+                        if turn.take(timeout: .microseconds(random.below(150))) { hold() } else { left.add() }
+                    default:
+                        if let ticket = turn.wait(hold), random.chance(50), turn.leave(ticket) { left.add() }
+                    }
+                }
+                ended.add()
+            }
+        }
+        let limit = ContinuousClock.now.advanced(by: .seconds(60))
+        while ended.value < threads.count || holders.value + left.value < 6 * 1500, ContinuousClock.now < limit {
+            yieldThread()
+        }
+        try #require(ended.value == threads.count, "a turn was lost: \(turn.waiting) wait")
+        for thread in threads { thread.join() }
+        #expect(holders.value + left.value == 6 * 1500)
+        #expect(both.value == 0)
+        #expect(turn.waiting == 0)
+        #expect(turn.tryTake())
+    }
+
     @Test func aCallHasATimeOfItsOwn() async throws {
         let (store, tree) = try prepare()
         let first = try store.beginWrite()

@@ -169,15 +169,24 @@ extension Store {
     private func waitUntilPublished(_ commit: UInt64) throws(StorageError) {
         commitLock.lock()
         defer { commitLock.unlock() }
+        var looks = 0
         while publishedCommit < commit {
             if let latch { throw .readOnly(reason: latch) }
-            if isFlushing {
+            if isFlushing && !isFlushSynced && looks < Store.looksAtUnsyncedFlush {
+                // A write that nothing is synced behind is over before a thread that slept would be awake.
+                looks += 1
+                commitLock.unlock()
+                yieldThread()
+                commitLock.lock()
+            } else if isFlushing {
                 flushed.wait(commitLock)
             } else {
                 flushLocked(forced: false)
             }
         }
     }
+
+    private static let looksAtUnsyncedFlush = 16
 
     /// Publishes everything committed until now, and makes it durable when asked.
     func flush(synced: Bool) throws(StorageError) {
@@ -209,6 +218,7 @@ extension Store {
         pending = []
         flushingCommits = batch.count
         let synced = forced || batch.contains { $0.durability == .full }
+        isFlushSynced = synced
         if synced || sabotaged("delayForgottenUnsynced") { (flushDue, flushDelay) = (.max, .max) }
         let group = log.takeGroup(synced: synced)
         let needsData = namesUnsyncedPages && !sabotaged("namedPagesNotSynced")

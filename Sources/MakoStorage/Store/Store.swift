@@ -59,6 +59,8 @@ public final class Store: @unchecked Sendable {
     let log: Log
     @exclusivity(unchecked) var pending: [PendingCommit] = []
     @exclusivity(unchecked) var isFlushing = false
+    /// Whether the flush under way, or the last one, waits for the device.
+    @exclusivity(unchecked) var isFlushSynced = false
     /// How many commits the flush under way will publish.
     @exclusivity(unchecked) var flushingCommits = 0
     /// Whether frames of the group being collected name pages of values.

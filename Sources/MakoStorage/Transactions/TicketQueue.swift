@@ -15,17 +15,22 @@ struct TicketQueue<Element> {
         return nextTicket
     }
 
-    /// Takes out who has waited longest. Each ticket is passed by once, those of the ones that left included.
-    mutating func popFirst() -> Element? {
+    /// Who has waited longest. Each ticket is passed by once, those of the ones that left included.
+    mutating func first() -> (ticket: UInt64, element: Element)? {
         while oldest < nextTicket {
-            defer { oldest += 1 }
-            if let element = elements.removeValue(forKey: oldest) { return element }
+            if let element = elements[oldest] { return (oldest, element) }
+            oldest += 1
         }
         return nil
     }
 
-    /// Takes out who came last.
-    mutating func popLast() -> Element? { elements.keys.max().flatMap { elements.removeValue(forKey: $0) } }
+    /// Takes out who has waited longest.
+    mutating func popFirst() -> Element? { first().flatMap { elements.removeValue(forKey: $0.ticket) } }
+
+    /// Who came last.
+    func last() -> (ticket: UInt64, element: Element)? {
+        elements.max { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
 
     /// Leaves the queue. Nil when the ticket was served already.
     mutating func remove(_ ticket: UInt64) -> Element? { elements.removeValue(forKey: ticket) }
