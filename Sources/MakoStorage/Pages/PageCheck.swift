@@ -99,7 +99,10 @@ enum Limits {
     /// Stored values from here on are read past the memory for pages, which they would fill.
     static let directBytes = 1 << 20
     /// A value whose record would be larger than this goes to overflow pages.
-    static let inlineRecordBytes = (pageBytes - ByteNode.headsOffset) / 4
+    ///
+    /// So a leaf holds three at least. It can be divided wherever two entries meet, and an empty one has room for half a page beside the longest
+    /// fences.
+    static let inlineRecordBytes = (pageBytes - ByteNode.headsOffset) / 3
     /// No tree has more levels: each has at least two children a node, over fewer than 2^40 pages.
     static let levels = 40
 }
