@@ -389,6 +389,73 @@ private struct Pair {
         try pair.store.close()
     }
 
+    /// Three to a page, and no page for each.
+    @Test(arguments: [KeyKind.integer, .bytes]) func aKibibyteStaysInItsLeaf(kind: KeyKind) throws {
+        let pair = try Pair(kind)
+        try pair.store.write { transaction throws in
+            for number in UInt64(0)..<900 {
+                let value = ValueShape(bytes: 1024).value(seed: number)
+                if kind == .integer {
+                    try transaction.put(value, for: number, in: pair.tree)
+                } else {
+                    try transaction.put(value, for: ScriptRun.bytes(number, length: 20), in: pair.tree)
+                }
+            }
+        }
+        #expect(pair.store.stats.livePages < 900 / 3 + 50)
+        try pair.store.close()
+    }
+
+    /// Records about as large as a leaf takes, among keys that make the longest fences: put, loaded, replaced and deleted in no order.
+    @Test func recordsAtTheLimitFindRoomBesideLongKeys() throws {
+        let pair = try Pair(.bytes)
+        var random = SplitMix(seed: 21)
+        var model: [[UInt8]: [UInt8]] = [:]
+        func key() -> [UInt8] {
+            let length = random.chance(50) ? 900 - random.below(3) : 1 + random.below(30)
+            // Alike up to the end, so that separators are as long as the keys.
+            return [UInt8](repeating: 5, count: length - 1) + [UInt8(random.below(250))]
+        }
+        func value() -> [UInt8] {
+            ValueShape(bytes: random.chance(60) ? 400 + random.below(1000) : random.below(60)).value(
+                seed: random.next())
+        }
+        for _ in 0..<60 {
+            try pair.store.write { transaction throws in
+                for _ in 0..<20 {
+                    if random.chance(25), let gone = model.keys.randomElement(using: &random) {
+                        #expect(try transaction.delete(gone, in: pair.tree))
+                        model[gone] = nil
+                    } else {
+                        let (key, value) = (key(), value())
+                        try transaction.put(value, for: key, in: pair.tree)
+                        model[key] = value
+                    }
+                }
+            }
+        }
+        let ordered = model.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+        let copy = try pair.store.write { transaction throws in
+            let copy = try transaction.createTree(named: "copy", keys: .bytes)
+            try transaction.bulkLoad(into: copy) { loader in
+                for entry in ordered { try loader.append(entry.value, for: entry.key) }
+            }
+            return copy
+        }
+        for tree in [pair.tree, copy] {
+            try pair.store.read { snapshot throws in
+                var found: [[UInt8]: [UInt8]] = [:]
+                try snapshot.forEach(in: tree, from: []) { key, value in
+                    found[[UInt8](key)] = [UInt8](value)
+                    return true
+                }
+                #expect(found == model)
+            }
+        }
+        #expect(try pair.store.verify().isClean)
+        try pair.store.close()
+    }
+
     @Test(arguments: [0, 1, 1000, 1900, 2100, 4000, 4096, 8192, 40_000, 1_000_000])
     func valuesOfEverySizeComeBack(bytes: Int) throws {
         let pair = try Pair(.bytes)

@@ -11,14 +11,30 @@ import Testing
         return (store, try store.write { try $0.createTree(named: "t", keys: .integer) })
     }
 
+    /// A store whose log can be stopped on its way to the device.
+    private func prepareGated(_ durability: Durability) throws -> (disk: GatedDisk, store: Store, tree: Tree) {
+        let disk = GatedDisk()
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        options.durability = durability
+        let store = try Store(at: "s.mako", options: options)
+        return (disk, store, try store.write { try $0.createTree(named: "t", keys: .integer) })
+    }
+
+    private func waitFor(_ condition: () -> Bool) {
+        let limit = ContinuousClock.now.advanced(by: .seconds(15))
+        while !condition(), ContinuousClock.now < limit { yieldThread() }
+    }
+
     private func number(_ tree: Tree, in store: Store) throws -> UInt64 { try store.read { try $0.count(of: tree) } }
 
-    /// Waits until so many are in the queue.
     /// Waits without a thread: what is waited for may need one of the pool's, and other tests may hold the rest.
     private func until(_ condition: @Sendable () -> Bool) async throws {
         while !condition() { try await Task.sleep(for: .milliseconds(1)) }
     }
 
+    /// Waits until so many are in the queue.
     private func waiters(_ count: Int, of store: Store) async throws {
         try await until { store.turn.waiting >= count }
     }
@@ -298,17 +314,8 @@ import Testing
 
     /// A commit that waits for nothing is shown as soon as those before it are, and not before a durable one that still waits.
     @Test func anAsyncCommitIsShownBehindTheDurableOnesBeforeIt() throws {
-        let disk = GatedDisk()
-        var options = StoreOptions()
-        options.fileSystem = disk
-        options.background = .manual
-        let store = try Store(at: "s.mako", options: options)
-        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        let (disk, store, tree) = try prepareGated(.full)
         func seen() throws -> UInt64 { try store.read { try $0.count(of: tree) } }
-        func waitFor(_ condition: () -> Bool) {
-            let limit = ContinuousClock.now.advanced(by: .seconds(15))
-            while !condition(), ContinuousClock.now < limit { yieldThread() }
-        }
         func startWriter(_ key: UInt64, _ durability: Durability) throws -> JoinableThread {
             try startThread(name: "writer \(key)") {
                 do { try store.write(durability: durability) { try $0.put([], for: key, in: tree) } } catch {
@@ -339,20 +346,13 @@ import Testing
     /// A commit that waits for nothing is seen by whoever made it, also while those before it, which waited for nothing either, are on their
     /// way to the device.
     @Test func anAsyncCommitIsSeenWhileOthersAreWritten() throws {
-        let disk = GatedDisk()
-        var options = StoreOptions()
-        options.fileSystem = disk
-        options.background = .manual
-        options.durability = .async
-        let store = try Store(at: "s.mako", options: options)
-        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        let (disk, store, tree) = try prepareGated(.async)
         try store.write { try $0.put([], for: 1, in: tree) }
         disk.close()
         let flushing = try startThread(name: "flush") {
             do { try store.flush(synced: true) } catch { Issue.record(error) }
         }
-        let limit = ContinuousClock.now.advanced(by: .seconds(15))
-        while disk.waiting == 0, ContinuousClock.now < limit { yieldThread() }
+        waitFor { disk.waiting == 1 }
         for key in UInt64(2)...4 {
             try store.write { try $0.put([], for: key, in: tree) }
             #expect(try store.read { try $0.count(of: tree) } == key)
@@ -366,17 +366,7 @@ import Testing
 
     /// Who flushes waits for what was committed before, and not for as long as others commit.
     @Test func aFlushEndsWhileOthersCommit() throws {
-        let disk = GatedDisk()
-        var options = StoreOptions()
-        options.fileSystem = disk
-        options.background = .manual
-        options.durability = .async
-        let store = try Store(at: "s.mako", options: options)
-        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
-        func waitFor(_ condition: () -> Bool) {
-            let limit = ContinuousClock.now.advanced(by: .seconds(15))
-            while !condition(), ContinuousClock.now < limit { yieldThread() }
-        }
+        let (disk, store, tree) = try prepareGated(.async)
         let hasEnded = Atomic(false)
         disk.close()
         let flushing = try startThread(name: "flush") {

@@ -159,7 +159,7 @@ public struct WriteTransaction: ~Copyable {
     /// Removes the entries of many keys.
     ///
     /// Keys in no order are removed faster than one by one when the tree is larger than the processor's caches: small groups of them wait
-    /// for memory together.
+    /// for memory together. When it throws, those that were removed before stay removed in the transaction.
     ///
     /// ```swift
     /// let gone = try transaction.delete(keys: expired, in: sessions)
@@ -181,7 +181,7 @@ public struct WriteTransaction: ~Copyable {
         }.get()
     }
 
-    /// Removes the entries of many keys; see ``delete(keys:in:)-(_,Tree)``.
+    /// Removes the entries of many keys, as ``delete(keys:in:)-([UInt64],_)`` does.
     ///
     /// - Returns: how many of the keys there were.
     public func delete(keys: [[UInt8]], in tree: Tree) throws(StorageError) -> Int {
