@@ -15,18 +15,24 @@
 /// Properties of a class need a default value or an optional type. The macro writes `init()`, an initialiser with all
 /// properties, one that takes a dictionary, `id`, and the code that reads and writes rows.
 ///
-/// - Parameter table: the table's name, when it is to differ from the type's.
+/// - Parameters:
+///   - table: the table's name, when it is to differ from the type's.
+///   - raisesEvents: whether watchers are told of the type's objects.
 @attached(
-    member, conformances: ObjectEntity, ValueEntity, Entity,
-    names: named(init), named(id), named(_$state), named(entityModel), named(encode), named(adoptValues),
+    member, conformances: ObjectEntity,
+    names: named(init), named(id), named(_$state), named(_$value), named(entityModel), named(encode),
+    named(adoptValues),
     named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(rowNumber),
-    named(_$lazyProperties), named(_$decode), named(_$row))
+    named(_$lazyProperties), named(_$decode), named(_$row), named(_$hooks), named(_$call), named(forgetKey),
+    named(takeKey), named(_$model), named(_$take), prefixed(_$properties), prefixed(_$indexes), prefixed(_$base),
+    prefixed(_$end))
 @attached(memberAttribute)
 // The implied protocols are listed too: a look-up of one of them must find the extension as well.
 @attached(
     extension,
-    conformances: ObjectEntity, ValueEntity, Entity, Identifiable, ConditionValue, CustomStringConvertible, Sendable)
-public macro Entity(_ table: String? = nil) = #externalMacro(module: "MakoMacros", type: "EntityMacro")
+    conformances: ObjectEntity, Entity, Identifiable, ConditionValue, CustomStringConvertible, Sendable)
+public macro Entity(_ table: String? = nil, raisesEvents: Bool = true) =
+    #externalMacro(module: "MakoMacros", type: "EntityMacro")
 
 /// Options of a stored property, such as `@Attribute(.unique)` or `@Attribute(.column("pay"), .originalName("wage"))`.
 @attached(peer)
@@ -69,5 +75,5 @@ public macro Unique<T: Entity>(_ keys: [IndexKey<T>]...) =
 /// Written by `@Entity` on the stored properties of a class; not meant to be written by hand.
 @attached(accessor)
 @attached(peer, names: prefixed(_))
-public macro _Stored(_ column: Int, _ kind: StoredPropertyKind, keepsDefault: Bool = false) =
+public macro _Stored(_ column: Int, _ kind: StoredPropertyKind, keepsDefault: Bool = false, base: StaticString = "") =
     #externalMacro(module: "MakoMacros", type: "StoredPropertyMacro")

@@ -16,6 +16,8 @@ public enum MakoError: Error, Sendable, Hashable {
     case alreadyOpen(path: String)
     /// `tx.rollback()` ended the transaction.
     case rolledBack
+    /// A hook of an object refused what was to be done with it.
+    case vetoed(entity: String, hook: String)
     /// A transaction was used after its end or on another thread.
     case transactionEnded
     /// An object of one database was used with another.
@@ -57,6 +59,8 @@ extension MakoError: CustomStringConvertible, LocalizedError {
         case .alreadyOpen(let path):
             "\(path) is open already with other options; use the open database or close it first"
         case .rolledBack: "the transaction was rolled back on request; nothing was changed"
+        case .vetoed(let entity, let hook):
+            "\(hook) of a \(entity) refused; nothing was changed. Change the object, or what the hook asks for"
         case .transactionEnded:
             "the transaction has ended or belongs to another thread; use it only inside its closure, on the thread that runs it"
         case .foreignObject(let entity):

@@ -3,10 +3,12 @@ import SwiftSyntax
 /// Step two: `EntitySource` to findings. Rules that need more than one declaration, or a meaning, stand here.
 struct EntityCheck {
     static let supportedAttributes: Set<String> = [
-        "primaryKey", "unique", "identity", "indexed", "column", "originalName",
+        "primaryKey", "unique", "identity", "indexed", "column", "originalName", "writeOnce", "keepWhenNil",
     ]
-    static let plannedAttributes: Set<String> = [
-        "writeOnce", "keepWhenNil", "serialized", "encrypted", "fullText", "loadOnRefresh",
+    static let plannedAttributes: Set<String> = ["serialized", "encrypted", "fullText", "loadOnRefresh"]
+    /// Methods that the library calls by their names.
+    static let hooks = [
+        "willInsert", "willUpdate", "willDelete", "didInsert", "didUpdate", "didDelete", "didSave", "didLoad",
     ]
     static let deleteRules: Set<String> = [".nullify", ".cascade", ".deny"]
     /// Dirty properties are bits of one word.
@@ -38,6 +40,12 @@ struct EntityCheck {
             } else if !supportedAttributes.contains(option.name) {
                 find("unknownOption", "@Attribute has no option '.\(option.name)'", option.node)
             }
+        }
+        if property.has("keepWhenNil") && !property.isOptional {
+            find("keepWhenNil", "'\(property.name)' is never nil; make it optional or remove .keepWhenNil")
+        }
+        if property.has("writeOnce") && property.isMarkedKey {
+            find("writeOnceKey", "a key never changes in its row; remove .writeOnce")
         }
         for option in property.relationship ?? [] {
             find("plannedRelation", "@Relationship(.\(option.name)) is not supported yet; remove it", option.node)
@@ -74,6 +82,15 @@ struct EntityCheck {
         }
     }
 
+    /// What a class cannot have whose superclass is an entity already.
+    static func findings(inSubclass source: EntitySource) -> [Finding] {
+        source.keyProperties.map {
+            Finding(
+                id: "subclassKey", message: "'\(source.name)' has the key of its superclass and cannot have another",
+                node: $0.node)
+        }
+    }
+
     private static func checkKeys(of source: EntitySource, _ found: inout [Finding]) {
         for key in source.keyProperties where key.isMany {
             found.append(Finding(id: "manyKey", message: "a ToMany property cannot be the key", node: key.node))
@@ -107,6 +124,8 @@ struct EntityCheck {
 }
 
 extension PropertySource {
+    func has(_ option: String) -> Bool { attributes.contains { $0.name == option } }
+
     /// The column's name: the option's literal, else the property's name.
     var columnName: String {
         for option in attributes where option.name == "column" {

@@ -42,20 +42,22 @@ public struct EntityMacro {
     }
 }
 
+extension EntityMacro {
+    /// The names of protocols without those of their modules.
+    private static func names(of protocols: [TypeSyntax]) -> Set<String> {
+        Set(protocols.map { String($0.trimmedDescription.split(separator: ".").last ?? "") })
+    }
+}
+
 extension EntityMacro: MemberMacro {
     public static func expansion(
         of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
-        let (source, found) = analyse(declaration, node, in: context)
-        var findings = found
-        if source?.isClass == true, protocols.isEmpty {
-            findings.append(
-                Finding(
-                    id: "subclass",
-                    message: "a subclass of an entity is not supported yet; make it an entity of its own",
-                    node: Syntax(node)))
-        }
+        var (source, findings) = analyse(declaration, node, in: context)
+        // Nothing to conform to: the superclass does already.
+        if source?.isClass == true, !Self.names(of: protocols).contains("ObjectEntity") { source?.isSubclass = true }
+        if let source, source.isSubclass { findings += EntityCheck.findings(inSubclass: source) }
         guard let source, findings.isEmpty else {
             for finding in findings { finding.report(in: context) }
             return []
@@ -89,7 +91,9 @@ extension EntityMacro: MemberAttributeMacro {
         let column = source.columns.firstIndex { $0.name == name } ?? 0
         let kind = property.name == source.rowNumberKey?.name ? "rowNumber" : property.storage
         let keeps = source.hasDesignatedInitializer ? ", keepsDefault: true" : ""
-        return ["@_Stored(\(raw: column), .\(raw: kind)\(raw: keeps))"]
+        // As text: what it names is written by the role for members, and looking it up here would go in a circle.
+        let base = source.base.map { ", base: \"\($0)\"" } ?? ""
+        return ["@_Stored(\(raw: column), .\(raw: kind)\(raw: keeps)\(raw: base))"]
     }
 }
 
@@ -100,11 +104,16 @@ extension EntityMacro: ExtensionMacro {
         in context: some MacroExpansionContext
     ) throws -> [ExtensionDeclSyntax] {
         let (source, findings) = analyse(declaration, node, in: context)
-        guard let source, findings.isEmpty, !protocols.isEmpty else { return [] }
+        guard let source, findings.isEmpty else { return [] }
+        let missing = Self.names(of: protocols)
+        if source.isClass && !missing.contains("ObjectEntity") {
+            // A subclass has its superclass's conformances. Without this the compiler asks for it to be said again.
+            return [try ExtensionDeclSyntax("extension \(type.trimmed): @unchecked Sendable {}")]
+        }
+        if protocols.isEmpty { return [] }
         // The implied protocols stand here by name, so that looking up any of them finds this extension. Those that the
         // type declares itself are not among `protocols`, and naming them again would not compile.
-        let missing = Set(protocols.map { String($0.trimmedDescription.split(separator: ".").last ?? "") })
-        var names = [source.isClass ? "ObjectEntity" : "ValueEntity"]
+        var names = source.isClass ? ["ObjectEntity"] : []
         names += ["Entity", "ConditionValue", "Identifiable", "CustomStringConvertible"].filter(missing.contains)
         // In a module whose default isolation is the main actor, conformances would belong to it, too.
         names = names.map { "nonisolated " + $0 }

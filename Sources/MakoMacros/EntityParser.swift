@@ -11,6 +11,8 @@ struct EntityParser {
             source = EntitySource(
                 kind: .classType(isFinal: isFinal), name: type.name.text, access: Self.access(of: type.modifiers),
                 node: Syntax(type.name))
+            source.isOpen = type.modifiers.contains { $0.name.tokenKind == .keyword(.open) }
+            source.firstInherited = type.inheritanceClause?.inheritedTypes.first.map { Self.lastName(of: $0.type) }
             if let generics = type.genericParameterClause { complainAboutGenerics(Syntax(generics)) }
         } else if let type = declaration.as(StructDeclSyntax.self) {
             source = EntitySource(
@@ -21,7 +23,7 @@ struct EntityParser {
             find("kind", "@Entity can be applied to a class or a struct only", Syntax(attribute))
             return nil
         }
-        source.table = parseTable(attribute)
+        parseOptions(attribute, into: &source)
         for element in declaration.attributes {
             if case .attribute(let other) = element, Self.name(of: other) == "Observable" {
                 find(
@@ -42,12 +44,17 @@ struct EntityParser {
         find("generic", "a generic type cannot be an entity: its table would have no single shape", node)
     }
 
-    private mutating func parseTable(_ attribute: AttributeSyntax) -> String? {
-        guard case .argumentList(let arguments) = attribute.arguments else { return nil }
-        var table: String?
+    private mutating func parseOptions(_ attribute: AttributeSyntax, into source: inout EntitySource) {
+        guard case .argumentList(let arguments) = attribute.arguments else { return }
         for argument in arguments {
             if argument.label == nil, let text = Self.literalText(argument.expression) {
-                table = text
+                source.table = text
+            } else if argument.label?.text == "raisesEvents" {
+                guard let value = argument.expression.as(BooleanLiteralExprSyntax.self) else {
+                    find("raisesEvents", "'raisesEvents' must be written as true or false", Syntax(argument))
+                    continue
+                }
+                source.raisesEvents = value.literal.tokenKind == .keyword(.true)
             } else {
                 find(
                     "entityOption",
@@ -56,7 +63,26 @@ struct EntityParser {
                     Syntax(argument))
             }
         }
-        return table
+    }
+
+    /// A method of a hook's name that is no hook would never be called.
+    private mutating func checkHook(_ function: FunctionDeclSyntax, in source: EntitySource) {
+        let name = function.name.text
+        guard EntityCheck.hooks.contains(name), function.signature.parameterClause.parameters.isEmpty else { return }
+        guard source.isClass else {
+            find("structHook", "hooks belong to classes: '\(name)' of a struct is never called", Syntax(function.name))
+            return
+        }
+        let result = function.signature.returnClause?.type.trimmedDescription ?? "Void"
+        let answers = ["Void", "()"] + (name.hasPrefix("will") ? ["Bool"] : [])
+        let isStatic = function.modifiers.contains {
+            [.keyword(.static), .keyword(.class)].contains($0.name.tokenKind)
+        }
+        if function.signature.effectSpecifiers == nil, answers.contains(result), !isStatic { return }
+        find(
+            "hook",
+            "'\(name)' is a hook; write it as 'func \(name)()\(name.hasPrefix("will") ? " -> Bool" : "")', "
+                + "neither static, throwing nor async", Syntax(function.name))
     }
 
     private mutating func parse(_ member: DeclSyntax, into source: inout EntitySource) {
@@ -75,6 +101,7 @@ struct EntityParser {
             parse(macro, into: &source)
         } else if let function = member.as(FunctionDeclSyntax.self) {
             source.memberNames.insert(function.name.text)
+            checkHook(function, in: source)
         }
     }
 
@@ -240,6 +267,13 @@ extension EntityParser {
     static func name(of attribute: AttributeSyntax) -> String {
         if let member = attribute.attributeName.as(MemberTypeSyntax.self) { return member.name.text }
         return attribute.attributeName.trimmedDescription
+    }
+
+    /// The name of a type without those around it.
+    static func lastName(of type: TypeSyntax) -> String {
+        if let member = type.as(MemberTypeSyntax.self) { return member.name.text }
+        if let attributed = type.as(AttributedTypeSyntax.self) { return lastName(of: attributed.baseType) }
+        return type.trimmedDescription
     }
 
     static func has(_ name: String, _ variable: VariableDeclSyntax) -> Bool {

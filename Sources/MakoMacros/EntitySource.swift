@@ -8,6 +8,13 @@ struct EntitySource {
     var name: String
     var access: String
     var table: String?
+    /// The first type a class names behind its colon: its superclass, or a protocol.
+    var firstInherited: String?
+    /// Whether that is an entity. Only the role that writes members is told.
+    var isSubclass = false
+    var isOpen = false
+    /// `false` where the type's objects raise no events.
+    var raisesEvents = true
     var properties: [PropertySource] = []
     var indexes: [IndexSource] = []
     /// Argument labels of the initialisers written in the body.
@@ -18,6 +25,10 @@ struct EntitySource {
     var isClass: Bool { if case .classType = kind { true } else { false } }
     var isFinalClass: Bool { if case .classType(true) = kind { true } else { false } }
     var hasDesignatedInitializer: Bool { initializers.contains { !$0.isConvenience } }
+    /// What stands before the positions of the class's own columns in generated code: those of its superclass, if it has one.
+    var base: String? { isClass && firstInherited != nil ? "\(name)._$base\(name)" : nil }
+    /// Whether generated members are overridden by those of subclasses, or override some.
+    var isInHierarchy: Bool { isClass && (!isFinalClass || isSubclass) }
 
     /// The properties that are the key: those marked `.primaryKey`, else one that is called `id`.
     var keyProperties: [PropertySource] {

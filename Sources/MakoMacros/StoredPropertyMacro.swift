@@ -25,10 +25,12 @@ public struct StoredPropertyMacro {
             else { continue }
             property.inverse = options.first { $0.label?.text == "inverse" }?.expression.trimmedDescription
         }
+        let column = list[0].expression.trimmedDescription
+        let base = list.first { $0.label?.text == "base" }.flatMap { EntityParser.literalText($0.expression) }
         return Request(
-            column: list[0].expression.trimmedDescription,
+            column: base.map { "(\($0) + \(column))" } ?? column,
             kind: list[1].expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text ?? "value",
-            keepsDefault: list.count > 2, property: property)
+            keepsDefault: list.contains { $0.label?.text == "keepsDefault" }, property: property)
     }
 }
 

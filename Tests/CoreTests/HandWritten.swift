@@ -53,7 +53,8 @@ final class City: ObjectEntity, @unchecked Sendable {
 
     var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
 
-    init(name: String = "") { _name = name }
+    init() { _name = "" }
+    init(name: String) { _name = name }
 
     init(row: EntityRow) throws(MakoError) {
         _$state = row.state
@@ -81,8 +82,8 @@ final class City: ObjectEntity, @unchecked Sendable {
     }
 }
 
-struct Country: ValueEntity, Equatable {
-    var _$state = ValueState()
+struct Country: Entity, Equatable {
+    var _$value = ValueState()
 
     static let entityModel = EntityModel(
         Country.self, table: "Country", id: \Country.id,
@@ -103,7 +104,7 @@ struct Country: ValueEntity, Equatable {
     init(row: EntityRow) throws(MakoError) {
         code = try EntityCoding.codec(String.self).read(row, 0)
         people = try EntityCoding.codec(Int.self).read(row, 1)
-        _$state = row.valueState
+        _$value = row.valueState
     }
 
     func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {

@@ -40,7 +40,7 @@ import Testing
             }
             """)
         #expect(messages.isEmpty)
-        #expect(text.contains("extension Wolf: nonisolated ValueEntity"))
+        #expect(text.contains("extension Wolf: nonisolated Entity"))
         #expect(text.contains("var id: String {"))
         #expect(text.contains("init(name: String, weight: Double = 0)"))
         #expect(text.contains("func keyValues() -> [StoredValue]"))
@@ -62,7 +62,7 @@ import Testing
         // The compiler infers it for narrower structs only.
         let (text, messages) = expand("@Entity public struct Rate { public var value: Double }")
         #expect(messages.isEmpty)
-        #expect(text.contains("extension Rate: nonisolated ValueEntity, nonisolated Entity,"))
+        #expect(text.contains("extension Rate: nonisolated Entity, "))
         #expect(text.contains("Sendable"))
         #expect(!text.contains("@unchecked"))
     }
@@ -76,7 +76,7 @@ import Testing
                 && !text.contains("nonisolated CustomStringConvertible"))
         let (other, _) = expand(
             "@Entity struct B: Sendable { var x = 1 }", conformances: allConformances.filter { $0 != "Sendable" })
-        #expect(other.contains("extension B: nonisolated ValueEntity,") && !other.contains(", Sendable"))
+        #expect(other.contains("extension B: nonisolated Entity,") && !other.contains(", Sendable"))
     }
 
     @Test func optionsReachTheModel() {
@@ -122,6 +122,56 @@ import Testing
         #expect(text.contains("convenience init(x: Int = 0)"))
     }
 
+    @Test func subclassesAddToTheirSuperclass() {
+        let (text, messages) = expand(
+            """
+            @Entity class B: Module.A {
+                #Index<B>([\\B.x])
+                var x: Int = 1
+                var note: String = ""
+            }
+            """, conformances: [])
+        #expect(messages.isEmpty)
+        #expect(text.contains("extension B: @unchecked Sendable {"))
+        #expect(!text.contains("var _$state"))
+        #expect(text.contains("static func _$propertiesB<T: B>(_ type: T.Type) -> [PropertyModel]"))
+        #expect(text.contains("var properties: [PropertyModel] = A._$propertiesA(type)"))
+        #expect(text.contains("EntityModel.index(T.self, [\\.x], isUnique: false)"))
+        #expect(text.contains("override class var entityModel: EntityModel"))
+        #expect(text.contains("static var _$baseB: Int {\n        A._$endA"))
+        #expect(text.contains("property: (B._$baseB + 0)"))
+        #expect(text.contains("try super.encode(into: &writer, properties: properties)"))
+        #expect(text.contains("super._$lazyProperties | (1 << (B._$baseB + 1))"))
+        // The dictionary's initialiser is inherited and takes these values as well.
+        #expect(!text.contains("convenience init(_ dictionary"))
+        #expect(text.contains("override func _$take(_ values: DictionaryValues) throws(MakoError)"))
+    }
+
+    @Test func aProtocolBehindTheColonIsNoSuperclass() {
+        let (text, messages) = expand("@Entity final class B: Named { var x: Int = 1 }")
+        #expect(messages.isEmpty)
+        #expect(text.contains("static var _$baseB: Int {\n        0"))
+        #expect(text.contains("var _$state: ObjectState") && !text.contains("super."))
+    }
+
+    @Test func hooksAreLeftToTheCompiler() {
+        let (text, messages) = expand(
+            "@Entity(\"a\", raisesEvents: false) class A { func willInsert() -> Bool { true }; func didSave(_ x: Int) {} }"
+        )
+        #expect(messages.isEmpty)
+        // Methods of extensions and superclasses are hooks too, and a macro sees none of them.
+        #expect(text.contains("if EntityCoding.implements(A.didSave) {"))
+        #expect(text.contains("return EntityCoding.agrees(self.willInsert())"))
+        #expect(text.contains("raisesEvents: false"))
+    }
+
+    @Test func keysCanBeGivenAndTakenBack() {
+        let (text, messages) = expand("@Entity final class A { @Attribute(.primaryKey) var code: UUID?; var x = 1 }")
+        #expect(messages.isEmpty)
+        #expect(text.contains("func forgetKey() {\n        self._code = nil"))
+        #expect(text.contains("let value0 = EntityCoding.codec((UUID?).self).value(values[0])"))
+    }
+
     @Test func reservedWordsKeepTheirBackticks() {
         let (text, messages) = expand("@Entity final class A { var `default`: Int = 0 }")
         #expect(messages.isEmpty)
@@ -158,6 +208,13 @@ import Testing
             ("@Entity final class A { var id: Int { 3 } }", "'id' is taken"),
             ("func f() { @Entity final class A { } }", "inside a function"),
             ("struct S<T> { @Entity final class A { } }", "inside a generic type"),
+            ("@Entity final class A { func willInsert() throws -> Bool { true } }", "'willInsert' is a hook"),
+            ("@Entity final class A { func didSave() -> Bool { true } }", "'func didSave()'"),
+            ("@Entity final class A { static func didLoad() { } }", "neither static"),
+            ("@Entity struct A { func didLoad() { } }", "hooks belong to classes"),
+            ("@Entity final class A { @Attribute(.keepWhenNil) var x = 1 }", "'x' is never nil"),
+            ("@Entity final class A { @Attribute(.primaryKey, .writeOnce) var x = \"\" }", "a key never changes"),
+            ("@Entity(raisesEvents: quiet) final class A { }", "true or false"),
             ("@Entity struct A { @Relationship(inverse: \\B.a) var x: ToMany<B> }", "belongs to classes"),
         ])
     func refused(_ source: String, _ part: String) {
@@ -167,9 +224,10 @@ import Testing
         #expect(!expand(source).text.contains("entityModel"))
     }
 
-    @Test func subclassesOfEntitiesAreRefused() {
-        let (text, messages) = expand("@Entity final class B: A { var x = 1 }", conformances: [])
-        #expect(messages.contains { $0.contains("subclass of an entity is not supported yet") })
+    @Test func subclassesHaveNoKeyOfTheirOwn() {
+        let (text, messages) = expand(
+            "@Entity final class B: A { @Attribute(.primaryKey) var x = \"\" }", conformances: [])
+        #expect(messages.contains { $0.contains("has the key of its superclass") })
         #expect(!text.contains("entityModel"))
     }
 

@@ -10,7 +10,7 @@ import Testing
 /// Expands the macros in a source text; answers the text and the messages.
 /// The conformances that the macro declares, as the compiler lists those a type does not have yet.
 let allConformances = [
-    "ObjectEntity", "ValueEntity", "Entity", "Identifiable", "ConditionValue", "CustomStringConvertible", "Sendable",
+    "ObjectEntity", "Entity", "Identifiable", "ConditionValue", "CustomStringConvertible", "Sendable",
 ]
 
 func expand(_ source: String, conformances: [String] = allConformances) -> (text: String, messages: [String]) {

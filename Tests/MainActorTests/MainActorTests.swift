@@ -11,6 +11,7 @@ import Testing
     var list: ChoreList?
 
     func shout() -> String { title.uppercased() }
+    func willInsert() -> Bool { !title.isEmpty }
 }
 
 @Entity final class ChoreList {
@@ -35,6 +36,7 @@ import Testing
         try db.save(chore)
         #expect(chore.shout() == "WASH")
         #expect(try list.chores.count() == 1)
+        #expect(try db.save(Chore()) == false)
         #expect(try db.query(Chore.self).where(\.title == "wash" && \.list.name == "home").fetch().count == 1)
         var spot = Spot(x: 1, y: 2)
         try db.save(&spot)

@@ -29,6 +29,30 @@ import Testing
         #expect(throws: MakoError.missingValue(entity: "Wolf", property: "name")) { try Wolf([:]) }
     }
 
+    @Test func aDictionaryOfAnObjectMakesItAgain() throws {
+        let db = try makeDatabase([Person.self, Wolf.self, Den.self])
+        let ada = Person(
+            name: nil, age: 40, department: Department(name: "Engines"), grade: .senior, settings: Settings(theme: "x"),
+            nicknames: ["a", "b"])
+        try db.save(ada)
+        let values = ada.asDictionary
+        #expect(values["id"] == .integer(1) && values["age"] == .integer(40) && values["name"] == .null)
+        let again = try Person(values)
+        #expect(again.id == 1 && again.age == 40 && again.name == nil && again.grade == .senior)
+        #expect(again.settings == Settings(theme: "x") && again.nicknames == ["a", "b"])
+        #expect(Database.withDefault(db) { again.department?.name } == "Engines")
+        // With its key it stands for the same row.
+        again.age = 41
+        try db.save(again)
+        #expect(try db.find(Person.self, 1)?.age == 41 && db.query(Person.self).count() == 1)
+        let den = Den(place: "hill")
+        var wolf = Wolf(name: "Akela", den: ToOne(den))
+        try db.save(&wolf)
+        let other = try Wolf(wolf.asDictionary)
+        #expect(try Database.withDefault(db) { try other.den.load()?.place } == "hill")
+        #expect(throws: MakoError.self) { try Person(["department": StoredValue.text("x")]) }
+    }
+
     @Test func commitGivesAnIdAndFindReadsItBack() throws {
         let db = try makeDatabase()
         try Database.withDefault(db) {

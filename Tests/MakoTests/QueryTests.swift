@@ -130,6 +130,14 @@ import Testing
         #expect(try all.where("age = 36").explain().contains("index"))
     }
 
+    @Test func distinctValues() throws {
+        let db = try makeDatabase()
+        try db.save([3, 1, 2, 3, 1].map { Person(name: $0 == 2 ? nil : "n\($0)", age: $0) })
+        #expect(try db.query(Person.self).distinct(\.age) == [1, 2, 3])
+        #expect(try db.query(Person.self).distinct(\.name, .descending) == ["n3", "n1", nil])
+        #expect(try db.query(Person.self).where(\.age > 5).distinct(\.age).isEmpty)
+    }
+
     @Test func faultsPointIntoTheText() throws {
         let db = try makePeople()
         func message(_ query: Query<Person>) -> String {

@@ -27,6 +27,22 @@ import Testing
     var owner: Owner?
 }
 
+@Entity final class Student {
+    var name = ""
+    @Relationship(inverse: \Enrolment.student, deleteRule: .cascade) var enrolments: ToMany<Enrolment>
+}
+
+@Entity final class Course {
+    var title = ""
+    @Relationship(inverse: \Enrolment.course, deleteRule: .cascade) var enrolments: ToMany<Enrolment>
+}
+
+@Entity final class Enrolment {
+    #Unique<Enrolment>([\.student, \.course])
+    var student: Student?
+    var course: Course?
+}
+
 @Suite struct RelationTests {
     @Test func relatedObjectsAreSavedWithTheirParent() throws {
         let db = try makeDatabase()
@@ -120,6 +136,25 @@ import Testing
         #expect(try engines.people.count() == 2)
         #expect(try engines.people.query().orderBy(\.age).fetch().map(\.name) == ["Bob", "Ada"])
         #expect(try engines.people.where(\.age > 30).fetch().map(\.name) == ["Ada"])
+    }
+
+    @Test func manyToManyByAnEntityOfTwoReferences() throws {
+        let db = try makeDatabase([Student.self, Course.self, Enrolment.self])
+        let ada = Student(name: "Ada")
+        let bob = Student(name: "Bob")
+        let maths = Course(title: "Maths")
+        let logic = Course(title: "Logic")
+        try db.save([
+            Enrolment(student: ada, course: maths), Enrolment(student: ada, course: logic),
+            Enrolment(student: bob, course: logic),
+        ])
+        #expect(throws: MakoError.self) { try db.save(Enrolment(student: bob, course: logic)) }
+        #expect(try ada.enrolments.fetch().compactMap { $0.course?.title } == ["Maths", "Logic"])
+        #expect(
+            try logic.enrolments.query().orderBy("student.name").fetch().map { $0.student?.name } == ["Ada", "Bob"])
+        try db.delete(ada)
+        #expect(try logic.enrolments.count() == 1 && maths.enrolments.count() == 0)
+        #expect(try db.query(Course.self).count() == 2)
     }
 
     @Test func lazyLoadsAreCountedAndFailuresKept() throws {

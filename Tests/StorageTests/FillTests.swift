@@ -21,10 +21,10 @@ import Testing
         return Array((String(repeating: "0", count: 20 - digits.count) + digits).utf8)
     }
 
-    private static func put(_ numbers: [UInt64], in tree: Tree, of store: Store) throws {
+    private static func put(_ numbers: [UInt64], in tree: Tree, of store: Store, bytes: Int = 100) throws {
         try store.write { transaction in
             for number in numbers {
-                let value = ValueShape(bytes: 100).value(seed: number)
+                let value = ValueShape(bytes: bytes).value(seed: number)
                 switch tree.keys {
                 case .integer: try transaction.put(value, for: number, in: tree)
                 case .bytes: try transaction.put(value, for: key(number), in: tree)
@@ -103,6 +103,48 @@ import Testing
         let (pages, least) = try (TreeShape(tree, in: store).pages, TreeShape(copy, in: compact).pages)
         #expect(pages * 10 <= least * 13, "\(pages) pages where \(least) would do")
         try compact.close()
+        try store.close()
+    }
+
+    /// A batch of scattered insertions copies the leaves it changes, and those only: sharing pays for small entries alone.
+    @Test(arguments: [KeyKind.integer, .bytes]) func scatteredLargeRecordsCopyTheirOwnLeavesOnly(keys: KeyKind) throws {
+        let store = try FillTests.store()
+        let tree = try store.write { try $0.createTree(named: "t", keys: keys) }
+        let numbers = FillTests.shuffled(3000, seed: 4)
+        let value = ValueShape(bytes: 1000).value(seed: 1)
+        func put(_ numbers: some Sequence<UInt64>) throws {
+            try store.write { transaction in
+                for number in numbers {
+                    switch keys {
+                    case .integer: try transaction.put(value, for: number, in: tree)
+                    case .bytes: try transaction.put(value, for: FillTests.key(number), in: tree)
+                    }
+                }
+            }
+        }
+        try put(numbers.prefix(2950))
+        try store.checkpoint()
+        let before = store.stats.waitingPages
+        try put(numbers.suffix(50))
+        // What was copied waits until the checkpoint that shows it is gone: a leaf for each record, and few nodes above them.
+        let copied = store.stats.waitingPages - before
+        #expect(copied >= 40 && copied <= 50 + 25, "\(copied) pages were copied")
+        #expect(try store.verify().isClean)
+        try store.close()
+    }
+
+    /// Transactions that change many leaves of a far larger tree keep them as full as small ones do: they have nothing to pack in the end.
+    @Test(arguments: [KeyKind.integer, .bytes]) func batchesOfScatteredInsertionsKeepLeavesFull(keys: KeyKind) throws {
+        let store = try FillTests.store()
+        let tree = try store.write { try $0.createTree(named: "t", keys: keys) }
+        let numbers = FillTests.shuffled(26_000, seed: 5)
+        try FillTests.put(Array(numbers.prefix(20_000)), in: tree, of: store, bytes: 400)
+        for batch in 0..<20 {
+            let part = numbers[(20_000 + batch * 300)..<(20_300 + batch * 300)]
+            try FillTests.put(Array(part), in: tree, of: store, bytes: 400)
+        }
+        let shape = try TreeShape(tree, in: store)
+        #expect(shape.fill > 0.7, "\(shape)")
         try store.close()
     }
 

@@ -71,6 +71,7 @@ extension Database {
                     found.append(try T(row: maker.row(keys[index], reader)))
                 }
             }
+            if T._$hooks.contains(.didLoad) { for object in found { _ = object._$call(.didLoad) } }
             return found
         }
     }
@@ -80,6 +81,56 @@ extension Database {
         var found: [T] = []
         for key in keys { if let each = try find(type, key) { found.append(each) } }
         return found
+    }
+}
+
+extension Database {
+    /// The object with a key, or a new one that will have it.
+    ///
+    /// ```swift
+    /// let settings = try db.find(Settings.self, orNew: 1)
+    /// ```
+    public func find<T: ObjectEntity>(_ type: T.Type, orNew id: Int) throws(MakoError) -> T {
+        if let found = try find(type, id) { return found }
+        return try newObject(type, .integer(Int64(id)))
+    }
+
+    /// The object with a key of any type, or a new one that will have it.
+    ///
+    /// - Throws: `MakoError.typeMismatch` when the entity's key is of another type.
+    public func find<T: ObjectEntity, K: StorableValue>(_ type: T.Type, orNew key: K) throws(MakoError) -> T {
+        if let found = try find(type, key) { return found }
+        return try newObject(type, key.stored)
+    }
+
+    private func newObject<T: ObjectEntity>(_ type: T.Type, _ key: StoredValue) throws(MakoError) -> T {
+        let object = T()
+        let model = T.entityModel
+        if model.hasColumnKey {
+            guard ObjectLock(object).locked({ object.takeKey([key]) }) else {
+                throw .typeMismatch(
+                    entity: model.name, property: model.keyNames.joined(separator: ", "), expected: "its key",
+                    found: key.description)
+            }
+        } else {
+            guard case .integer(let id) = key else {
+                throw .typeMismatch(
+                    entity: model.name, property: model.rowNumberName, expected: "an integer", found: key.description)
+            }
+            object._$state.rowID = id
+        }
+        object._$state.database = number
+        return object
+    }
+}
+
+extension ObjectEntity {
+    /// The object with a key in the current database, or a new one that will have it: `try Person.find(orNew: 42)`.
+    public static func find(orNew id: Int) throws(MakoError) -> Self {
+        try Database.current(for: entityModel).find(Self.self, orNew: id)
+    }
+    public static func find<K: StorableValue>(orNew key: K) throws(MakoError) -> Self {
+        try Database.current(for: entityModel).find(Self.self, orNew: key)
     }
 }
 

@@ -3,12 +3,12 @@ import MakoStorage
 
 // The database acts: `db.save(ada)`.
 extension Database {
-    /// Stores an object, new or changed, with the objects it refers to. False: the object was removed before.
+    /// Stores an object, new or changed, with the objects it refers to. False: the object was removed before, or a hook refused.
     ///
     /// - Throws: `MakoError.duplicate` when a unique property is taken; nothing has changed then.
     @discardableResult
     public func save<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
-        try writing { (transaction) throws(MakoError) in try transaction.save(object) }
+        try answering(for: object) { (transaction) throws(MakoError) in try transaction.save(object) }
     }
 
     /// Stores objects in one transaction.
@@ -19,7 +19,11 @@ extension Database {
     }
 
     /// Stores a struct and notes its key in it.
-    public func save<T: ValueEntity>(_ value: inout T) throws(MakoError) {
+    public func save<T: Entity>(_ value: inout T) throws(MakoError) {
+        if let object = value as? any ObjectEntity {
+            try save(object)
+            return
+        }
         var copy = value
         copy = try writing { (transaction) throws(MakoError) in
             try transaction.save(&copy)
@@ -30,7 +34,7 @@ extension Database {
 
     /// Stores structs in one transaction and answers them with their keys.
     @discardableResult
-    public func save<T: ValueEntity>(_ values: [T]) throws(MakoError) -> [T] {
+    public func save<T: Entity>(_ values: [T]) throws(MakoError) -> [T] {
         try allOrNothing { (transaction) throws(MakoError) in
             var saved = values
             try transaction.save(&saved)
@@ -38,16 +42,20 @@ extension Database {
         }
     }
 
-    /// Stores a new object.
+    /// Stores a new object. False: the object was removed before, or a hook refused.
     ///
     /// - Throws: `MakoError.duplicate` when its key exists already.
     @discardableResult
     public func insert<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
-        try writing { (transaction) throws(MakoError) in try transaction.save(object, .insert) }
+        try answering(for: object) { (transaction) throws(MakoError) in try transaction.save(object, .insert) }
     }
 
     /// Stores a new struct and notes its key in it.
-    public func insert<T: ValueEntity>(_ value: inout T) throws(MakoError) {
+    public func insert<T: Entity>(_ value: inout T) throws(MakoError) {
+        if let object = value as? any ObjectEntity {
+            try insert(object)
+            return
+        }
         var copy = value
         copy = try writing { (transaction) throws(MakoError) in
             try transaction.save(&copy, .insert)
@@ -56,10 +64,10 @@ extension Database {
         value = copy
     }
 
-    /// Removes an object. False: it was not stored.
+    /// Removes an object. False: it was not stored, or a hook refused.
     @discardableResult
     public func delete<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
-        try writing { (transaction) throws(MakoError) in try transaction.remove(object) }
+        try answering(for: object) { (transaction) throws(MakoError) in try transaction.remove(object) }
     }
 
     /// Removes objects in one transaction and answers how many were stored.
@@ -74,10 +82,39 @@ extension Database {
 
     /// Removes a struct's row. False: it was not stored.
     @discardableResult
-    public func delete<T: ValueEntity>(_ value: T) throws(MakoError) -> Bool {
-        guard let key = value.storedKey else { return false }
+    public func delete<T: Entity>(_ value: T) throws(MakoError) -> Bool {
+        if let object = value as? any ObjectEntity { return try delete(object) }
+        guard let key = value.storedValueKey else { return false }
         return try writing { (transaction) throws(MakoError) in
             try transaction.remove(key, try transaction.binding(T.entityModel))
+        }
+    }
+
+    /// Runs a call about one object. A hook's refusal is an answer here; a running transaction fails of it.
+    private func answering<T: ObjectEntity>(
+        for object: T, _ body: (Transaction) throws(MakoError) -> Bool
+    ) throws(MakoError) -> Bool {
+        do throws(MakoError) { return try writing(body) } catch {
+            if case .vetoed = error {
+                ThreadScope.current(of: self)?.transaction?.fail(error)
+                return false
+            }
+            if object.lockedState({ $0.extra?.options?.reportsErrors }) == false { return false }
+            throw error
+        }
+    }
+
+    /// Removes all objects of an entity, by the relationships' delete rules, and then its table with what retired properties held. The
+    /// type's next use makes a new one.
+    ///
+    /// ```swift
+    /// try db.drop(Person.self)
+    /// ```
+    public func drop<T: Entity>(_ type: T.Type) throws(MakoError) {
+        try allOrNothing { (transaction) throws(MakoError) in
+            _ = try transaction.binding(T.entityModel)
+            try query(type).delete()
+            try transaction.drop(T.entityModel)
         }
     }
 
@@ -89,8 +126,9 @@ extension Database {
         let model = type(of: object).entityModel
         guard let key = object.storedKey else { throw .notFound(entity: model.name, key: "none") }
         let transaction = ThreadScope.current(of: self)?.transaction
-        guard let fresh = try self.object(T.self, key: key),
-            let keeper = transaction == nil ? fresh : try self.object(T.self, key: key)
+        guard let fresh = try foundRow(model, key: key, context: nil)?.untoldObject(type(of: object)),
+            let keeper = transaction == nil
+                ? fresh : try foundRow(model, key: key, context: nil)?.untoldObject(type(of: object))
         else {
             throw .notFound(entity: model.name, key: "\(key)")
         }
@@ -104,6 +142,7 @@ extension Database {
             object._$state.dirty = 0
             object._$state.flags.insert(.exists)
         }
+        if type(of: object)._$hooks.contains(.didLoad) { _ = object._$call(.didLoad) }
     }
 
     /// Whether an object's row exists at this moment.
@@ -122,9 +161,9 @@ extension Database {
     }
 }
 
-extension ValueEntity {
-    /// The key under which the value is stored or will be.
-    var storedKey: RowKey? {
+extension Entity {
+    /// The key under which a struct is stored or will be.
+    var storedValueKey: RowKey? {
         if Self.entityModel.hasColumnKey { return RowKey(values: keyValues()) }
         return rowNumber == 0 ? nil : .rowID(rowNumber)
     }
@@ -164,15 +203,15 @@ extension ObjectEntity {
     }
 }
 
-extension ValueEntity {
+extension Entity {
     /// Stores the value and notes its key in it.
     public mutating func commit() throws(MakoError) {
-        try Database.resolve(number: _$state.database, for: Self.entityModel).save(&self)
+        try Database.resolve(number: _$value.database, for: Self.entityModel).save(&self)
     }
 
     /// Removes the value's row.
     @discardableResult
     public func remove() throws(MakoError) -> Bool {
-        try Database.resolve(number: _$state.database, for: Self.entityModel).delete(self)
+        try Database.resolve(number: _$value.database, for: Self.entityModel).delete(self)
     }
 }

@@ -50,6 +50,30 @@ public final class Database: Sendable {
         try self.init(path: path, store: store, entities: entities, options: options)
     }
 
+    /// Opens a database by its name in the platform's directory for data of applications, or creates it there.
+    ///
+    /// ```swift
+    /// let db = try Database(named: "people", entities: [Person.self])
+    /// ```
+    ///
+    /// - Parameter name: a name without a directory; the file's is it with `.mako` behind.
+    /// - Throws: `MakoError.unsupported` for a name that leads elsewhere; else as ``init(at:entities:options:)``.
+    public convenience init(
+        named name: String, entities: [any Entity.Type] = [], options: DatabaseOptions = DatabaseOptions()
+    ) throws(MakoError) {
+        if name.isEmpty || name.contains("/") || name.hasPrefix(".") {
+            throw .unsupported("a database named '\(name)', which is no plain file name,")
+        }
+        let directory: URL
+        do {
+            directory = try FileManager.default.url(
+                for: .applicationSupportDirectory, in: .userDomainMask, appropriateFor: nil, create: true)
+        } catch {
+            throw .unsupported("a database by name: there is no directory for data of applications (\(error)), which")
+        }
+        try self.init(at: directory.appendingPathComponent(name + ".mako").path, entities: entities, options: options)
+    }
+
     /// A database in memory, gone when nobody holds it any more.
     public static func inMemory(
         entities: [any Entity.Type] = [], options: DatabaseOptions = DatabaseOptions()

@@ -8,6 +8,8 @@ final class Binding: Sendable {
     /// The fields in the order of the model's columns.
     let layout: RowLayout
     let hasReferences: Bool
+    let mergesUpserts: Bool
+    let identityIndex: String?
     /// Columns of this and other tables that refer to this one.
     let referrers: [Referrer]
 
@@ -23,6 +25,8 @@ final class Binding: Sendable {
         self.table = table
         layout = try records { () throws(RecordError) in try table.layout(for: model.columns.map(\.column)) }
         hasReferences = model.columns.contains { if case .column(_, _, _, .some) = $0.kind { true } else { false } }
+        mergesUpserts = model.mergesUpserts
+        identityIndex = model.identityIndex
         var referrers: [Referrer] = []
         for other in catalogue.handles {
             for column in other.schema.liveColumns where column.target == model.table {

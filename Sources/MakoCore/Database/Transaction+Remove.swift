@@ -10,14 +10,36 @@ extension Transaction {
         guard let key = before.key, before.flags.contains(.exists) else { return false }
         if before.database != database.number { throw .foreignObject(entity: model.name) }
         let binding = try binding(model)
+        let hooks = Swift.type(of: object)._$hooks
+        if hooks.contains(.willDelete) {
+            // The hook may lead back here.
+            if before.flags.contains(.saving) { return true }
+            object.lockedState { state in _ = state.flags.insert(.saving) }
+            defer { object.lockedState { state in _ = state.flags.remove(.saving) } }
+            try ask(.willDelete, object, hooks)
+        }
         let wasThere = try remove(key, binding)
         undo.recordState(of: object, before)
         object.lockedState { state in
             if !sabotaged("removedObjectNotSterile") { state.flags.insert(.sterile) }
             state.flags.remove(.exists)
         }
-        if database.hub.isWatched(model) { touched[EventHub.Identity(table: model.table, key: key)] = object }
+        noteTellings(of: object, key, .delete, model, hooks, before.extra?.options)
         return wasThere
+    }
+
+    /// Removes a row nobody holds an object of: where its class has hooks about that, an object is read, so that they are called.
+    @discardableResult
+    func removeTelling(_ key: RowKey, _ binding: Binding) throws(MakoError) -> Bool {
+        guard let type = binding.model.type as? any ObjectEntity.Type, !type._$hooks.isDisjoint(with: .aboutRemoval),
+            !sabotaged("hooksOfRowsSkipped")
+        else { return try remove(key, binding) }
+        return try removeLoaded(type, key)
+    }
+
+    private func removeLoaded<T: ObjectEntity>(_ type: T.Type, _ key: RowKey) throws(MakoError) -> Bool {
+        guard let object = try database.object(type, key: key) else { return false }
+        return try remove(object)
     }
 
     /// Removes a row by its key, after what refers to it was dealt with by the relationships' delete rules.
@@ -51,7 +73,7 @@ extension Transaction {
             if sabotaged("cascadeMissed") { return }
             for other in others {
                 if let target = schema.binding(ofTable: referrer.table.schema.name) {
-                    try remove(other, target)
+                    try removeTelling(other, target)
                 } else {
                     _ = try table(referrer.table) { (table, tx) throws(RecordError) in
                         try table.delete(other, in: tx, changes: &self.changes)

@@ -12,8 +12,12 @@ extension Transaction {
     func save<T: ObjectEntity>(
         _ object: T, _ mode: SaveMode = .upsert, in run: FreshRun? = nil
     ) throws(MakoError) -> Bool {
-        let binding = try binding(Swift.type(of: object).entityModel)
-        if !binding.hasReferences { return try write(object, nil, binding, mode, run) }
+        let type = Swift.type(of: object)
+        let binding = try binding(type.entityModel)
+        let hooks = type._$hooks
+        if !binding.hasReferences && hooks.isDisjoint(with: .beforeWriting) {
+            return try write(object, nil, binding, mode, hooks, run)
+        }
         let before = object.lockedState { state in
             let before = state
             if !before.flags.contains(.sterile) { state.flags.insert(.saving) }
@@ -25,12 +29,36 @@ extension Transaction {
             if before.database != 0 && before.database != database.number {
                 throw .foreignObject(entity: binding.model.name)
             }
-            try saveReferences(of: object, binding)
-            return try write(object, ObjectNotes(before), binding, mode, run)
+            if !hooks.isDisjoint(with: .beforeWriting) { try askToWrite(object, before, mode, hooks) }
+            let leftOut = binding.hasReferences ? try saveReferences(of: object, binding) : 0
+            let isWritten = try write(object, ObjectNotes(before), binding, mode, hooks, run)
+            // What could not be stored is to be stored by a later commit.
+            if leftOut != 0 { object.lockedState { $0.dirty |= leftOut } }
+            return isWritten
         } catch {
             object.lockedState { state in _ = state.flags.remove(.saving) }
             throw error
         }
+    }
+
+    /// Calls the hook that may refuse what is about to be written.
+    private func askToWrite<T: ObjectEntity>(
+        _ object: T, _ state: ObjectState, _ mode: SaveMode, _ hooks: ObjectHooks
+    ) throws(MakoError) {
+        if !state.flags.contains(.exists) || mode == .insert {
+            try ask(.willInsert, object, hooks)
+        } else if state.dirty != 0 {
+            try ask(.willUpdate, object, hooks)
+        }
+    }
+
+    /// Calls a hook that may refuse, if the object has it.
+    func ask<T: ObjectEntity>(_ hook: ObjectHooks, _ object: T, _ hooks: ObjectHooks) throws(MakoError) {
+        guard hooks.contains(hook) else { return }
+        // What the hook writes is part of the call.
+        try willWriteFurtherRows()
+        if object._$call(hook) || sabotaged("vetoIgnored") { return }
+        throw .vetoed(entity: Swift.type(of: object).entityModel.name, hook: hook.name)
     }
 
     /// Saves many objects: what each index is to have of them is sorted first.
@@ -52,19 +80,53 @@ extension Transaction {
     private static var smallestBatch: Int { 16 }
 
     /// Saves what the references hold and notes the keys, until the references stay the same under the lock.
-    private func saveReferences<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) {
+    ///
+    /// - Returns: the properties that refer to objects which have no row and are not to get one now.
+    private func saveReferences<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) -> UInt64 {
+        let options = object.lockedState { $0.extra?.options }
+        var leftOut: UInt64 = 0
         var saved: [ObjectIdentifier] = []
         while true {
             var held: [(property: Int, object: any ObjectEntity)] = []
             ObjectLock(object).locked { object.visitReferences { held.append(($0, $1)) } }
             let identities = held.map { ObjectIdentifier($0.object) }
-            if identities == saved { return }
+            if identities == saved { return leftOut }
             saved = identities
             for (property, child) in held {
+                try checkTarget(of: property, child, binding.model)
+                if let options, options.ignores(child) {
+                    if let key = try keyOfIgnored(child) {
+                        ObjectLock(object).locked { object.resolveReference(property, to: child, key: key) }
+                    } else {
+                        leftOut |= 1 << UInt64(property)
+                    }
+                    continue
+                }
                 guard let key = try savedKey(of: child, parent: object, binding) else { continue }
                 ObjectLock(object).locked { object.resolveReference(property, to: child, key: key) }
             }
         }
+    }
+
+    /// A column of keys says nothing of tables: an object of a subclass has its row in another one.
+    func checkTarget(
+        of property: Int, _ child: any ObjectEntity, _ model: EntityModel
+    ) throws(MakoError) {
+        guard case .column(_, _, _, let target?) = model.columns[property].kind,
+            Swift.type(of: child).entityModel !== target.entityModel
+        else { return }
+        throw .unsupported(
+            "\(model.name).\(model.columns[property].name) referring to a \(Swift.type(of: child).entityModel.name), "
+                + "a subclass of \(target.entityModel.name),")
+    }
+
+    /// The key of a referenced object that is not to be saved along.
+    private func keyOfIgnored(_ child: any ObjectEntity) throws(MakoError) -> RowKey? {
+        let state = child.lockedState { $0 }
+        if state.database != 0 && state.database != database.number {
+            throw .foreignObject(entity: Swift.type(of: child).entityModel.name)
+        }
+        return state.flags.contains(.exists) ? state.key : nil
     }
 
     /// The key of a referenced object, which is saved first when it is new or changed.
@@ -113,21 +175,21 @@ extension Transaction {
     ///
     /// - Parameter noted: what the object's notes were before its references were saved; nil: it has no references.
     private func write<T: ObjectEntity>(
-        _ object: T, _ noted: ObjectNotes?, _ binding: Binding, _ mode: SaveMode, _ run: FreshRun?
+        _ object: T, _ noted: ObjectNotes?, _ binding: Binding, _ mode: SaveMode, _ hooks: ObjectHooks, _ run: FreshRun?
     ) throws(MakoError) -> Bool {
         if isEncoding { throw .unsupported("saving an object while another one is being written") }
         let lock = ObjectLock(object)
         lock.lock()
         let state = ObjectNotes(object._$state)
-        if noted == nil {
-            if state.flags.contains(.sterile) {
-                lock.unlock()
-                return false
-            }
-            if state.database != 0 && state.database != database.number {
-                lock.unlock()
-                throw .foreignObject(entity: binding.model.name)
-            }
+        // A hook may have removed it.
+        if state.flags.contains(.sterile) {
+            object._$state.flags.remove(.saving)
+            lock.unlock()
+            return false
+        }
+        if noted == nil, state.database != 0 && state.database != database.number {
+            lock.unlock()
+            throw .foreignObject(entity: binding.model.name)
         }
         let exists = state.flags.contains(.exists) && mode == .upsert
         if exists && state.dirty == 0 {
@@ -136,7 +198,8 @@ extension Transaction {
             return true
         }
         if !exists { object.assignMissingKey() }
-        do throws(MakoError) { try encode(object, exists ? state.dirty : .max, binding) } catch {
+        let updated = state.dirty & ~(sabotaged("writeOnceRewritten") ? 0 : binding.model.writeOnceColumns)
+        do throws(MakoError) { try encode(object, exists ? updated : .max, binding) } catch {
             lock.unlock()
             throw error
         }
@@ -163,20 +226,73 @@ extension Transaction {
         var stored: RowKey
         if exists, !moved, let key {
             stored = key
+            keepWhenNil(binding)
             let wasThere = try table(binding) { (table, tx) throws(RecordError) in
                 try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
             }
             if !wasThere && !sabotaged("missingRowStaysMissing") { stored = try rewrite(object, key, binding) }
         } else {
-            stored = try store(binding, binding.model.hasColumnKey ? nil : key, mode)
+            stored = try enter(binding, key, mode) { (properties) throws(MakoError) in
+                lock.lock()
+                defer { lock.unlock() }
+                try encode(object, properties, binding)
+            }
         }
+        let options = state.extra?.options
         lock.lock()
         object._$state.noteSaved(stored, database.number)
+        if options?.resetsAfterCommit == true { object._$state.setOptions(nil) }
         lock.unlock()
-        if database.hub.isWatched(binding.model) {
-            touched[EventHub.Identity(table: binding.model.table, key: stored)] = object
-        }
+        noteTellings(of: object, stored, exists && !moved ? .update : .insert, binding.model, hooks, options)
         return true
+    }
+
+    /// Notes who is to be told of what happened to an object's row, and who is not.
+    func noteTellings<T: ObjectEntity>(
+        of object: T, _ key: RowKey, _ kind: ChangeKind, _ model: EntityModel, _ hooks: ObjectHooks,
+        _ options: CommitOptions?
+    ) {
+        if options != nil || !hooks.isDisjoint(with: .afterCommit) { completions.note(object, kind, hooks, options) }
+        let isSilent = options?.raisesEvents == false
+        if isSilent || !silences.isEmpty {
+            silences.append((EventHub.Identity(table: model.table, key: key), isSilent))
+        }
+        if database.hub.isWatched(model) { touched[EventHub.Identity(table: model.table, key: key)] = object }
+    }
+
+    /// Stores the whole row that is in the writer. Where an upsert meets a row of the same key or identity, that row takes the values.
+    ///
+    /// - Parameter encode: puts some properties into the writer anew.
+    private func enter(
+        _ binding: Binding, _ given: RowKey?, _ mode: SaveMode, _ encode: (UInt64) throws(MakoError) -> Void
+    ) throws(MakoError) -> RowKey {
+        let key = binding.model.hasColumnKey ? nil : given
+        if mode == .upsert && binding.mergesUpserts, let known = try knownRow(binding, given) {
+            try encode(~binding.model.writeOnceColumns)
+            keepWhenNil(binding)
+            let wasThere = try table(binding) { (table, tx) throws(RecordError) in
+                try table.update(&self.writer, key: known, in: tx, changes: &self.changes, batch: self.batch)
+            }
+            if wasThere { return known }
+            try encode(.max)
+        }
+        return try store(binding, key, mode)
+    }
+
+    /// The row that the row in the writer stands for: that with its key, else that with its identity.
+    private func knownRow(_ binding: Binding, _ given: RowKey?) throws(MakoError) -> RowKey? {
+        if given != nil { return given }
+        guard let index = binding.identityIndex, !sabotaged("identityInsertsAnew") else { return nil }
+        try settle()
+        return try records { () throws(RecordError) in
+            try binding.table.owner(of: &self.writer, inUnique: index, view: self.view)
+        }
+    }
+
+    /// Has the stored row keep what it has in place of nil, where the model says so.
+    private func keepWhenNil(_ binding: Binding) {
+        let columns = binding.model.keepWhenNilColumns
+        if columns != 0 && !sabotaged("nilNotKept") { writer.unsetNulls(columns) }
     }
 
     /// Begins a row and has the object, which is locked, fill it.
@@ -226,15 +342,20 @@ extension Transaction {
 
     // MARK: - Structs
 
-    func save<T: ValueEntity>(_ value: inout T, _ mode: SaveMode = .upsert) throws(MakoError) {
+    func save<T: Entity>(_ value: inout T, _ mode: SaveMode = .upsert) throws(MakoError) {
+        if let object = value as? any ObjectEntity {
+            try save(object, mode)
+            return
+        }
         let binding = try binding(T.entityModel)
-        if value._$state.database != 0 && value._$state.database != database.number {
+        if value._$value.database != 0 && value._$value.database != database.number {
             throw .foreignObject(entity: T.entityModel.name)
         }
         if binding.hasReferences {
             var held: [(property: Int, object: any ObjectEntity)] = []
             value.visitReferences { held.append(($0, $1)) }
             for (property, child) in held {
+                try checkTarget(of: property, child, binding.model)
                 try willWriteFurtherRows()
                 try save(child)
                 if let key = child.storedKey { value.resolveReference(property, to: child, key: key) }
@@ -242,13 +363,20 @@ extension Transaction {
         }
         value.assignMissingKey()
         try encode(value, .max, binding)
-        let given: RowKey? = binding.model.hasColumnKey || value.rowNumber == 0 ? nil : .rowID(value.rowNumber)
-        if case .rowID(let id) = try store(binding, given, mode) { value.rowNumber = id }
-        value._$state.database = database.number
+        let given: RowKey? =
+            binding.model.hasColumnKey
+            ? binding.mergesUpserts ? RowKey(values: value.keyValues()) : nil
+            : value.rowNumber == 0 ? nil : .rowID(value.rowNumber)
+        let copy = value
+        let stored = try enter(binding, given, mode) { (properties) throws(MakoError) in
+            try encode(copy, properties, binding)
+        }
+        if case .rowID(let id) = stored { value.rowNumber = id }
+        value._$value.database = database.number
     }
 
     /// Saves many structs, as ``save(_:)-(_)`` does with objects.
-    func save<T: ValueEntity>(_ values: inout [T]) throws(MakoError) {
+    func save<T: Entity>(_ values: inout [T]) throws(MakoError) {
         if values.count < Transaction.smallestBatch {
             for index in values.indices { try save(&values[index]) }
             return

@@ -23,6 +23,10 @@ public final class Transaction: @unchecked Sendable {
     @exclusivity(unchecked) var isEncoding = false
     /// The objects behind the changes, where somebody watches their type.
     @exclusivity(unchecked) var touched: [EventHub.Identity: any ObjectEntity] = [:]
+    /// What objects are told after the commit.
+    let completions = CompletionLog()
+    /// Rows of whose changes watchers are not told, or are told after all; what was noted last counts.
+    @exclusivity(unchecked) var silences: [(row: EventHub.Identity, isSilent: Bool)] = []
     /// Where to go back to when a call fails that writes more rows than its own.
     private struct FurtherRows {
         let savepoint: Savepoint
@@ -32,7 +36,8 @@ public final class Transaction: @unchecked Sendable {
     @exclusivity(unchecked) private var furtherRows: FurtherRows?
     /// Whether the call that is running has joined this transaction, whose owner may go on when the call fails.
     @exclusivity(unchecked) private var isJoined = false
-    private var isDoomed = false
+    /// Why the transaction cannot be committed any more.
+    private var doom: MakoError?
     private var hasEnded = false
 
     init(_ database: Database) throws(MakoError) {
@@ -48,7 +53,7 @@ public final class Transaction: @unchecked Sendable {
     /// Ends the transaction: file and objects are as they were before it, and `transaction` throws `MakoError.rolledBack`.
     public func rollback() throws(MakoError) -> Never {
         guard !hasEnded, ThreadScope.transaction === self else { throw .transactionEnded }
-        isDoomed = true
+        doom = .rolledBack
         throw .rolledBack
     }
 
@@ -58,15 +63,18 @@ public final class Transaction: @unchecked Sendable {
     // MARK: - For the room itself
 
     func throwIfDoomed() throws(MakoError) {
-        if isDoomed { throw .rolledBack }
+        if let doom { throw doom }
     }
+
+    /// The transaction is to fail, whatever its closure does about it.
+    func fail(_ error: MakoError) { doom = error }
 
     func commit(durability: Durability?) throws(MakoError) {
         defer { end() }
         let ticket = database.hub.takeTicket()
         let isMigrated = schema !== base
         if isMigrated { database.writerSchema = schema }
-        if sabotaged("toldBeforeCommit") { database.hub.publish(ticket, changes, schema, touched, database) }
+        if sabotaged("toldBeforeCommit") { database.hub.publish(ticket, changes, schema, touched, [], database) }
         do throws(MakoError) {
             try turn.commit(durability)
         } catch {
@@ -78,8 +86,18 @@ public final class Transaction: @unchecked Sendable {
         if isMigrated { database.publish(schema, steps) }
         database.metricsCounters.commits.with { $0 += 1 }
         hasEnded = true
+        completions.run()
         if sabotaged("toldBeforeCommit") { return }
-        database.hub.publish(ticket, changes, schema, touched, database)
+        database.hub.publish(ticket, changes, schema, touched, silentRows, database)
+    }
+
+    /// The rows of whose changes watchers are not told.
+    private var silentRows: Set<EventHub.Identity> {
+        var rows: Set<EventHub.Identity> = []
+        for (row, isSilent) in silences {
+            if isSilent { rows.insert(row) } else { rows.remove(row) }
+        }
+        return rows
     }
 
     func abandon() {
@@ -105,6 +123,7 @@ public final class Transaction: @unchecked Sendable {
         let outerSchema = schema
         let outerSteps = steps
         let mark = undo.savepoint()
+        let tellings = (completions.mark, silences.count)
         do {
             let result = try body()
             try throwIfDoomed()
@@ -114,7 +133,8 @@ public final class Transaction: @unchecked Sendable {
             touched.merge(outerTouched) { _, later in later }
             return result
         } catch {
-            isDoomed = false
+            doom = nil
+            forgetTellings(after: tellings)
             if !sabotaged("undoneChangesTold") { swap(&changes, &outerChanges) }
             swap(&touched, &outerTouched)
             batch?.removeAll()
@@ -129,9 +149,15 @@ public final class Transaction: @unchecked Sendable {
         }
     }
 
+    private func forgetTellings(after mark: (completions: Int, silences: Int)) {
+        completions.rollback(to: mark.completions)
+        silences.removeSubrange(mark.silences...)
+    }
+
     /// Runs a call that has joined the transaction: when it fails, objects and file are as they were before it.
     func joining<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
         let mark = undo.mark
+        let tellings = (completions.mark, silences.count)
         let outer = (furtherRows, isJoined)
         (furtherRows, isJoined) = (nil, true)
         defer { (furtherRows, isJoined) = outer }
@@ -141,6 +167,7 @@ public final class Transaction: @unchecked Sendable {
             return result
         } catch {
             undo.rollback(to: mark)
+            forgetTellings(after: tellings)
             if furtherRows != nil { try takeFurtherRowsBack() }
             throw error
         }
@@ -219,6 +246,21 @@ public final class Transaction: @unchecked Sendable {
         schema = try SchemaState(catalogue: catalogue, models: old.models + models, version: old.version + 1)
     }
 
+    /// Removes a type's table; nothing may refer to its rows any more.
+    func drop(_ model: EntityModel) throws(MakoError) {
+        try settle()
+        try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+            _ = try records { () throws(RecordError) in try Catalogue.dropTable(model.table, in: tx) }
+        }
+        let old = schema
+        let catalogue = try records { () throws(RecordError) in
+            try Catalogue.load(view: view, previous: old.catalogue)
+        }
+        schema = try SchemaState(
+            catalogue: catalogue, models: old.models.filter { $0.table != model.table }, version: old.version + 1)
+        steps.append(MigrationStep(entity: model.table, description: "dropped"))
+    }
+
     func binding(_ model: EntityModel) throws(MakoError) -> Binding {
         if let binding = schema.binding(model) { return binding }
         try bind(schema.missing(from: [model]))
@@ -240,9 +282,20 @@ extension Database {
     /// Inside another transaction of the same thread it is a savepoint. When the closure throws, everything is rolled back and
     /// the error comes out.
     ///
-    /// - Parameter durability: how sure the commit is to be; the database's own when nil.
+    /// - Parameters:
+    ///   - durability: how sure the commit is to be; the database's own when nil.
+    ///   - onRollback: called with the cause when everything was rolled back, before the error comes out.
     @discardableResult
-    public func transaction<R>(durability: Durability? = nil, _ body: (Transaction) throws -> R) throws -> R {
+    public func transaction<R>(
+        durability: Durability? = nil, onRollback: ((any Error) -> Void)? = nil, _ body: (Transaction) throws -> R
+    ) throws -> R {
+        do { return try run(durability, body) } catch {
+            onRollback?(error)
+            throw error
+        }
+    }
+
+    private func run<R>(_ durability: Durability?, _ body: (Transaction) throws -> R) throws -> R {
         if let running = ThreadScope.current(of: self)?.transaction {
             return try running.nested { try body(running) }
         }
@@ -309,6 +362,19 @@ extension Database {
         }
         try transaction.commit(durability: nil)
         return result
+    }
+
+    /// Runs the room's own reads of no entity in particular on the running scope's view, else on a snapshot of the moment.
+    func viewing<R>(_ body: (Snapshot, SchemaState) throws(MakoError) -> R) throws(MakoError) -> R {
+        if let scope = ThreadScope.current(of: self) {
+            try scope.transaction?.settle()
+            scope.hasRead = true
+            return try body(scope.view, scope.schema)
+        }
+        try requireOpen()
+        let schema = schema
+        let view = try storage { () throws(StorageError) in try store.snapshot() }
+        return try body(view, schema)
     }
 
     /// Runs the room's own reads of an entity on the running scope's view, else on a snapshot of the moment.

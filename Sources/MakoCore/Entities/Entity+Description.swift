@@ -30,6 +30,6 @@ extension Entity {
 
     private var keyOfInstance: RowKey? {
         if let object = self as? any ObjectEntity { return object.storedKey }
-        return (self as? any ValueEntity)?.storedKey
+        return storedValueKey
     }
 }

@@ -1,6 +1,6 @@
 import MakoRecords
 
-/// A type whose values are stored in a table of their own. `@Entity` writes the conformance; it can be written by hand as well.
+/// A type whose values are stored in a table of their own: a struct, or a class, which is an ``ObjectEntity``. `@Entity` writes the conformance; it can be written by hand as well.
 ///
 /// `import MakoCore` alone needs no macro. This is what the macro writes for a class with one property, in short (numbers it keeps in
 /// ``ScalarField``s, which are read without a lock, and texts it leaves in the row until they are asked for):
@@ -25,7 +25,7 @@ import MakoRecords
 ///         }
 ///     }
 ///     var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
-///     init(name: String = "") { _name = name }
+///     init() { _name = "" }
 ///     init(row: EntityRow) throws(MakoError) {
 ///         _$state = row.state
 ///         _name = try EntityCoding.codec(String.self).read(row, 0)
@@ -50,10 +50,32 @@ public protocol Entity: ConditionValue, Sendable, Identifiable, CustomStringConv
     /// The properties that `init(row:)` leaves in the row until they are asked for, bit 0 being the first column. A type that has some is
     /// a class, and its `init(row:)` keeps the row's state before it reads a field.
     static var _$lazyProperties: UInt64 { get }
+    /// The hooks that the type has; a class only.
+    static var _$hooks: ObjectHooks { get }
+    /// Calls one of the type's hooks. False: it refuses.
+    func _$call(_ hook: ObjectHooks) -> Bool
+
+    // What follows is a struct's. A protocol of its own for structs would be tidier, but a macro that can introduce a conformance to it has
+    // the compiler (6.3) fail at every subclass of a class that was given none.
+
+    /// The library's notes about a struct.
+    var _$value: ValueState { get set }
+    /// The row's number, for structs without a key of their own or with an integer one; 0 before the first save.
+    var rowNumber: Int64 { get set }
+    mutating func assignMissingKey()
+    mutating func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey)
 }
 
 extension Entity {
     @inlinable public static var _$lazyProperties: UInt64 { 0 }
+    @inlinable public static var _$hooks: ObjectHooks { [] }
+    public func _$call(_ hook: ObjectHooks) -> Bool { true }
+    public var rowNumber: Int64 {
+        get { _$value.rowID }
+        set { _$value.rowID = newValue }
+    }
+    public mutating func assignMissingKey() {}
+    public mutating func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {}
     public func keyValues() -> [StoredValue] { [] }
     public func visitReferences(_ visit: (Int, any ObjectEntity) -> Void) {}
 }
@@ -62,35 +84,30 @@ extension Entity {
 public protocol ObjectEntity: Entity, AnyObject {
     /// The library's notes about this object. Reached under the object's lock only.
     var _$state: ObjectState { get set }
+    /// Makes an object with the default value in each property.
+    init()
     /// Takes the stored properties of another object of the same class. Both are locked or unshared.
     func adoptValues(of object: AnyObject)
     /// Gives an empty text or UUID key a value.
     func assignMissingKey()
+    /// Gives the properties that are the key their default values again, where the key is made of properties.
+    func forgetKey()
+    /// Gives the properties that are the key these values. False: they are of other types.
+    func takeKey(_ values: [StoredValue]) -> Bool
     /// Notes the key a referenced object was saved under.
     func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey)
 }
 
 extension ObjectEntity {
-    public func assignMissingKey() {}
-    public func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {}
-}
-
-/// An entity that is a struct: a value with a key.
-public protocol ValueEntity: Entity {
-    var _$state: ValueState { get set }
-    /// The row's number, for entities without a key of their own or with an integer one; 0 before the first save.
-    var rowNumber: Int64 { get set }
-    mutating func assignMissingKey()
-    mutating func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey)
-}
-
-extension ValueEntity {
-    public var rowNumber: Int64 {
-        get { _$state.rowID }
-        set { _$state.rowID = newValue }
+    /// Nothing: an object's notes are its ``_$state``.
+    public var _$value: ValueState {
+        get { ValueState() }
+        set {}
     }
-    public mutating func assignMissingKey() {}
-    public mutating func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {}
+    public func assignMissingKey() {}
+    public func forgetKey() {}
+    public func takeKey(_ values: [StoredValue]) -> Bool { false }
+    public func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {}
 }
 
 /// One stored row on its way to a value. Borrowed: valid inside the `init(row:)` it is given to, and must not be kept.

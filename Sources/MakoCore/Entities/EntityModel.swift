@@ -13,7 +13,8 @@ public enum DeleteRule: Sendable, Hashable {
 /// Options of `@Attribute`.
 public struct AttributeOption: Sendable, Hashable {
     enum Kind: Sendable, Hashable {
-        case primaryKey, unique, indexed, column(String), originalName(String), planned(String)
+        case primaryKey, unique, identity, indexed, column(String), originalName(String), writeOnce, keepWhenNil
+        case planned(String)
     }
     let kind: Kind
 
@@ -21,8 +22,9 @@ public struct AttributeOption: Sendable, Hashable {
     public static let primaryKey = AttributeOption(kind: .primaryKey)
     /// No two objects share a value; nil never conflicts.
     public static let unique = AttributeOption(kind: .unique)
-    /// The same as `.unique`.
-    public static let identity = AttributeOption(kind: .unique)
+    /// All properties marked so identify an object together: committing a new object that has the values of a stored one changes that
+    /// one. Nil identifies nothing.
+    public static let identity = AttributeOption(kind: .identity)
     /// An index finds objects by the property.
     public static let indexed = AttributeOption(kind: .indexed)
     /// The column's name, when it is to differ from the property's.
@@ -30,9 +32,13 @@ public struct AttributeOption: Sendable, Hashable {
     /// The property's former name: its values are taken over.
     public static func originalName(_ name: String) -> AttributeOption { AttributeOption(kind: .originalName(name)) }
 
+    /// The row keeps the first value: commits of later ones leave it alone. The object in memory holds what it was given, until it is
+    /// refreshed.
+    public static let writeOnce = AttributeOption(kind: .writeOnce)
+    /// Committing nil leaves the stored value alone.
+    public static let keepWhenNil = AttributeOption(kind: .keepWhenNil)
+
     // `@Entity` refuses these by name; they are declared so that it is the one to speak.
-    public static let writeOnce = AttributeOption(kind: .planned("writeOnce"))
-    public static let keepWhenNil = AttributeOption(kind: .planned("keepWhenNil"))
     public static let serialized = AttributeOption(kind: .planned("serialized"))
     public static let encrypted = AttributeOption(kind: .planned("encrypted"))
     public static let fullText = AttributeOption(kind: .planned("fullText"))
@@ -145,6 +151,14 @@ public final class EntityModel: @unchecked Sendable {
     public let columns: [PropertyModel]
     let indexes: [IndexModel]
     let keyNames: [String]
+    /// Whether watchers are told of its objects.
+    let raisesEvents: Bool
+    /// The model of the superclass, whose properties are among this one's.
+    let superclass: EntityModel?
+    /// The columns whose first value stays, bit 0 being the first column.
+    let writeOnceColumns: UInt64
+    /// The columns that keep their value when nil is to be stored.
+    let keepWhenNilColumns: UInt64
     /// What the row's number is called in conditions.
     let rowNumberName: String
     let keyPaths: [AnyKeyPath: String]
@@ -156,15 +170,31 @@ public final class EntityModel: @unchecked Sendable {
     /// - Parameters:
     ///   - id: the key path of `id`, so that conditions may name it.
     ///   - keys: the names of the properties that are the key; none when the row's number is.
+    ///   - raisesEvents: whether watchers are told of its objects.
+    ///   - superclass: the superclass's model, for a class whose superclass is an entity. The key is the same.
     public init<T: Entity>(
         _ type: T.Type, table: String, id: PartialKeyPath<T>? = nil, properties: [PropertyModel], keys: [String] = [],
-        indexes: [IndexModel] = []
+        indexes: [IndexModel] = [], raisesEvents: Bool = true, superclass: EntityModel? = nil
     ) {
+        let keys = superclass?.keyNames ?? keys
+        self.raisesEvents = raisesEvents
+        self.superclass = superclass
         self.type = type
         self.table = table
         self.properties = properties
         self.indexes = indexes
-        columns = properties.filter { if case .column = $0.kind { true } else { false } }
+        let columns = properties.filter { if case .column = $0.kind { true } else { false } }
+        self.columns = columns
+        func columnsMarked(_ kind: AttributeOption.Kind) -> UInt64 {
+            var bits: UInt64 = 0
+            for (position, property) in columns.enumerated() where property.options.contains(where: { $0.kind == kind })
+            {
+                bits |= 1 << UInt64(position)
+            }
+            return bits
+        }
+        writeOnceColumns = columnsMarked(.writeOnce)
+        keepWhenNilColumns = columnsMarked(.keepWhenNil)
         keyNames = keys
         var rowNumberName = "id"
         var keyPaths: [AnyKeyPath: String] = [:]
@@ -220,6 +250,11 @@ extension EntityModel {
 
     /// The stored form of the declaration.
     func schema() throws(MakoError) -> EntitySchema {
+        // Which properties differ from the row is noted in one word.
+        if self.columns.count > UInt64.bitWidth {
+            throw .migration(
+                entity: name, reason: "it has \(self.columns.count) properties with its superclasses; 64 are the limit")
+        }
         var columns: [ColumnSchema] = []
         var indexes: [IndexSchema] = []
         func add(_ parts: [IndexColumn], isUnique: Bool) {
@@ -237,6 +272,7 @@ extension EntityModel {
             }
             add(parts, isUnique: index.isUnique)
         }
+        if !identityColumns.isEmpty { add(identityColumns.map { IndexColumn($0) }, isUnique: true) }
         for property in self.columns {
             guard case .column(var type, let isOptional, let defaultValue, let target) = property.kind else { continue }
             var original: String?
@@ -264,6 +300,20 @@ extension EntityModel {
             key: keyColumns.isEmpty ? .rowID(column: rowNumberName) : .columns(keyColumns),
             indexes: indexes)
     }
+
+    /// The columns that identify an object together.
+    private var identityColumns: [String] {
+        columns.filter { $0.options.contains { $0.kind == .identity } }.map(\.column)
+    }
+
+    /// The unique index over what identifies an object; nil: nothing but its key does.
+    var identityIndex: String? {
+        let columns = identityColumns
+        return columns.isEmpty ? nil : columns.joined(separator: ",")
+    }
+
+    /// Whether an upsert of an object without a row of its own must look for one first.
+    var mergesUpserts: Bool { writeOnceColumns | keepWhenNilColumns != 0 || identityIndex != nil }
 
     /// The type of a column that refers to this entity.
     func referenceType() throws(MakoError) -> ColumnType {

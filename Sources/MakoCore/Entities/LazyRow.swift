@@ -24,6 +24,14 @@ public struct LazyRow: Sendable {
         rows = row.rows
     }
 
+    /// A row some of whose properties are another class's of the same object.
+    @inlinable @inline(__always)
+    public init(_ row: EntityRow, _ properties: UInt64) {
+        pending = row.pending & properties
+        offset = row.offset
+        rows = pending == 0 ? nil : row.rows
+    }
+
     /// Whether one of these properties stands in the row only.
     @inlinable @inline(__always)
     public func isPending(_ properties: UInt64) -> Bool { pending & properties != 0 }

@@ -47,19 +47,26 @@ final class ObjectExtra: Sendable {
     let key: RowKey?
     /// Why the last lazy load failed.
     let loadError: MakoError?
+    /// How the object is committed; nil: as objects are.
+    let options: CommitOptions?
 
     @usableFromInline
-    init(context: FetchContext? = nil, key: RowKey? = nil, loadError: MakoError? = nil) {
+    convenience init(context: FetchContext? = nil, key: RowKey? = nil) {
+        self.init(context: context, key: key, loadError: nil, options: nil)
+    }
+
+    fileprivate init(context: FetchContext?, key: RowKey?, loadError: MakoError?, options: CommitOptions?) {
         self.context = context
         self.key = key
         self.loadError = loadError
+        self.options = options
     }
 
     /// Nil when there is nothing to note.
     @usableFromInline
     convenience init?(context: FetchContext?) {
         guard let context else { return nil }
-        self.init(context: context, key: nil, loadError: nil)
+        self.init(context: context, key: nil)
     }
 }
 
@@ -74,21 +81,29 @@ extension ObjectState {
     mutating func requireContext() -> FetchContext {
         if let context = extra?.context { return context }
         let context = FetchContext()
-        extra = ObjectExtra(context: context, key: extra?.key, loadError: extra?.loadError)
+        extra = ObjectExtra(
+            context: context, key: extra?.key, loadError: extra?.loadError, options: extra?.options)
         return context
     }
 
     /// Notes why a lazy load failed, or that none did.
     mutating func setLoadError(_ error: MakoError?) {
         if extra?.loadError == nil && error == nil { return }
-        extra = ObjectExtra(context: extra?.context, key: extra?.key, loadError: error)
+        extra = ObjectExtra(context: extra?.context, key: extra?.key, loadError: error, options: extra?.options)
+    }
+
+    /// Notes how the object is to be committed; nil: as objects are.
+    mutating func setOptions(_ options: CommitOptions?) {
+        extra = ObjectExtra(context: extra?.context, key: extra?.key, loadError: extra?.loadError, options: options)
     }
 
     /// Notes a key; integer keys stay inline.
     mutating func setKey(_ key: RowKey) {
         switch key {
         case .rowID(let id): rowID = id
-        case .bytes: extra = ObjectExtra(context: extra?.context, key: key, loadError: extra?.loadError)
+        case .bytes:
+            extra = ObjectExtra(
+                context: extra?.context, key: key, loadError: extra?.loadError, options: extra?.options)
         }
     }
 }

@@ -100,12 +100,16 @@ final class EventHub: Sendable {
 
     func publish(
         _ ticket: Int?, _ changes: ChangeSet, _ schema: SchemaState, _ objects: [Identity: any ObjectEntity],
-        _ database: Database
+        _ silent: Set<Identity>, _ database: Database
     ) {
         guard let ticket else { return }
         let isWatched = state.with { !$0.watchers.isEmpty }
         guard isWatched, !changes.isEmpty else { return enqueue(ticket, nil) }
-        let events = changes.changes.map { change in
+        let events = changes.changes.compactMap { change -> Event? in
+            let row = Identity(table: change.table, key: change.key)
+            let binding = schema.binding(ofTable: change.table)
+            let isSilent = silent.contains(row) || binding?.model.raisesEvents == false
+            if isSilent && !sabotaged("silentRowsTold") { return nil }
             let kind: ChangeKind =
                 switch change.kind {
                 case .insert: .insert
@@ -114,11 +118,11 @@ final class EventHub: Sendable {
                 }
             let columns =
                 schema.catalogue.table(named: change.table).map { change.changedColumns.names(in: $0.schema) } ?? []
-            let names = schema.binding(ofTable: change.table).map { binding in
+            let names = binding.map { binding in
                 columns.compactMap { column in binding.model.columns.first { $0.column == column }?.name }
             }
             // An object that has another key by now does not stand for this row any more.
-            let object = objects[Identity(table: change.table, key: change.key)]
+            let object = objects[row]
             let stands = object.map { $0.lockedState { $0.key } == change.key } ?? false
             return Event(
                 table: change.table, key: change.key, kind: kind, changedProperties: names ?? columns,

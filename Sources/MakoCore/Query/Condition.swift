@@ -44,9 +44,9 @@ extension ObjectEntity {
     public var conditionValue: StoredValue { ReferenceKeys.value(of: storedKey, type(of: self).entityModel) }
 }
 
-extension ValueEntity {
+extension Entity {
     /// The value's key; NULL when it was never saved.
-    public var conditionValue: StoredValue { ReferenceKeys.value(of: storedKey, Self.entityModel) }
+    public var conditionValue: StoredValue { ReferenceKeys.value(of: storedValueKey, Self.entityModel) }
 }
 
 // MARK: - Parameters become literals

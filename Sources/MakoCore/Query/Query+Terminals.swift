@@ -60,6 +60,18 @@ extension Query {
         }
     }
 
+    /// The different values of a property, ascending.
+    ///
+    /// ```swift
+    /// let names = try Person.query().where(\.age > 30).distinct(\.name)
+    /// ```
+    public func distinct<V: StorableValue>(
+        _ keyPath: KeyPath<Row<T>, Column<V>>, _ direction: SortDirection = .ascending
+    ) throws(MakoError) -> [V] {
+        let values = try groupCount(try keyPath.path().expr()).compactMap { V(stored: $0.value) }
+        return direction == .ascending ? values : values.reversed()
+    }
+
     /// How the query is run: which index, what is filtered and sorted.
     public func explain() throws(MakoError) -> String {
         try planned { (plan, _, _, _) throws(MakoError) in plan.description }
@@ -73,7 +85,7 @@ extension Query {
             let binding = try transaction.binding(T.entityModel)
             let keys = try keys()
             var count = 0
-            for key in keys where try transaction.remove(key, binding) { count += 1 }
+            for key in keys where try transaction.removeTelling(key, binding) { count += 1 }
             return count
         }
     }

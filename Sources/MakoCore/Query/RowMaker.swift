@@ -68,6 +68,14 @@ final class PlannedRows: Sendable {
 
     @inlinable
     func makeObjects<T: Entity>(of type: T.Type) throws(MakoError) -> [T] {
+        let objects = try readObjects(of: type)
+        // After the walk: a hook may change what was walked over.
+        if T._$hooks.contains(.didLoad) { for object in objects { _ = object._$call(.didLoad) } }
+        return objects
+    }
+
+    @inlinable
+    func readObjects<T: Entity>(of type: T.Type) throws(MakoError) -> [T] {
         var maker = RowMaker(database: database, context: context, lazyProperties: T._$lazyProperties)
         do {
             if let walk, walk.isWhole {
@@ -128,12 +136,20 @@ struct FoundRow {
         isPlain = reader.isPlain
     }
 
-    /// Makes the object or value.
+    /// Makes the object or value, and tells it.
     @inlinable @inline(__always)
     func object<T: Entity>(_ type: T.Type) throws(MakoError) -> T {
+        let object = try untoldObject(type)
+        if T._$hooks.contains(.didLoad) { _ = object._$call(.didLoad) }
+        return object
+    }
+
+    @inlinable @inline(__always)
+    func untoldObject<T: Entity>(_ type: T.Type) throws(MakoError) -> T {
         try rows.withRow(at: offset, isPlain: isPlain) { (reader) throws(MakoError) in
             let lazyProperties = T._$lazyProperties
-            return try T(
+            // By the type that was given: an object's own class may be a subclass of the static one.
+            return try type.init(
                 row: EntityRow(
                     reader, rowID: rowID, database: database, extra: extra, rows: lazyProperties == 0 ? nil : rows,
                     offset: offset, pending: lazyProperties))

@@ -36,7 +36,7 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
         public mutating func appendInterpolation<E: ObjectEntity>(_ object: E?) {
             append(object?.conditionValue ?? .null)
         }
-        public mutating func appendInterpolation<E: ValueEntity>(_ value: E) { append(value.conditionValue) }
+        public mutating func appendInterpolation<E: Entity>(_ value: E) { append(value.conditionValue) }
         public mutating func appendInterpolation<V: RawRepresentable>(_ value: V) where V.RawValue: StorableValue {
             append(value.rawValue.stored)
         }

@@ -75,6 +75,9 @@ public enum ReferenceCodec<Target: ObjectEntity>: SlotCodec {
 
     public static var emptySlot: Slot { Slot(key: nil) }
     public static func slot(_ value: Target?) -> Slot { Slot(object: value) }
+    public static func slot(stored: StoredValue) -> Slot? {
+        ReferenceKeys.key(stored, of: Target.entityModel).map { Slot(key: $0) }
+    }
     public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot {
         Slot(key: ReferenceKeys.read(row.reader, position, of: Target.entityModel))
     }
@@ -88,6 +91,14 @@ enum ReferenceKeys {
     static func read(_ row: RowReader, _ position: Int, of model: EntityModel) -> RowKey? {
         if row.isNull(position) { return nil }
         return model.hasColumnKey ? RowKey(values: [row.value(position)]) : .rowID(row.integer(position))
+    }
+
+    /// The key that a column's content stands for; nil when it stands for none.
+    static func key(_ stored: StoredValue, of model: EntityModel) -> RowKey? {
+        if stored.isNull { return nil }
+        if model.hasColumnKey { return RowKey(values: [stored]) }
+        guard case .integer(let id) = stored else { return nil }
+        return .rowID(id)
     }
 
     static func write(_ key: RowKey?, of model: EntityModel, _ writer: inout RowWriter, _ position: Int) {

@@ -54,7 +54,10 @@ public enum ToOneCodec<Target: ObjectEntity>: PropertyCodec {
     public static func stored(_ value: ToOne<Target>) -> StoredValue {
         ReferenceKeys.value(of: value.key, Target.entityModel)
     }
-    public static func value(_ stored: StoredValue) -> ToOne<Target>? { stored.isNull ? ToOne() : nil }
+    public static func value(_ stored: StoredValue) -> ToOne<Target>? {
+        if stored.isNull { return ToOne() }
+        return ReferenceKeys.key(stored, of: Target.entityModel).map { ToOne(key: $0, database: 0) }
+    }
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> ToOne<Target> {
         ToOne(key: ReferenceKeys.read(row.reader, position, of: Target.entityModel), database: row.database)
     }

@@ -23,13 +23,23 @@ public struct DictionaryValues {
             return empty
         }
         if let value = content as? C.Property { return value }
-        if let storable = content as? any StorableValue, C.target == nil, Self.isNumber(content),
-            let value = C.value(storable.stored)
-        {
+        if let stored = Self.stored(content), C.target == nil || content is StoredValue, let value = C.value(stored) {
             return value
         }
         throw .typeMismatch(
             entity: entity, property: name, expected: "\(C.Property.self)", found: "\(type(of: content))")
+    }
+
+    /// The content for a property that may be a reference: an object, or the key of one as `asDictionary` gives it.
+    ///
+    /// - Throws: `MakoError.typeMismatch` when there is one of another type.
+    public func slot<C: SlotCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Slot? {
+        if C.target != nil, let entry = values[name.lowercased()], let content = Self.unwrapped(entry) as? StoredValue,
+            let slot = C.slot(stored: content)
+        {
+            return slot
+        }
+        return try value(name, codec).map(C.slot)
     }
 
     /// The value for a property that has no default.
@@ -38,14 +48,16 @@ public struct DictionaryValues {
         throw .missingValue(entity: entity, property: name)
     }
 
-    /// Numbers convert where they fit exactly; nothing else does.
-    private static func isNumber(_ content: Any) -> Bool {
-        content is any BinaryInteger || content is any BinaryFloatingPoint
+    /// What converts: numbers, where they fit exactly, and what comes out of a row.
+    private static func stored(_ content: Any) -> StoredValue? {
+        if let stored = content as? StoredValue { return stored }
+        guard content is any BinaryInteger || content is any BinaryFloatingPoint else { return nil }
+        return (content as? any StorableValue)?.stored
     }
 
     /// Takes optionals off; `nil` for `nil` and `NSNull`.
     private static func unwrapped(_ value: Any) -> Any? {
-        if value is NSNull { return nil }
+        if value is NSNull || (value as? StoredValue)?.isNull == true { return nil }
         guard let optional = value as? any AnyOptional else { return value }
         return optional.content.flatMap(unwrapped)
     }

@@ -48,11 +48,11 @@ public enum EntityCoding {
     @available(
         *, unavailable, message: "a relationship to a struct is not supported yet; store its key and query for it"
     )
-    public static func codec<T: ValueEntity>(_: T.Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
+    public static func codec<T: Entity>(_: T.Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
     @available(
         *, unavailable, message: "a relationship to a struct is not supported yet; store its key and query for it"
     )
-    public static func codec<T: ValueEntity>(_: T?.Type) -> OptionalCodec<JSONCodec<String>>.Type {
+    public static func codec<T: Entity>(_: T?.Type) -> OptionalCodec<JSONCodec<String>>.Type {
         OptionalCodec<JSONCodec<String>>.self
     }
     @available(
@@ -97,6 +97,12 @@ extension EntityCoding {
     @inlinable
     public static func integer<T: FixedWidthInteger>(_ rowID: Int64, as type: T?.Type) -> T? {
         rowID == 0 ? nil : T(clamping: rowID)
+    }
+
+    /// Takes the row's number out of a dictionary, where it stands as `id`.
+    public static func takeRowNumber(_ values: DictionaryValues, _ state: inout ObjectState) throws(MakoError) {
+        guard let id = try values.value("id", codec(Int?.self)) else { return }
+        state.rowID = rowID(id)
     }
 
     /// The row's number as an object's property.

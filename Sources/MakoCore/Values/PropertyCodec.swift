@@ -27,6 +27,8 @@ public protocol SlotCodec: PropertyCodec {
     associatedtype Slot: PropertySlot where Slot.Property == Property
     static var emptySlot: Slot { get }
     static func slot(_ value: Property) -> Slot
+    /// The slot of what a column holds; nil when that stands for none.
+    static func slot(stored: StoredValue) -> Slot?
     static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot
     static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError)
 }
@@ -125,6 +127,7 @@ public enum OptionalCodec<Base: PropertyCodec>: SlotCodec where Base.Property: S
 
     @inlinable public static var emptySlot: Slot { Slot(nil) }
     @inlinable public static func slot(_ value: Property) -> Slot { Slot(value) }
+    public static func slot(stored: StoredValue) -> Slot? { value(stored).map { Slot($0) } }
     @inlinable
     public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot {
         Slot(try read(row, position))

@@ -43,6 +43,24 @@ extension TableHandle {
         try store(&row, key, .update, batch, tx, &changes).isThere
     }
 
+    /// The key of the row that has the values of the row being written in a unique index; nil when none has. NULL equals nothing.
+    ///
+    /// - Parameter name: the index's; one that the table has not finds nothing.
+    public func owner(
+        of row: inout RowWriter, inUnique name: String, view: Snapshot
+    ) throws(RecordError) -> RowKey? {
+        guard let index = indexes.first(where: { $0.isUnique && $0.schema.name == name }) else { return nil }
+        guard let draft = try row.draft() else { return nil }
+        var entry = KeyBuffer()
+        let form = index.encodeColumns(draft, into: &entry)
+        if form.hasNull { return nil }
+        if form.isCut { return try equalRow(index, draft, nil, view) }
+        let stored = try engine { () throws(StorageError) in try view.get(entry.bytes, in: index.tree) }
+        return try stored.map { (value) throws(RecordError) in
+            try index.rowKey(ofValue: value, isRowID: isRowID, table: schema.name)
+        }
+    }
+
     /// Takes an id for a row that must be referred to before it is written.
     public func reserveRowID(in tx: borrowing WriteTransaction) throws(RecordError) -> Int64 {
         guard isRowID else { throw .invalidKey(table: schema.name, reason: "the table has key columns, not ids") }
@@ -287,7 +305,7 @@ extension TableHandle {
 
     /// Among rows whose cut entries agree: one whose values really are the same.
     private func equalRow(
-        _ index: IndexHandle, _ new: RowReader, _ key: RowKey, _ view: Snapshot
+        _ index: IndexHandle, _ new: RowReader, _ key: RowKey?, _ view: Snapshot
     ) throws(RecordError) -> RowKey? {
         var prefix = KeyBuffer()
         index.encodeColumns(new, into: &prefix)

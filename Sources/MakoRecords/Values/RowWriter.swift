@@ -147,6 +147,25 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         storeNull(slot)
     }
 
+    /// Makes those of some columns unset that were set to NULL: a stored row keeps what it has there.
+    ///
+    /// - Parameter positions: positions of the layout, as bits.
+    public mutating func unsetNulls(_ positions: UInt64) {
+        var rest = positions
+        while rest != 0 {
+            let position = rest.trailingZeroBitCount
+            rest &= rest - 1
+            guard let slot = slot(position), isNull(Int(slot.ordinal)) else { continue }
+            let ordinal = Int(slot.ordinal)
+            guard ordinal < 64 else {
+                wideMarks[ordinal - 64] = 0
+                continue
+            }
+            nulls &= ~(1 << UInt64(ordinal))
+            unset |= 1 << UInt64(ordinal)
+        }
+    }
+
     /// A dynamic value; one of another type is converted where that loses nothing (see ``ColumnType/coerced(_:)``).
     public mutating func set(_ position: Int, _ value: Value) {
         guard let slot = slot(position) else { return }

@@ -46,6 +46,8 @@ final class Writer {
     @exclusivity(unchecked) private var finishedLeaves = 0
     /// Leaves that were full, or had lost much, since the beginning or the last time that leaves were packed.
     @exclusivity(unchecked) var crowdedLeaves = 0
+    /// Those of them that stood beside a leaf of the transaction.
+    @exclusivity(unchecked) var crowdedBesideOwn = 0
     private var savepointCount: UInt64 = 0
     /// The savepoints that can still be gone back to, oldest first.
     private(set) var openMarks: [UInt64] = []

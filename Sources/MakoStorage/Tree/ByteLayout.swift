@@ -267,6 +267,10 @@ enum ByteLayout: NodeLayout {
     static var leafRoom: Int { room }
     static func usedBytes(_ page: UnsafeMutableRawPointer) -> Int { ByteNode.usedBytes(page) }
 
+    static func canGive(_ page: UnsafeMutableRawPointer, bytes: Int, atEnd: Bool) -> Bool {
+        !ByteNode.edge(page, bytes: bytes, atEnd: atEnd).isEmpty
+    }
+
     static func shift(
         _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, bytes: Int, toRight: Bool,
         parent: UnsafeMutableRawPointer, separator slot: Int, scratch: Scratch

@@ -172,6 +172,10 @@ enum IntegerLayout: NodeLayout {
     static var leafRoom: Int { pageBytes - Page.bodyOffset }
     static func usedBytes(_ page: UnsafeMutableRawPointer) -> Int { IntegerNode.usedBytes(page) }
 
+    static func canGive(_ page: UnsafeMutableRawPointer, bytes: Int, atEnd: Bool) -> Bool {
+        !IntegerNode.edge(page, bytes: bytes, atEnd: atEnd).isEmpty
+    }
+
     static func shift(
         _ left: UnsafeMutableRawPointer, _ right: UnsafeMutableRawPointer, bytes: Int, toRight: Bool,
         parent: UnsafeMutableRawPointer, separator slot: Int, scratch: Scratch

@@ -1,8 +1,8 @@
 /// Leaves that are made full in one pass at the end of a transaction that changes many.
 ///
 /// Sharing with neighbours keeps a tree's leaves full change by change (LeafSpread.swift), and each change pays for it. A transaction that has
-/// met many full leaves, or emptied many, leaves that for later: its leaves are its own until the commit, so it can fill them all from left to
-/// right in one walk, and each entry moves once.
+/// met many full leaves, or emptied many, most of them beside leaves of its own, leaves that for later: those are its own until the commit, so
+/// it can fill them all from left to right in one walk, and each entry moves once. One that changes a leaf here and there has nothing to move.
 extension Writer {
     /// Full and emptied leaves that a transaction looks after at once before it leaves the rest for later.
     private static var sharesAtOnce: Int { 64 }
@@ -12,17 +12,30 @@ extension Writer {
     /// Whether a tree's leaves are packed in the end: what is asked for each leaf that is full, or has lost much.
     ///
     /// Not once pages were handed to the device, because those are not the transaction's own any more.
-    func sharesLater(_ index: Int) -> Bool {
+    func sharesLater<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) -> Bool {
         crowdedLeaves &+= 1
-        guard crowdedLeaves > Writer.sharesAtOnce, !hasSpilled else { return false }
+        if trees[index].levels < 2 || isBesideOwn(layout) || sabotaged("scatteredChangesPack") {
+            crowdedBesideOwn &+= 1
+        }
+        guard crowdedLeaves > Writer.sharesAtOnce, crowdedBesideOwn > crowdedLeaves / 2, !hasSpilled else {
+            return false
+        }
         streaks[index].packsLater = true
         return true
+    }
+
+    /// Whether a leaf next to the path's is the transaction's own.
+    private func isBesideOwn<Layout: NodeLayout>(_ layout: Layout.Type) -> Bool {
+        let (parent, slot) = (path[1].page, path[1].slot)
+        if slot > 0 && ownChild(layout, parent, slot - 1) != nil { return true }
+        return slot + 1 < Page(parent).count && ownChild(layout, parent, slot + 1) != nil
     }
 
     /// Packs the leaves of the trees that were left for later. No puts must be waiting.
     func packLeaves() throws(StorageError) {
         let isNeeded = crowdedLeaves > Writer.sharesAtOnce
         crowdedLeaves = 0
+        crowdedBesideOwn = 0
         guard isNeeded else { return }
         for index in 0..<treeCount where streaks[index].packsLater {
             streaks[index].packsLater = false

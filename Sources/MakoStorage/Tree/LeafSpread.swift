@@ -107,6 +107,10 @@ extension Writer {
         _ layout: Layout.Type, _ index: Int, _ slot: Int, bytes: Int, toRight: Bool
     ) throws(StorageError) -> Bool {
         let parent = path[1].page
+        // Asked before the two are copied: large entries often do not divide so finely.
+        let giver = try frames.resolve(
+            Layout.child(parent, at: toRight ? slot : slot + 1), type: Layout.leafType, level: 0)
+        guard Layout.canGive(giver, bytes: bytes, atEnd: toRight) else { return false }
         let present = path[1].slot
         defer { path[1].slot = present }
         path[1].slot = slot

@@ -124,6 +124,8 @@ protocol NodeLayout {
     static var leafRoom: Int { get }
     /// Bytes that the entries of a node take.
     static func usedBytes(_ page: UnsafeMutableRawPointer) -> Int
+    /// Whether a leaf has entries at one end that take no more than so many bytes, and more besides.
+    static func canGive(_ page: UnsafeMutableRawPointer, bytes: Int, atEnd: Bool) -> Bool
     /// Moves entries of about so many bytes from one leaf to the one beside it. False when it cannot: nothing was changed then.
     ///
     /// Each keeps one at least. `separator` is the key slot of `right` in `parent`.

@@ -141,7 +141,8 @@ extension Writer {
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ slot: Int, valueBytes: Int
     ) throws(StorageError) {
         let needed = Layout.keyBytes(key) + valueBytes + 10
-        let isLater = sharesLater(index)
+        // Few large entries fill a leaf: sharing would copy four others for nearly each of them, and move hardly one.
+        let isLater = sharesLater(layout, index) || needed > Layout.leafRoom / 8 && !sabotaged("largeEntriesShared")
         if !isLater, try spread(layout, index, needed: needed) {
             try descend(layout, index, key)
             if Layout.fits(path[0].page, key, valueBytes: valueBytes) { return }
@@ -319,7 +320,7 @@ extension Writer {
             let page = path[0].page
             // Not with every entry that goes: it costs a look at the neighbours.
             guard Page(page).count % 4 == 0, Layout.usedBytes(page) < Layout.leafRoom * 3 / 4,
-                !sharesLater(index), try condense(layout, index)
+                !sharesLater(layout, index), try condense(layout, index)
             else { return }
             return try rebalanceInner(layout, index)
         }

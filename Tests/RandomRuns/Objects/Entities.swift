@@ -47,6 +47,7 @@ final class Club: ObjectEntity, @unchecked Sendable {
     var members: ToMany<Member> { ToMany(owner: self, inverse: \Member.club) }
     var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
 
+    convenience init() { self.init(name: "") }
     init(name: String) { _name = name }
 
     init(row: EntityRow) throws(MakoError) {
@@ -110,6 +111,7 @@ final class Member: ObjectEntity, @unchecked Sendable {
     var badges: ToMany<Badge> { ToMany(owner: self, inverse: \Badge.holder) }
     var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
 
+    convenience init() { self.init(name: "", age: 0, number: nil) }
     init(name: String, age: Int, number: Int?) {
         _name = name
         _age = age
@@ -184,6 +186,7 @@ final class Badge: ObjectEntity, @unchecked Sendable {
     }
     var id: String { code }
 
+    convenience init() { self.init(code: "", note: "") }
     init(code: String, note: String) {
         _code = code
         _note = note

@@ -52,6 +52,13 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
     var isActive: Bool { self._isActive.value }
     var joined: Int { self._joined.value }
 
+    init() {
+        self._$state = ObjectState()
+        self._$row = LazyRow()
+        self._name = ""
+        self._email = ""
+    }
+
     init(_ data: PersonData) {
         self._$state = ObjectState()
         self._$row = LazyRow()

@@ -1,0 +1,260 @@
+import SwiftSyntax
+
+extension EntityRender {
+    func classMembers() -> [String] {
+        var members: [String] = []
+        if !source.isSubclass {
+            let state = source.hasDesignatedInitializer ? " = ObjectState()" : ": ObjectState"
+            members.append("@exclusivity(unchecked) \(access)var _$state\(state)")
+        }
+        members += source.isInHierarchy ? modelInHierarchy() : [model()]
+        if let base = source.base {
+            let start = source.isSubclass ? superPart("_$end") : "0"
+            members.append("\(access)static var \(base.dropFirst(type.count + 1)): Int {\n    \(start)\n}")
+        }
+        if !source.isSubclass, let identity = identity() { members.append(identity) }
+        members += initializers()
+        members += classCoding()
+        if !source.isSubclass { members += keyMembers(prefix: "_", mutating: "") + keyAssignments() }
+        members += referenceMembers(prefix: "_", mutating: "")
+        members += hookMembers()
+        return members
+    }
+
+    /// A member of the superclass that is named after it.
+    private func superPart(_ prefix: String) -> String {
+        let superclass = source.firstInherited ?? ""
+        return "\(superclass).\(prefix)\(superclass)"
+    }
+
+    /// The model of a class with subclasses or an entity as its superclass. Properties and indexes are made for the class that asks.
+    private func modelInHierarchy() -> [String] {
+        let isFinal = source.isFinalClass
+        let root = isFinal ? type : "T"
+        let generic = isFinal ? "(_ type: \(type).Type)" : "<T: \(type)>(_ type: T.Type)"
+        let inherited: (String) -> String? = { source.isSubclass ? "\(superPart($0))(type)" : nil }
+        let columns = source.columns.count
+        var members = [
+            block(
+                "\(access)static func _$properties\(type)\(generic) -> [PropertyModel]",
+                listing("properties", "PropertyModel", inherited("_$properties"), propertyModels(root: root))
+                    + ["return properties"]),
+            block(
+                "\(access)static func _$indexes\(type)\(generic) -> [IndexModel]",
+                listing("indexes", "IndexModel", inherited("_$indexes"), indexModels(root: root)) + ["return indexes"]),
+            "\(member)class var entityModel: EntityModel {\n    _$model\n}",
+            "private static let _$model = EntityModel(\n    \(type).self, table: \"\(source.table ?? type)\", "
+                + "id: \\\(type).id, properties: _$properties\(type)(\(type).self), "
+                + "keys: \(keyNames), indexes: _$indexes\(type)(\(type).self)\(modelOptions)"
+                + "\(source.isSubclass ? ", superclass: \(source.firstInherited ?? "").entityModel" : ""))",
+        ]
+        if !isFinal {
+            members.append(
+                "\(access)static var _$end\(type): Int {\n    \(source.base.map { "\($0) + " } ?? "")\(columns)\n}")
+        }
+        return members
+    }
+}
+
+// MARK: - Initialisers
+
+extension EntityRender {
+    private func initializers() -> [String] {
+        var members: [String] = []
+        let stored = source.properties.filter { !$0.isMany }
+        let isSubclass = source.isSubclass
+        var start: [String] = []
+        if !source.hasDesignatedInitializer {
+            if !isSubclass { start.append("self._$state = ObjectState()") }
+            if !source.lazyColumns.isEmpty { start.append("self._$row = LazyRow()") }
+        }
+        let required = source.isFinalClass && !isSubclass ? "" : "required "
+        let rowKey = source.rowNumberKey?.name
+
+        if !writes([]) {
+            let lines =
+                source.hasDesignatedInitializer
+                ? [] : start + stored.compactMap { defaultAssignment($0, rowKey: rowKey) }
+            members.append(block("\(access)\(required)init()", lines + (isSubclass ? ["super.init()"] : [])))
+        }
+        if !stored.isEmpty, !writes(stored.map(\.name)) {
+            let parameters = stored.map(parameter).joined(separator: ", ")
+            let assignments = stored.map { assignment($0, value: $0.codeName, rowKey: rowKey) }
+            let chained = !source.isFinalClass || isSubclass || source.hasDesignatedInitializer
+            members.append(
+                block(
+                    "\(memberwiseAccess)\(chained ? "convenience " : "")init(\(parameters))",
+                    (chained ? ["self.init()"] : start) + assignments))
+        }
+        members += dictionaryInitializer(stored, rowKey: rowKey)
+        members.append(classRowInitializer(required))
+        return members
+    }
+
+    private func defaultAssignment(_ property: PropertySource, rowKey: String?) -> String? {
+        if property.name == rowKey {
+            return property.defaultValue.map { "self._$state.rowID = EntityCoding.rowID((\($0)) as \(property.type))" }
+        }
+        if property.needsSlot {
+            return property.defaultValue.map { "self.\(property.backing) = \(Self.codec(property)).slot(\($0))" }
+        }
+        let value = property.defaultValue ?? (property.isToOne ? ".init()" : "nil")
+        return "self.\(property.content) = \(value)"
+    }
+
+    private func assignment(_ property: PropertySource, value: String, rowKey: String?) -> String {
+        if property.name == rowKey { return "self._$state.rowID = EntityCoding.rowID(\(value))" }
+        if property.needsSlot { return "self.\(property.backing) = \(Self.codec(property)).slot(\(value))" }
+        return "self.\(property.content) = \(value)"
+    }
+
+    /// The initialiser that takes a dictionary. In a hierarchy each class takes its own values, by a member that subclasses override, and
+    /// they inherit the initialiser.
+    private func dictionaryInitializer(_ stored: [PropertySource], rowKey: String?) -> [String] {
+        var takes = stored.map { property in
+            if property.needsSlot && property.name != rowKey {
+                return "if let slot = try values.slot(\"\(property.name)\", \(Self.codec(property))) { "
+                    + "self.\(property.backing) = slot }"
+            }
+            return "if let value = try values.value(\"\(property.name)\", \(Self.codec(property))) { "
+                + assignment(property, value: "value", rowKey: rowKey) + " }"
+        }
+        if source.keyProperties.isEmpty && !source.isSubclass {
+            takes.append("try EntityCoding.takeRowNumber(values, &self._$state)")
+        }
+        let note = "/// Takes the values of the keys that name a property, without regard to case.\n"
+        let head = "\(note)\(access)convenience init(_ dictionary: [String: Any]) throws(MakoError)"
+        if !source.isInHierarchy {
+            if writes(["_"]) { return [] }
+            let values = "let values = DictionaryValues(dictionary, entity: \"\(type)\")"
+            return [block(head, ["self.init()", takes.isEmpty ? "_ = dictionary" : values] + takes)]
+        }
+        var members = [
+            block(
+                "\(member)func _$take(_ values: DictionaryValues) throws(MakoError)",
+                (source.isSubclass ? ["try super._$take(values)"] : []) + takes)
+        ]
+        if !source.isSubclass && !writes(["_"]) {
+            members.append(
+                block(
+                    head,
+                    ["self.init()", "try self._$take(DictionaryValues(dictionary, entity: \"\\(Self.self)\"))"]))
+        }
+        return members
+    }
+
+    private func classRowInitializer(_ required: String) -> String {
+        let lines = source.columns.enumerated().map { column, property in
+            if property.isLazy { return "self.\(property.backing) = \(Self.placeholder(property))" }
+            let read = property.needsSlot ? "readSlot" : "read"
+            return "self.\(property.content) = try \(Self.codec(property)).\(read)(row, \(position(column)))"
+        }
+        var start = source.isSubclass ? [] : ["self._$state = row.state"]
+        if !source.lazyColumns.isEmpty {
+            // In a hierarchy the row is kept by each class for its own properties.
+            start.append("self._$row = LazyRow(row\(source.isInHierarchy ? ", \(lazyMask)" : ""))")
+        }
+        let end = source.isSubclass ? ["try super.init(row: row)"] : []
+        return block("\(access)\(required)init(row: EntityRow) throws(MakoError)", start + lines + end)
+    }
+
+    /// What stands in a field while the value stands in the row.
+    private static func placeholder(_ property: PropertySource) -> String {
+        property.isOptional ? "nil" : property.type == "String" ? "\"\"" : "\(property.type)()"
+    }
+}
+
+// MARK: - Rows, keys and hooks
+
+extension EntityRender {
+    /// The bits of the class's own properties that may stay in the row.
+    private var lazyMask: String { source.lazyColumns.map { "(\(bit($0.offset)))" }.joined(separator: " | ") }
+
+    private func classCoding() -> [String] {
+        let writes = source.columns.enumerated().map { column, property in
+            let write = property.needsSlot ? "writeSlot" : "write"
+            return "if properties & (\(bit(column))) != 0 { "
+                + "try \(Self.codec(property)).\(write)(self.\(property.content), &writer, \(position(column))) }"
+        }
+        let copies = source.columns.map { "self.\($0.content) = other.\($0.content)" }
+        let isLazy = !source.lazyColumns.isEmpty
+        let isSubclass = source.isSubclass
+        let members = [
+            block(
+                "\(member)func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError)",
+                (isSubclass ? ["try super.encode(into: &writer, properties: properties)"] : [])
+                    + (isLazy ? ["self._$decode(properties)"] : []) + writes),
+            block(
+                "\(member)func adoptValues(of object: AnyObject)",
+                (isSubclass ? ["super.adoptValues(of: object)"] : [])
+                    + (copies.isEmpty
+                        ? []
+                        : ["guard let other = object as? \(type) else { return }"]
+                            + (isLazy ? ["other._$decode(.max)", "self._$row.drop()"] : []) + copies)),
+        ]
+        return members + lazyMembers()
+    }
+
+    private func lazyMembers() -> [String] {
+        let isLazy = !source.lazyColumns.isEmpty
+        var members: [String] = []
+        if isLazy || source.isInHierarchy && !source.isSubclass {
+            let inherited = source.isSubclass ? "super._$lazyProperties | " : ""
+            members.append(
+                "/// The properties that stay in the row until they are asked for.\n"
+                    + "\(member)\(source.isInHierarchy ? "class" : "static") var _$lazyProperties: UInt64 {\n"
+                    + "    \(inherited)\(isLazy ? lazyMask : "0")\n}")
+        }
+        if !isLazy { return members }
+        members.append(
+            "@exclusivity(unchecked) private var _$row\(source.hasDesignatedInitializer ? " = LazyRow()" : ": LazyRow")"
+        )
+        let reads = source.lazyColumns.map { column, property in
+            "    if pending & (\(bit(column))) != 0 { "
+                + "self.\(property.backing) = EntityCoding.field(row, \(position(column))) }"
+        }
+        members.append(
+            block(
+                "/// Brings properties from the row to their fields; the object is locked.\n"
+                    + "private func _$decode(_ properties: UInt64)",
+                ["self._$row.decode(properties) { pending, row in"] + reads + ["}"]))
+        return members
+    }
+
+    /// Members that give the properties of the key other values; nothing for the row's number.
+    private func keyAssignments() -> [String] {
+        guard source.rowNumberKey == nil, !source.keyProperties.isEmpty else { return [] }
+        let keys = source.keyProperties
+        let decoding = decodeCall(keys)
+        let values = keys.enumerated().map { "let value\($0) = \(Self.codec($1)).value(values[\($0)])" }
+        let conditions = ["values.count == \(keys.count)"] + values
+        return [
+            block(
+                "\(member)func forgetKey()",
+                decoding
+                    + keys.map {
+                        defaultAssignment($0, rowKey: nil) ?? "self.\($0.backing) = \(Self.codec($0)).emptySlot"
+                    }),
+            block(
+                "\(member)func takeKey(_ values: [StoredValue]) -> Bool",
+                ["guard \(conditions.joined(separator: ", ")) else { return false }"] + decoding
+                    + keys.enumerated().map { assignment($1, value: "value\($0)", rowKey: nil) } + ["return true"]),
+        ]
+    }
+
+    /// Which hooks the class has, its extensions and superclasses included, and the calls: only the compiler sees them all.
+    private func hookMembers() -> [String] {
+        let tests = EntityCheck.hooks.map {
+            "if EntityCoding.implements(\(type).\($0)) { hooks.insert(.\($0)) }"
+        }
+        let calls = EntityCheck.hooks.map { "case .\($0): return EntityCoding.agrees(self.\($0)())" }
+        return [
+            block(
+                "\(member)\(source.isInHierarchy ? "class" : "static") var _$hooks: ObjectHooks",
+                ["var hooks: ObjectHooks = []"] + tests + ["return hooks"]),
+            block(
+                "\(member)func _$call(_ hook: ObjectHooks) -> Bool",
+                ["switch hook {"] + calls + ["default: return true", "}"]),
+        ]
+    }
+}

@@ -1,0 +1,68 @@
+import SwiftSyntax
+
+extension EntityRender {
+    func structMembers() -> [String] {
+        var members = ["\(access)var _$value = ValueState()", model()]
+        if let identity = identity() { members.append(identity) }
+        let stored = source.properties.filter { !$0.isMany }
+        let allDefaulted = stored.allSatisfy { $0.defaultValue != nil || $0.isOptional || $0.isToOne }
+        let assignments = stored.map { "self.\($0.codeName) = \($0.codeName)" }
+        if !writes(stored.map(\.name)), !stored.isEmpty {
+            members.append(
+                block("\(memberwiseAccess)init(\(stored.map(parameter).joined(separator: ", ")))", assignments))
+        }
+        if allDefaulted, !writes([]) {
+            let lines = stored.filter { $0.isToOne && $0.defaultValue == nil }.map { "self.\($0.codeName) = .init()" }
+            members.append(block("\(access)init()", lines))
+        }
+        if !writes(["_"]) { members.append(structDictionaryInitializer(stored)) }
+        members.append(structRowInitializer())
+        let writes = source.columns.enumerated().map { column, property in
+            "if properties & (\(bit(column))) != 0 { "
+                + "try \(Self.codec(property)).write(self.\(property.codeName), &writer, \(column)) }"
+        }
+        members.append(
+            block("\(access)func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError)", writes))
+        if let key = source.rowNumberKey {
+            members.append(
+                """
+                \(access)var rowNumber: Int64 {
+                    get { EntityCoding.rowID(self.\(key.codeName)) }
+                    set { self.\(key.codeName) = EntityCoding.integer(newValue, as: (\(key.type)).self) }
+                }
+                """)
+        }
+        members.append(contentsOf: keyMembers(prefix: "", mutating: "mutating "))
+        members.append(contentsOf: referenceMembers(prefix: "", mutating: "mutating "))
+        return members
+    }
+
+    private func structDictionaryInitializer(_ stored: [PropertySource]) -> String {
+        var lines = ["let values = DictionaryValues(dictionary, entity: \"\(type)\")"]
+        if stored.isEmpty { lines[0] = "_ = dictionary" }
+        for property in stored {
+            let codec = Self.codec(property)
+            let fallback = property.defaultValue ?? (property.isOptional ? "nil" : property.isToOne ? ".init()" : nil)
+            if let fallback {
+                lines.append(
+                    "if let value = try values.value(\"\(property.name)\", \(codec)) { self.\(property.codeName) = value } "
+                        + "else { self.\(property.codeName) = \(fallback) }")
+            } else {
+                lines.append("self.\(property.codeName) = try values.required(\"\(property.name)\", \(codec))")
+            }
+        }
+        let note = "/// Takes the values of the keys that name a property, without regard to case.\n"
+        return block("\(note)\(access)init(_ dictionary: [String: Any]) throws(MakoError)", lines)
+    }
+
+    private func structRowInitializer() -> String {
+        var lines = source.columns.enumerated().map { column, property in
+            "self.\(property.codeName) = try \(Self.codec(property)).read(row, \(column))"
+        }
+        if let key = source.rowNumberKey {
+            lines.append("self.\(key.codeName) = EntityCoding.integer(row.rowID, as: (\(key.type)).self)")
+        }
+        lines.append("self._$value = row.valueState")
+        return block("\(access)init(row: EntityRow) throws(MakoError)", lines)
+    }
+}

@@ -1,0 +1,44 @@
+import Foundation
+import Testing
+
+/// `docs/features.md`: what the older libraries promised, and the tests that show it here.
+@Suite struct FeatureLedgerTests {
+    private struct Row {
+        var promise: String
+        var tests: [String]
+    }
+
+    private static func rows() throws -> [Row] {
+        let text = try #require(Repository.read("docs/features.md"))
+        return text.split(separator: "\n").filter { $0.hasPrefix("|") && !$0.hasPrefix("|---") }.compactMap { line in
+            let cells = line.replacing("\\|", with: "or").split(separator: "|", omittingEmptySubsequences: false)
+            guard cells.count == 5, cells[3] != " Shown by " else { return nil }
+            let parts = cells[3].split(separator: "`", omittingEmptySubsequences: false)
+            return Row(
+                promise: String(cells[1]), tests: parts.indices.filter { $0 % 2 == 1 }.map { String(parts[$0]) })
+        }
+    }
+
+    @Test func eachRowNamesTestsThatExist() throws {
+        let files = Repository.files(in: "Tests").filter { $0.code.contains("@Test") }
+        for row in try FeatureLedgerTests.rows() {
+            for test in row.tests {
+                let parts = test.split(separator: ".")
+                let isThere = files.contains { file in
+                    file.code.contains("struct \(parts[0]) ")
+                        && (parts.count == 1 || file.code.contains("func \(parts[1])("))
+                }
+                #expect(isThere, "\(row.promise) names \(test), which does not exist")
+            }
+        }
+    }
+
+    @Test func whatIsMissingIsCounted() throws {
+        let text = try #require(Repository.read("docs/features.md"))
+        let rows = try FeatureLedgerTests.rows()
+        #expect(rows.count > 120)
+        let missing = rows.filter(\.tests.isEmpty)
+        #expect(missing.count == text.components(separatedBy: "| *missing* |").count - 1)
+        #expect(text.contains("does not do it yet: \(missing.count) rows."), "\(missing.count) rows are missing")
+    }
+}
