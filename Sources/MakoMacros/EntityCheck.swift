@@ -96,6 +96,16 @@ struct EntityCheck {
             found.append(Finding(id: "manyKey", message: "a ToMany property cannot be the key", node: key.node))
         }
         let keys = source.keyProperties
+        if !keys.isEmpty, source.rowNumberKey == nil {
+            for property in source.properties where property.has("identity") {
+                found.append(
+                    Finding(
+                        id: "identityBesideKey",
+                        message:
+                            "'\(source.name)' is identified by its primary key; make '\(property.name)' .unique instead",
+                        node: property.node))
+            }
+        }
         for key in keys where keys.count > 1 && key.isOptional {
             found.append(
                 Finding(id: "optionalKey", message: "a property of a composite key cannot be optional", node: key.node))

@@ -108,6 +108,7 @@ extension EntityMacro: ExtensionMacro {
         let missing = Self.names(of: protocols)
         if source.isClass && !missing.contains("ObjectEntity") {
             // A subclass has its superclass's conformances. Without this the compiler asks for it to be said again.
+            if source.saysSendable { return [] }
             return [try ExtensionDeclSyntax("extension \(type.trimmed): @unchecked Sendable {}")]
         }
         if protocols.isEmpty { return [] }

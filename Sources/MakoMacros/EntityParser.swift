@@ -12,7 +12,10 @@ struct EntityParser {
                 kind: .classType(isFinal: isFinal), name: type.name.text, access: Self.access(of: type.modifiers),
                 node: Syntax(type.name))
             source.isOpen = type.modifiers.contains { $0.name.tokenKind == .keyword(.open) }
-            source.firstInherited = type.inheritanceClause?.inheritedTypes.first.map { Self.lastName(of: $0.type) }
+            let inherited = type.inheritanceClause?.inheritedTypes.map(\.type) ?? []
+            source.firstInherited = inherited.first.map { Self.withoutAttributes($0).trimmedDescription }
+            source.firstInheritedName = inherited.first.map { Self.lastName(of: $0) } ?? ""
+            source.saysSendable = inherited.contains { Self.lastName(of: $0) == "Sendable" }
             if let generics = type.genericParameterClause { complainAboutGenerics(Syntax(generics)) }
         } else if let type = declaration.as(StructDeclSyntax.self) {
             source = EntitySource(
@@ -271,9 +274,12 @@ extension EntityParser {
 
     /// The name of a type without those around it.
     static func lastName(of type: TypeSyntax) -> String {
-        if let member = type.as(MemberTypeSyntax.self) { return member.name.text }
-        if let attributed = type.as(AttributedTypeSyntax.self) { return lastName(of: attributed.baseType) }
-        return type.trimmedDescription
+        let type = withoutAttributes(type)
+        return type.as(MemberTypeSyntax.self)?.name.text ?? type.trimmedDescription
+    }
+
+    private static func withoutAttributes(_ type: TypeSyntax) -> TypeSyntax {
+        type.as(AttributedTypeSyntax.self)?.baseType ?? type
     }
 
     static func has(_ name: String, _ variable: VariableDeclSyntax) -> Bool {

@@ -23,8 +23,7 @@ extension EntityRender {
 
     /// A member of the superclass that is named after it.
     private func superPart(_ prefix: String) -> String {
-        let superclass = source.firstInherited ?? ""
-        return "\(superclass).\(prefix)\(superclass)"
+        "\(source.firstInherited ?? "").\(prefix)\(source.firstInheritedName)"
     }
 
     /// The model of a class with subclasses or an entity as its superclass. Properties and indexes are made for the class that asks.
@@ -108,8 +107,7 @@ extension EntityRender {
         return "self.\(property.content) = \(value)"
     }
 
-    /// The initialiser that takes a dictionary. In a hierarchy each class takes its own values, by a member that subclasses override, and
-    /// they inherit the initialiser.
+    /// The initialiser that takes a dictionary. In a hierarchy each class takes its own values, by a member that subclasses override.
     private func dictionaryInitializer(_ stored: [PropertySource], rowKey: String?) -> [String] {
         var takes = stored.map { property in
             if property.needsSlot && property.name != rowKey {
@@ -134,7 +132,8 @@ extension EntityRender {
                 "\(member)func _$take(_ values: DictionaryValues) throws(MakoError)",
                 (source.isSubclass ? ["try super._$take(values)"] : []) + takes)
         ]
-        if !source.isSubclass && !writes(["_"]) {
+        // Each class has it: one whose superclass has an initialiser written by hand would not inherit it.
+        if !writes(["_"]) {
             members.append(
                 block(
                     head,

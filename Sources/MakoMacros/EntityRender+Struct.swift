@@ -39,7 +39,8 @@ extension EntityRender {
 
     private func structDictionaryInitializer(_ stored: [PropertySource]) -> String {
         var lines = ["let values = DictionaryValues(dictionary, entity: \"\(type)\")"]
-        if stored.isEmpty { lines[0] = "_ = dictionary" }
+        let hasRowNumber = source.keyProperties.isEmpty
+        if stored.isEmpty && !hasRowNumber { lines[0] = "_ = dictionary" }
         for property in stored {
             let codec = Self.codec(property)
             let fallback = property.defaultValue ?? (property.isOptional ? "nil" : property.isToOne ? ".init()" : nil)
@@ -51,6 +52,7 @@ extension EntityRender {
                 lines.append("self.\(property.codeName) = try values.required(\"\(property.name)\", \(codec))")
             }
         }
+        if hasRowNumber { lines.append("try EntityCoding.takeRowNumber(values, &self._$value)") }
         let note = "/// Takes the values of the keys that name a property, without regard to case.\n"
         return block("\(note)\(access)init(_ dictionary: [String: Any]) throws(MakoError)", lines)
     }

@@ -8,8 +8,12 @@ struct EntitySource {
     var name: String
     var access: String
     var table: String?
-    /// The first type a class names behind its colon: its superclass, or a protocol.
+    /// The first type a class names behind its colon, as it is written: its superclass, or a protocol.
     var firstInherited: String?
+    /// That type's name without those around it.
+    var firstInheritedName = ""
+    /// Whether the class itself says that it is `Sendable`.
+    var saysSendable = false
     /// Whether that is an entity. Only the role that writes members is told.
     var isSubclass = false
     var isOpen = false

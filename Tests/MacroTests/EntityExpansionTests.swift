@@ -135,15 +135,13 @@ import Testing
         #expect(text.contains("extension B: @unchecked Sendable {"))
         #expect(!text.contains("var _$state"))
         #expect(text.contains("static func _$propertiesB<T: B>(_ type: T.Type) -> [PropertyModel]"))
-        #expect(text.contains("var properties: [PropertyModel] = A._$propertiesA(type)"))
+        #expect(text.contains("var properties: [PropertyModel] = Module.A._$propertiesA(type)"))
         #expect(text.contains("EntityModel.index(T.self, [\\.x], isUnique: false)"))
         #expect(text.contains("override class var entityModel: EntityModel"))
-        #expect(text.contains("static var _$baseB: Int {\n        A._$endA"))
+        #expect(text.contains("static var _$baseB: Int {\n        Module.A._$endA"))
         #expect(text.contains("property: (B._$baseB + 0)"))
         #expect(text.contains("try super.encode(into: &writer, properties: properties)"))
         #expect(text.contains("super._$lazyProperties | (1 << (B._$baseB + 1))"))
-        // The dictionary's initialiser is inherited and takes these values as well.
-        #expect(!text.contains("convenience init(_ dictionary"))
         #expect(text.contains("override func _$take(_ values: DictionaryValues) throws(MakoError)"))
     }
 
@@ -214,6 +212,10 @@ import Testing
             ("@Entity struct A { func didLoad() { } }", "hooks belong to classes"),
             ("@Entity final class A { @Attribute(.keepWhenNil) var x = 1 }", "'x' is never nil"),
             ("@Entity final class A { @Attribute(.primaryKey, .writeOnce) var x = \"\" }", "a key never changes"),
+            (
+                "@Entity final class A { @Attribute(.primaryKey) var x = \"\"; @Attribute(.identity) var y = \"\" }",
+                "make 'y' .unique"
+            ),
             ("@Entity(raisesEvents: quiet) final class A { }", "true or false"),
             ("@Entity struct A { @Relationship(inverse: \\B.a) var x: ToMany<B> }", "belongs to classes"),
         ])

@@ -70,6 +70,29 @@ import Testing
         #expect(try db.find(Department.self, 1)?.name == "Turbines")
     }
 
+    @Test func aRemovedChildIsNotReferredToAgain() throws {
+        try db.save(Person(name: "Ada", department: Department(name: "Engines")))
+        let ada = try #require(try db.find(Person.self, 1))
+        try #require(try ada.load(\.department)).remove()
+        ada.commitOptions.commitsChildren = false
+        for age in [50, 51] {
+            ada.age = age
+            try db.save(ada)
+            #expect(try db.query(Person.self).where("department IS NULL").count() == 1)
+        }
+        // Nor one that a rollback took back.
+        let bob = Person(name: "Bob", department: Department(name: "Looms"))
+        #expect(throws: MakoError.rolledBack) {
+            try db.transaction { transaction in
+                try bob.commit()
+                try transaction.rollback()
+            }
+        }
+        bob.commitOptions.commitsChildren = false
+        try db.save(bob)
+        #expect(try db.query(Person.self).where("name = 'Bob' AND department IS NULL").count() == 1)
+    }
+
     @Test func singleObjectsMayBeLeftOut() throws {
         let engines = Department(name: "Engines", location: Location(name: "London"))
         let bob = Person(name: "Bob", department: engines)

@@ -66,7 +66,8 @@ import Testing
         #expect(!db.tables.contains { $0.name == "Owner" })
         // What its relationships say holds: her pets went with her.
         #expect(try db.query(Pet.self).fetch().map(\.name) == ["Stray"])
-        // The next use makes a new table.
+        // The next use makes a new table, also that of a type that refers to it.
+        #expect(try db.query(Pet.self).where("owner.name = 'Ada'").count() == 0)
         try db.save(Pet(name: "Tom", owner: Owner(name: "Bob")))
         #expect(try db.query(Owner.self).fetch().map(\.name) == ["Bob"])
         #expect(try db.query(Pet.self).where("owner.name = 'Bob'").count() == 1)

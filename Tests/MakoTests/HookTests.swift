@@ -21,11 +21,14 @@ final class Calls: @unchecked Sendable {
         if title == "again" { _ = try? commit() }
         if title == "audited" { audit = Audit(text: "inserted") }
         if title == "logged" { _ = try? Audit(text: "logged").commit() }
+        if title == "first" { _ = try? Fresh(text: "made").commit() }
+        if title == "leading" { _ = try? Order(title: "inner", total: -1).commit() }
         return total >= 0
     }
     func willUpdate() {
         calls.note("willUpdate \(title)")
         if title == "raised" { total += 1 }
+        if title == "leaving" { _ = try? remove() }
     }
     func willDelete() -> Bool {
         calls.note("willDelete \(title)")
@@ -57,6 +60,11 @@ extension Customer {
 
 @Entity final class Audit {
     @Attribute(.unique) var text: String = ""
+}
+
+/// Not named when the database is opened.
+@Entity final class Fresh {
+    var text: String = ""
 }
 
 @Suite struct HookTests {
@@ -224,6 +232,65 @@ extension Customer {
         #expect(try hooks { try order.commit() } == ["willInsert again", "didInsert again", "didSave again"])
         #expect(try hooks { try order.remove() } == ["willDelete again", "didDelete again"])
         #expect(try db.query(Order.self).count() == 0)
+    }
+
+    @Test func whatHasFailedIsNotMadeGoodByASavepoint() throws {
+        #expect(throws: MakoError.vetoed(entity: "Order", hook: "willInsert")) {
+            try db.transaction { _ in
+                _ = try Order(title: "bad", total: -1).commit()
+                _ = try? db.transaction { _ in try Order(title: "inside").commit() }
+                _ = try Order(title: "late").commit()
+            }
+        }
+        #expect(try db.query(Order.self).count() == 0)
+    }
+
+    @Test func aRefusalInAHookRefusesTheCall() throws {
+        let order = Order(title: "leading")
+        #expect(try db.save(order) == false)
+        #expect(try order.id == nil && db.query(Order.self).count() == 0)
+    }
+
+    @Test func aHookMayRemoveWhatIsBeingChanged() throws {
+        let order = Order(title: "one")
+        try db.save(order)
+        order.title = "leaving"
+        #expect(try db.save(order) == false)
+        #expect(try db.query(Order.self).count() == 0)
+        #expect(try db.save(order) == false)
+    }
+
+    @Test func whatAHookChangedIsUndoneWithAFailedCall() throws {
+        try db.save(Audit(text: "taken"))
+        let order = Order(title: "raised")
+        try db.save(order)
+        try db.transaction { _ in
+            order.total = 5
+            order.audit = Audit(text: "taken")
+            #expect(throws: MakoError.self) { try db.save(order) }
+            #expect(order.total == 5)
+            order.audit = nil
+            try order.commit()
+        }
+        #expect(try db.find(Order.self, 1)?.total == 6)
+    }
+
+    @Test func duplicatesAreToldToTheHookThatMadeThem() throws {
+        let orders = (0..<20).map { Order(title: "logged", total: $0) }
+        try db.save(orders)
+        #expect(try db.query(Order.self).count() == 20 && db.query(Audit.self).count() == 1)
+    }
+
+    @Test func aTypeFirstUsedByAHookOfAFailedCallIsBoundAgain() throws {
+        try db.save(Audit(text: "taken"))
+        try db.transaction { _ in
+            #expect(throws: MakoError.self) { try db.save(Order(title: "first", audit: Audit(text: "taken"))) }
+            try Audit(text: "other").commit()
+        }
+        #expect(try db.query(Fresh.self).count() == 0)
+        try db.save(Fresh(text: "later"))
+        try db.save(Heartbeat(number: 1))
+        #expect(try db.query(Fresh.self).fetch().map(\.text) == ["later"])
     }
 
     @Test func rowsThatGoWithoutAnObjectAreAskedToo() throws {

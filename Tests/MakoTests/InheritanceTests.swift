@@ -109,15 +109,26 @@ protocol Named { var title: String { get } }
     }
 
     @Test func aVariableOfTheSuperclassKeepsTheObjectsClass() throws {
-        let vehicle: Vehicle = SportsCar(power: 7)
+        let vehicle: Vehicle = SportsCar(power: 7, story: "long")
         vehicle.name = "hidden"
         try db.save(vehicle)
         #expect(try db.query(SportsCar.self).fetch().map(\.power) == [7])
         vehicle.name = "other"
         try db.refresh(vehicle)
-        #expect(vehicle.name == "hidden")
+        #expect(vehicle.name == "hidden" && (vehicle as? SportsCar)?.story == "long")
+        let told = Collected<String>()
+        let token = try vehicle.onChange { told.append("\($0.kind) \($0.object?.name ?? "")") }
+        vehicle.name = "shown"
+        try db.save(vehicle)
+        try db.query(SportsCar.self).delete()
+        #expect(told.all == ["update shown", "delete "])
+        token.cancel()
+        (vehicle as? SportsCar)?.power = 7
+        let again = vehicle.clone()
+        try db.save(again)
+        #expect(try db.find(type(of: again), again.id ?? 0)?.name == "shown")
+        try db.delete(again)
         #expect((vehicle.clone() as? SportsCar)?.power == 7)
-        try db.delete(vehicle)
         #expect(try db.query(SportsCar.self).count() == 0)
     }
 
@@ -194,6 +205,22 @@ protocol Named { var title: String { get } }
         let part = Part(name: "p", vehicle: keeper.favourite)
         try db.save(part)
         #expect(try keeper.favourite?.parts.count() == 1)
+    }
+
+    @Test func rowsOfTheSameNumberInTwoTablesAreTwo() throws {
+        let vehicle = Vehicle(name: "v")
+        let car = Car(name: "c")
+        try db.save([vehicle])
+        try db.save([car])
+        try db.save(Part(name: "p", vehicle: vehicle))
+        #expect(vehicle.id == car.id)
+        #expect(try vehicle.parts.count() == 1 && car.parts.count() == 0)
+        #expect(try db.query(Part.self).where(\.vehicle == vehicle).count() == 1)
+        #expect(try db.query(Part.self).where(\.vehicle == car).count() == 0)
+        #expect(try db.query(Part.self).where(\.vehicle != car).count() == 1)
+        let hidden: Vehicle = car
+        #expect(try hidden.referencedCount() == 0 && vehicle.referencedCount() == 1)
+        #expect(try hidden.referencing(Part.self).isEmpty)
     }
 
     @Test func objectsOfSubclassesCrossThreads() async throws {

@@ -27,6 +27,12 @@ import Testing
     var owner: Owner?
 }
 
+@Entity final class Ring {
+    var name = ""
+    var next: Ring?
+    @Relationship(inverse: \Ring.next, deleteRule: .cascade) var before: ToMany<Ring>
+}
+
 @Entity final class Student {
     var name = ""
     @Relationship(inverse: \Enrolment.student, deleteRule: .cascade) var enrolments: ToMany<Enrolment>
@@ -136,6 +142,17 @@ import Testing
         #expect(try engines.people.count() == 2)
         #expect(try engines.people.query().orderBy(\.age).fetch().map(\.name) == ["Bob", "Ada"])
         #expect(try engines.people.where(\.age > 30).fetch().map(\.name) == ["Ada"])
+    }
+
+    @Test func cascadesInACircleEnd() throws {
+        let db = try makeDatabase([Ring.self])
+        let (a, b, c) = (Ring(name: "a"), Ring(name: "b"), Ring(name: "c"))
+        (a.next, b.next, c.next) = (b, c, a)
+        try db.save(a)
+        #expect(try db.query(Ring.self).count() == 3)
+        try db.delete(b)
+        #expect(try db.query(Ring.self).count() == 0)
+        (a.next, b.next, c.next) = (nil, nil, nil)
     }
 
     @Test func manyToManyByAnEntityOfTwoReferences() throws {

@@ -11,6 +11,15 @@ import Testing
     var plays = 0
 }
 
+@Entity final class Album {
+    var name = ""
+}
+
+@Entity final class Song {
+    @Attribute(.identity) var title: String = ""
+    var album: Album?
+}
+
 @Entity final class Device {
     @Attribute(.primaryKey) var serial: String = ""
     @Attribute(.writeOnce) var firstSeen = 0
@@ -52,6 +61,15 @@ import Testing
         second.title = "Loom"
         #expect(throws: MakoError.self) { try db.save(second) }
         #expect(throws: MakoError.self) { try db.insert(Track(artist: "Ada", title: "Loom")) }
+    }
+
+    @Test func anIdentityFindsTheRowBesideANewReference() throws {
+        let db = try makeDatabase([Song.self, Album.self])
+        try db.save(Song(title: "a", album: Album(name: "x")))
+        let again = Song(title: "a", album: Album(name: "y"))
+        try db.save(again)
+        #expect(try again.id == 1 && db.query(Song.self).count() == 1)
+        #expect(try db.find(Song.self, 1)?.album?.name == "y")
     }
 
     @Test func nilIdentifiesNothing() throws {

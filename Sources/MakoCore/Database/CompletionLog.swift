@@ -18,7 +18,7 @@ final class CompletionLog {
     /// Notes that an object was written or removed, if it wants to be told.
     func note(_ object: any ObjectEntity, _ kind: ChangeKind, _ hooks: ObjectHooks, _ options: CommitOptions?) {
         let block = kind == .delete ? options?.postRemove : options?.postCommit
-        if block == nil && hooks.isDisjoint(with: .afterCommit) { return }
+        if block == nil && hooks.isDisjoint(with: .afterCommit) && (kind != .delete || entries.isEmpty) { return }
         entries.append(Entry(object: object, kind: kind, block: block))
     }
 
@@ -33,8 +33,11 @@ final class CompletionLog {
                 outcomes.append(entry)
                 continue
             }
-            let staysInsert = entry.kind == .update && outcomes[place].kind == .insert
-            outcomes[place] = Entry(object: entry.object, kind: staysInsert ? .insert : entry.kind, block: entry.block)
+            let earlier = outcomes[place]
+            let staysInsert = entry.kind == .update && earlier.kind == .insert
+            // A removal is told as one; a commit without a block of its own leaves that of the commit before it.
+            let block = entry.kind == .delete ? entry.block : entry.block ?? earlier.block
+            outcomes[place] = Entry(object: entry.object, kind: staysInsert ? .insert : entry.kind, block: block)
         }
         entries = []
         for outcome in outcomes {

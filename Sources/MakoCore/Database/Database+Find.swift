@@ -5,7 +5,7 @@ extension Database {
     /// Reads one row by its key.
     @inlinable
     func object<T: Entity>(_ type: T.Type, key: RowKey, context: FetchContext? = nil) throws(MakoError) -> T? {
-        try foundRow(T.entityModel, key: key, context: context)?.object(type)
+        try foundRow(type.entityModel, key: key, context: context)?.object(type)
     }
 
     /// Finds a row and copies it.
@@ -39,12 +39,12 @@ extension Database {
     /// ```
     @inlinable
     public func find<T: Entity>(_ type: T.Type, _ id: Int) throws(MakoError) -> T? {
-        try foundRow(T.entityModel, id)?.object(type)
+        try foundRow(type.entityModel, id)?.object(type)
     }
 
     /// The object with a key of any type, or nil.
     public func find<T: Entity, K: StorableValue>(_ type: T.Type, _ key: K) throws(MakoError) -> T? {
-        try object(type, key: RowKey(values: [key.stored], of: T.entityModel))
+        try object(type, key: RowKey(values: [key.stored], of: type.entityModel))
     }
 
     /// The object with a key of several properties, or nil.
@@ -54,24 +54,24 @@ extension Database {
 
     /// The objects with these keys, in their order, read together; a key without an object has none in the result.
     public func find<T: Entity>(_ type: T.Type, _ ids: [Int]) throws(MakoError) -> [T] {
-        if T.entityModel.hasColumnKey {
+        if type.entityModel.hasColumnKey {
             var found: [T] = []
             for id in ids { if let each = try find(type, id) { found.append(each) } }
             return found
         }
-        return try viewing(T.entityModel) { (view, binding, _) throws(MakoError) in
+        return try viewing(type.entityModel) { (view, binding, _) throws(MakoError) in
             let context = binding.hasReferences ? FetchContext() : nil
-            var maker = RowMaker(database: number, context: context, lazyProperties: T._$lazyProperties)
+            var maker = RowMaker(database: number, context: context, lazyProperties: type._$lazyProperties)
             var found: [T] = []
             found.reserveCapacity(ids.count)
             let keys = ids.map { Int64($0) }
             try translated {
                 try binding.table.withRows(ids: keys, layout: binding.layout, in: view) { index, reader in
                     guard let reader else { return }
-                    found.append(try T(row: maker.row(keys[index], reader)))
+                    found.append(try type.init(row: maker.row(keys[index], reader)))
                 }
             }
-            if T._$hooks.contains(.didLoad) { for object in found { _ = object._$call(.didLoad) } }
+            if type._$hooks.contains(.didLoad) { for object in found { _ = object._$call(.didLoad) } }
             return found
         }
     }
@@ -104,8 +104,8 @@ extension Database {
     }
 
     private func newObject<T: ObjectEntity>(_ type: T.Type, _ key: StoredValue) throws(MakoError) -> T {
-        let object = T()
-        let model = T.entityModel
+        let object = type.init()
+        let model = type.entityModel
         if model.hasColumnKey {
             guard ObjectLock(object).locked({ object.takeKey([key]) }) else {
                 throw .typeMismatch(

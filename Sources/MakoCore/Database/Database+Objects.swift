@@ -21,7 +21,7 @@ extension Database {
     /// Stores a struct and notes its key in it.
     public func save<T: Entity>(_ value: inout T) throws(MakoError) {
         if let object = value as? any ObjectEntity {
-            try save(object)
+            try refused(try save(object), object)
             return
         }
         var copy = value
@@ -53,7 +53,7 @@ extension Database {
     /// Stores a new struct and notes its key in it.
     public func insert<T: Entity>(_ value: inout T) throws(MakoError) {
         if let object = value as? any ObjectEntity {
-            try insert(object)
+            try refused(try insert(object), object)
             return
         }
         var copy = value
@@ -88,6 +88,12 @@ extension Database {
         return try writing { (transaction) throws(MakoError) in
             try transaction.remove(key, try transaction.binding(T.entityModel))
         }
+    }
+
+    /// An object behind a type that may be a struct's: there is no answer there to say that it was not stored.
+    private func refused(_ isStored: Bool, _ object: any ObjectEntity) throws(MakoError) {
+        if isStored { return }
+        throw .vetoed(entity: type(of: object).entityModel.name, hook: "a hook, or an earlier removal,")
     }
 
     /// Runs a call about one object. A hook's refusal is an answer here; a running transaction fails of it.
@@ -206,12 +212,17 @@ extension ObjectEntity {
 extension Entity {
     /// Stores the value and notes its key in it.
     public mutating func commit() throws(MakoError) {
+        if let object = self as? any ObjectEntity {
+            try Database.resolve(number: object.lockedState { $0.database }, for: Self.entityModel).save(&self)
+            return
+        }
         try Database.resolve(number: _$value.database, for: Self.entityModel).save(&self)
     }
 
     /// Removes the value's row.
     @discardableResult
     public func remove() throws(MakoError) -> Bool {
-        try Database.resolve(number: _$value.database, for: Self.entityModel).delete(self)
+        if let object = self as? any ObjectEntity { return try object.remove() }
+        return try Database.resolve(number: _$value.database, for: Self.entityModel).delete(self)
     }
 }

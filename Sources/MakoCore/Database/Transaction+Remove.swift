@@ -13,9 +13,9 @@ extension Transaction {
         let hooks = Swift.type(of: object)._$hooks
         if hooks.contains(.willDelete) {
             // The hook may lead back here.
-            if before.flags.contains(.saving) { return true }
-            object.lockedState { state in _ = state.flags.insert(.saving) }
-            defer { object.lockedState { state in _ = state.flags.remove(.saving) } }
+            if before.flags.contains(.removing) { return true }
+            object.lockedState { state in _ = state.flags.insert(.removing) }
+            defer { object.lockedState { state in _ = state.flags.remove(.removing) } }
             try ask(.willDelete, object, hooks)
         }
         let wasThere = try remove(key, binding)
@@ -46,7 +46,15 @@ extension Transaction {
     @discardableResult
     func remove(_ key: RowKey, _ binding: Binding) throws(MakoError) -> Bool {
         try settle()
+        let row = EventHub.Identity(table: binding.model.table, key: key)
+        if !binding.referrers.isEmpty {
+            // Rows may refer to each other in a circle of cascades.
+            guard removing.insert(row).inserted else { return false }
+        }
+        defer { removing.remove(row) }
         for referrer in binding.referrers { try release(referrer, from: key, binding) }
+        // Who asked for silence is noted after this.
+        if !silences.isEmpty { silences.append((row, false)) }
         return try table(binding) { (table, tx) throws(RecordError) in
             try table.delete(key, in: tx, changes: &self.changes)
         }

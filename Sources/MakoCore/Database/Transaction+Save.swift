@@ -55,8 +55,9 @@ extension Transaction {
     /// Calls a hook that may refuse, if the object has it.
     func ask<T: ObjectEntity>(_ hook: ObjectHooks, _ object: T, _ hooks: ObjectHooks) throws(MakoError) {
         guard hooks.contains(hook) else { return }
-        // What the hook writes is part of the call.
+        // What the hook writes, in rows and in properties, is part of the call.
         try willWriteFurtherRows()
+        _ = undo.savepoint()
         if object._$call(hook) || sabotaged("vetoIgnored") { return }
         throw .vetoed(entity: Swift.type(of: object).entityModel.name, hook: hook.name)
     }
@@ -99,6 +100,8 @@ extension Transaction {
                         ObjectLock(object).locked { object.resolveReference(property, to: child, key: key) }
                     } else {
                         leftOut |= 1 << UInt64(property)
+                        // A key from before, of a row that is gone or never came, must not be stored.
+                        ObjectLock(object).locked { object.resolveReference(property, to: child, key: .noRow) }
                     }
                     continue
                 }
@@ -143,8 +146,13 @@ extension Transaction {
         }
         // The child may lead back here: then it needs this object's key.
         if try storedOrAssignedKey(of: parent, binding) == nil {
-            let id = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
-                try records { () throws(RecordError) in try binding.table.reserveRowID(in: tx) }
+            let id: Int64
+            if let known = try rowOfIdentity(of: parent, binding)?.rowID {
+                id = known
+            } else {
+                id = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+                    try records { () throws(RecordError) in try binding.table.reserveRowID(in: tx) }
+                }
             }
             undo.recordState(of: parent, parent.lockedState { $0 })
             parent.lockedState { $0.rowID = id }
@@ -252,7 +260,7 @@ extension Transaction {
         of object: T, _ key: RowKey, _ kind: ChangeKind, _ model: EntityModel, _ hooks: ObjectHooks,
         _ options: CommitOptions?
     ) {
-        if options != nil || !hooks.isDisjoint(with: .afterCommit) { completions.note(object, kind, hooks, options) }
+        completions.note(object, kind, hooks, options)
         let isSilent = options?.raisesEvents == false
         if isSilent || !silences.isEmpty {
             silences.append((EventHub.Identity(table: model.table, key: key), isSilent))
@@ -277,6 +285,19 @@ extension Transaction {
             try encode(.max)
         }
         return try store(binding, key, mode)
+    }
+
+    /// The row with the identity of an object that has none of its own yet.
+    private func rowOfIdentity<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) -> RowKey? {
+        guard binding.identityIndex != nil else { return nil }
+        let lock = ObjectLock(object)
+        lock.lock()
+        do throws(MakoError) { try encode(object, .max, binding) } catch {
+            lock.unlock()
+            throw error
+        }
+        lock.unlock()
+        return try knownRow(binding, nil)
     }
 
     /// The row that the row in the writer stands for: that with its key, else that with its identity.
@@ -358,7 +379,7 @@ extension Transaction {
                 try checkTarget(of: property, child, binding.model)
                 try willWriteFurtherRows()
                 try save(child)
-                if let key = child.storedKey { value.resolveReference(property, to: child, key: key) }
+                value.resolveReference(property, to: child, key: child.storedKey ?? .noRow)
             }
         }
         value.assignMissingKey()

@@ -25,6 +25,8 @@ public final class Transaction: @unchecked Sendable {
     @exclusivity(unchecked) var touched: [EventHub.Identity: any ObjectEntity] = [:]
     /// What objects are told after the commit.
     let completions = CompletionLog()
+    /// Rows whose removal has begun.
+    @exclusivity(unchecked) var removing: Set<EventHub.Identity> = []
     /// Rows of whose changes watchers are not told, or are told after all; what was noted last counts.
     @exclusivity(unchecked) var silences: [(row: EventHub.Identity, isSilent: Bool)] = []
     /// Where to go back to when a call fails that writes more rows than its own.
@@ -32,6 +34,9 @@ public final class Transaction: @unchecked Sendable {
         let savepoint: Savepoint
         var changes = ChangeSet()
         var touched: [EventHub.Identity: any ObjectEntity] = [:]
+        // A hook may have used a type for the first time.
+        let schema: SchemaState
+        let steps: [MigrationStep]
     }
     @exclusivity(unchecked) private var furtherRows: FurtherRows?
     /// Whether the call that is running has joined this transaction, whose owner may go on when the call fails.
@@ -113,6 +118,8 @@ public final class Transaction: @unchecked Sendable {
 
     /// Runs a closure as a savepoint: when it throws, file and objects are as they were before it.
     func nested<R>(_ body: () throws -> R) throws -> R {
+        // What has failed is not made good by a savepoint that is taken back.
+        if !sabotaged("savepointForgetsFailure") { try throwIfDoomed() }
         try settle()
         let savepoint = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
         // Moved out and back: a second reference would have everything copied at the next change.
@@ -158,9 +165,14 @@ public final class Transaction: @unchecked Sendable {
     func joining<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
         let mark = undo.mark
         let tellings = (completions.mark, silences.count)
-        let outer = (furtherRows, isJoined)
+        let outer = (furtherRows, isJoined, batch)
+        // A call inside another, as a hook makes it, is told of its own duplicates: its entries do not wait.
+        if outer.2 != nil {
+            try settle()
+            batch = nil
+        }
         (furtherRows, isJoined) = (nil, true)
-        defer { (furtherRows, isJoined) = outer }
+        defer { (furtherRows, isJoined, batch) = outer }
         do throws(MakoError) {
             let result = try body()
             if furtherRows != nil { keepFurtherRows() }
@@ -179,7 +191,8 @@ public final class Transaction: @unchecked Sendable {
         guard isJoined, furtherRows == nil else { return }
         try settle()
         var rows = FurtherRows(
-            savepoint: try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() })
+            savepoint: try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() },
+            schema: schema, steps: steps)
         // Moved out and back: a second reference would have everything copied at the next change.
         swap(&changes, &rows.changes)
         swap(&touched, &rows.touched)
@@ -200,6 +213,8 @@ public final class Transaction: @unchecked Sendable {
         furtherRows = nil
         changes = rows.changes
         touched = rows.touched
+        schema = rows.schema
+        steps = rows.steps
         batch?.removeAll()
         try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try storage { () throws(StorageError) in try tx.rollback(to: rows.savepoint) }
@@ -256,8 +271,14 @@ public final class Transaction: @unchecked Sendable {
         let catalogue = try records { () throws(RecordError) in
             try Catalogue.load(view: view, previous: old.catalogue)
         }
-        schema = try SchemaState(
-            catalogue: catalogue, models: old.models.filter { $0.table != model.table }, version: old.version + 1)
+        // Types that refer to it are bound anew at their next use, which makes the table again.
+        let others = old.models.filter { other in other !== model && !other.related.contains { $0 === model } }
+        schema = try SchemaState(catalogue: catalogue, models: others, version: old.version + 1)
+        if !model.raisesEvents {
+            for change in changes.changes where change.table == model.table {
+                silences.append((EventHub.Identity(table: change.table, key: change.key), true))
+            }
+        }
         steps.append(MigrationStep(entity: model.table, description: "dropped"))
     }
 
@@ -346,7 +367,12 @@ extension Database {
     func writing<R>(_ body: (Transaction) throws(MakoError) -> R) throws(MakoError) -> R {
         if let running = ThreadScope.current(of: self)?.transaction {
             try running.throwIfDoomed()
-            return try running.joining { () throws(MakoError) in try body(running) }
+            return try running.joining { () throws(MakoError) in
+                let result = try body(running)
+                // A hook's own commit may have been refused.
+                try running.throwIfDoomed()
+                return result
+            }
         }
         if options.readOnly { throw .readOnly(reason: "\(path) was opened for reading only") }
         let transaction = try Transaction(self)
@@ -356,6 +382,7 @@ extension Database {
         let result: R
         do throws(MakoError) {
             result = try ThreadScope.with(scope) { () throws(MakoError) -> R in try body(transaction) }
+            try transaction.throwIfDoomed()
         } catch {
             transaction.abandon()
             throw error

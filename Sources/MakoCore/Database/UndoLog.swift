@@ -77,7 +77,7 @@ struct ObjectNotes {
     func restore(_ state: inout ObjectState) {
         if !sabotaged("keyKeptAfterRollback") { state.rowID = rowID }
         state.database = database
-        state.flags = flags.subtracting(.saving)
+        state.flags = flags.subtracting([.saving, .removing])
         state.extra = extra
         state.dirty |= sabotaged("dirtyNotRestored") ? 0 : dirty
     }

@@ -57,7 +57,18 @@ public final class Workspace: Sendable {
     /// - Throws: what saving and removing throw, `MakoError.vetoed` for a hook's refusal. Nothing has changed then, and everything is still
     ///   to be done.
     public func commit() throws(MakoError) {
-        let work = state.with { $0 }
+        // What comes meanwhile, from another thread or a hook, is for the next time.
+        let work = state.with { state in
+            defer { state = State() }
+            return state
+        }
+        do throws(MakoError) { try commit(work) } catch {
+            takeBack(work)
+            throw error
+        }
+    }
+
+    private func commit(_ work: State) throws(MakoError) {
         guard let first = work.order.first, let object = work.saved[first] ?? work.removed[first] else { return }
         let target =
             if let database { database } else {
@@ -69,14 +80,17 @@ public final class Workspace: Sendable {
                 if let object = work.removed[identity] { _ = try transaction.remove(object) }
             }
         }
+    }
+
+    /// Puts back what came to nothing, before what was said since and unless that says otherwise.
+    private func takeBack(_ work: State) {
         state.with { state in
-            // What came meanwhile, from another thread or a hook, is for the next time.
-            let done = Set(work.order)
-            state.order.removeAll { done.contains($0) }
-            for identity in done {
-                state.saved[identity] = nil
-                state.removed[identity] = nil
+            let newer = Set(state.order)
+            for identity in work.order where !newer.contains(identity) {
+                state.saved[identity] = work.saved[identity]
+                state.removed[identity] = work.removed[identity]
             }
+            state.order = work.order.filter { !newer.contains($0) } + state.order
         }
     }
 }

@@ -33,6 +33,13 @@ extension ObjectEntity {
     /// How this object is committed and removed.
     public var commitOptions: CommitOptions {
         get { lockedState { $0.extra?.options } ?? CommitOptions() }
-        set { lockedState { $0.setOptions(newValue) } }
+        set {
+            // What the old options held is released outside the lock: that may run anybody's code.
+            let before = lockedState { state in
+                defer { state.setOptions(newValue) }
+                return state.extra
+            }
+            withExtendedLifetime(before) {}
+        }
     }
 }

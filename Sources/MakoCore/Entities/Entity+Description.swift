@@ -22,7 +22,7 @@ extension Entity {
         let model = entityModelOfInstance
         var result: [String: StoredValue] = [:]
         for property in model.columns { result[property.name] = property.value(of: self) }
-        if !model.hasColumnKey { result[model.rowNumberName] = ReferenceKeys.value(of: keyOfInstance, model) }
+        if !model.hasColumnKey { result[model.rowNumberProperty] = ReferenceKeys.value(of: keyOfInstance, model) }
         return result
     }
 

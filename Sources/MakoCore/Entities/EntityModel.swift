@@ -243,6 +243,20 @@ extension EntityModel {
         }
     }
 
+    /// What the row's number is called in Swift.
+    var rowNumberProperty: String {
+        for property in properties { if case .rowNumber = property.kind { return property.name } }
+        return "id"
+    }
+
+    /// The model of the entity that a column refers to.
+    func target(ofColumn name: String) -> EntityModel? {
+        for property in columns where property.column == name {
+            if case .column(_, _, _, let target) = property.kind { return target?.entityModel }
+        }
+        return nil
+    }
+
     func columnName(of keyPath: AnyKeyPath) throws(MakoError) -> String {
         if let name = keyPaths[keyPath] { return name }
         throw .unknownProperty(entity: name, name: "\(keyPath)", nearest: nil)

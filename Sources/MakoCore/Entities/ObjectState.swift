@@ -35,6 +35,8 @@ public struct ObjectState: Sendable {
         @inlinable static var sterile: Flags { Flags(rawValue: 2) }
         /// Being saved: a circle of references ends here.
         @inlinable static var saving: Flags { Flags(rawValue: 4) }
+        /// Being asked whether it may be removed.
+        @inlinable static var removing: Flags { Flags(rawValue: 8) }
     }
 }
 

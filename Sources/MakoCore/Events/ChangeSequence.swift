@@ -46,7 +46,7 @@ final class ChangeBuffer<T: Entity>: Sendable {
                 table: T.entityModel.table,
                 deliver: { events, database in
                     for event in events where wanted.contains(event.kind) {
-                        Self.put(event.change(database), into: state)
+                        Self.put(event.change(database, T.self), into: state)
                     }
                 },
                 finish: { Self.finish(state) }))
@@ -115,11 +115,11 @@ final class ChangeBuffer<T: Entity>: Sendable {
 
 extension EventHub.Event {
     /// The event as a change of an entity. An object that no commit brought along is read from the database.
-    func change<T: Entity>(_ database: Database) -> ObjectChange<T> {
+    func change<T: Entity>(_ database: Database, _ type: T.Type) -> ObjectChange<T> {
         var found = object as? T
         if found == nil, kind != .delete {
             // Nothing to tell when the row is gone again or cannot be read: the change itself is what happened.
-            do throws(MakoError) { found = try database.object(T.self, key: key) } catch { found = nil }
+            do throws(MakoError) { found = try database.object(type, key: key) } catch { found = nil }
         }
         return ObjectChange(kind: kind, key: key, changedProperties: changedProperties, object: found)
     }

@@ -40,7 +40,7 @@ extension Entity {
         _ handler: @escaping @Sendable (ObjectChange<Self>) -> Void
     ) throws(MakoError) -> ChangeToken {
         let wanted = Set(kinds.isEmpty ? [.insert, .update, .delete] : kinds)
-        return token(try watched(database), on: queue, { wanted.contains($0.kind) }, handler)
+        return token(try watched(database), Self.self, on: queue, { wanted.contains($0.kind) }, handler)
     }
 
     private static func watched(_ database: Database?) throws(MakoError) -> Database {
@@ -50,14 +50,15 @@ extension Entity {
     }
 
     fileprivate static func token(
-        _ database: Database, on queue: DispatchQueue?, _ isWanted: @escaping @Sendable (EventHub.Event) -> Bool,
+        _ database: Database, _ type: Self.Type, on queue: DispatchQueue?,
+        _ isWanted: @escaping @Sendable (EventHub.Event) -> Bool,
         _ handler: @escaping @Sendable (ObjectChange<Self>) -> Void
     ) -> ChangeToken {
         let watcher = EventHub.Watcher(
-            table: entityModel.table,
+            table: type.entityModel.table,
             deliver: { events, database in
                 for event in events where isWanted(event) {
-                    let change: ObjectChange<Self> = event.change(database)
+                    let change: ObjectChange<Self> = event.change(database, type)
                     if let queue { queue.async { handler(change) } } else { handler(change) }
                 }
             }, finish: {})
@@ -73,7 +74,7 @@ extension ObjectEntity {
         guard let database = Database.of(self), let key = storedKey else {
             throw .notFound(entity: Self.entityModel.name, key: "none; commit the object before watching it")
         }
-        return Self.token(database, on: queue, { $0.key == key }, handler)
+        return Self.token(database, Swift.type(of: self), on: queue, { $0.key == key }, handler)
     }
 }
 

@@ -140,14 +140,14 @@ struct FoundRow {
     @inlinable @inline(__always)
     func object<T: Entity>(_ type: T.Type) throws(MakoError) -> T {
         let object = try untoldObject(type)
-        if T._$hooks.contains(.didLoad) { _ = object._$call(.didLoad) }
+        if type._$hooks.contains(.didLoad) { _ = object._$call(.didLoad) }
         return object
     }
 
     @inlinable @inline(__always)
     func untoldObject<T: Entity>(_ type: T.Type) throws(MakoError) -> T {
         try rows.withRow(at: offset, isPlain: isPlain) { (reader) throws(MakoError) in
-            let lazyProperties = T._$lazyProperties
+            let lazyProperties = type._$lazyProperties
             // By the type that was given: an object's own class may be a subclass of the static one.
             return try type.init(
                 row: EntityRow(

@@ -39,7 +39,7 @@ extension ObjectEntity {
     /// The objects and values of one entity that refer to this object.
     public func referencing<T: Entity>(_ type: T.Type) throws(MakoError) -> [T] {
         if storedKey == nil { return [] }
-        let database = try Database.resolve(number: lockedState { $0.database }, for: Self.entityModel)
+        let database = try Database.resolve(number: lockedState { $0.database }, for: Swift.type(of: self).entityModel)
         // A first use must not migrate in the middle of the read.
         try database.viewing(T.entityModel) { (_, _, _) throws(MakoError) in }
         return try translated { () throws -> [T] in
@@ -56,14 +56,14 @@ extension ObjectEntity {
     /// How many rows, of any entity, refer to this object. Each counts once, however often it does.
     public func referencedCount() throws(MakoError) -> Int {
         if storedKey == nil { return 0 }
-        let database = try Database.resolve(number: lockedState { $0.database }, for: Self.entityModel)
+        let database = try Database.resolve(number: lockedState { $0.database }, for: Swift.type(of: self).entityModel)
         return try referrers(in: database).reduce(0) { $0 + $1.keys.count }
     }
 
     /// The rows that refer to this object, by table, each once.
     private func referrers(in database: Database) throws(MakoError) -> [(table: String, keys: [RowKey])] {
         guard let key = storedKey else { return [] }
-        return try database.viewing(Self.entityModel) { (view, binding, schema) throws(MakoError) in
+        return try database.viewing(Swift.type(of: self).entityModel) { (view, binding, schema) throws(MakoError) in
             let value = ReferenceKeys.value(of: key, binding.model)
             var columns: [String: [MakoRecords.Condition]] = [:]
             for referrer in binding.referrers {

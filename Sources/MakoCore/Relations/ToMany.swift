@@ -22,7 +22,12 @@ public struct ToMany<Target: ObjectEntity>: @unchecked Sendable {
         guard let key = owner.storedKey else { return query.adding(.parsed(.constant(false))) }
         do throws(MakoError) {
             let column = try Target.entityModel.columnName(of: inverse)
-            let value = ReferenceKeys.value(of: key, type(of: owner).entityModel)
+            let model = type(of: owner).entityModel
+            // A subclass inherits the property; nothing refers to its rows by this column, which holds keys of another table.
+            if Target.entityModel.target(ofColumn: column) !== model {
+                return query.adding(.parsed(.constant(sabotaged("keysOfSubclassesMixed"))))
+            }
+            let value = ReferenceKeys.value(of: key, model)
             return query.adding(.parsed(.comparison(.equal, .column([column]), .literal(value, at: .none))))
         } catch {
             return query.adding(.failed(error))

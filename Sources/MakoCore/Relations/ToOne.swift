@@ -33,7 +33,7 @@ public struct ToOne<Target: ObjectEntity>: Sendable {
     public var loadedObject: (any ObjectEntity)? { object }
 
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
-        if self.object === object { self.key = key }
+        if self.object === object { self.key = key == .noRow ? nil : key }
     }
 }
 

@@ -105,6 +105,11 @@ extension EntityCoding {
         state.rowID = rowID(id)
     }
 
+    public static func takeRowNumber(_ values: DictionaryValues, _ state: inout ValueState) throws(MakoError) {
+        guard let id = try values.value("id", codec(Int?.self)) else { return }
+        state.rowID = rowID(id)
+    }
+
     /// The row's number as an object's property.
     public static func rowNumber<T: FixedWidthInteger>(of object: some ObjectEntity, as type: T.Type) -> T {
         integer(object.lockedState { $0.rowID }, as: T.self)
