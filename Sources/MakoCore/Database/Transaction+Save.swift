@@ -241,9 +241,7 @@ extension Transaction {
             if !wasThere && !sabotaged("missingRowStaysMissing") { stored = try rewrite(object, key, binding) }
         } else {
             stored = try enter(binding, key, mode) { (properties) throws(MakoError) in
-                lock.lock()
-                defer { lock.unlock() }
-                try encode(object, properties, binding)
+                try encodeLocking(object, properties, binding)
             }
         }
         let options = state.extra?.options
@@ -290,13 +288,7 @@ extension Transaction {
     /// The row with the identity of an object that has none of its own yet.
     private func rowOfIdentity<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) -> RowKey? {
         guard binding.identityIndex != nil else { return nil }
-        let lock = ObjectLock(object)
-        lock.lock()
-        do throws(MakoError) { try encode(object, .max, binding) } catch {
-            lock.unlock()
-            throw error
-        }
-        lock.unlock()
+        try encodeLocking(object, .max, binding)
         return try knownRow(binding, nil)
     }
 
@@ -325,6 +317,15 @@ extension Transaction {
         try object.encode(into: &writer, properties: properties)
     }
 
+    private func encodeLocking<T: ObjectEntity>(
+        _ object: T, _ properties: UInt64, _ binding: Binding
+    ) throws(MakoError) {
+        let lock = ObjectLock(object)
+        lock.lock()
+        defer { lock.unlock() }
+        try encode(object, properties, binding)
+    }
+
     /// Stores the row in the writer, new or in the place of the one with its key.
     private func store(_ binding: Binding, _ key: RowKey?, _ mode: SaveMode) throws(MakoError) -> RowKey {
         try table(binding) { (table, tx) throws(RecordError) in
@@ -336,13 +337,7 @@ extension Transaction {
 
     /// The row of an object that existed is gone: the whole object is stored again.
     private func rewrite<T: ObjectEntity>(_ object: T, _ key: RowKey, _ binding: Binding) throws(MakoError) -> RowKey {
-        let lock = ObjectLock(object)
-        lock.lock()
-        do throws(MakoError) { try encode(object, .max, binding) } catch {
-            lock.unlock()
-            throw error
-        }
-        lock.unlock()
+        try encodeLocking(object, .max, binding)
         return try store(binding, binding.model.hasColumnKey ? nil : key, .upsert)
     }
 
