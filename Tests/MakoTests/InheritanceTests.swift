@@ -223,6 +223,15 @@ protocol Named { var title: String { get } }
         #expect(try hidden.referencing(Part.self).isEmpty)
     }
 
+    @Test func droppingTheClassOfAnObjectDropsItsTable() throws {
+        let car: Vehicle = SportsCar(power: 1)
+        try db.save([Vehicle(name: "stays")])
+        try db.save(car)
+        try db.drop(type(of: car))
+        #expect(!db.tables.contains { $0.name == "sports_cars" })
+        #expect(try db.query(Vehicle.self).count() == 1)
+    }
+
     @Test func objectsOfSubclassesCrossThreads() async throws {
         try await db.save(SportsCar(power: 9))
         let db = db

@@ -117,6 +117,12 @@ extension Database {
     /// try db.drop(Person.self)
     /// ```
     public func drop<T: Entity>(_ type: T.Type) throws(MakoError) {
+        // By the type that was given: a class may stand for a subclass here, whose table is another.
+        let own: any Entity.Type = type
+        try dropTable(of: own)
+    }
+
+    private func dropTable<T: Entity>(of type: T.Type) throws(MakoError) {
         try allOrNothing { (transaction) throws(MakoError) in
             _ = try transaction.binding(T.entityModel)
             try query(type).delete()

@@ -1,6 +1,7 @@
 import MakoRecords
 
-/// A type whose values are stored in a table of their own: a struct, or a class, which is an ``ObjectEntity``. `@Entity` writes the conformance; it can be written by hand as well.
+/// A type whose values are stored in a table of their own: a struct, or a class, which is an ``ObjectEntity``. `@Entity` writes the
+/// conformance; it can be written by hand as well.
 ///
 /// `import MakoCore` alone needs no macro. This is what the macro writes for a class with one property, in short (numbers it keeps in
 /// ``ScalarField``s, which are read without a lock, and texts it leaves in the row until they are asked for):

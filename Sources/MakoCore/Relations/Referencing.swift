@@ -41,12 +41,15 @@ extension ObjectEntity {
         if storedKey == nil { return [] }
         let database = try Database.resolve(number: lockedState { $0.database }, for: Swift.type(of: self).entityModel)
         // A first use must not migrate in the middle of the read.
-        try database.viewing(T.entityModel) { (_, _, _) throws(MakoError) in }
+        let table = type.entityModel.table
+        try database.viewing(type.entityModel) { (_, _, _) throws(MakoError) in }
         return try translated { () throws -> [T] in
             try database.read {
                 var found: [T] = []
-                for (table, keys) in try self.referrers(in: database) where table == T.entityModel.table {
-                    for key in keys { if let each = try database.object(type, key: key) { found.append(each) } }
+                for referrer in try self.referrers(in: database) where referrer.table == table {
+                    for key in referrer.keys {
+                        if let each = try database.object(type, key: key) { found.append(each) }
+                    }
                 }
                 return found
             }
