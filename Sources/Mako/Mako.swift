@@ -18,6 +18,7 @@
 /// - Parameters:
 ///   - table: the table's name, when it is to differ from the type's.
 ///   - raisesEvents: whether watchers are told of the type's objects.
+///   - database: the name under which `Database.register(_:as:)` knows the database of its objects; nil: the current one.
 @attached(
     member, conformances: ObjectEntity,
     names: named(init), named(id), named(_$state), named(_$value), named(entityModel), named(encode),
@@ -31,17 +32,19 @@
 @attached(
     extension,
     conformances: ObjectEntity, Entity, Identifiable, ConditionValue, CustomStringConvertible, Sendable)
-public macro Entity(_ table: String? = nil, raisesEvents: Bool = true) =
+public macro Entity(_ table: String? = nil, raisesEvents: Bool = true, database: String? = nil) =
     #externalMacro(module: "MakoMacros", type: "EntityMacro")
 
 /// Options of a stored property, such as `@Attribute(.unique)` or `@Attribute(.column("pay"), .originalName("wage"))`.
 @attached(peer)
 public macro Attribute(_ options: AttributeOption...) = #externalMacro(module: "MakoMacros", type: "MarkerMacro")
 
-/// The other side of a to-many relationship and what happens to it when the object goes.
+/// The other side of a to-many relationship and what happens to it when the object goes; or how a property holds its objects.
 ///
 /// ```swift
 /// @Relationship(inverse: \Person.department, deleteRule: .nullify) var people: ToMany<Person>
+/// @Relationship(.owned) var addresses: [Address] = []
+/// @Relationship(.weak) var lastCaller: Person?
 /// ```
 @attached(peer)
 public macro Relationship(

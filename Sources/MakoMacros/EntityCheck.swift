@@ -11,6 +11,7 @@ struct EntityCheck {
         "willInsert", "willUpdate", "willDelete", "didInsert", "didUpdate", "didDelete", "didSave", "didLoad",
     ]
     static let deleteRules: Set<String> = [".nullify", ".cascade", ".deny"]
+    static let relationOptions: Set<String> = ["owned", "weak"]
     /// Dirty properties are bits of one word.
     static let propertyLimit = 64
 
@@ -47,9 +48,7 @@ struct EntityCheck {
         if property.has("writeOnce") && property.isMarkedKey {
             find("writeOnceKey", "a key never changes in its row; remove .writeOnce")
         }
-        for option in property.relationship ?? [] {
-            find("plannedRelation", "@Relationship(.\(option.name)) is not supported yet; remove it", option.node)
-        }
+        checkRelation(of: property, find)
         if let rule = property.deleteRule, !deleteRules.contains(rule) {
             find("deleteRule", "'deleteRule' must be written as .nullify, .cascade or .deny")
         }
@@ -79,6 +78,24 @@ struct EntityCheck {
                 "default",
                 "'\(property.name)' needs a default value or an optional type: an object of a class exists before it is read"
             )
+        }
+    }
+
+    private static func checkRelation(of property: PropertySource, _ find: (String, String, Syntax?) -> Void) {
+        for option in property.relationship ?? [] {
+            if !relationOptions.contains(option.name) {
+                find("unknownRelation", "@Relationship has no option '.\(option.name)'", option.node)
+            } else if property.isMany {
+                find(
+                    "manyRelation", ".\(option.name) belongs to a property that holds objects, not to a query",
+                    option.node)
+            } else if !property.needsSlot && !property.isToOne {
+                find("valueRelation", "'\(property.name)' refers to no objects; remove .\(option.name)", option.node)
+            }
+        }
+        let names = (property.relationship ?? []).map(\.name)
+        if names.contains("owned") && names.contains("weak") {
+            find("ownedWeak", "'\(property.name)' cannot be .owned and .weak", nil)
         }
     }
 

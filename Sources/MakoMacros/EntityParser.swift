@@ -58,6 +58,11 @@ struct EntityParser {
                     continue
                 }
                 source.raisesEvents = value.literal.tokenKind == .keyword(.true)
+            } else if argument.label?.text == "database" {
+                source.database = Self.literalText(argument.expression)
+                if source.database == nil {
+                    find("database", "'database' must be written as a string literal", Syntax(argument))
+                }
             } else {
                 find(
                     "entityOption",

@@ -19,7 +19,7 @@ extension EntityRender {
         members.append(structRowInitializer())
         let writes = source.columns.enumerated().map { column, property in
             "if properties & (\(bit(column))) != 0 { "
-                + "try \(Self.codec(property)).write(self.\(property.codeName), &writer, \(column)) }"
+                + "try \(codec(property)).write(self.\(property.codeName), &writer, \(column)) }"
         }
         members.append(
             block("\(access)func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError)", writes))
@@ -42,7 +42,7 @@ extension EntityRender {
         let hasRowNumber = source.keyProperties.isEmpty
         if stored.isEmpty && !hasRowNumber { lines[0] = "_ = dictionary" }
         for property in stored {
-            let codec = Self.codec(property)
+            let codec = self.codec(property)
             let fallback = property.defaultValue ?? (property.isOptional ? "nil" : property.isToOne ? ".init()" : nil)
             if let fallback {
                 lines.append(
@@ -59,7 +59,7 @@ extension EntityRender {
 
     private func structRowInitializer() -> String {
         var lines = source.columns.enumerated().map { column, property in
-            "self.\(property.codeName) = try \(Self.codec(property)).read(row, \(column))"
+            "self.\(property.codeName) = try \(codec(property)).read(row, \(column))"
         }
         if let key = source.rowNumberKey {
             lines.append("self.\(key.codeName) = EntityCoding.integer(row.rowID, as: (\(key.type)).self)")

@@ -21,6 +21,12 @@ struct EntityRender {
 
     static func codec(_ property: PropertySource) -> String { "EntityCoding.codec((\(property.type)).self)" }
 
+    /// The codec of a property of this type: structs hold no collections of objects.
+    func codec(_ property: PropertySource) -> String {
+        !source.isClass && property.isCollection
+            ? "EntityCoding.structCodec((\(property.type)).self)" : Self.codec(property)
+    }
+
     /// The place of one of the type's own columns among all columns of a row.
     func position(_ column: Int) -> String { source.base.map { "(\($0) + \(column))" } ?? "\(column)" }
 
@@ -54,12 +60,14 @@ extension EntityRender {
                 return ".rowNumber(\"\(property.name)\", \(path), column: \"\(property.columnName)\")"
             }
             var text =
-                ".column(\"\(property.name)\", \(path), \(Self.codec(property)), column: \"\(property.columnName)\""
+                ".column(\"\(property.name)\", \(path), \(codec(property)), column: \"\(property.columnName)\""
             if let value = property.defaultValue { text += ", default: \(value)" }
             let options = property.attributes.filter { !["primaryKey", "column"].contains($0.name) }.map { option in
                 option.argument.map { ".\(option.name)(\($0))" } ?? ".\(option.name)"
             }
             if !options.isEmpty { text += ", options: [\(options.joined(separator: ", "))]" }
+            let relation = (property.relationship ?? []).map { ".\($0.name)" }
+            if !relation.isEmpty { text += ", relation: [\(relation.joined(separator: ", "))]" }
             return text + ")"
         }
     }
@@ -80,7 +88,10 @@ extension EntityRender {
     }
 
     /// What is said of the model behind its properties and indexes.
-    var modelOptions: String { source.raisesEvents ? "" : ", raisesEvents: false" }
+    var modelOptions: String {
+        (source.raisesEvents ? "" : ", raisesEvents: false")
+            + (source.database.map { ", database: \"\($0)\"" } ?? "")
+    }
 
     var keyNames: String {
         let keys = source.rowNumberKey == nil ? source.keyProperties.map { "\"\($0.name)\"" } : []
@@ -150,7 +161,9 @@ extension EntityRender {
         if holders.isEmpty && (!source.isInHierarchy || source.isSubclass) { return [] }
         let name: (PropertySource) -> String = { prefix.isEmpty ? $0.codeName : prefix + $0.name }
         let visits = holders.map {
-            "if let object = self.\(name($0.element)).loadedObject { visit(\(position($0.offset)), object) }"
+            $0.element.isCollection
+                ? "self.\(name($0.element)).visitObjects { visit(\(position($0.offset)), $0) }"
+                : "if let object = self.\(name($0.element)).loadedObject { visit(\(position($0.offset)), object) }"
         }
         let cases = holders.map {
             "case \(position($0.offset)): self.\(name($0.element)).resolve(object, key: key)"

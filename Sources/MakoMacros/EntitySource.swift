@@ -19,6 +19,8 @@ struct EntitySource {
     var isOpen = false
     /// `false` where the type's objects raise no events.
     var raisesEvents = true
+    /// The name of the database that its objects belong to.
+    var database: String?
     var properties: [PropertySource] = []
     var indexes: [IndexSource] = []
     /// Argument labels of the initialisers written in the body.
@@ -98,9 +100,47 @@ struct PropertySource {
     /// Whether the type could be another entity: then the property lives in a slot whose type overload resolution picks,
     /// because a macro sees the spelling of a type and not the type.
     var needsSlot: Bool {
-        isOptional && !isMany && !Self.valueTypes.contains(baseType) && !baseType.contains("<")
-            && !baseType.hasPrefix("[") && !baseType.hasPrefix("(") && !baseType.hasSuffix("?")
+        isCollection
+            || isOptional && !isMany && !Self.valueTypes.contains(baseType) && !baseType.contains("<")
+                && !baseType.hasPrefix("[") && !baseType.hasPrefix("(") && !baseType.hasSuffix("?")
     }
+    /// Whether it is an array, set or dictionary of something that could be an entity.
+    var isCollection: Bool {
+        var element = baseType
+        var isInside = false
+        while let inner = Self.element(of: element) {
+            element = inner
+            isInside = true
+        }
+        return isInside && !Self.valueTypes.contains(element) && !element.hasSuffix("?") && !element.contains("<")
+            && !element.hasPrefix("(") && !element.hasPrefix("any ")
+    }
+
+    /// The type of what stands in an array, a set or a dictionary; nil when the type is none of these.
+    private static func element(of type: String) -> String? {
+        let isBracketed = type.hasPrefix("[") && type.hasSuffix("]")
+        let name = ["Array", "Set", "Dictionary"].first { type.hasPrefix($0 + "<") && type.hasSuffix(">") }
+        guard isBracketed || name != nil else { return nil }
+        let content = type.dropFirst(name.map { $0.count + 1 } ?? 1).dropLast()
+        guard let separator = topLevel(isBracketed ? ":" : ",", in: content) else {
+            return String(content).trimmingSpaces
+        }
+        return String(content[content.index(after: separator)...]).trimmingSpaces
+    }
+
+    private static func topLevel(_ mark: Character, in text: Substring) -> Substring.Index? {
+        var depth = 0
+        for index in text.indices {
+            switch text[index] {
+            case "[", "<", "(": depth += 1
+            case "]", ">", ")": depth -= 1
+            case mark where depth == 0: return index
+            default: continue
+            }
+        }
+        return nil
+    }
+
     /// Whether a class keeps it in a word that is read without a lock.
     var isScalar: Bool { Self.scalarTypes.contains(type) }
     /// Whether a class leaves it in its row until it is asked for.
@@ -123,6 +163,15 @@ struct PropertySource {
         "Bool", "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "Float",
         "Double", "String", "Character", "Date", "Data", "URL", "UUID", "Decimal", "Substring",
     ]
+}
+
+extension String {
+    fileprivate var trimmingSpaces: String {
+        var text = Substring(self)
+        while text.first?.isWhitespace == true { text.removeFirst() }
+        while text.last?.isWhitespace == true { text.removeLast() }
+        return String(text)
+    }
 }
 
 struct IndexSource {

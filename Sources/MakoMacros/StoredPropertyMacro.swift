@@ -134,7 +134,7 @@ extension StoredPropertyMacro: PeerMacro {
             return []
         case "slot":
             let start =
-                request.keepsDefault && property.defaultValue != nil
+                (request.keepsDefault || !property.isOptional) && property.defaultValue != nil
                 ? ".slot(\(property.defaultValue ?? "nil"))" : ".emptySlot"
             return [
                 "@exclusivity(unchecked) private var \(raw: property.backing) = \(raw: EntityRender.codec(property))\(raw: start)"

@@ -194,7 +194,13 @@ import Testing
             ("@Entity final class A { @Transient var x: Int }", "needs a default value"),
             ("@Entity final class A { @Attribute(.encrypted) var x = 1 }", "not supported yet"),
             ("@Entity final class A { @Attribute(.shiny) var x = 1 }", "no option '.shiny'"),
-            ("@Entity final class A { @Relationship(.owned) var x: [A] = [] }", "not supported yet"),
+            ("@Entity final class A { @Relationship(.shared) var x: [A] = [] }", "no option '.shared'"),
+            ("@Entity final class A { @Relationship(.owned) var x: [Int] = [] }", "refers to no objects"),
+            ("@Entity final class A { @Relationship(.owned, .weak) var x: [A] = [] }", "cannot be .owned and .weak"),
+            (
+                "@Entity final class A { @Relationship(.weak, inverse: \\B.a) var x: ToMany<B> }",
+                "holds objects, not to a query"
+            ),
             ("@Entity final class A { var x: ToMany<B> }", "@Relationship(inverse: \\B.property)"),
             ("@Entity final class A { @Relationship(inverse: \\B.a) var x: B? }", "to-many side only"),
             ("@Entity final class A { @Wrapped var x = 1 }", "cannot be combined"),
@@ -217,6 +223,7 @@ import Testing
                 "make 'y' .unique"
             ),
             ("@Entity(raisesEvents: quiet) final class A { }", "true or false"),
+            ("@Entity(database: name) final class A { }", "'database' must be written as a string literal"),
             ("@Entity struct A { @Relationship(inverse: \\B.a) var x: ToMany<B> }", "belongs to classes"),
         ])
     func refused(_ source: String, _ part: String) {

@@ -145,7 +145,8 @@ struct RecordScript {
         }
         let old = rest.hasPrefix("<") ? String(rest.dropFirst()) : nil
         return ColumnSchema(
-            String(names[0]), type, isOptional: isOptional, default: fill, target: type == .reference ? table : nil,
+            String(names[0]), type, isOptional: isOptional, default: fill,
+            target: type == .reference || type == .keys ? table : nil,
             originalName: old)
     }
 }

@@ -225,6 +225,13 @@ private final class RecordRun {
         case .uuid: .uuid(random.next(), random.next())
         case .text:
             .text(random.chance(5) ? String(repeating: "7", count: 700) + "\(random.next())" : "\(random.next() >> 32)")
+        case .keys:
+            .blob(
+                KeyTree.list(
+                    (0..<Int.random(in: 0..<6, using: &random)).map { _ in
+                        .key(.rowID(Int64.random(in: 0..<40, using: &random)))
+                    }
+                ).encoded)
         case .blob: .blob((0..<(random.chance(5) ? 6000 : 30)).map { _ in UInt8(truncatingIfNeeded: random.next()) })
         }
     }

@@ -178,7 +178,7 @@ import Testing
             ([.date], .date(2.5), { $0.setDate(0, Double?.some(2.5)) }),
             ([.bool], .bool(true), { $0.set(0, Bool?.some(true)) }),
             ([.text], .text("té"), { $0.set(0, String?.some("té")) }),
-            ([.blob], .blob([1, 2]), { $0.set(0, [UInt8]?.some([1, 2])) }),
+            ([.blob, .keys], .blob([1, 2]), { $0.set(0, [UInt8]?.some([1, 2])) }),
             ([.uuid], .uuid(3, 4), { $0.setUUID(0, high: 3, low: 4) }),
         ]
         var writer = RowWriter()

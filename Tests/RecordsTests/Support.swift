@@ -40,6 +40,7 @@ struct Seeded: RandomNumberGenerator {
         case .date: .date(7.5)
         case .uuid: .uuid(1, 2)
         case .reference: .integer(9)
+        case .keys: .blob(KeyTree.list([.key(.rowID(9))]).encoded)
         }
     }
 
@@ -58,6 +59,9 @@ struct Seeded: RandomNumberGenerator {
         case .blob: return .blob((0..<Int.random(in: 0...6, using: &self)).map { _ in pick([0, 1, 2, 127, 255]) })
         case .date: return .date(chance(50) ? Double(Int.random(in: -9...9, using: &self)) : Double(bitPattern: next()))
         case .uuid: return .uuid(chance(50) ? 7 : next(), next())
+        case .keys:
+            let ids = (0..<Int.random(in: 0...4, using: &self)).map { _ in Int64.random(in: -2...6, using: &self) }
+            return .blob(KeyTree.list(ids.map { .key(.rowID($0)) }).encoded)
         }
     }
 }

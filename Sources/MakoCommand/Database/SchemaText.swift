@@ -82,6 +82,7 @@ enum SchemaText {
         case .double: "REAL"
         case .text: "TEXT"
         case .blob: "BLOB"
+        case .keys: "KEYS"
         case .date: "DATE"
         case .uuid: "UUID"
         }

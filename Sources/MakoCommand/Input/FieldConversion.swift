@@ -31,7 +31,7 @@ enum FieldConversion {
         case .bool: bool(text).map(Value.bool) ?? (text == "1" ? .bool(true) : text == "0" ? .bool(false) : nil)
         case .date: DateText.parse(text).map(Value.date)
         case .uuid: type.coerced(.text(text))
-        case .blob: blob(text)
+        case .blob, .keys: blob(text)
         }
     }
 

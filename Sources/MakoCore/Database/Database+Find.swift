@@ -76,6 +76,34 @@ extension Database {
         }
     }
 
+    /// The objects with these keys, each with its key, read together; a key without an object has none in the result.
+    func objects<T: Entity>(
+        _ type: T.Type, keys: [RowKey], context: FetchContext?
+    ) throws(MakoError) -> [(key: RowKey, object: T)] {
+        let found = try viewing(type.entityModel) { (view, binding, _) throws(MakoError) in
+            var maker = RowMaker(database: number, context: context, lazyProperties: type._$lazyProperties)
+            var found: [(key: RowKey, object: T)] = []
+            let ids = keys.compactMap(\.rowID)
+            try translated {
+                if ids.count == keys.count {
+                    try binding.table.withRows(ids: ids, layout: binding.layout, in: view) { place, reader in
+                        guard let reader else { return }
+                        found.append((keys[place], try type.init(row: maker.row(ids[place], reader))))
+                    }
+                    return
+                }
+                for key in keys {
+                    try binding.table.withRow(key, layout: binding.layout, in: view) { reader in
+                        found.append((key, try type.init(row: maker.row(key, reader))))
+                    }
+                }
+            }
+            return found
+        }
+        if type._$hooks.contains(.didLoad) { for (_, object) in found { _ = object._$call(.didLoad) } }
+        return found
+    }
+
     /// The objects with these keys, in their order; a key without an object has none in the result.
     public func find<T: Entity, K: StorableValue>(_ type: T.Type, _ keys: [K]) throws(MakoError) -> [T] {
         var found: [T] = []

@@ -22,6 +22,7 @@ public final class Database: Sendable {
 
     /// The number by which objects name their database.
     @usableFromInline let number: UInt32
+    private let sandbox: Sandbox?
     let hub = EventHub()
     let metricsCounters = MetricsCounters()
     let writerQueue = DispatchQueue(label: "mako.writer")
@@ -41,13 +42,18 @@ public final class Database: Sendable {
     ///
     /// - Parameters:
     ///   - path: the file, relative to the working directory.
+    ///   - mode: `.sandbox` for a copy to try things on, which leaves the file itself alone.
     ///   - entities: the types to migrate now; those they refer to come along. Other types are migrated at first use.
     /// - Throws: `MakoError.storage` when the file cannot be opened, `.migration` when a table cannot be brought in line.
     public convenience init(
-        at path: String, entities: [any Entity.Type] = [], options: DatabaseOptions = DatabaseOptions()
+        at path: String, mode: DatabaseMode = .normal, entities: [any Entity.Type] = [],
+        options: DatabaseOptions = DatabaseOptions()
     ) throws(MakoError) {
-        let store = try storage { () throws(StorageError) in try Store(at: path, options: options.storeOptions) }
-        try self.init(path: path, store: store, entities: entities, options: options)
+        let sandbox = mode == .sandbox ? try Sandbox(copying: path, options) : nil
+        let store = try storage { () throws(StorageError) in
+            try Store(at: sandbox?.path ?? path, options: options.storeOptions)
+        }
+        try self.init(path: path, store: store, entities: entities, options: options, sandbox: sandbox)
     }
 
     /// Opens a database by its name in the platform's directory for data of applications, or creates it there.
@@ -83,9 +89,10 @@ public final class Database: Sendable {
     }
 
     private init(
-        path: String, store: Store, entities: [any Entity.Type], options: DatabaseOptions
+        path: String, store: Store, entities: [any Entity.Type], options: DatabaseOptions, sandbox: Sandbox? = nil
     ) throws(MakoError) {
         self.path = path
+        self.sandbox = sandbox
         self.store = store
         self.options = options
         let view = try storage { () throws(StorageError) in try store.snapshot() }
@@ -117,6 +124,7 @@ public final class Database: Sendable {
         DatabaseRegistry.remove(number)
         // Nobody is left to tell an error to; what was acknowledged is durable already.
         do throws(StorageError) { try store.close() } catch {}
+        sandbox?.remove()
     }
 
     /// Closes the database: transactions end, everything is on disk. Later calls throw `MakoError.closed`.
@@ -127,6 +135,7 @@ public final class Database: Sendable {
         }
         if wasClosed { return }
         hub.finish()
+        defer { sandbox?.remove() }
         try storage { () throws(StorageError) in try store.close() }
     }
 

@@ -2,12 +2,22 @@
 extension Database {
     @TaskLocal private static var taskDefault: Database?
     private static let processDefault = Protected<Database?>(nil)
+    private static let named = Protected<[String: Database]>([:])
 
     /// What `person.commit()` and `Person.query()` fall back to.
     public static var `default`: Database? {
         get { processDefault.with { $0 } }
         set { processDefault.with { $0 = newValue } }
     }
+
+    /// Gives the entities that name a database theirs; nil takes it away again.
+    ///
+    /// ```swift
+    /// @Entity(database: "log") final class Entry { var text = "" }
+    /// Database.register(try Database(at: "log.mako"), as: "log")
+    /// try Entry(text: "begun").commit()
+    /// ```
+    public static func register(_ database: Database?, as name: String) { named.with { $0[name] = database } }
 
     /// Runs a closure with another default, for this task and its children.
     public static func withDefault<R>(_ database: Database, _ body: () throws -> R) rethrows -> R {
@@ -21,9 +31,13 @@ extension Database {
         try await $taskDefault.withValue(database, operation: body)
     }
 
-    /// The running transaction's or read's database, else the task's default, else the process's.
+    /// The database that the entity names, else the running transaction's or read's, else the task's default, else the process's.
     @usableFromInline
     static func current(for model: EntityModel) throws(MakoError) -> Database {
+        if let name = model.databaseName {
+            if let database = named.with({ $0[name] }) { return database }
+            throw .noDatabase(entity: "\(model.name), which is of the database \"\(name)\"")
+        }
         if let scope = ThreadScope.current { return scope.database }
         if let database = taskDefault ?? Database.default { return database }
         throw .noDatabase(entity: model.name)

@@ -14,6 +14,10 @@ public struct DatabaseOptions: Sendable {
     public var writerTimeout: Duration?
     /// What the database is encrypted with; nil for one that is not, and is not to be. Needs the package trait `Encryption`.
     public var encryption: Encryption?
+    /// Queries that take longer are told to ``onSlowQuery``; nil: none.
+    public var slowQueryThreshold: Duration?
+    /// Called on the thread of a slow query, when it is done.
+    public var onSlowQuery: (@Sendable (SlowQuery) -> Void)?
     /// Everything else of the engine.
     public var storage: StoreOptions
 
@@ -39,6 +43,15 @@ public struct DatabaseOptions: Sendable {
         options.encryption = encryption ?? storage.encryption
         return options
     }
+}
+
+/// A query that took longer than ``DatabaseOptions/slowQueryThreshold``.
+public struct SlowQuery: Sendable {
+    public let entity: String
+    /// How it was run, as `explain()` says it.
+    public let plan: String
+    /// From the plan to the last row.
+    public let duration: Duration
 }
 
 /// What opening a database, or the first use of a type, changed in the stored tables.

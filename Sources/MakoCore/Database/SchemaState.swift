@@ -17,6 +17,8 @@ final class Binding: Sendable {
         let table: TableHandle
         let layout: RowLayout
         let column: String
+        /// Whether the column holds many keys.
+        let holdsMany: Bool
     }
 
     init(model: EntityModel, catalogue: Catalogue) throws(MakoError) {
@@ -31,7 +33,9 @@ final class Binding: Sendable {
         for other in catalogue.handles {
             for column in other.schema.liveColumns where column.target == model.table {
                 let layout = try records { () throws(RecordError) in try other.layout(for: [column.name]) }
-                referrers.append(Referrer(table: other, layout: layout, column: column.name))
+                referrers.append(
+                    Referrer(
+                        table: other, layout: layout, column: column.name, holdsMany: column.type == .keys))
             }
         }
         self.referrers = referrers

@@ -55,19 +55,16 @@ extension Transaction {
         for referrer in binding.referrers { try release(referrer, from: key, binding) }
         // Who asked for silence is noted after this.
         if !silences.isEmpty { silences.append((row, false)) }
-        return try table(binding) { (table, tx) throws(RecordError) in
+        let owned = try owned(by: key, binding)
+        let wasThere = try table(binding) { (table, tx) throws(RecordError) in
             try table.delete(key, in: tx, changes: &self.changes)
         }
+        try noteLetGo(owned, by: key, binding)
+        return wasThere
     }
 
     private func release(_ referrer: Binding.Referrer, from key: RowKey, _ binding: Binding) throws(MakoError) {
-        let value = ReferenceKeys.value(of: key, binding.model)
-        let selection = Selection(
-            table: referrer.table.schema.name,
-            condition: .comparison(.equal, .column([referrer.column]), .literal(value, at: .none)))
-        let keys = try records { () throws(RecordError) in
-            try selection.plan(schema.catalogue).keys(in: view)
-        }
+        let keys = try holders(of: key, binding.model, in: referrer.column, of: referrer.table)
         // The row itself may refer to itself.
         let others = referrer.table.schema.name == binding.model.table ? keys.filter { $0 != key } : keys
         if others.isEmpty { return }
@@ -91,12 +88,24 @@ extension Transaction {
         case .nullify:
             if sabotaged("nullifyMissed") { return }
             for other in others {
+                let rest = referrer.holdsMany ? try self.keys(heldBy: other, referrer, without: key) : nil
                 writer.begin(referrer.layout)
-                writer.setNull(0)
+                if let rest { writer.set(0, rest) } else { writer.setNull(0) }
                 _ = try table(referrer.table) { (table, tx) throws(RecordError) in
                     try table.update(&self.writer, key: other, in: tx, changes: &self.changes)
                 }
             }
+        }
+    }
+
+    /// What a column of many keys is to hold when one of them goes.
+    private func keys(
+        heldBy row: RowKey, _ referrer: Binding.Referrer, without key: RowKey
+    ) throws(MakoError) -> [UInt8]? {
+        try translated {
+            try referrer.table.withRow(row, layout: referrer.layout, in: view) { reader in
+                KeyTree(reader.blob(0))?.removing { $0 == 0 && $1 == key }?.encoded
+            } ?? nil
         }
     }
 }

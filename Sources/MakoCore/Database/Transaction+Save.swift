@@ -85,6 +85,7 @@ extension Transaction {
     /// - Returns: the properties that refer to objects which have no row and are not to get one now.
     private func saveReferences<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) -> UInt64 {
         let options = object.lockedState { $0.extra?.options }
+        let weak = binding.model.weakColumns
         var leftOut: UInt64 = 0
         var saved: [ObjectIdentifier] = []
         while true {
@@ -95,7 +96,8 @@ extension Transaction {
             saved = identities
             for (property, child) in held {
                 try checkTarget(of: property, child, binding.model)
-                if let options, options.ignores(child) {
+                let isWeak = weak & 1 << UInt64(property) != 0 && !sabotaged("weakObjectsCommitted")
+                if isWeak || options?.ignores(child) == true {
                     if let key = try keyOfIgnored(child) {
                         ObjectLock(object).locked { object.resolveReference(property, to: child, key: key) }
                     } else {
@@ -234,11 +236,13 @@ extension Transaction {
         var stored: RowKey
         if exists, !moved, let key {
             stored = key
+            let owned = updated & binding.model.ownedColumns != 0 ? try self.owned(by: key, binding) : []
             keepWhenNil(binding)
             let wasThere = try table(binding) { (table, tx) throws(RecordError) in
                 try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
             }
             if !wasThere && !sabotaged("missingRowStaysMissing") { stored = try rewrite(object, key, binding) }
+            try noteLetGo(owned, by: stored, binding)
         } else {
             stored = try enter(binding, key, mode) { (properties) throws(MakoError) in
                 try encodeLocking(object, properties, binding)
@@ -274,15 +278,21 @@ extension Transaction {
     ) throws(MakoError) -> RowKey {
         let key = binding.model.hasColumnKey ? nil : given
         if mode == .upsert && binding.mergesUpserts, let known = try knownRow(binding, given) {
+            let owned = try self.owned(by: known, binding)
             try encode(~binding.model.writeOnceColumns)
             keepWhenNil(binding)
             let wasThere = try table(binding) { (table, tx) throws(RecordError) in
                 try table.update(&self.writer, key: known, in: tx, changes: &self.changes, batch: self.batch)
             }
+            try noteLetGo(owned, by: known, binding)
             if wasThere { return known }
             try encode(.max)
         }
-        return try store(binding, key, mode)
+        // An upsert may meet a row that has its key.
+        let owned = mode == .upsert ? try self.owned(by: given, binding) : []
+        let stored = try store(binding, key, mode)
+        try noteLetGo(owned, by: stored, binding)
+        return stored
     }
 
     /// The row with the identity of an object that has none of its own yet.

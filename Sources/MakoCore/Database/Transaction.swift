@@ -29,6 +29,8 @@ public final class Transaction: @unchecked Sendable {
     @exclusivity(unchecked) var removing: Set<EventHub.Identity> = []
     /// Rows of whose changes watchers are not told, or are told after all; what was noted last counts.
     @exclusivity(unchecked) var silences: [(row: EventHub.Identity, isSilent: Bool)] = []
+    /// Rows whose owners let go of them.
+    @exclusivity(unchecked) var orphans: [OwnedRow] = []
     /// Where to go back to when a call fails that writes more rows than its own.
     private struct FurtherRows {
         let savepoint: Savepoint
@@ -130,7 +132,7 @@ public final class Transaction: @unchecked Sendable {
         let outerSchema = schema
         let outerSteps = steps
         let mark = undo.savepoint()
-        let tellings = (completions.mark, silences.count)
+        let tellings = (completions.mark, silences.count, orphans.count)
         do {
             let result = try body()
             try throwIfDoomed()
@@ -156,15 +158,16 @@ public final class Transaction: @unchecked Sendable {
         }
     }
 
-    private func forgetTellings(after mark: (completions: Int, silences: Int)) {
+    private func forgetTellings(after mark: (completions: Int, silences: Int, orphans: Int)) {
         completions.rollback(to: mark.completions)
         silences.removeSubrange(mark.silences...)
+        orphans.removeSubrange(mark.orphans...)
     }
 
     /// Runs a call that has joined the transaction: when it fails, objects and file are as they were before it.
     func joining<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
         let mark = undo.mark
-        let tellings = (completions.mark, silences.count)
+        let tellings = (completions.mark, silences.count, orphans.count)
         let outer = (furtherRows, isJoined, batch)
         // A call inside another, as a hook makes it, is told of its own duplicates: its entries do not wait.
         if outer.2 != nil {
@@ -326,7 +329,11 @@ extension Database {
             outer: ThreadScope.current)
         let result: R
         do {
-            result = try ThreadScope.with(scope) { try body(transaction) }
+            result = try ThreadScope.with(scope) {
+                let result = try body(transaction)
+                try transaction.removeOrphans()
+                return result
+            }
             try transaction.throwIfDoomed()
         } catch {
             transaction.abandon()
@@ -381,7 +388,11 @@ extension Database {
             outer: ThreadScope.current)
         let result: R
         do throws(MakoError) {
-            result = try ThreadScope.with(scope) { () throws(MakoError) -> R in try body(transaction) }
+            result = try ThreadScope.with(scope) { () throws(MakoError) -> R in
+                let result = try body(transaction)
+                try transaction.removeOrphans()
+                return result
+            }
             try transaction.throwIfDoomed()
         } catch {
             transaction.abandon()

@@ -4,13 +4,15 @@ extension Entity {
     /// The entity, the key and the properties with their values. Relationships show the key when loaded; none is loaded for this.
     public var description: String {
         let model = entityModelOfInstance
-        var held: [Int: StoredValue] = [:]
-        visitReferences { held[$0] = $1.conditionValue }
+        var held: [Int: [StoredValue]] = [:]
+        visitReferences { held[$0, default: []].append($1.conditionValue) }
         let fields = model.columns.enumerated().map { index, property in
-            guard case .column(_, _, _, let target) = property.kind, target != nil else {
+            guard case .column(let type, _, _, let target) = property.kind, target != nil else {
                 return "\(property.name): \(property.value(of: self))"
             }
-            return "\(property.name): \(held[index].map { "loaded \($0)" } ?? "not loaded")"
+            guard let keys = held[index] else { return "\(property.name): not loaded" }
+            let list = keys.map(\.description).joined(separator: ", ")
+            return "\(property.name): loaded \(type == .keys ? "[\(list)]" : list)"
         }
         let key = keyOfInstance
         let head = model.hasColumnKey ? model.name : "\(model.name) \(key.map { "\($0)" } ?? "unsaved")"

@@ -45,8 +45,15 @@ public struct AttributeOption: Sendable, Hashable {
     public static let loadOnRefresh = AttributeOption(kind: .planned("loadOnRefresh"))
 }
 
-/// Options of `@Relationship`; `@Entity` refuses both until they are supported.
-public enum RelationshipOption: Sendable, Hashable { case owned, weak }
+/// Options of `@Relationship`, for properties that hold objects.
+public enum RelationshipOption: Sendable, Hashable {
+    /// The object has the ones it holds to itself: one that it lets go of, and all when it is removed itself, are removed at the end of the
+    /// transaction, unless another object owns them then.
+    case owned
+    /// The objects are not committed along with the one that refers to them, new ones neither: a reference to one that has no row yet is
+    /// stored by a later commit.
+    case weak
+}
 
 /// How generated code keeps a property; an argument of `@_Stored`.
 public enum StoredPropertyKind: Sendable { case value, scalar, lazy, slot, rowNumber, many }
@@ -85,6 +92,7 @@ public struct PropertyModel: @unchecked Sendable {
     public let keyPath: AnyKeyPath
     let inverse: AnyKeyPath?
     let options: [AttributeOption]
+    let relation: [RelationshipOption]
     private let read: (@Sendable (any Entity) -> StoredValue)?
 
     /// The property's value as a row holds it.
@@ -93,7 +101,8 @@ public struct PropertyModel: @unchecked Sendable {
     /// A property with a column.
     public static func column<Root: Entity, C: PropertyCodec>(
         _ name: String, _ keyPath: KeyPath<Root, C.Property>, _ codec: C.Type, column: String? = nil,
-        default value: @autoclosure () -> C.Property? = nil, options: [AttributeOption] = []
+        default value: @autoclosure () -> C.Property? = nil, options: [AttributeOption] = [],
+        relation: [RelationshipOption] = []
     ) -> PropertyModel {
         nonisolated(unsafe) let path = keyPath
         return PropertyModel(
@@ -101,7 +110,7 @@ public struct PropertyModel: @unchecked Sendable {
             kind: .column(
                 type: C.columnType, isOptional: C.isOptional, defaultValue: value().map(C.stored) ?? .null,
                 target: C.target),
-            keyPath: keyPath, inverse: nil, options: options,
+            keyPath: keyPath, inverse: nil, options: options, relation: relation,
             read: { entity in (entity as? Root).map { C.stored($0[keyPath: path]) } ?? .null })
     }
 
@@ -110,8 +119,8 @@ public struct PropertyModel: @unchecked Sendable {
         _ name: String, _ keyPath: PartialKeyPath<Root>, column: String? = nil
     ) -> PropertyModel {
         PropertyModel(
-            name: name, column: column ?? name, kind: .rowNumber, keyPath: keyPath, inverse: nil, options: [], read: nil
-        )
+            name: name, column: column ?? name, kind: .rowNumber, keyPath: keyPath, inverse: nil, options: [],
+            relation: [], read: nil)
     }
 
     /// A to-many relationship: a query for the objects whose `inverse` refers to the owner.
@@ -121,7 +130,7 @@ public struct PropertyModel: @unchecked Sendable {
     ) -> PropertyModel {
         PropertyModel(
             name: name, column: name, kind: .many(target: target, deleteRule: deleteRule), keyPath: keyPath,
-            inverse: inverse, options: [], read: nil)
+            inverse: inverse, options: [], relation: [], read: nil)
     }
 }
 
@@ -153,12 +162,18 @@ public final class EntityModel: @unchecked Sendable {
     let keyNames: [String]
     /// Whether watchers are told of its objects.
     let raisesEvents: Bool
+    /// The database that its objects belong to, by the name it is registered under; nil: the one that is current.
+    let databaseName: String?
     /// The model of the superclass, whose properties are among this one's.
     let superclass: EntityModel?
     /// The columns whose first value stays, bit 0 being the first column.
     let writeOnceColumns: UInt64
     /// The columns that keep their value when nil is to be stored.
     let keepWhenNilColumns: UInt64
+    /// The columns whose objects the row owns.
+    let ownedColumns: UInt64
+    /// The columns whose objects are not committed along.
+    let weakColumns: UInt64
     /// What the row's number is called in conditions.
     let rowNumberName: String
     let keyPaths: [AnyKeyPath: String]
@@ -171,13 +186,16 @@ public final class EntityModel: @unchecked Sendable {
     ///   - id: the key path of `id`, so that conditions may name it.
     ///   - keys: the names of the properties that are the key; none when the row's number is.
     ///   - raisesEvents: whether watchers are told of its objects.
+    ///   - database: the name under which ``Database/register(_:as:)`` knows the database of its objects; nil: the current one.
     ///   - superclass: the superclass's model, for a class whose superclass is an entity. The key is the same.
     public init<T: Entity>(
         _ type: T.Type, table: String, id: PartialKeyPath<T>? = nil, properties: [PropertyModel], keys: [String] = [],
-        indexes: [IndexModel] = [], raisesEvents: Bool = true, superclass: EntityModel? = nil
+        indexes: [IndexModel] = [], raisesEvents: Bool = true, database: String? = nil,
+        superclass: EntityModel? = nil
     ) {
         let keys = superclass?.keyNames ?? keys
         self.raisesEvents = raisesEvents
+        databaseName = database ?? superclass?.databaseName
         self.superclass = superclass
         self.type = type
         self.table = table
@@ -185,16 +203,15 @@ public final class EntityModel: @unchecked Sendable {
         self.indexes = indexes
         let columns = properties.filter { if case .column = $0.kind { true } else { false } }
         self.columns = columns
-        func columnsMarked(_ kind: AttributeOption.Kind) -> UInt64 {
+        func columnBits(where isMarked: (PropertyModel) -> Bool) -> UInt64 {
             var bits: UInt64 = 0
-            for (position, property) in columns.enumerated() where property.options.contains(where: { $0.kind == kind })
-            {
-                bits |= 1 << UInt64(position)
-            }
+            for (position, property) in columns.enumerated() where isMarked(property) { bits |= 1 << UInt64(position) }
             return bits
         }
-        writeOnceColumns = columnsMarked(.writeOnce)
-        keepWhenNilColumns = columnsMarked(.keepWhenNil)
+        writeOnceColumns = columnBits { $0.options.contains(.writeOnce) }
+        keepWhenNilColumns = columnBits { $0.options.contains(.keepWhenNil) }
+        ownedColumns = columnBits { $0.relation.contains(.owned) }
+        weakColumns = columnBits { $0.relation.contains(.weak) }
         keyNames = keys
         var rowNumberName = "id"
         var keyPaths: [AnyKeyPath: String] = [:]
@@ -298,7 +315,7 @@ extension EntityModel {
                 default: break
                 }
             }
-            if let target { type = try target.entityModel.referenceType() }
+            if let target, type != .keys { type = try target.entityModel.referenceType() }
             columns.append(
                 ColumnSchema(
                     property.column, type, isOptional: isOptional && !keyNames.contains(property.name),

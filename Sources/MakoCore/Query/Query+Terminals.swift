@@ -12,7 +12,7 @@ extension Query {
 
     @usableFromInline
     func plannedRows() throws(MakoError) -> PlannedRows {
-        try planned { (plan, binding, view, database) throws(MakoError) in
+        try planned(isRun: false) { (plan, binding, view, database) throws(MakoError) in
             try PlannedRows(plan, binding, view, database)
         }
     }

@@ -16,6 +16,7 @@ public enum SortDirection: Sendable, Hashable { case ascending, descending }
 public struct Query<T: Entity>: Sendable {
     private(set) var database: Database?
     private var conditions: [ConditionSource] = []
+    private var references: [ReferenceCondition] = []
     private var orders: [Order] = []
     private var orderFault: MakoError?
     private var limit: Int?
@@ -91,11 +92,17 @@ public struct Query<T: Entity>: Sendable {
         return copy
     }
 
+    func adding(_ reference: ReferenceCondition) -> Query {
+        var copy = self
+        copy.references.append(reference)
+        return copy
+    }
+
     // MARK: - For the terminals
 
-    func selection() throws(MakoError) -> Selection {
+    private func selection(_ looked: [MakoRecords.Condition]) throws(MakoError) -> Selection {
         if let orderFault { throw orderFault }
-        var parts: [MakoRecords.Condition] = []
+        var parts = looked
         for condition in conditions {
             switch condition {
             case .parsed(let parsed): parts.append(parsed)
@@ -113,12 +120,22 @@ public struct Query<T: Entity>: Sendable {
     }
 
     /// Plans the query and runs a closure with the plan on the current view.
-    func planned<R>(_ body: (Plan, Binding, Snapshot, Database) throws(MakoError) -> R) throws(MakoError) -> R {
-        let selection = try selection()
+    ///
+    /// - Parameter isRun: false when the rows are read later, by who then tells how long it took.
+    func planned<R>(
+        isRun: Bool = true, _ body: (Plan, Binding, Snapshot, Database) throws(MakoError) -> R
+    ) throws(MakoError) -> R {
+        let bare = try selection([])
         let database = try target()
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
+            var looked: [MakoRecords.Condition] = []
+            for reference in references { looked.append(try reference.condition(binding, schema, view)) }
+            let selection = looked.isEmpty ? bare : try selection(looked)
             let plan = try records { () throws(RecordError) in try selection.plan(schema.catalogue) }
-            return try body(plan, binding, view, database)
+            let start = isRun ? database.queryStart : nil
+            let result = try body(plan, binding, view, database)
+            database.noteQuery(plan, binding.model, since: start)
+            return result
         }
     }
 }

@@ -52,6 +52,8 @@ final class PlannedRows: Sendable {
     @usableFromInline let count: Int
     /// Keeps the database open meanwhile.
     private let owner: Database
+    private let model: EntityModel
+    private let start: ContinuousClock.Instant?
 
     init(_ plan: Plan, _ binding: Binding, _ view: Snapshot, _ database: Database) throws(MakoError) {
         self.plan = plan
@@ -61,6 +63,8 @@ final class PlannedRows: Sendable {
         context = binding.hasReferences ? FetchContext() : nil
         self.database = database.number
         owner = database
+        model = binding.model
+        start = database.queryStart
         count =
             walk?.isWhole == true
             ? try records { () throws(RecordError) in try binding.table.count(in: view) } : 0
@@ -69,10 +73,14 @@ final class PlannedRows: Sendable {
     @inlinable
     func makeObjects<T: Entity>(of type: T.Type) throws(MakoError) -> [T] {
         let objects = try readObjects(of: type)
+        noteEnd()
         // After the walk: a hook may change what was walked over.
         if T._$hooks.contains(.didLoad) { for object in objects { _ = object._$call(.didLoad) } }
         return objects
     }
+
+    @usableFromInline
+    func noteEnd() { owner.noteQuery(plan, model, since: start) }
 
     @inlinable
     func readObjects<T: Entity>(of type: T.Type) throws(MakoError) -> [T] {

@@ -43,6 +43,29 @@ enum LazyLoad {
         return context.note(loaded, Target.entityModel, key) as? Target ?? loaded
     }
 
+    /// The objects with these keys; a missing one has none in the result.
+    static func objects<Target: ObjectEntity>(
+        _ type: Target.Type, keys: [RowKey], for owner: some ObjectEntity
+    ) throws(MakoError) -> [RowKey: Target] {
+        let (number, context, ownKey) = owner.lockedState { state in
+            (state.database, state.requireContext(), state.key)
+        }
+        let model = Target.entityModel
+        let database = try Database.resolve(number: number, for: model)
+        if let ownKey { _ = context.note(owner, Swift.type(of: owner).entityModel, ownKey) }
+        var objects: [RowKey: Target] = [:]
+        var missing: [RowKey] = []
+        for key in Set(keys) {
+            if let known = context.object(model, key) as? Target { objects[key] = known } else { missing.append(key) }
+        }
+        if missing.isEmpty { return objects }
+        database.metricsCounters.lazyLoads.with { $0 += 1 }
+        for (key, loaded) in try database.objects(type, keys: missing, context: context) {
+            objects[key] = context.note(loaded, model, key) as? Target ?? loaded
+        }
+        return objects
+    }
+
     static func failed(_ error: MakoError, owner: some ObjectEntity) {
         owner.lockedState { $0.setLoadError(error) }
     }

@@ -1,7 +1,7 @@
 import MakoRecords
 import MakoStorage
 
-/// Stands for "no object" in ``Query/referencing(_:)-(Nobody)``.
+/// Stands for "no object" in ``Query/referencing(_:)-(Nobody)`` and ``Query/referenced(by:)-(Nobody)``.
 public struct Nobody: Sendable {
     public static let nobody = Nobody()
 }
@@ -23,16 +23,34 @@ extension Query {
         }
         // Nothing refers to an object without a row; NULL would find those that refer to nobody.
         guard let key = object.storedKey else { return adding(.parsed(.constant(false))) }
-        let value = ReferenceKeys.value(of: key, target)
-        return adding(
-            .parsed(.or(columns.map { .comparison(.equal, .column([$0]), .literal(value, at: .none)) })))
+        return adding(.refers(columns: columns, to: key, of: target))
     }
 
     /// Objects that refer to nobody: `referencing(.nobody)`.
     public func referencing(_ nobody: Nobody) -> Query {
-        let columns = ReferenceColumns.names(of: T.entityModel) { _ in true }
-        return columns.isEmpty ? self : adding(.parsed(.and(columns.map { .isNull(.column([$0])) })))
+        let columns = T.entityModel.columns.compactMap { property -> MakoRecords.Condition? in
+            guard case .column(let type, _, _, _?) = property.kind else { return nil }
+            let column = Expr.column([property.column])
+            guard type == .keys else { return .isNull(column) }
+            let empty = [KeyTree.list([]), .named([])].map { Expr.literal(.blob($0.encoded)) }
+            return .or([.isNull(column), .isIn(column, empty)])
+        }
+        return columns.isEmpty ? self : adding(.parsed(.and(columns)))
     }
+
+    /// Objects that this one refers to, as its row is stored.
+    ///
+    /// ```swift
+    /// let old = try Address.query().referenced(by: ada).where(\.year < 2000).fetch()
+    /// ```
+    public func referenced(by object: some ObjectEntity) -> Query {
+        guard let key = object.storedKey else { return adding(.parsed(.constant(false))) }
+        return adding(.referred(by: key, of: type(of: object).entityModel))
+    }
+
+    /// Objects that no other refers to, of whatever entity: `referenced(by: .nobody)`. Each object costs a look-up in the index of each
+    /// property that could refer to it.
+    public func referenced(by nobody: Nobody) -> Query { adding(.unreferred) }
 }
 
 extension ObjectEntity {
@@ -67,21 +85,14 @@ extension ObjectEntity {
     private func referrers(in database: Database) throws(MakoError) -> [(table: String, keys: [RowKey])] {
         guard let key = storedKey else { return [] }
         return try database.viewing(Swift.type(of: self).entityModel) { (view, binding, schema) throws(MakoError) in
-            let value = ReferenceKeys.value(of: key, binding.model)
-            var columns: [String: [MakoRecords.Condition]] = [:]
+            var found: [String: Set<RowKey>] = [:]
             for referrer in binding.referrers {
-                columns[referrer.table.schema.name, default: []].append(
-                    .comparison(.equal, .column([referrer.column]), .literal(value, at: .none)))
+                let keys = try schema.holders(of: key, binding.model, in: referrer.column, of: referrer.table, view)
+                found[referrer.table.schema.name, default: []].formUnion(keys)
             }
-            var found: [(table: String, keys: [RowKey])] = []
-            for (table, conditions) in columns.sorted(by: { $0.key < $1.key }) {
-                let selection = Selection(table: table, condition: .or(conditions))
-                let keys = try records { () throws(RecordError) in
-                    try selection.plan(schema.catalogue).keys(in: view)
-                }
-                found.append((table, keys))
+            return found.sorted { $0.key < $1.key }.map { table, keys in
+                (table, keys.sorted(by: RowKey.precedes))
             }
-            return found
         }
     }
 }
@@ -92,6 +103,102 @@ private enum ReferenceColumns {
         model.columns.compactMap { property in
             guard case .column(_, _, _, let target?) = property.kind, isWanted(target.entityModel) else { return nil }
             return property.column
+        }
+    }
+}
+
+/// A condition about references: which rows fulfil it is looked up on the view before the query is planned.
+enum ReferenceCondition: Sendable {
+    /// One of the row's columns refers to a row of another entity.
+    case refers(columns: [String], to: RowKey, of: EntityModel)
+    /// A row of another entity refers to it by one of its columns.
+    case referred(by: RowKey, of: EntityModel)
+    /// No row refers to it.
+    case unreferred
+
+    func condition(
+        _ binding: Binding, _ schema: SchemaState, _ view: Snapshot
+    ) throws(MakoError) -> MakoRecords.Condition {
+        switch self {
+        case .refers(let columns, let key, let target):
+            var parts: [MakoRecords.Condition] = []
+            for column in columns {
+                if binding.table.schema.column(named: column)?.type == .keys {
+                    let keys = try schema.holders(of: key, target, in: column, of: binding.table, view)
+                    parts.append(try Self.among(keys, binding.table.schema))
+                } else {
+                    let value = ReferenceKeys.value(of: key, target)
+                    parts.append(.comparison(.equal, .column([column]), .literal(value, at: .none)))
+                }
+            }
+            return parts.count == 1 ? parts[0] : .or(parts)
+        case .referred(let key, let model):
+            guard let referrer = schema.binding(model) else { return .constant(false) }
+            return try Self.among(
+                Array(try Self.keys(in: key, referrer, to: binding.model, view)), binding.table.schema)
+        case .unreferred:
+            var keys: [RowKey] = []
+            let all = Selection(table: binding.table.schema.name)
+            for key in try records({ () throws(RecordError) in try all.plan(schema.catalogue).keys(in: view) }) {
+                var isReferred = false
+                for referrer in binding.referrers where !isReferred {
+                    isReferred =
+                        !(try schema.holders(
+                            of: key, binding.model, in: referrer.column, of: referrer.table, view)).isEmpty
+                }
+                if !isReferred { keys.append(key) }
+            }
+            return try Self.among(keys, binding.table.schema)
+        }
+    }
+
+    /// The keys of one entity that a stored row of another holds.
+    private static func keys(
+        in row: RowKey, _ binding: Binding, to target: EntityModel, _ view: Snapshot
+    ) throws(MakoError) -> Set<RowKey> {
+        try translated {
+            var keys: Set<RowKey> = []
+            try binding.table.withRow(row, layout: binding.layout, in: view) { reader in
+                for (position, property) in binding.model.columns.enumerated() {
+                    guard case .column(let type, _, _, let held?) = property.kind, held.entityModel === target else {
+                        continue
+                    }
+                    if type == .keys {
+                        KeyTree(reader.blob(position))?.forEachKey { _, key in keys.insert(key) }
+                    } else if let key = ReferenceKeys.read(reader, position, of: target) {
+                        keys.insert(key)
+                    }
+                }
+            }
+            return keys
+        }
+    }
+
+    /// The condition that a row's key is among some.
+    private static func among(_ keys: [RowKey], _ schema: EntitySchema) throws(MakoError) -> MakoRecords.Condition {
+        let names: [String] =
+            switch schema.key {
+            case .rowID(let name): [name]
+            case .columns(let names): names
+            }
+        var rows: [[StoredValue]] = []
+        for key in keys { rows.append(try records { () throws(RecordError) in try key.values(in: schema) }) }
+        if rows.isEmpty { return .constant(false) }
+        if names.count == 1 { return .isIn(.column(names), rows.map { .literal($0[0], at: .none) }) }
+        return .or(
+            rows.map { row in
+                .and(zip(names, row).map { .comparison(.equal, .column([$0]), .literal($1, at: .none)) })
+            })
+    }
+}
+
+extension RowKey {
+    fileprivate static func precedes(_ left: RowKey, _ right: RowKey) -> Bool {
+        switch (left, right) {
+        case (.rowID(let a), .rowID(let b)): a < b
+        case (.bytes(let a), .bytes(let b)): a.lexicographicallyPrecedes(b)
+        case (.rowID, .bytes): true
+        case (.bytes, .rowID): false
         }
     }
 }

@@ -27,8 +27,7 @@ public struct ToMany<Target: ObjectEntity>: @unchecked Sendable {
             if Target.entityModel.target(ofColumn: column) !== model {
                 return query.adding(.parsed(.constant(sabotaged("keysOfSubclassesMixed"))))
             }
-            let value = ReferenceKeys.value(of: key, model)
-            return query.adding(.parsed(.comparison(.equal, .column([column]), .literal(value, at: .none))))
+            return query.adding(.refers(columns: [column], to: key, of: model))
         } catch {
             return query.adding(.failed(error))
         }

@@ -41,6 +41,72 @@ public enum EntityCoding {
     @inlinable
     public static func codec<T: ObjectEntity>(_: ToOne<T>.Type) -> ToOneCodec<T>.Type { ToOneCodec<T>.self }
 
+    @inlinable
+    public static func codec<T: ObjectEntity>(_: [T].Type) -> CollectionCodec<ArrayForm<ObjectForm<T>>>.Type {
+        CollectionCodec<ArrayForm<ObjectForm<T>>>.self
+    }
+    @inlinable
+    public static func codec<T: ObjectEntity>(
+        _: [T]?.Type
+    ) -> CollectionCodec<OptionalForm<ArrayForm<ObjectForm<T>>>>.Type {
+        CollectionCodec<OptionalForm<ArrayForm<ObjectForm<T>>>>.self
+    }
+    @inlinable
+    public static func codec<T: ObjectEntity>(_: [[T]].Type) -> CollectionCodec<
+        ArrayForm<ArrayForm<ObjectForm<T>>>
+    >.Type {
+        CollectionCodec<ArrayForm<ArrayForm<ObjectForm<T>>>>.self
+    }
+    @inlinable
+    public static func codec<T: ObjectEntity & Hashable>(_: Set<T>.Type) -> CollectionCodec<SetForm<ObjectForm<T>>>.Type
+    {
+        CollectionCodec<SetForm<ObjectForm<T>>>.self
+    }
+    @inlinable
+    public static func codec<T: ObjectEntity & Hashable>(
+        _: Set<T>?.Type
+    ) -> CollectionCodec<OptionalForm<SetForm<ObjectForm<T>>>>.Type {
+        CollectionCodec<OptionalForm<SetForm<ObjectForm<T>>>>.self
+    }
+    @inlinable
+    public static func codec<K: StorableValue & Hashable & Sendable, T: ObjectEntity>(
+        _: [K: T].Type
+    ) -> CollectionCodec<DictionaryForm<K, ObjectForm<T>>>.Type {
+        CollectionCodec<DictionaryForm<K, ObjectForm<T>>>.self
+    }
+    @inlinable
+    public static func codec<K: StorableValue & Hashable & Sendable, T: ObjectEntity>(
+        _: [K: T]?.Type
+    ) -> CollectionCodec<OptionalForm<DictionaryForm<K, ObjectForm<T>>>>.Type {
+        CollectionCodec<OptionalForm<DictionaryForm<K, ObjectForm<T>>>>.self
+    }
+    @inlinable
+    public static func codec<K: StorableValue & Hashable & Sendable, T: ObjectEntity>(
+        _: [K: [T]].Type
+    ) -> CollectionCodec<DictionaryForm<K, ArrayForm<ObjectForm<T>>>>.Type {
+        CollectionCodec<DictionaryForm<K, ArrayForm<ObjectForm<T>>>>.self
+    }
+    @inlinable
+    public static func codec<K: StorableValue & Hashable & Sendable, T: ObjectEntity>(
+        _: [[K: T]].Type
+    ) -> CollectionCodec<ArrayForm<DictionaryForm<K, ObjectForm<T>>>>.Type {
+        CollectionCodec<ArrayForm<DictionaryForm<K, ObjectForm<T>>>>.self
+    }
+
+    /// The codec of a collection in a struct, which holds no objects.
+    @_disfavoredOverload @inlinable
+    public static func structCodec<T: Codable>(_: T.Type) -> JSONCodec<T>.Type { JSONCodec<T>.self }
+    @_disfavoredOverload @inlinable
+    public static func structCodec<T: Codable>(_: T?.Type) -> OptionalCodec<JSONCodec<T>>.Type {
+        OptionalCodec<JSONCodec<T>>.self
+    }
+    @available(*, unavailable, message: "a struct holds no objects; make it a class, or query the other side")
+    public static func structCodec<T: ObjectEntity>(_: [T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
+    @available(*, unavailable, message: "a struct holds no objects; make it a class, or query the other side")
+    public static func structCodec<K, T: ObjectEntity>(_: [K: T].Type) -> JSONCodec<String>.Type {
+        JSONCodec<String>.self
+    }
+
     // What cannot be stored is said in words instead of a failed overload.
 
     @available(*, unavailable, message: "a to-one relationship must be optional; write 'T?' (in a struct: 'ToOne<T>')")
@@ -56,7 +122,8 @@ public enum EntityCoding {
         OptionalCodec<JSONCodec<String>>.self
     }
     @available(
-        *, unavailable, message: "owned collections of entities are not supported yet; use ToMany with an inverse"
+        *, unavailable,
+        message: "a collection of structs that are entities is not supported yet; store their keys and query for them"
     )
     public static func codec<T: Entity>(_: [T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
 

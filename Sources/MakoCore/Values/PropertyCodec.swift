@@ -22,10 +22,9 @@ extension PropertyCodec {
     @inlinable public static var target: (any Entity.Type)? { nil }
 }
 
-/// The codec of an optional property whose type may be an entity: what a class keeps for it is a slot.
+/// The codec of a property whose type may be an entity, or a collection of one: what a class keeps for it is a slot.
 public protocol SlotCodec: PropertyCodec {
     associatedtype Slot: PropertySlot where Slot.Property == Property
-    static var emptySlot: Slot { get }
     static func slot(_ value: Property) -> Slot
     /// The slot of what a column holds; nil when that stands for none.
     static func slot(stored: StoredValue) -> Slot?
@@ -33,7 +32,7 @@ public protocol SlotCodec: PropertyCodec {
     static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError)
 }
 
-/// The content of an optional property that may or may not be a reference.
+/// The content of a property that may or may not refer to objects.
 public protocol PropertySlot: Sendable {
     associatedtype Property
     var value: Property { get }
@@ -41,6 +40,8 @@ public protocol PropertySlot: Sendable {
     var isSettled: Bool { get }
     /// The object a reference holds, when it holds one.
     var loadedObject: (any ObjectEntity)? { get }
+    /// Visits the objects it holds in memory, each as often as it stands there.
+    func visitObjects(_ visit: (any ObjectEntity) -> Void)
     /// The slot with its object loaded, or unsettled when that failed.
     func loaded(by owner: some ObjectEntity, property: Int) -> Self
     /// Takes the loaded slot's place unless another value was set since `before` was read.
@@ -49,11 +50,15 @@ public protocol PropertySlot: Sendable {
     mutating func resolve(_ object: any ObjectEntity, key: RowKey)
 }
 
-/// The slot of an optional property that turned out to be a plain value.
+extension PropertySlot {
+    public func visitObjects(_ visit: (any ObjectEntity) -> Void) { if let loadedObject { visit(loadedObject) } }
+}
+
+/// The slot of a property that turned out to be a plain value.
 @frozen
-public struct ValueSlot<Wrapped: Sendable>: PropertySlot {
-    public var value: Wrapped?
-    @inlinable public init(_ value: Wrapped?) { self.value = value }
+public struct ValueSlot<Property: Sendable>: PropertySlot {
+    public var value: Property
+    @inlinable public init(_ value: Property) { self.value = value }
     @inlinable public var isSettled: Bool { true }
     @inlinable public var loadedObject: (any ObjectEntity)? { nil }
     @inlinable public func loaded(by owner: some ObjectEntity, property: Int) -> Self { self }
@@ -104,7 +109,7 @@ public enum RawCodec<Property: RawRepresentable & Sendable>: PropertyCodec where
 /// `nil` is NULL.
 public enum OptionalCodec<Base: PropertyCodec>: SlotCodec where Base.Property: Sendable {
     public typealias Property = Base.Property?
-    public typealias Slot = ValueSlot<Base.Property>
+    public typealias Slot = ValueSlot<Property>
 
     @inlinable public static var columnType: ColumnType { Base.columnType }
     @inlinable public static var isOptional: Bool { true }

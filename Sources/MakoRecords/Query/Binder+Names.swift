@@ -27,6 +27,11 @@ extension Binder {
                 return BoundColumn(
                     node: node, ordinal: column.ordinal, type: column.type, path: path.joined(separator: "."))
             }
+            if column.type == .keys {
+                throw at.error(
+                    "\(place.schema.name).\(name) holds many rows of \(column.target ?? "a table"), "
+                        + "whose columns a condition cannot name yet")
+            }
             guard let target = column.target else {
                 throw at.error("\(place.schema.name).\(name) holds \(column.type.name) and refers to no other table")
             }

@@ -15,7 +15,7 @@ enum ValueKind: String, Sendable, Hashable {
         case .integer, .unsigned, .reference: self = .whole
         case .double: self = .real
         case .text: self = .text
-        case .blob: self = .blob
+        case .blob, .keys: self = .blob
         case .date: self = .date
         case .uuid: self = .uuid
         }

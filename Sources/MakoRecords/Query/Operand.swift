@@ -28,7 +28,7 @@ enum Operand {
         case .bool: self = .bool(field.load(as: UInt8.self) != 0)
         case .uuid: self = .uuid(row.word(field), row.word(field + 8))
         case .text: self = .text(row.content(slot))
-        case .blob: self = .blob(row.content(slot))
+        case .blob, .keys: self = .blob(row.content(slot))
         }
     }
 

@@ -137,6 +137,7 @@ public struct EntitySchema: Sendable, Hashable {
             if column.type == .reference && column.target == nil {
                 throw refuse("the reference \(column.name) names no table")
             }
+            if column.type == .keys { try validateKeys(column) }
         }
         if case .columns(let names) = key {
             if names.isEmpty || Set(names).count != names.count { throw refuse("its key has no columns, or one twice") }
@@ -164,6 +165,19 @@ public struct EntitySchema: Sendable, Hashable {
                     throw refuse("index \(index.name) folds \(part.name), which is not text")
                 }
             }
+        }
+    }
+
+    /// Who holds a row's key is asked whenever the row is removed.
+    private func validateKeys(_ column: ColumnSchema) throws(RecordError) {
+        func refuse(_ reason: String) -> RecordError { .incompatibleSchema(table: name, reason: reason) }
+        if column.target == nil { throw refuse("the keys of \(column.name) name no table") }
+        if case .columns(let names) = key, names.contains(column.name) {
+            throw refuse("\(column.name) holds keys of rows and cannot be a key itself")
+        }
+        let over = indexes.filter { index in index.columns.contains { $0.name == column.name } }
+        guard over.count == 1, over[0].columns.count == 1, !over[0].isUnique, !over[0].columns[0].descending else {
+            throw refuse("\(column.name) holds keys of rows and needs one index, plain and of its own")
         }
     }
 }

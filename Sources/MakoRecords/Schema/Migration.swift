@@ -95,6 +95,9 @@ extension Catalogue {
             for index in handle.indexes where plan.addedIndexes.contains(index.id) {
                 try IndexBuild.run(index, handle, tx)
             }
+            for index in handle.elementIndexes where plan.addedIndexes.contains(index.id) {
+                try handle.build(index, in: tx)
+            }
         }
         try StoredCatalogue.store(record, trees.catalogue, tx)
         return plan.report

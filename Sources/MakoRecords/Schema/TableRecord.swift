@@ -101,7 +101,11 @@ struct TableRecord: Sendable, Hashable {
         columns = []
         for ordinal in 0..<(try source.count()) {
             let name = try source.text()
-            guard let type = ColumnType(rawValue: try source.byte()) else { throw source.damaged }
+            let code = try source.byte()
+            guard let type = ColumnType(rawValue: code) else {
+                throw .catalogueDamaged(
+                    reason: "column \(name) has type \(code), which this version of Mako does not know")
+            }
             let flags = try source.byte()
             var column = ColumnSchema(name, type, isOptional: flags & 1 != 0, default: try source.value())
             column.fill = try source.value()

@@ -247,7 +247,7 @@ private struct TableMending {
             }
             do throws(RecordError) {
                 _ = try key.values(in: handle.schema)
-                try recorded { try handle.withRow(key, in: view) { _ in } }
+                try recorded { try handle.withRow(key, in: view) { try handle.checkElements($0) } }
             } catch {
                 if case .storage = error { throw error }
                 if !sabotaged("salvagedRowsNotChecked") { damaged.append(key) }
@@ -304,6 +304,10 @@ private struct TableMending {
                 for index in handle.indexes {
                     try engine { () throws(StorageError) in try tx.deleteAll(in: index.tree) }
                     try IndexBuild.run(index, handle, tx)
+                }
+                for index in handle.elementIndexes {
+                    try engine { () throws(StorageError) in try tx.deleteAll(in: index.tree) }
+                    try handle.build(index, in: tx)
                 }
                 return
             } catch {

@@ -11,6 +11,7 @@ extension TableHandle {
         if case .rowID(let id) = key { try ids.willDelete(id, self, tx) }
         do throws(RecordError) {
             if !indexes.isEmpty { try removeFromIndexes(old, key, tx) }
+            if !elementIndexes.isEmpty { try removeElements(old, key, tx) }
             try engine { () throws(StorageError) in
                 switch key {
                 case .rowID(let id): _ = try tx.delete(KeyOrder.treeKey(id), in: rows)
@@ -38,6 +39,18 @@ extension TableHandle {
         }
     }
 
+    private func removeElements(_ old: [UInt8], _ key: RowKey, _ tx: borrowing WriteTransaction) throws(RecordError) {
+        for index in elementIndexes {
+            let held = try recorded {
+                try old.withUnsafeBytes { bytes in try elements(index, try RowReader(bytes, layout)) }
+            }
+            if sabotaged("deletedRowStillHolds") { continue }
+            do throws(StorageError) {
+                for element in held { _ = try tx.delete(index.entry(element, key), in: index.tree) }
+            } catch { throw .storage(error) }
+        }
+    }
+
     /// Deletes every row; answers how many there were.
     @discardableResult
     public func deleteAll(in tx: borrowing WriteTransaction, changes: inout ChangeSet) throws(RecordError) -> Int {
@@ -48,6 +61,7 @@ extension TableHandle {
         do throws(StorageError) {
             try tx.deleteAll(in: rows)
             for index in indexes { try tx.deleteAll(in: index.tree) }
+            for index in elementIndexes { try tx.deleteAll(in: index.tree) }
         } catch { throw brokenOff(.storage(error), tx) }
         for key in keys { changes.record(self, key, .delete, .all) }
         return keys.count
@@ -69,6 +83,7 @@ extension TableHandle {
     /// Checks every index against the rows. The answer names each fault; it is empty when all is well.
     public func verify(in view: Snapshot) throws(RecordError) -> [String] {
         var findings: [String] = []
+        for index in elementIndexes { findings += try verify(index, in: view) }
         for index in indexes {
             var rowCount: UInt64 = 0
             var entry = KeyBuffer()

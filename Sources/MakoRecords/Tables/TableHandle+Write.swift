@@ -82,6 +82,7 @@ extension TableHandle {
         let layout = try checkLayout(row)
         let bytes = try row.finish()
         let new = try RowReader(bytes, layout)
+        try checkElements(new)
         var id = try ids.take(self, tx)
         // A row written through another catalogue of the same file may have the id: then the rows tell the next one.
         while !(try enter(bytes, id, tx)) {
@@ -91,6 +92,7 @@ extension TableHandle {
         let key = RowKey.rowID(id)
         do throws(RecordError) {
             try addToIndexes(key, new, batch, &row, tx)
+            try updateElements(key, nil, new, tx)
         } catch {
             do throws(StorageError) { _ = try tx.delete(KeyOrder.treeKey(id), in: rows) } catch let failure {
                 // The first error is the one to know; this one keeps the row from being committed.
@@ -124,10 +126,12 @@ extension TableHandle {
         if let old {
             changed = difference(old, new)
             if changed.isEmpty { return (key, true) }
+            try checkElements(new)
             // The old row's entries must be where they are looked for.
             if !sabotaged("batchWaitsDuringUpdate") { try batch?.flush(in: tx) }
-        } else if case .rowID(let id) = key {
-            try ids.note(id, self, tx)
+        } else {
+            try checkElements(new)
+            if case .rowID(let id) = key { try ids.note(id, self, tx) }
         }
         do throws(RecordError) {
             if let old {
@@ -135,6 +139,7 @@ extension TableHandle {
             } else {
                 try addToIndexes(key, new, batch, &row, tx)
             }
+            try updateElements(key, old, new, tx)
             try putRow(bytes, key, &row, tx)
         } catch { throw brokenOff(error, tx) }
         changes.record(self, key, old == nil ? .insert : .update, changed)
@@ -158,7 +163,7 @@ extension TableHandle {
     /// The error of a change that may have reached some of the trees of a table and not the others. What the engine met leaves it so:
     /// then the transaction must not be committed.
     func brokenOff(_ error: RecordError, _ tx: borrowing WriteTransaction) -> RecordError {
-        if case .storage(let failure) = error, !indexes.isEmpty, !sabotaged("brokenChangeCommitted") {
+        if case .storage(let failure) = error, hasIndexes, !sabotaged("brokenChangeCommitted") {
             tx.breakOff(failure)
         }
         return error

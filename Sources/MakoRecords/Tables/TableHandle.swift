@@ -16,9 +16,14 @@ public final class TableHandle: Sendable {
     /// All live columns, in the schema's order.
     public let layout: RowLayout
     let id: UInt32
+    /// The table's number in its file: given once, the same under a new name.
+    public var number: UInt32 { id }
     /// Every column the table ever had, by ordinal.
     let columns: [ColumnSchema]
     let indexes: [IndexHandle]
+    /// The indexes over columns of keys.
+    let elementIndexes: [ElementIndex]
+    let hasIndexes: Bool
     @usableFromInline let rows: Tree
     let idTree: Tree
     let ids: RowIDSequence
@@ -44,7 +49,17 @@ public final class TableHandle: Sendable {
         }
         self.keySlots = keySlots
         let isRowID = isRowID
-        indexes = zip(record.indexes, indexTrees).map { index, tree in
+        var elementIndexes: [ElementIndex] = []
+        indexes = zip(record.indexes, indexTrees).compactMap { index, tree in
+            if let name = index.schema.columns.first?.name, let position = layout.position(of: name),
+                layout.slots[position].type == .keys
+            {
+                elementIndexes.append(
+                    ElementIndex(
+                        id: index.id, schema: index.schema, tree: tree, slot: layout.slots[position],
+                        hasKeyInValue: !isRowID))
+                return nil
+            }
             var columns = ColumnSet()
             var parts: [IndexHandle.Part] = []
             for column in index.schema.columns {
@@ -57,6 +72,8 @@ public final class TableHandle: Sendable {
                 id: index.id, schema: index.schema, tree: tree, parts: parts, columns: columns,
                 hasKeyInValue: index.schema.isUnique || !isRowID)
         }
+        self.elementIndexes = elementIndexes
+        hasIndexes = !record.indexes.isEmpty
     }
 
     /// A layout over some of the columns, in the caller's order, so that code can use constant positions.

@@ -10,6 +10,8 @@ public enum ColumnType: UInt8, Sendable, Hashable, CaseIterable {
     case uuid = 8
     /// The 64-bit row id of a row in the column's target table.
     case reference = 9
+    /// Keys of rows in the column's target table, as a ``KeyTree``; as a dynamic value its bytes.
+    case keys = 10
 
     /// The name of the type as messages and plans say it.
     public var name: String {
@@ -23,6 +25,7 @@ public enum ColumnType: UInt8, Sendable, Hashable, CaseIterable {
         case .date: "date"
         case .uuid: "uuid"
         case .reference: "reference"
+        case .keys: "keys"
         }
     }
 
@@ -37,8 +40,8 @@ public enum ColumnType: UInt8, Sendable, Hashable, CaseIterable {
     }
 
     /// Whether the slot holds an offset and a length, the bytes themselves standing behind the slots.
-    @usableFromInline
-    var isVariable: Bool { self == .text || self == .blob }
+    @inlinable
+    var isVariable: Bool { self == .text || self == .blob || self == .keys }
 
     /// Whether the column holds whole numbers, signed or not.
     var isWhole: Bool { self == .integer || self == .unsigned || self == .reference }
@@ -53,6 +56,8 @@ public enum ColumnType: UInt8, Sendable, Hashable, CaseIterable {
             (.uuid, .uuid),
             (.integer, .integer), (.reference, .integer), (.unsigned, .unsigned):
             return value
+        case (.keys, .blob(let bytes)):
+            return KeyTree(bytes) == nil ? nil : value
         case (.unsigned, .integer(let number)):
             return number >= 0 ? value : nil
         case (.integer, .double(let number)), (.reference, .double(let number)):

@@ -234,9 +234,9 @@ struct KeyDecoder {
         case .uuid:
             guard tag == 2, let high = word(), let low = word() else { return nil }
             return .uuid(high, low)
-        case .text, .blob:
+        case .text, .blob, .keys:
             guard tag == 2, let content = content() else { return nil }
-            return type == .blob ? .blob(content) : .text(String(decoding: content, as: UTF8.self))
+            return type != .text ? .blob(content) : .text(String(decoding: content, as: UTF8.self))
         }
     }
 

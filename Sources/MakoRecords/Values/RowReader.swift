@@ -118,10 +118,10 @@ public struct RowReader: @unchecked Sendable {
         return bit & 1 == 1 ? nil : start + Int(slot.offset)
     }
 
-    /// The bytes of a text or blob.
+    /// The bytes of a text, a blob or keys.
     @inlinable @inline(__always)
     func content(_ slot: ColumnSlot) -> UnsafeRawBufferPointer {
-        guard slot.type == .text || slot.type == .blob, let field = address(slot) else {
+        guard slot.type.isVariable, let field = address(slot) else {
             return UnsafeRawBufferPointer(start: nil, count: 0)
         }
         let word = UInt64(littleEndian: field.loadUnaligned(as: UInt64.self))
@@ -228,7 +228,7 @@ extension RowReader {
     @inlinable
     public func blob(_ position: Int) -> [UInt8] {
         let slot = slot(position)
-        guard slot.type == .blob else { return [] }
+        guard slot.type == .blob || slot.type == .keys else { return [] }
         return [UInt8](content(slot))
     }
 
@@ -259,7 +259,7 @@ extension RowReader {
         case .date: return .date(Double(bitPattern: word(field)))
         case .uuid: return .uuid(word(field), word(field + 8))
         case .text: return .text(String(decoding: content(slot), as: UTF8.self))
-        case .blob: return .blob([UInt8](content(slot)))
+        case .blob, .keys: return .blob([UInt8](content(slot)))
         }
     }
 
@@ -289,7 +289,7 @@ extension KeyBuffer {
         case .double, .date: append(Double(bitPattern: row.word(field)))
         case .bool: append(field.load(as: UInt8.self) != 0)
         case .uuid: append(high: row.word(field), low: row.word(field + 8))
-        case .blob: append(row.content(slot))
+        case .blob, .keys: append(row.content(slot))
         case .text: noCase ? appendFolded(row.content(slot)) : append(row.content(slot))
         }
     }

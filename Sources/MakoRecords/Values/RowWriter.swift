@@ -131,10 +131,10 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         store(slot, content: utf8)
     }
 
-    /// A blob from its bytes.
+    /// A blob, or keys, from the bytes.
     public mutating func set(_ position: Int, _ bytes: UnsafeRawBufferPointer) {
         guard let slot = slot(position) else { return }
-        guard slot.type == .blob else { return refuse(position, "blob") }
+        guard slot.type == .blob || slot.type == .keys else { return refuse(position, "blob") }
         store(slot, content: bytes)
     }
 

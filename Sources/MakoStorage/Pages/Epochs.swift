@@ -33,6 +33,9 @@ enum Epochs {
     @inline(__always)
     static func leave(_ entry: Entry) { entry?.pointee.epoch.store(0, ordering: .releasing) }
 
+    /// A number that few other living threads have.
+    static var threadNumber: Int { cell().pointee.number }
+
     /// Whether the calling thread is inside an operation.
     static var isInside: Bool { cell().pointee.epoch.load(ordering: .relaxed) != 0 }
 
@@ -61,8 +64,12 @@ enum Epochs {
 struct EpochCell: ~Copyable {
     let epoch = Atomic<UInt64>(0)
     let isClaimed = Atomic<Bool>(false)
+    /// Its place among the cells.
+    let number: Int
     let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
-    let morePadding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
+    let morePadding: (UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0)
+
+    init(number: Int) { self.number = number }
 }
 
 /// All cells of the process. A cell outlives its thread and is handed to the next one.
@@ -83,7 +90,7 @@ private final class CellRegistry: @unchecked Sendable {
                 return cell
             }
             let cell = UnsafeMutablePointer<EpochCell>.allocate(capacity: 1)
-            cell.initialize(to: EpochCell())
+            cell.initialize(to: EpochCell(number: cells.count))
             cell.pointee.isClaimed.store(true, ordering: .relaxed)
             cells.append(cell)
             return cell

@@ -14,9 +14,11 @@ import Synchronization
 /// }
 /// ```
 public final class Snapshot: @unchecked Sendable {
-    let frames: FrameStore
+    // One reference for all that reading needs: readers on other processors count it, too.
+    private let store: Store
     let state: UnsafeMutablePointer<ViewState>
-    private let registration: Registration
+    /// What keeps the pages in place; nil for a write transaction's own view.
+    private let slot: UnsafeMutablePointer<SnapshotSlot>?
     /// The write transaction whose view this is, while it lasts.
     private var writer: Unmanaged<Writer>?
 
@@ -46,17 +48,13 @@ public final class Snapshot: @unchecked Sendable {
         static let timeShift: UInt64 = 2
     }
 
-    /// What keeps the pages of a view in place.
-    enum Registration {
-        case slot(UnsafeMutablePointer<SnapshotSlot>, Store)
-        /// A write transaction's own view.
-        case writer
-    }
+    @inline(__always)
+    var frames: FrameStore { store.frames }
 
     /// Takes a registered version.
     init(version: Version, slot: UnsafeMutablePointer<SnapshotSlot>, store: Store) {
-        frames = store.frames
-        registration = .slot(slot, store)
+        self.store = store
+        self.slot = slot
         // It comes first in the slot, which lives as long as the store.
         state = UnsafeMutableRawPointer(slot).assumingMemoryBound(to: ViewState.self)
         state.pointee.trees = version.trees
@@ -66,19 +64,16 @@ public final class Snapshot: @unchecked Sendable {
     }
 
     /// Wraps the state of a write transaction.
-    init(writerState: UnsafeMutablePointer<ViewState>, frames: FrameStore) {
-        self.frames = frames
+    init(writerState: UnsafeMutablePointer<ViewState>, store: Store) {
+        self.store = store
         state = writerState
-        registration = .writer
+        slot = nil
     }
 
     deinit {
-        switch registration {
-        case .slot(let slot, let store): store.snapshots.release(slot)
-        case .writer:
-            state.deinitialize(count: 1)
-            state.deallocate()
-        }
+        if let slot { return store.snapshots.release(slot) }
+        state.deinitialize(count: 1)
+        state.deallocate()
     }
 
     /// Makes this the view of a write transaction that may have waiting puts.
@@ -108,7 +103,7 @@ public final class Snapshot: @unchecked Sendable {
     /// Operations that other threads are in the middle of are waited for. A call from inside `withValue` is
     /// ignored; the snapshot then ends when it is released.
     public func close() {
-        guard case .slot(let slot, let store) = registration, !Epochs.isInside else { return }
+        guard let slot, !Epochs.isInside else { return }
         let life = state.pointee.life.load(ordering: .relaxed)
         guard life & Life.mask == Life.open.rawValue,
             state.pointee.life.compareExchange(
@@ -192,7 +187,7 @@ public final class Snapshot: @unchecked Sendable {
     private var isOpen: Bool { state.pointee.life.load(ordering: .relaxed) & Life.mask == Life.open.rawValue }
 
     private var whyOver: StorageError {
-        guard case .slot(_, let store) = registration, let limit = store.options.snapshotAgeLimit,
+        guard slot != nil, let limit = store.options.snapshotAgeLimit,
             state.pointee.life.load(ordering: .relaxed) & Life.expiring.rawValue != 0
         else { return .closed }
         return .expired(after: limit)

@@ -50,15 +50,20 @@ final class SnapshotRegistry: @unchecked Sendable {
     private static let never = UInt64.max >> Snapshot.Life.timeShift
 
     private func claim() -> UnsafeMutablePointer<SnapshotSlot>? {
+        // Threads begin at places of their own: a slot that goes from one to another takes its cache lines along.
+        let place = Epochs.threadNumber & (SnapshotRegistry.firstChunk - 1)
         while true {
             let known = chunkCount.load(ordering: .acquiring)
             for index in 0..<known {
                 let (slots, count) = chunk(index)
-                for slot in 0..<count where !slots[slot].isClaimed.load(ordering: .relaxed) {
-                    if slots[slot].isClaimed.compareExchange(
-                        expected: false, desired: true, ordering: .acquiringAndReleasing
-                    ).exchanged {
-                        return slots + slot
+                for step in 0..<count {
+                    let slot = slots + ((step + place) & (count - 1))
+                    if !slot.pointee.isClaimed.load(ordering: .relaxed),
+                        slot.pointee.isClaimed.compareExchange(
+                            expected: false, desired: true, ordering: .acquiringAndReleasing
+                        ).exchanged
+                    {
+                        return slot
                     }
                 }
             }

@@ -113,7 +113,7 @@ final class Writer {
             to: Snapshot.ViewState(
                 trees: memory.trees, treeCount: treeCount, commit: base.commit, changes: 0,
                 waitingPuts: 0, names: Unmanaged.passUnretained(base.names)))
-        view = Snapshot(writerState: state, frames: frames)
+        view = Snapshot(writerState: state, store: store)
         // A small transaction changes a leaf and the few nodes above it.
         allocated.reserveCapacity(Writer.fewPages)
         freed.reserveCapacity(Writer.fewPages)

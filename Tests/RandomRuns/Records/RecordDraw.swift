@@ -26,6 +26,18 @@ extension SplitMix {
             return .blob((0..<count).map { _ in UInt8(truncatingIfNeeded: next()) })
         case .date: return .date(isNarrow ? Double(below(5)) * 86_400 : Double(below(1 << 30)) / 4)
         case .uuid: return .uuid(isNarrow ? 7 : next(), isNarrow ? UInt64(below(5)) : next())
+        case .keys: return .blob(keys(depth: 0).encoded)
+        }
+    }
+
+    private mutating func keys(depth: Int) -> KeyTree {
+        switch below(depth == 0 ? 6 : 9) {
+        case 0...3 where depth < 3: .list((0..<below(5)).map { _ in keys(depth: depth + 1) })
+        case 4 where depth < 3:
+            .named((0..<below(4)).map { KeyTree.Entry(name: .integer(Int64($0)), tree: keys(depth: depth + 1)) })
+        case 5: .foreign(table: UInt32(1 + below(3)), .rowID(Int64(below(14))))
+        case 6: .key(.bytes(Array(repeating: UInt8(below(3)), count: chance(10) ? 698 + below(6) : below(9))))
+        default: .key(.rowID(Int64(below(14)) - 2))
         }
     }
 
@@ -51,7 +63,8 @@ extension SplitMix {
             }
             schema.key = .columns(names)
         }
-        for _ in 0..<below(4) { schema.indexes.append(index(of: schema)) }
+        for _ in 0..<below(4) { if let index = index(of: schema) { schema.indexes.append(index) } }
+        indexKeys(&schema)
         return schema
     }
 
@@ -61,13 +74,24 @@ extension SplitMix {
         let hasDefault = chance(isOptional ? 30 : 90)
         return ColumnSchema(
             name("c"), type, isOptional: isOptional, default: hasDefault ? value(type) : .null,
-            target: type == .reference ? pick(tables) : nil)
+            target: type == .reference || type == .keys ? pick(tables) : nil)
     }
 
-    mutating func index(of schema: EntitySchema) -> IndexSchema {
+    /// Gives each column of keys the index that it must have.
+    private mutating func indexKeys(_ schema: inout EntitySchema) {
+        for column in schema.columns where column.type == .keys {
+            if schema.indexes.contains(where: { $0.columns.contains { $0.name == column.name } }) { continue }
+            schema.indexes.append(IndexSchema(name("i"), [IndexColumn(column.name)]))
+        }
+    }
+
+    /// An index over columns that do not hold keys, if there is one.
+    mutating func index(of schema: EntitySchema) -> IndexSchema? {
+        let columns = schema.columns.filter { $0.type != .keys }
+        if columns.isEmpty { return nil }
         var parts: [IndexColumn] = []
         for _ in 0..<(1 + below(3)) {
-            let column = pick(schema.columns)
+            let column = pick(columns)
             if parts.contains(where: { $0.name == column.name }) { continue }
             parts.append(
                 IndexColumn(column.name, descending: chance(35), noCase: column.type == .text && chance(35)))
@@ -101,11 +125,12 @@ extension SplitMix {
             case 7 where !isKey:
                 wanted.columns[place].isOptional.toggle()
                 if chance(60) { wanted.columns[place].defaultValue = value(wanted.columns[place].type) }
-            case 8, 9: wanted.indexes.append(index(of: wanted))
+            case 8, 9: if let index = index(of: wanted) { wanted.indexes.append(index) }
             case 10 where !wanted.indexes.isEmpty: wanted.indexes.remove(at: below(wanted.indexes.count))
             default: wanted.columns.shuffle(using: &self)
             }
         }
+        indexKeys(&wanted)
         if chance(8) {
             wanted.originalName = wanted.name
             wanted.name = name("T")

@@ -1,0 +1,118 @@
+import MakoRecords
+
+/// How objects stand in a property that holds many: one alone, in arrays, sets and dictionaries, and in those of those. The forms are
+/// types without values; ``EntityCoding`` puts them together from a property's type.
+public protocol ElementForm: Sendable {
+    associatedtype Value: Sendable
+    /// The entity of the objects.
+    associatedtype Target: ObjectEntity
+
+    static func forEach(_ value: Value, _ body: (Target) -> Void)
+    /// The value as a column holds it. An object for which the closure gives nothing is left out.
+    static func tree(_ value: Value, _ key: (Target) -> RowKey?) -> KeyTree?
+    /// The value that a tree stands for; nil when the closure has no object for what must be there.
+    static func value(_ tree: KeyTree, _ object: (RowKey) -> Target?) throws(OtherForm) -> Value?
+}
+
+/// A form that a property itself can have.
+public protocol CollectionForm: ElementForm {
+    static var empty: Value { get }
+    /// Whether nil is among the values.
+    static var isOptional: Bool { get }
+}
+
+extension CollectionForm {
+    public static var isOptional: Bool { false }
+}
+
+/// A stored tree has another form than the property: it was written when the property had another type.
+public struct OtherForm: Error {}
+
+public enum ObjectForm<Target: ObjectEntity>: ElementForm {
+    public static func forEach(_ value: Target, _ body: (Target) -> Void) { body(value) }
+    public static func tree(_ value: Target, _ key: (Target) -> RowKey?) -> KeyTree? { key(value).map { .key($0) } }
+    public static func value(_ tree: KeyTree, _ object: (RowKey) -> Target?) throws(OtherForm) -> Target? {
+        guard case .key(let key) = tree else { throw OtherForm() }
+        return object(key)
+    }
+}
+
+public enum ArrayForm<Element: ElementForm>: CollectionForm {
+    public static var empty: [Element.Value] { [] }
+
+    public static func forEach(_ value: [Element.Value], _ body: (Element.Target) -> Void) {
+        for element in value { Element.forEach(element, body) }
+    }
+    public static func tree(_ value: [Element.Value], _ key: (Element.Target) -> RowKey?) -> KeyTree? {
+        .list(value.compactMap { Element.tree($0, key) })
+    }
+    public static func value(
+        _ tree: KeyTree, _ object: (RowKey) -> Element.Target?
+    ) throws(OtherForm) -> [Element.Value]? {
+        guard case .list(let trees) = tree else { throw OtherForm() }
+        var value: [Element.Value] = []
+        value.reserveCapacity(trees.count)
+        for tree in trees { if let element = try Element.value(tree, object) { value.append(element) } }
+        return value
+    }
+}
+
+public enum SetForm<Element: ElementForm>: CollectionForm where Element.Value: Hashable {
+    public static var empty: Set<Element.Value> { [] }
+
+    public static func forEach(_ value: Set<Element.Value>, _ body: (Element.Target) -> Void) {
+        for element in value { Element.forEach(element, body) }
+    }
+    /// In the order of the keys, so that equal sets are equal bytes.
+    public static func tree(_ value: Set<Element.Value>, _ key: (Element.Target) -> RowKey?) -> KeyTree? {
+        let trees = value.compactMap { Element.tree($0, key) }.map { (tree: $0, bytes: $0.encoded) }
+        return .list(trees.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }.map(\.tree))
+    }
+    public static func value(
+        _ tree: KeyTree, _ object: (RowKey) -> Element.Target?
+    ) throws(OtherForm) -> Set<Element.Value>? {
+        try ArrayForm<Element>.value(tree, object).map { Set($0) }
+    }
+}
+
+public enum DictionaryForm<Key: StorableValue & Hashable & Sendable, Element: ElementForm>: CollectionForm {
+    public static var empty: [Key: Element.Value] { [:] }
+
+    public static func forEach(_ value: [Key: Element.Value], _ body: (Element.Target) -> Void) {
+        for element in value.values { Element.forEach(element, body) }
+    }
+    /// In the order of the names, so that equal dictionaries are equal bytes.
+    public static func tree(_ value: [Key: Element.Value], _ key: (Element.Target) -> RowKey?) -> KeyTree? {
+        var entries: [KeyTree.Entry] = []
+        for (name, element) in value {
+            if let tree = Element.tree(element, key) { entries.append(KeyTree.Entry(name: name.stored, tree: tree)) }
+        }
+        return .named(entries.sorted { ($0.name.compare($1.name) ?? 0) < 0 })
+    }
+    public static func value(
+        _ tree: KeyTree, _ object: (RowKey) -> Element.Target?
+    ) throws(OtherForm) -> [Key: Element.Value]? {
+        guard case .named(let entries) = tree else { throw OtherForm() }
+        var value: [Key: Element.Value] = [:]
+        for entry in entries {
+            guard let name = Key(stored: entry.name) else { throw OtherForm() }
+            if let element = try Element.value(entry.tree, object) { value[name] = element }
+        }
+        return value
+    }
+}
+
+public enum OptionalForm<Some: CollectionForm>: CollectionForm {
+    public static var empty: Some.Value? { nil }
+    public static var isOptional: Bool { true }
+
+    public static func forEach(_ value: Some.Value?, _ body: (Some.Target) -> Void) {
+        if let value { Some.forEach(value, body) }
+    }
+    public static func tree(_ value: Some.Value?, _ key: (Some.Target) -> RowKey?) -> KeyTree? {
+        value.flatMap { Some.tree($0, key) }
+    }
+    public static func value(_ tree: KeyTree, _ object: (RowKey) -> Some.Target?) throws(OtherForm) -> Some.Value?? {
+        try Some.value(tree, object).map { .some($0) }
+    }
+}

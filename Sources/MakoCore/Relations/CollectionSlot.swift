@@ -1,0 +1,111 @@
+import MakoRecords
+
+/// A property that holds many objects: keys until it is first read, then the objects.
+public struct CollectionSlot<Form: CollectionForm>: PropertySlot {
+    private var content: Form.Value
+    /// The keys as the row holds them, while they were not followed.
+    private var stored: [UInt8]?
+    /// The keys that held objects were saved under.
+    private var keys: [ObjectIdentifier: RowKey] = [:]
+
+    /// Objects that somebody set.
+    init(_ value: Form.Value) { content = value }
+
+    /// What a row holds.
+    init(stored: [UInt8]) {
+        content = Form.empty
+        self.stored = stored
+    }
+
+    public var value: Form.Value { content }
+    public var isSettled: Bool { stored == nil }
+    public var loadedObject: (any ObjectEntity)? { nil }
+
+    public func visitObjects(_ visit: (any ObjectEntity) -> Void) { Form.forEach(content) { visit($0) } }
+
+    /// What the row is to hold; nil for NULL. Objects without a row are left out.
+    var encoded: [UInt8]? {
+        if let stored { return stored }
+        return Form.tree(content) { object in
+            let key = keys[ObjectIdentifier(object)]
+            return key == .noRow ? nil : key
+        }?.encoded
+    }
+
+    public func loaded(by owner: some ObjectEntity, property: Int) -> Self {
+        guard let stored else { return self }
+        do throws(MakoError) {
+            guard let tree = KeyTree(stored) else { throw mismatch(owner, property) }
+            var wanted: [RowKey] = []
+            tree.forEachKey { _, key in wanted.append(key) }
+            let objects = try LazyLoad.objects(Form.Target.self, keys: wanted, for: owner)
+            var copy = self
+            do throws(OtherForm) {
+                copy.content = try Form.value(tree) { objects[$0] } ?? Form.empty
+            } catch { throw mismatch(owner, property) }
+            for (key, object) in objects { copy.keys[ObjectIdentifier(object)] = key }
+            copy.stored = nil
+            return copy
+        } catch {
+            LazyLoad.failed(error, owner: owner)
+            return self
+        }
+    }
+
+    private func mismatch(_ owner: some ObjectEntity, _ property: Int) -> MakoError {
+        let model = type(of: owner).entityModel
+        return .typeMismatch(
+            entity: model.name, property: model.columns[property].name, expected: "\(Form.Value.self)",
+            found: "keys in another form")
+    }
+
+    public mutating func settle(_ loaded: Self, replacing before: Self) {
+        guard loaded.isSettled, let stored, stored == before.stored else { return }
+        self = loaded
+    }
+
+    public mutating func resolve(_ object: any ObjectEntity, key: RowKey) { keys[ObjectIdentifier(object)] = key }
+}
+
+/// Arrays, sets and dictionaries of objects: stored as the keys of their rows, in their order and under their names.
+public enum CollectionCodec<Form: CollectionForm>: SlotCodec {
+    public typealias Property = Form.Value
+    public typealias Slot = CollectionSlot<Form>
+
+    public static var columnType: ColumnType { .keys }
+    public static var isOptional: Bool { Form.isOptional }
+    public static var target: (any Entity.Type)? { Form.Target.self }
+
+    public static func stored(_ value: Property) -> StoredValue {
+        Form.tree(value) { $0.storedKey }.map { .blob($0.encoded) } ?? .null
+    }
+
+    /// Keys alone are no objects: collections come out of rows as slots.
+    public static func value(_ stored: StoredValue) -> Property? {
+        if stored.isNull { return isOptional ? Form.empty : nil }
+        guard case .blob(let bytes) = stored, let tree = KeyTree(bytes) else { return nil }
+        var isEmpty = true
+        tree.forEachKey { _, _ in isEmpty = false }
+        return isEmpty ? (try? Form.value(tree) { _ in nil }) ?? nil : nil
+    }
+
+    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property { Form.empty }
+
+    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        writer.set(position, stored(value))
+    }
+
+    public static var emptySlot: Slot { Slot(Form.empty) }
+    public static func slot(_ value: Property) -> Slot { Slot(value) }
+    public static func slot(stored: StoredValue) -> Slot? {
+        if stored.isNull { return isOptional ? emptySlot : nil }
+        guard case .blob(let bytes) = stored, KeyTree(bytes) != nil else { return nil }
+        return Slot(stored: bytes)
+    }
+    public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot {
+        row.reader.isNull(position) ? emptySlot : Slot(stored: row.reader.blob(position))
+    }
+    public static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        if let bytes = slot.encoded { writer.set(position, bytes) } else { writer.setNull(position) }
+    }
+}

@@ -1,0 +1,197 @@
+import MakoStorage
+
+// An entry of an index over a column of keys is a key of its byte tree. A row has one for each different key that the column holds:
+//
+//   element   00, or 01 and the number of the table (4, big endian) for a row of another table than the column's target; then the held
+//             key: an id as 8 big-endian bytes, a byte key as it is, above 700 bytes its first 684 and a 128-bit hash of the rest
+//   row       the row's own key, as in other indexes: an id as 8 big-endian bytes, a byte key up to 64 bytes as it is, a longer one as a hash
+//
+// The value of an entry is the row's own key where that is a byte key, else empty.
+
+/// The index over a column of keys: tells which rows hold the key of another.
+final class ElementIndex: Sendable {
+    static let elementLimit = 700
+    static let keptBytes = 684
+
+    let id: UInt32
+    let schema: IndexSchema
+    let tree: Tree
+    let slot: ColumnSlot
+    let hasKeyInValue: Bool
+
+    init(id: UInt32, schema: IndexSchema, tree: Tree, slot: ColumnSlot, hasKeyInValue: Bool) {
+        self.id = id
+        self.schema = schema
+        self.tree = tree
+        self.slot = slot
+        self.hasKeyInValue = hasKeyInValue
+    }
+
+    /// The coding of a held key.
+    static func element(_ table: UInt32, _ key: RowKey) -> [UInt8] {
+        var bytes: [UInt8] = [table == 0 ? 0 : 1]
+        if table != 0 {
+            for shift: UInt32 in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: table >> shift)) }
+        }
+        switch key {
+        case .rowID(let id): append(KeyOrder.treeKey(id), to: &bytes)
+        case .bytes(let key) where key.count <= elementLimit: bytes += key
+        case .bytes(let key):
+            bytes += key[..<keptBytes]
+            appendHash(of: key[keptBytes...], to: &bytes)
+        }
+        return bytes
+    }
+
+    private static func append(_ number: UInt64, to bytes: inout [UInt8]) {
+        for shift in stride(from: UInt64(56), through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: number >> shift))
+        }
+    }
+
+    private static func appendHash(of content: ArraySlice<UInt8>, to bytes: inout [UInt8]) {
+        var hash = KeyBuffer()
+        KeyHash.append(of: content, to: &hash)
+        bytes += hash.bytes
+    }
+
+    /// The codings of the keys that a row holds, ascending, each once; nil when the column's bytes are no tree of keys.
+    func elements(_ row: RowReader) -> [[UInt8]]? {
+        guard case .blob(let bytes) = row.value(slot) else { return [] }
+        guard let tree = KeyTree(bytes) else { return nil }
+        var elements: [[UInt8]] = []
+        tree.forEachKey { elements.append(ElementIndex.element($0, $1)) }
+        elements.sort(by: KeyOrder.precedes)
+        var last: [UInt8]?
+        elements.removeAll { element in
+            defer { last = element }
+            return element == last
+        }
+        return elements
+    }
+
+    func entry(_ element: [UInt8], _ key: RowKey) -> [UInt8] {
+        var bytes = element
+        switch key {
+        case .rowID(let id): ElementIndex.append(KeyOrder.treeKey(id), to: &bytes)
+        case .bytes(let key) where key.count <= IndexHandle.longRowKey: bytes += key
+        case .bytes(let key): ElementIndex.appendHash(of: key[...], to: &bytes)
+        }
+        return bytes
+    }
+
+    func value(_ key: RowKey) -> [UInt8] {
+        if hasKeyInValue, case .bytes(let bytes) = key { return bytes }
+        return []
+    }
+}
+
+extension TableHandle {
+    /// The rows whose column of keys holds a key, in no order that means anything.
+    ///
+    ///     let owners = try people.keys(holding: .rowID(7), in: "friends", view: tx.view)
+    ///
+    /// - Parameters:
+    ///   - table: the number of the held row's table when that is not the column's target.
+    ///   - column: the column's name; one that holds no keys finds nothing.
+    public func keys(
+        holding key: RowKey, ofTable table: UInt32 = 0, in column: String, view: Snapshot
+    ) throws(RecordError) -> [RowKey] {
+        guard let index = elementIndexes.first(where: { $0.schema.columns.first?.name == column }) else { return [] }
+        let element = ElementIndex.element(table, key)
+        var found: [RowKey] = []
+        do throws(StorageError) {
+            var cursor = try view.cursor(in: index.tree)
+            var isThere = try cursor.seek(element)
+            while isThere {
+                let entry = cursor.key
+                guard entry.starts(with: element) else { break }
+                found.append(
+                    isRowID
+                        ? .rowID(KeyOrder.rowID(entry.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }))
+                        : .bytes(try cursor.value()))
+                isThere = try cursor.next()
+            }
+        } catch { throw .storage(error) }
+        return found
+    }
+
+    /// Refuses a row whose columns of keys hold something else.
+    func checkElements(_ row: RowReader) throws(RecordError) {
+        for index in elementIndexes where index.elements(row) == nil {
+            throw .typeMismatch(
+                table: schema.name, column: index.schema.columns[0].name, expected: .keys,
+                found: row.value(index.slot).description)
+        }
+    }
+
+    func elements(_ index: ElementIndex, _ row: RowReader) throws(RecordError) -> [[UInt8]] {
+        if let elements = index.elements(row) { return elements }
+        throw .rowDamaged(
+            table: schema.name, key: nil, reason: "\(index.schema.columns[0].name) holds bytes that are no keys")
+    }
+
+    /// Enters the keys that a row holds now and takes those out that it held before.
+    func updateElements(
+        _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        for index in elementIndexes {
+            if let old, old.isSame(index.slot, as: new) { continue }
+            let before = try old.map { (old) throws(RecordError) in try elements(index, old) } ?? []
+            let after = try elements(index, new)
+            let kept = Set(before).intersection(after)
+            do throws(StorageError) {
+                for element in before where !kept.contains(element) && !sabotaged("heldKeyStaysIndexed") {
+                    _ = try tx.delete(index.entry(element, key), in: index.tree)
+                }
+                for element in after where !kept.contains(element) {
+                    try tx.put(index.value(key), for: index.entry(element, key), in: index.tree)
+                }
+            } catch { throw .storage(error) }
+        }
+    }
+
+    /// Fills an index from the rows, in the order of its entries.
+    func build(_ index: ElementIndex, in tx: borrowing WriteTransaction) throws(RecordError) {
+        var entries: [(entry: [UInt8], row: RowKey)] = []
+        let view = tx.view
+        try recorded {
+            try scan(in: view) { key, row in
+                for element in try elements(index, row) { entries.append((index.entry(element, key), key)) }
+                return true
+            }
+        }
+        entries.sort { KeyOrder.precedes($0.entry, $1.entry) }
+        do throws(StorageError) {
+            for (entry, row) in entries { try tx.put(index.value(row), for: entry, in: index.tree) }
+        } catch { throw .storage(error) }
+    }
+
+    /// Checks an index against the rows.
+    func verify(_ index: ElementIndex, in view: Snapshot) throws(RecordError) -> [String] {
+        var findings: [String] = []
+        var wanted: UInt64 = 0
+        try recorded {
+            try scan(in: view) { key, row in
+                guard let elements = index.elements(row) else {
+                    findings.append("\(schema.name): row \(key) holds no keys in \(index.schema.name)")
+                    return true
+                }
+                for element in elements {
+                    wanted += 1
+                    if try view.get(index.entry(element, key), in: index.tree) != index.value(key) {
+                        findings.append(
+                            "\(schema.name): a key that row \(key) holds is missing in index \(index.schema.name)")
+                    }
+                }
+                return true
+            }
+        }
+        let entries = try engine { () throws(StorageError) in try view.count(of: index.tree) }
+        if entries != wanted {
+            findings.append(
+                "\(schema.name): index \(index.schema.name) has \(entries) entries for \(wanted) held keys")
+        }
+        return findings
+    }
+}
