@@ -5,7 +5,7 @@ import MakoTestSupport
 
 extension SplitMix {
     /// A number that no other name has, for practical purposes.
-    mutating func name(_ letter: String) -> String { "\(letter)\(below(1_000_000))" }
+    mutating func name(_ letter: String) -> String { "\(letter)\(below(1_000_000_000))" }
 
     /// A value of a type: half of the time one of few, so that rows meet each other.
     ///
