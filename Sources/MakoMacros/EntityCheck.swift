@@ -48,7 +48,7 @@ struct EntityCheck {
         if property.has("writeOnce") && property.isMarkedKey {
             find("writeOnceKey", "a key never changes in its row; remove .writeOnce")
         }
-        checkRelation(of: property, find)
+        checkRelation(of: property, in: source, find)
         if let rule = property.deleteRule, !deleteRules.contains(rule) {
             find("deleteRule", "'deleteRule' must be written as .nullify, .cascade or .deny")
         }
@@ -81,10 +81,14 @@ struct EntityCheck {
         }
     }
 
-    private static func checkRelation(of property: PropertySource, _ find: (String, String, Syntax?) -> Void) {
+    private static func checkRelation(
+        of property: PropertySource, in source: EntitySource, _ find: (String, String, Syntax?) -> Void
+    ) {
         for option in property.relationship ?? [] {
             if !relationOptions.contains(option.name) {
                 find("unknownRelation", "@Relationship has no option '.\(option.name)'", option.node)
+            } else if !source.isClass {
+                find("structRelation", "@Relationship(.\(option.name)) belongs to classes", option.node)
             } else if property.isMany {
                 find(
                     "manyRelation", ".\(option.name) belongs to a property that holds objects, not to a query",

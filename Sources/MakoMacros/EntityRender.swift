@@ -19,7 +19,10 @@ struct EntityRender {
         return texts.map { DeclSyntax(stringLiteral: $0) }
     }
 
-    static func codec(_ property: PropertySource) -> String { "EntityCoding.codec((\(property.type)).self)" }
+    /// The codec of a property of a class.
+    static func codec(_ property: PropertySource) -> String {
+        "EntityCoding.\(property.isCollection ? "collectionCodec" : "codec")((\(property.type)).self)"
+    }
 
     /// The codec of a property of this type: structs hold no collections of objects.
     func codec(_ property: PropertySource) -> String {

@@ -106,6 +106,7 @@ extension StoredPropertyMacro: AccessorMacro {
     }
 
     private static func setter(_ request: Request, field: String, value: String) -> AccessorDeclSyntax {
+        let replacing = request.property.isCollection ? "\n    \(field).takePlace(of: old)" : ""
         let decoding = request.kind == "lazy" ? "\n    self._$decode(1 << \(request.column))" : ""
         return """
             set {
@@ -114,7 +115,7 @@ extension StoredPropertyMacro: AccessorMacro {
                 lock.lock()\(raw: decoding)
                 let old = \(raw: field)
                 let mark = EntityCoding.noteWrite(&self._$state, of: self, property: \(raw: request.column))
-                \(raw: field) = value
+                \(raw: field) = value\(raw: replacing)
                 lock.unlock()
                 if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0.\(raw: request.property.content) = old } }
             }

@@ -196,6 +196,7 @@ import Testing
             ("@Entity final class A { @Attribute(.shiny) var x = 1 }", "no option '.shiny'"),
             ("@Entity final class A { @Relationship(.shared) var x: [A] = [] }", "no option '.shared'"),
             ("@Entity final class A { @Relationship(.owned) var x: [Int] = [] }", "refers to no objects"),
+            ("@Entity struct A { @Relationship(.owned) var x: ToOne<B> }", "belongs to classes"),
             ("@Entity final class A { @Relationship(.owned, .weak) var x: [A] = [] }", "cannot be .owned and .weak"),
             (
                 "@Entity final class A { @Relationship(.weak, inverse: \\B.a) var x: ToMany<B> }",

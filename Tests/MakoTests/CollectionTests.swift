@@ -25,6 +25,16 @@ import Testing
     func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
+@Entity final class Basket {
+    var apples: [Apple] = []
+}
+
+@Entity final class Apple {
+    var basket: Basket?
+
+    func willInsert() { basket?.apples = basket?.apples ?? [] }
+}
+
 enum Colour: String, Codable { case red, green }
 
 @Entity final class Palette {
@@ -152,6 +162,27 @@ enum Colour: String, Codable { case red, green }
         try db.save(Tune(title: "alone"))
         #expect(try db.query(Tune.self).referenced(by: .nobody).fetch().map(\.title) == ["alone"])
         #expect(try db.query(Tune.self).referenced(by: Playlist()).count() == 0)
+    }
+
+    @Test func whoRefersToNobodyHoldsNothingHoweverDeep() throws {
+        let list = Playlist(name: "empty parts")
+        list.sides = [[], []]
+        list.shelves = [7: []]
+        try db.save([list, Playlist(name: "full", songs: songs(1))])
+        #expect(try db.query(Playlist.self).referencing(.nobody).fetch().map(\.name) == ["empty parts"])
+        let tune = Tune(title: "of itself")
+        tune.remix = tune
+        try db.save(tune)
+        #expect(try db.query(Tune.self).referenced(by: .nobody).fetch().map(\.title) == ["of itself"])
+    }
+
+    /// A hook of a member sets the list anew while it is being saved.
+    @Test func aListThatIsSetAnewMeanwhileIsStoredWhole() throws {
+        let db = try makeDatabase([Basket.self, Apple.self])
+        let basket = Basket()
+        basket.apples = [Apple(basket: basket), Apple(basket: basket), Apple(basket: basket)]
+        try db.save(basket)
+        #expect(try db.find(Basket.self, 1)?.apples.count == 3)
     }
 
     @Test func circlesOfCollectionsAreSavedAndLoaded() throws {

@@ -1,4 +1,6 @@
 import Mako
+import MakoRecords
+import MakoStorage
 import Testing
 
 @Entity final class Disc {
@@ -173,4 +175,110 @@ import Testing
         try read.remove()
         #expect(try db.query(Publisher.self).count() == 1)
     }
+
+    @Test func aMemberMovesInTwoCommits() throws {
+        let from = album()
+        let to = Disc(title: "to")
+        try db.save([from, to])
+        let track = from.tracks.removeFirst()
+        try from.commit()
+        #expect(try counts() == [2, 2, 4, 1])
+        to.tracks = [track]
+        try to.commit()
+        #expect(try db.find(Disc.self, 2)?.tracks.map(\.title) == ["1"])
+        #expect(try db.find(Disc.self, 2)?.tracks[0].notes.count == 2)
+        #expect(try counts() == [2, 3, 6, 1])
+    }
+
+    @Test func whatIsStoredAnewUnderTheKeyStays() throws {
+        let db = try makeDatabase([Shelf.self, Book.self])
+        let shelf = Shelf(books: [Book(code: "a", title: "old")])
+        try db.save(shelf)
+        try db.transaction { _ in
+            try shelf.remove()
+            try db.save(Book(code: "a", title: "new"))
+        }
+        #expect(try db.query(Book.self).fetch().map(\.title) == ["new"])
+    }
+
+    @Test func nobodyOwnsItself() throws {
+        let db = try makeDatabase([Shelf.self, Book.self])
+        let book = Book(code: "a")
+        let shelf = Shelf(books: [book])
+        try db.save(shelf)
+        book.parts = [book, Book(code: "b")]
+        try db.save(book)
+        #expect(try db.query(Book.self).count() == 2)
+        shelf.books = []
+        try db.save(shelf)
+        #expect(try db.query(Book.self).count() == 0)
+    }
+
+    @Test func aTableThatIsDroppedDoesNotComeBack() throws {
+        let db = try makeDatabase([Shelf.self, Book.self])
+        try db.save(Book(code: "a", parts: [Book(code: "b")]))
+        try db.query(Shelf.self).delete()
+        try db.drop(Shelf.self)
+        try db.drop(Book.self)
+        #expect(!db.tables.contains { $0.name == "Book" })
+    }
+
+    @Test func ownersWhoseTypeIsNotInUseCount() throws {
+        try withTemporaryFile { path in
+            let first = try Database(at: path, entities: [Shelf.self, Crate.self])
+            let book = Book(code: "shared")
+            try first.save(Shelf(books: [book]))
+            try first.save(Crate(books: [book]))
+            try first.close()
+            let second = try Database(at: path, entities: [Shelf.self])
+            let shelf = try #require(try second.find(Shelf.self, 1))
+            shelf.books = []
+            try second.save(shelf)
+            #expect(try second.find(Crate.self, 1)?.books.map(\.code) == ["shared"])
+            try second.close()
+        }
+    }
+
+    /// A reading that fails is no empty collection: what is stored must not be lost over it.
+    @Test func whatCannotBeReadIsNotReplaced() throws {
+        let db = try makeDatabase([Shelf.self, Book.self])
+        try db.save(Shelf(books: [Book(code: "a"), Book(code: "b", binding: .paper)]))
+        // A binding that the type does not know.
+        let books = try Catalogue.load(view: db.store.snapshot()).requireTable("Book")
+        try db.store.write { tx in
+            var row = RowWriter()
+            var changes = ChangeSet()
+            row.begin(try books.layout(for: ["binding"]))
+            row.set(0, "stone")
+            _ = try books.update(&row, key: RowKey(values: [.text("b")]), in: tx, changes: &changes)
+        }
+        let shelf = try #require(try db.find(Shelf.self, 1))
+        #expect(throws: MakoError.self) { try shelf.load(\.books) }
+        #expect(shelf.books.isEmpty && shelf.loadError != nil)
+        shelf.books.append(Book(code: "c"))
+        #expect(throws: MakoError.self) { try shelf.commit() }
+        #expect(try db.query(Book.self).count() == 2)
+        // Read anew it can be set, knowingly.
+        try db.refresh(shelf)
+        shelf.books = []
+        try shelf.commit()
+        #expect(try db.query(Book.self).count() == 0)
+    }
+}
+
+@Entity final class Shelf {
+    @Relationship(.owned) var books: [Book] = []
+}
+
+@Entity final class Crate {
+    @Relationship(.owned) var books: [Book] = []
+}
+
+enum BookBinding: String { case cloth, paper }
+
+@Entity final class Book {
+    @Attribute(.primaryKey) var code = ""
+    var title = ""
+    var binding: BookBinding? = nil
+    @Relationship(.owned) var parts: [Book] = []
 }

@@ -96,7 +96,8 @@ import Testing
         let fixture = try Fixture(Self.person)
         let long = Array(repeating: UInt8(9), count: 700)
         let keys: [(UInt32, RowKey)] = [
-            (0, .rowID(1)), (1, .rowID(1)), (0, .bytes(long)), (0, .bytes(long + [1])), (0, .bytes(long + [1, 2])),
+            (0, .rowID(1)), (1, .rowID(1)), (0, .bytes(Array(repeating: 0, count: 8))), (0, .bytes(long)),
+            (0, .bytes(long + [1])), (0, .bytes(long + [1, 2])),
             (0, .bytes(Array(long.dropLast()) + [0])), (7, .bytes(long + [1])),
         ]
         for (place, (table, key)) in keys.enumerated() {

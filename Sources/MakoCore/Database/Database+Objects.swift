@@ -126,6 +126,7 @@ extension Database {
         try allOrNothing { (transaction) throws(MakoError) in
             _ = try transaction.binding(T.entityModel)
             try query(type).delete()
+            try transaction.removeOrphans()
             try transaction.drop(T.entityModel)
         }
     }

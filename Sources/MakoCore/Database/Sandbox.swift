@@ -45,6 +45,8 @@ final class Sandbox: Sendable {
         }
     }
 
+    deinit { remove() }
+
     /// Nothing is left of it. What cannot be removed lies in the system's directory for such things.
     func remove() { try? FileManager.default.removeItem(at: directory) }
 }

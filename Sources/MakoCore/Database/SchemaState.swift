@@ -49,6 +49,8 @@ final class SchemaState: Sendable {
     let version: Int
     private let bindings: [Binding?]
     private let byTable: [String: Binding]
+    /// The numbers of the models whose objects others may own.
+    private let owned: Set<Int>
 
     init(catalogue: Catalogue, models: [EntityModel], version: Int = 0) throws(MakoError) {
         self.version = version
@@ -63,7 +65,17 @@ final class SchemaState: Sendable {
         }
         self.bindings = bindings
         self.byTable = byTable
+        var owned: Set<Int> = []
+        for model in models where model.ownedColumns != 0 {
+            for property in model.columns where property.relation.contains(.owned) {
+                if case .column(_, _, _, let target?) = property.kind { owned.insert(target.entityModel.number) }
+            }
+        }
+        self.owned = owned
     }
+
+    /// Whether objects of a model may be owned by others.
+    func isOwned(_ model: EntityModel) -> Bool { !owned.isEmpty && owned.contains(model.number) }
 
     func binding(_ model: EntityModel) -> Binding? {
         model.number < bindings.count ? bindings[model.number] : nil

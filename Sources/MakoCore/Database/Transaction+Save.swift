@@ -16,7 +16,7 @@ extension Transaction {
         let binding = try binding(type.entityModel)
         let hooks = type._$hooks
         if !binding.hasReferences && hooks.isDisjoint(with: .beforeWriting) {
-            return try write(object, nil, binding, mode, hooks, run)
+            return try write(object, nil, binding, mode, hooks, run, references: nil) ?? false
         }
         let before = object.lockedState { state in
             let before = state
@@ -30,11 +30,17 @@ extension Transaction {
                 throw .foreignObject(entity: binding.model.name)
             }
             if !hooks.isDisjoint(with: .beforeWriting) { try askToWrite(object, before, mode, hooks) }
-            let leftOut = binding.hasReferences ? try saveReferences(of: object, binding) : 0
-            let isWritten = try write(object, ObjectNotes(before), binding, mode, hooks, run)
-            // What could not be stored is to be stored by a later commit.
-            if leftOut != 0 { object.lockedState { $0.dirty |= leftOut } }
-            return isWritten
+            var references = ResolvedReferences()
+            while true {
+                if binding.hasReferences { try saveReferences(of: object, binding, &references) }
+                guard
+                    let isWritten = try write(
+                        object, ObjectNotes(before), binding, mode, hooks, run, references: references)
+                else { continue }
+                // What could not be stored is to be stored by a later commit.
+                if references.leftOut != 0 { object.lockedState { $0.dirty |= references.leftOut } }
+                return isWritten
+            }
         } catch {
             object.lockedState { state in _ = state.flags.remove(.saving) }
             throw error
@@ -80,37 +86,30 @@ extension Transaction {
     /// With fewer, sorting gains nothing.
     private static var smallestBatch: Int { 16 }
 
-    /// Saves what the references hold and notes the keys, until the references stay the same under the lock.
-    ///
-    /// - Returns: the properties that refer to objects which have no row and are not to get one now.
-    private func saveReferences<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) -> UInt64 {
+    /// Saves what the references hold and notes the keys. Whoever writes the object looks under its lock whether they still hold the same.
+    private func saveReferences<T: ObjectEntity>(
+        of object: T, _ binding: Binding, _ references: inout ResolvedReferences
+    ) throws(MakoError) {
         let options = object.lockedState { $0.extra?.options }
         let weak = binding.model.weakColumns
-        var leftOut: UInt64 = 0
-        var saved: [ObjectIdentifier] = []
-        while true {
-            var held: [(property: Int, object: any ObjectEntity)] = []
-            ObjectLock(object).locked { object.visitReferences { held.append(($0, $1)) } }
-            let identities = held.map { ObjectIdentifier($0.object) }
-            if identities == saved { return leftOut }
-            saved = identities
-            for (property, child) in held {
-                try checkTarget(of: property, child, binding.model)
-                let isWeak = weak & 1 << UInt64(property) != 0 && !sabotaged("weakObjectsCommitted")
-                if isWeak || options?.ignores(child) == true {
-                    if let key = try keyOfIgnored(child) {
-                        ObjectLock(object).locked { object.resolveReference(property, to: child, key: key) }
-                    } else {
-                        leftOut |= 1 << UInt64(property)
-                        // A key from before, of a row that is gone or never came, must not be stored.
-                        ObjectLock(object).locked { object.resolveReference(property, to: child, key: .noRow) }
-                    }
-                    continue
-                }
-                guard let key = try savedKey(of: child, parent: object, binding) else { continue }
-                ObjectLock(object).locked { object.resolveReference(property, to: child, key: key) }
+        var held: [(property: Int, object: any ObjectEntity)] = []
+        ObjectLock(object).locked { object.visitReferences { held.append(($0, $1)) } }
+        for (property, child) in held {
+            let place = ResolvedReferences.Place(property: property, object: ObjectIdentifier(child))
+            if references.keys[place] != nil { continue }
+            try checkTarget(of: property, child, binding.model)
+            let isWeak = weak & 1 << UInt64(property) != 0 && !sabotaged("weakObjectsCommitted")
+            if !isWeak, options?.ignores(child) != true {
+                references.keys[place] = try savedKey(of: child, parent: object, binding) ?? .noRow
+            } else if let key = try keyOfIgnored(child) {
+                references.keys[place] = key
+            } else {
+                references.leftOut |= 1 << UInt64(property)
+                // A key from before, of a row that is gone or never came, must not be stored.
+                references.keys[place] = .noRow
             }
         }
+        references.objects += held.map(\.object)
     }
 
     /// A column of keys says nothing of tables: an object of a subclass has its row in another one.
@@ -142,7 +141,14 @@ extension Transaction {
         // A row that is gone, or that was rolled back, must not be referred to by the number it had.
         if state.flags.contains(.sterile) { return .noRow }
         let isClean = state.flags.contains(.exists) && state.dirty == 0
-        if isClean && state.database == database.number, let key = state.key { return key }
+        if isClean && state.database == database.number, let key = state.key {
+            if try !isLetGo(key, Swift.type(of: child).entityModel) { return key }
+            undo.recordState(of: child, state)
+            child.lockedState { state in
+                state.flags.remove(.exists)
+                state.dirty = .max
+            }
+        }
         if state.database != 0 && state.database != database.number {
             throw .foreignObject(entity: Swift.type(of: child).entityModel.name)
         }
@@ -183,10 +189,14 @@ extension Transaction {
 
     /// Writes one object.
     ///
-    /// - Parameter noted: what the object's notes were before its references were saved; nil: it has no references.
+    /// - Parameters:
+    ///   - noted: what the object's notes were before its references were saved; nil: it has no references.
+    ///   - references: the keys of the objects that it refers to.
+    /// - Returns: false when the object was removed before; nil when it refers to others by now, which must be saved first.
     private func write<T: ObjectEntity>(
-        _ object: T, _ noted: ObjectNotes?, _ binding: Binding, _ mode: SaveMode, _ hooks: ObjectHooks, _ run: FreshRun?
-    ) throws(MakoError) -> Bool {
+        _ object: T, _ noted: ObjectNotes?, _ binding: Binding, _ mode: SaveMode, _ hooks: ObjectHooks,
+        _ run: FreshRun?, references: ResolvedReferences?
+    ) throws(MakoError) -> Bool? {
         if isEncoding { throw .unsupported("saving an object while another one is being written") }
         let lock = ObjectLock(object)
         lock.lock()
@@ -200,6 +210,12 @@ extension Transaction {
         if noted == nil, state.database != 0 && state.database != database.number {
             lock.unlock()
             throw .foreignObject(entity: binding.model.name)
+        }
+        if binding.hasReferences, let references, !sabotaged("referencesNotLookedAtAgain") {
+            guard references.resolve(object) else {
+                lock.unlock()
+                return nil
+            }
         }
         let exists = state.flags.contains(.exists) && mode == .upsert
         if exists && state.dirty == 0 {
@@ -249,6 +265,7 @@ extension Transaction {
             }
         }
         let options = state.extra?.options
+        if !exists || moved { noteStoredAnew(stored, binding) }
         lock.lock()
         object._$state.noteSaved(stored, database.number)
         if options?.resetsAfterCommit == true { object._$state.setOptions(nil) }
@@ -410,6 +427,31 @@ extension Transaction {
         try batching { () throws(MakoError) in
             for index in values.indices { try save(&values[index]) }
         }
+    }
+}
+
+/// The keys that the objects which another one refers to were saved under.
+struct ResolvedReferences {
+    struct Place: Hashable {
+        let property: Int
+        let object: ObjectIdentifier
+    }
+    /// ``RowKey/noRow`` for an object that has no row and is not to get one now.
+    var keys: [Place: RowKey] = [:]
+    /// The properties with such an object.
+    var leftOut: UInt64 = 0
+    /// Keeps the objects, whose addresses are in `keys`.
+    var objects: [any ObjectEntity] = []
+
+    /// Notes the keys in an object, which is locked. False: it refers to an object that has no key here.
+    func resolve<T: ObjectEntity>(_ object: T) -> Bool {
+        var held: [(property: Int, object: any ObjectEntity)] = []
+        object.visitReferences { held.append(($0, $1)) }
+        for (property, child) in held {
+            guard let key = keys[Place(property: property, object: ObjectIdentifier(child))] else { return false }
+            object.resolveReference(property, to: child, key: key)
+        }
+        return true
     }
 }
 

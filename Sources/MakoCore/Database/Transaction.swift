@@ -29,8 +29,8 @@ public final class Transaction: @unchecked Sendable {
     @exclusivity(unchecked) var removing: Set<EventHub.Identity> = []
     /// Rows of whose changes watchers are not told, or are told after all; what was noted last counts.
     @exclusivity(unchecked) var silences: [(row: EventHub.Identity, isSilent: Bool)] = []
-    /// Rows whose owners let go of them.
-    @exclusivity(unchecked) var orphans: [OwnedRow] = []
+    /// Rows whose owners let go of them, or that were stored anew after that; what was noted last counts.
+    @exclusivity(unchecked) var orphans: [(row: OwnedRow, isStoredAnew: Bool)] = []
     /// Where to go back to when a call fails that writes more rows than its own.
     private struct FurtherRows {
         let savepoint: Savepoint

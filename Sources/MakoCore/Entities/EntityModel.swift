@@ -48,7 +48,8 @@ public struct AttributeOption: Sendable, Hashable {
 /// Options of `@Relationship`, for properties that hold objects.
 public enum RelationshipOption: Sendable, Hashable {
     /// The object has the ones it holds to itself: one that it lets go of, and all when it is removed itself, are removed at the end of the
-    /// transaction, unless another object owns them then.
+    /// transaction, unless another object owns them then. Objects that own each
+    /// other in a circle keep each other.
     case owned
     /// The objects are not committed along with the one that refers to them, new ones neither: a reference to one that has no row yet is
     /// stored by a later commit.
@@ -258,6 +259,11 @@ extension EntityModel {
             case .rowNumber: nil
             }
         }
+    }
+
+    /// Whether rows own what a column of theirs refers to.
+    func owns(column name: String) -> Bool {
+        ownedColumns != 0 && columns.contains { $0.column == name && $0.relation.contains(.owned) }
     }
 
     /// What the row's number is called in Swift.

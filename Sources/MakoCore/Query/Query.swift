@@ -128,11 +128,11 @@ public struct Query<T: Entity>: Sendable {
         let bare = try selection([])
         let database = try target()
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
+            let start = isRun ? database.queryStart : nil
             var looked: [MakoRecords.Condition] = []
             for reference in references { looked.append(try reference.condition(binding, schema, view)) }
             let selection = looked.isEmpty ? bare : try selection(looked)
             let plan = try records { () throws(RecordError) in try selection.plan(schema.catalogue) }
-            let start = isRun ? database.queryStart : nil
             let result = try body(plan, binding, view, database)
             database.noteQuery(plan, binding.model, since: start)
             return result

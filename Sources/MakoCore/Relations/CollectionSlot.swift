@@ -7,9 +7,18 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot {
     private var stored: [UInt8]?
     /// The keys that held objects were saved under.
     private var keys: [ObjectIdentifier: RowKey] = [:]
+    /// Why what is stored could not be read, or could not when this was set in its place.
+    private var failure: LoadFailure?
 
-    /// Objects that somebody set.
-    init(_ value: Form.Value) { content = value }
+    /// Objects that somebody set. Their locks are taken: none may be held.
+    init(_ value: Form.Value) {
+        content = value
+        var keys: [ObjectIdentifier: RowKey] = [:]
+        Form.forEach(value) { object in
+            if let key = object.storedKey { keys[ObjectIdentifier(object)] = key }
+        }
+        self.keys = keys
+    }
 
     /// What a row holds.
     init(stored: [UInt8]) {
@@ -45,10 +54,13 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot {
             } catch { throw mismatch(owner, property) }
             for (key, object) in objects { copy.keys[ObjectIdentifier(object)] = key }
             copy.stored = nil
+            copy.failure = nil
             return copy
         } catch {
             LazyLoad.failed(error, owner: owner)
-            return self
+            var copy = self
+            copy.failure = LoadFailure(error)
+            return copy
         }
     }
 
@@ -60,11 +72,23 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot {
     }
 
     public mutating func settle(_ loaded: Self, replacing before: Self) {
-        guard loaded.isSettled, let stored, stored == before.stored else { return }
-        self = loaded
+        guard let stored, stored == before.stored else { return }
+        if loaded.isSettled { self = loaded } else { failure = loaded.failure }
+    }
+
+    public mutating func takePlace(of old: Self) { failure = sabotaged("unreadCollectionReplaced") ? nil : old.failure }
+
+    /// What was set after a failed reading is made of nothing: storing it would lose what is there.
+    func requireRead() throws(MakoError) {
+        if isSettled, let failure { throw failure.error }
     }
 
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) { keys[ObjectIdentifier(object)] = key }
+}
+
+private final class LoadFailure: Sendable {
+    let error: MakoError
+    init(_ error: MakoError) { self.error = error }
 }
 
 /// Arrays, sets and dictionaries of objects: stored as the keys of their rows, in their order and under their names.
@@ -89,10 +113,12 @@ public enum CollectionCodec<Form: CollectionForm>: SlotCodec {
         return isEmpty ? (try? Form.value(tree) { _ in nil }) ?? nil : nil
     }
 
-    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property { Form.empty }
-
+    /// Objects are read and written through slots.
+    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
+        throw .unsupported("a collection of \(Form.Target.entityModel.name) outside a slot")
+    }
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        writer.set(position, stored(value))
+        throw .unsupported("a collection of \(Form.Target.entityModel.name) outside a slot")
     }
 
     public static var emptySlot: Slot { Slot(Form.empty) }
@@ -106,6 +132,7 @@ public enum CollectionCodec<Form: CollectionForm>: SlotCodec {
         row.reader.isNull(position) ? emptySlot : Slot(stored: row.reader.blob(position))
     }
     public static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        try slot.requireRead()
         if let bytes = slot.encoded { writer.set(position, bytes) } else { writer.setNull(position) }
     }
 }

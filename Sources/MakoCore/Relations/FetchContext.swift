@@ -55,7 +55,8 @@ enum LazyLoad {
         if let ownKey { _ = context.note(owner, Swift.type(of: owner).entityModel, ownKey) }
         var objects: [RowKey: Target] = [:]
         var missing: [RowKey] = []
-        for key in Set(keys) {
+        var seen: Set<RowKey> = []
+        for key in keys where seen.insert(key).inserted {
             if let known = context.object(model, key) as? Target { objects[key] = known } else { missing.append(key) }
         }
         if missing.isEmpty { return objects }
@@ -85,6 +86,19 @@ extension ObjectEntity {
         lockedState { $0.setLoadError(nil) }
         let value = self[keyPath: relation]
         if value == nil, let error = loadError { throw error }
+        return value
+    }
+
+    /// Loads a collection of objects and answers it; throws where plain access would answer an empty one.
+    ///
+    /// ```swift
+    /// let songs = try playlist.load(\.songs)
+    /// ```
+    @discardableResult
+    public func load<Objects: Collection>(_ relation: KeyPath<Self, Objects>) throws(MakoError) -> Objects {
+        lockedState { $0.setLoadError(nil) }
+        let value = self[keyPath: relation]
+        if let error = loadError { throw error }
         return value
     }
 }

@@ -28,14 +28,10 @@ extension Query {
 
     /// Objects that refer to nobody: `referencing(.nobody)`.
     public func referencing(_ nobody: Nobody) -> Query {
-        let columns = T.entityModel.columns.compactMap { property -> MakoRecords.Condition? in
-            guard case .column(let type, _, _, _?) = property.kind else { return nil }
-            let column = Expr.column([property.column])
-            guard type == .keys else { return .isNull(column) }
-            let empty = [KeyTree.list([]), .named([])].map { Expr.literal(.blob($0.encoded)) }
-            return .or([.isNull(column), .isIn(column, empty)])
+        let isReferring = T.entityModel.columns.contains {
+            if case .column(_, _, _, .some) = $0.kind { true } else { false }
         }
-        return columns.isEmpty ? self : adding(.parsed(.and(columns)))
+        return isReferring ? adding(.unreferring) : self
     }
 
     /// Objects that this one refers to, as its row is stored.
@@ -113,7 +109,9 @@ enum ReferenceCondition: Sendable {
     case refers(columns: [String], to: RowKey, of: EntityModel)
     /// A row of another entity refers to it by one of its columns.
     case referred(by: RowKey, of: EntityModel)
-    /// No row refers to it.
+    /// It refers to no row.
+    case unreferring
+    /// No other row refers to it.
     case unreferred
 
     func condition(
@@ -136,6 +134,8 @@ enum ReferenceCondition: Sendable {
             guard let referrer = schema.binding(model) else { return .constant(false) }
             return try Self.among(
                 Array(try Self.keys(in: key, referrer, to: binding.model, view)), binding.table.schema)
+        case .unreferring:
+            return try Self.unreferring(binding, schema, view)
         case .unreferred:
             var keys: [RowKey] = []
             let all = Selection(table: binding.table.schema.name)
@@ -150,6 +150,35 @@ enum ReferenceCondition: Sendable {
             }
             return try Self.among(keys, binding.table.schema)
         }
+    }
+
+    /// References are NULL, and collections hold nothing, however deep: that shows in the rows alone.
+    private static func unreferring(
+        _ binding: Binding, _ schema: SchemaState, _ view: Snapshot
+    ) throws(MakoError) -> MakoRecords.Condition {
+        var single: [MakoRecords.Condition] = []
+        var many: [Int] = []
+        for (position, property) in binding.model.columns.enumerated() {
+            guard case .column(let type, _, _, _?) = property.kind else { continue }
+            if type == .keys { many.append(position) } else { single.append(.isNull(.column([property.column]))) }
+        }
+        if many.isEmpty { return .and(single) }
+        let selection = Selection(
+            table: binding.table.schema.name, condition: single.isEmpty ? nil : .and(single))
+        var keys: [RowKey] = []
+        for key in try records({ () throws(RecordError) in try selection.plan(schema.catalogue).keys(in: view) }) {
+            let isEmpty = try translated {
+                try binding.table.withRow(key, layout: binding.layout, in: view) { row in
+                    var count = 0
+                    for position in many where !row.isNull(position) {
+                        KeyTree(row.blob(position))?.forEachKey { _, _ in count += 1 }
+                    }
+                    return count == 0
+                } ?? false
+            }
+            if isEmpty { keys.append(key) }
+        }
+        return try among(keys, binding.table.schema)
     }
 
     /// The keys of one entity that a stored row of another holds.

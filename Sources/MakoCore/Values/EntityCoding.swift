@@ -42,66 +42,114 @@ public enum EntityCoding {
     public static func codec<T: ObjectEntity>(_: ToOne<T>.Type) -> ToOneCodec<T>.Type { ToOneCodec<T>.self }
 
     @inlinable
-    public static func codec<T: ObjectEntity>(_: [T].Type) -> CollectionCodec<ArrayForm<ObjectForm<T>>>.Type {
+    public static func collectionCodec<T: ObjectEntity>(_: [T].Type) -> CollectionCodec<ArrayForm<ObjectForm<T>>>.Type {
         CollectionCodec<ArrayForm<ObjectForm<T>>>.self
     }
     @inlinable
-    public static func codec<T: ObjectEntity>(
+    public static func collectionCodec<T: ObjectEntity>(
         _: [T]?.Type
     ) -> CollectionCodec<OptionalForm<ArrayForm<ObjectForm<T>>>>.Type {
         CollectionCodec<OptionalForm<ArrayForm<ObjectForm<T>>>>.self
     }
     @inlinable
-    public static func codec<T: ObjectEntity>(_: [[T]].Type) -> CollectionCodec<
+    public static func collectionCodec<T: ObjectEntity>(_: [[T]].Type) -> CollectionCodec<
         ArrayForm<ArrayForm<ObjectForm<T>>>
     >.Type {
         CollectionCodec<ArrayForm<ArrayForm<ObjectForm<T>>>>.self
     }
     @inlinable
-    public static func codec<T: ObjectEntity & Hashable>(_: Set<T>.Type) -> CollectionCodec<SetForm<ObjectForm<T>>>.Type
-    {
+    public static func collectionCodec<T: ObjectEntity & Hashable>(_: Set<T>.Type) -> CollectionCodec<
+        SetForm<ObjectForm<T>>
+    >.Type {
         CollectionCodec<SetForm<ObjectForm<T>>>.self
     }
     @inlinable
-    public static func codec<T: ObjectEntity & Hashable>(
+    public static func collectionCodec<T: ObjectEntity & Hashable>(
         _: Set<T>?.Type
     ) -> CollectionCodec<OptionalForm<SetForm<ObjectForm<T>>>>.Type {
         CollectionCodec<OptionalForm<SetForm<ObjectForm<T>>>>.self
     }
     @inlinable
-    public static func codec<K: StorableValue & Hashable & Sendable, T: ObjectEntity>(
+    public static func collectionCodec<K: StorableValue & Hashable & Sendable, T: ObjectEntity>(
         _: [K: T].Type
     ) -> CollectionCodec<DictionaryForm<K, ObjectForm<T>>>.Type {
         CollectionCodec<DictionaryForm<K, ObjectForm<T>>>.self
     }
     @inlinable
-    public static func codec<K: StorableValue & Hashable & Sendable, T: ObjectEntity>(
+    public static func collectionCodec<K: StorableValue & Hashable & Sendable, T: ObjectEntity>(
         _: [K: T]?.Type
     ) -> CollectionCodec<OptionalForm<DictionaryForm<K, ObjectForm<T>>>>.Type {
         CollectionCodec<OptionalForm<DictionaryForm<K, ObjectForm<T>>>>.self
     }
     @inlinable
-    public static func codec<K: StorableValue & Hashable & Sendable, T: ObjectEntity>(
+    public static func collectionCodec<K: StorableValue & Hashable & Sendable, T: ObjectEntity>(
         _: [K: [T]].Type
     ) -> CollectionCodec<DictionaryForm<K, ArrayForm<ObjectForm<T>>>>.Type {
         CollectionCodec<DictionaryForm<K, ArrayForm<ObjectForm<T>>>>.self
     }
     @inlinable
-    public static func codec<K: StorableValue & Hashable & Sendable, T: ObjectEntity>(
+    public static func collectionCodec<K: StorableValue & Hashable & Sendable, T: ObjectEntity>(
         _: [[K: T]].Type
     ) -> CollectionCodec<ArrayForm<DictionaryForm<K, ObjectForm<T>>>>.Type {
         CollectionCodec<ArrayForm<DictionaryForm<K, ObjectForm<T>>>>.self
     }
 
-    /// The codec of a collection in a struct, which holds no objects.
+    // A collection may turn out to be one of values.
+
+    @inlinable
+    public static func collectionCodec<T: StorableValue>(_: T.Type) -> StorableCodec<T>.Type { StorableCodec<T>.self }
+    @inlinable
+    public static func collectionCodec<T: StorableValue>(_: T?.Type) -> OptionalCodec<StorableCodec<T>>.Type {
+        OptionalCodec<StorableCodec<T>>.self
+    }
+    @inlinable
+    public static func collectionCodec<T: RawRepresentable>(_: T.Type) -> RawCodec<T>.Type
+    where T.RawValue: StorableValue {
+        RawCodec<T>.self
+    }
+    @inlinable
+    public static func collectionCodec<T: RawRepresentable>(_: T?.Type) -> OptionalCodec<RawCodec<T>>.Type
+    where T.RawValue: StorableValue {
+        OptionalCodec<RawCodec<T>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func collectionCodec<T: Codable>(_: T.Type) -> JSONCodec<T>.Type { JSONCodec<T>.self }
+    @_disfavoredOverload @inlinable
+    public static func collectionCodec<T: Codable>(_: T?.Type) -> OptionalCodec<JSONCodec<T>>.Type {
+        OptionalCodec<JSONCodec<T>>.self
+    }
+
+    // In a struct it must.
+
+    @inlinable
+    public static func structCodec<T: StorableValue>(_: T.Type) -> StorableCodec<T>.Type { StorableCodec<T>.self }
+    @inlinable
+    public static func structCodec<T: StorableValue>(_: T?.Type) -> OptionalCodec<StorableCodec<T>>.Type {
+        OptionalCodec<StorableCodec<T>>.self
+    }
+    @inlinable
+    public static func structCodec<T: RawRepresentable>(_: T.Type) -> RawCodec<T>.Type
+    where T.RawValue: StorableValue {
+        RawCodec<T>.self
+    }
+    @inlinable
+    public static func structCodec<T: RawRepresentable>(_: T?.Type) -> OptionalCodec<RawCodec<T>>.Type
+    where T.RawValue: StorableValue {
+        OptionalCodec<RawCodec<T>>.self
+    }
     @_disfavoredOverload @inlinable
     public static func structCodec<T: Codable>(_: T.Type) -> JSONCodec<T>.Type { JSONCodec<T>.self }
     @_disfavoredOverload @inlinable
     public static func structCodec<T: Codable>(_: T?.Type) -> OptionalCodec<JSONCodec<T>>.Type {
         OptionalCodec<JSONCodec<T>>.self
     }
+
     @available(*, unavailable, message: "a struct holds no objects; make it a class, or query the other side")
     public static func structCodec<T: ObjectEntity>(_: [T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
+    @available(*, unavailable, message: "a struct holds no objects; make it a class, or query the other side")
+    public static func structCodec<T: ObjectEntity>(_: Set<T>.Type) -> JSONCodec<String>.Type {
+        JSONCodec<String>.self
+    }
     @available(*, unavailable, message: "a struct holds no objects; make it a class, or query the other side")
     public static func structCodec<K, T: ObjectEntity>(_: [K: T].Type) -> JSONCodec<String>.Type {
         JSONCodec<String>.self
@@ -125,7 +173,19 @@ public enum EntityCoding {
         *, unavailable,
         message: "a collection of structs that are entities is not supported yet; store their keys and query for them"
     )
-    public static func codec<T: Entity>(_: [T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
+    public static func collectionCodec<T: Entity>(_: [T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
+    @available(*, unavailable, message: "write the type of a collection of objects out: '[Song]', not its alias")
+    public static func codec<T: ObjectEntity>(_: [T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
+    @available(*, unavailable, message: "write the type of a collection of objects out: '[Song]', not its alias")
+    public static func codec<T: ObjectEntity>(_: [T]?.Type) -> OptionalCodec<JSONCodec<String>>.Type {
+        OptionalCodec<JSONCodec<String>>.self
+    }
+    @available(*, unavailable, message: "write the type of a collection of objects out: 'Set<Song>', not its alias")
+    public static func codec<T: ObjectEntity>(_: Set<T>.Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
+    @available(
+        *, unavailable, message: "write the type of a collection of objects out: '[String: Song]', not its alias"
+    )
+    public static func codec<K, T: ObjectEntity>(_: [K: T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
 
     /// The error for a field that stands for no value of the property's type.
     public static func mismatch<T>(_ row: EntityRow, _ position: Int, _ type: T.Type) -> MakoError {

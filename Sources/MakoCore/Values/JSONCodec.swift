@@ -2,9 +2,7 @@ import Foundation
 import MakoRecords
 
 /// `Codable` values, arrays, sets and dictionaries of values are stored as JSON text.
-public enum JSONCodec<Property: Codable & Sendable>: SlotCodec {
-    public typealias Slot = ValueSlot<Property>
-
+public enum JSONCodec<Property: Codable & Sendable>: ValueSlotCodec {
     public static var columnType: ColumnType { .text }
 
     public static func stored(_ value: Property) -> StoredValue {
@@ -29,15 +27,6 @@ public enum JSONCodec<Property: Codable & Sendable>: SlotCodec {
                 entity: "\(Property.self)", property: "\(position)", expected: "a value that encodes as JSON",
                 found: "\(error)")
         }
-    }
-
-    public static func slot(_ value: Property) -> Slot { Slot(value) }
-    public static func slot(stored: StoredValue) -> Slot? { value(stored).map { Slot($0) } }
-    public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot {
-        Slot(try read(row, position))
-    }
-    public static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        try write(slot.value, &writer, position)
     }
 
     private static func text(of value: Property) throws -> String {

@@ -48,9 +48,12 @@ public protocol PropertySlot: Sendable {
     mutating func settle(_ loaded: Self, replacing before: Self)
     /// Notes the key that the held object was saved under.
     mutating func resolve(_ object: any ObjectEntity, key: RowKey)
+    /// Somebody set this slot in the place of another.
+    mutating func takePlace(of old: Self)
 }
 
 extension PropertySlot {
+    @inlinable public mutating func takePlace(of old: Self) {}
     public func visitObjects(_ visit: (any ObjectEntity) -> Void) { if let loadedObject { visit(loadedObject) } }
 }
 
@@ -66,8 +69,24 @@ public struct ValueSlot<Property: Sendable>: PropertySlot {
     @inlinable public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {}
 }
 
+/// The codec of values, which may stand where a macro could not tell them from objects.
+public protocol ValueSlotCodec: SlotCodec where Property: Sendable, Slot == ValueSlot<Property> {}
+
+extension ValueSlotCodec {
+    public static func slot(_ value: Property) -> ValueSlot<Property> { ValueSlot(value) }
+    public static func slot(stored: StoredValue) -> ValueSlot<Property>? { value(stored).map { ValueSlot($0) } }
+    public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> ValueSlot<Property> {
+        ValueSlot(try read(row, position))
+    }
+    public static func writeSlot(
+        _ slot: ValueSlot<Property>, _ writer: inout RowWriter, _ position: Int
+    ) throws(MakoError) {
+        try write(slot.value, &writer, position)
+    }
+}
+
 /// Values that fill a column by themselves.
-public enum StorableCodec<Property: StorableValue>: PropertyCodec {
+public enum StorableCodec<Property: StorableValue>: ValueSlotCodec {
     @inlinable public static var columnType: ColumnType { Property.columnType }
     @inlinable public static var isOptional: Bool { Property.isOptionalColumn }
     @inlinable public static func stored(_ value: Property) -> StoredValue { value.stored }
@@ -86,7 +105,7 @@ public enum StorableCodec<Property: StorableValue>: PropertyCodec {
 }
 
 /// Raw-representable values are stored as their raw values.
-public enum RawCodec<Property: RawRepresentable & Sendable>: PropertyCodec where Property.RawValue: StorableValue {
+public enum RawCodec<Property: RawRepresentable & Sendable>: ValueSlotCodec where Property.RawValue: StorableValue {
     @inlinable public static var columnType: ColumnType { Property.RawValue.columnType }
     @inlinable public static func stored(_ value: Property) -> StoredValue { value.rawValue.stored }
     @inlinable

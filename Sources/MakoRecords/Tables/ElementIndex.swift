@@ -2,8 +2,9 @@ import MakoStorage
 
 // An entry of an index over a column of keys is a key of its byte tree. A row has one for each different key that the column holds:
 //
-//   element   00, or 01 and the number of the table (4, big endian) for a row of another table than the column's target; then the held
-//             key: an id as 8 big-endian bytes, a byte key as it is, above 700 bytes its first 684 and a 128-bit hash of the rest
+//   element   00 an id, 01 a byte key; 02 and 03 the same of a row of another table than the column's target, whose number follows
+//             (4, big endian); then the held key: an id as 8 big-endian bytes, a byte key as it is, above 700 bytes its first 684
+//             and a 128-bit hash of the rest
 //   row       the row's own key, as in other indexes: an id as 8 big-endian bytes, a byte key up to 64 bytes as it is, a longer one as a hash
 //
 // The value of an entry is the row's own key where that is a byte key, else empty.
@@ -17,6 +18,7 @@ final class ElementIndex: Sendable {
     let schema: IndexSchema
     let tree: Tree
     let slot: ColumnSlot
+    let columns: ColumnSet
     let hasKeyInValue: Bool
 
     init(id: UInt32, schema: IndexSchema, tree: Tree, slot: ColumnSlot, hasKeyInValue: Bool) {
@@ -24,12 +26,15 @@ final class ElementIndex: Sendable {
         self.schema = schema
         self.tree = tree
         self.slot = slot
+        var columns = ColumnSet()
+        columns.insert(Int(slot.ordinal))
+        self.columns = columns
         self.hasKeyInValue = hasKeyInValue
     }
 
     /// The coding of a held key.
     static func element(_ table: UInt32, _ key: RowKey) -> [UInt8] {
-        var bytes: [UInt8] = [table == 0 ? 0 : 1]
+        var bytes: [UInt8] = [(table == 0 ? 0 : 2) + (key.rowID == nil ? 1 : 0)]
         if table != 0 {
             for shift: UInt32 in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: table >> shift)) }
         }
@@ -68,6 +73,12 @@ final class ElementIndex: Sendable {
             return element == last
         }
         return elements
+    }
+
+    /// Whether what a row holds can be read.
+    func isTree(_ row: RowReader) -> Bool {
+        guard case .blob(let bytes) = row.value(slot) else { return true }
+        return KeyTree(bytes) != nil
     }
 
     func entry(_ element: [UInt8], _ key: RowKey) -> [UInt8] {
@@ -117,11 +128,21 @@ extension TableHandle {
     }
 
     /// Refuses a row whose columns of keys hold something else.
-    func checkElements(_ row: RowReader) throws(RecordError) {
-        for index in elementIndexes where index.elements(row) == nil {
+    ///
+    /// - Parameter changed: the columns to look at.
+    func checkElements(_ row: RowReader, _ changed: ColumnSet = .all) throws(RecordError) {
+        for index in elementIndexes where changed.intersects(index.columns) && !index.isTree(row) {
             throw .typeMismatch(
                 table: schema.name, column: index.schema.columns[0].name, expected: .keys,
                 found: row.value(index.slot).description)
+        }
+    }
+
+    /// Refuses to change a stored row whose columns of keys hold something else, before any index is touched.
+    func checkStoredElements(_ row: RowReader) throws(RecordError) {
+        for index in elementIndexes where !index.isTree(row) {
+            throw .rowDamaged(
+                table: schema.name, key: nil, reason: "\(index.schema.columns[0].name) holds bytes that are no keys")
         }
     }
 

@@ -8,6 +8,9 @@ extension TableHandle {
     ) throws(RecordError) -> Bool {
         let view = tx.view
         guard let old = try recorded({ try withBytes(key, in: view) { [UInt8]($0) } }) else { return false }
+        if !elementIndexes.isEmpty {
+            try recorded { try old.withUnsafeBytes { try checkStoredElements(try RowReader($0, layout)) } }
+        }
         if case .rowID(let id) = key { try ids.willDelete(id, self, tx) }
         do throws(RecordError) {
             if !indexes.isEmpty { try removeFromIndexes(old, key, tx) }

@@ -126,7 +126,8 @@ extension TableHandle {
         if let old {
             changed = difference(old, new)
             if changed.isEmpty { return (key, true) }
-            try checkElements(new)
+            try checkElements(new, changed)
+            try checkStoredElements(old)
             // The old row's entries must be where they are looked for.
             if !sabotaged("batchWaitsDuringUpdate") { try batch?.flush(in: tx) }
         } else {

@@ -1,5 +1,5 @@
-// A value of a column of type `keys`: a tree whose leaves are keys of rows. Counts and lengths are LEB128 numbers of at most five
-// bytes; an id is one of at most ten, zigzag.
+// A value of a column of type `keys`: a tree whose leaves are keys of rows. Counts, lengths and ids (zigzag) are LEB128 numbers of at most
+// ten bytes, written as short as they can be.
 //
 //   01 id                       a row of the column's target table, by its id
 //   02 length, bytes            a row of the target table, by its byte key
