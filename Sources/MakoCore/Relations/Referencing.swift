@@ -142,9 +142,10 @@ enum ReferenceCondition: Sendable {
             for key in try records({ () throws(RecordError) in try all.plan(schema.catalogue).keys(in: view) }) {
                 var isReferred = false
                 for referrer in binding.referrers where !isReferred {
-                    isReferred =
-                        !(try schema.holders(
-                            of: key, binding.model, in: referrer.column, of: referrer.table, view)).isEmpty
+                    let isOwn = referrer.table.schema.name == binding.model.table
+                    isReferred = try schema.holders(
+                        of: key, binding.model, in: referrer.column, of: referrer.table, view
+                    ).contains { !isOwn || $0 != key }
                 }
                 if !isReferred { keys.append(key) }
             }
