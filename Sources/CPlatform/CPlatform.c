@@ -6,6 +6,7 @@
 
 _Thread_local void *mako_thread_cell = 0;
 _Thread_local void *mako_thread_scope = 0;
+_Thread_local void *mako_cancellation = 0;
 struct mako_object_lock mako_object_locks[MAKO_OBJECT_LOCKS];
 int mako_has_process_barrier = 0;
 

@@ -46,6 +46,8 @@ public enum MakoError: Error, Sendable, Hashable {
     case writerTimeout(seconds: Double)
     /// The engine or the operating system refused.
     case storage(StorageError)
+    /// The task that waited for the answer was cancelled; nothing was changed.
+    case cancelled
     /// Something the library does not do yet.
     case unsupported(String)
 }
@@ -82,6 +84,7 @@ extension MakoError: CustomStringConvertible, LocalizedError {
         case .readOnly(let reason): "the database cannot be written: \(reason)"
         case .writerTimeout(let seconds): "another writer held the database for \(seconds) seconds"
         case .storage(let error): "\(error)"
+        case .cancelled: "the task was cancelled; nothing was changed"
         case .unsupported(let what): "\(what) is not supported yet"
         }
     }
@@ -93,6 +96,7 @@ extension MakoError {
     init(_ error: RecordError) {
         switch error {
         case .storage(let storage): self.init(storage)
+        case .cancelled: self = .cancelled
         case .tableNotFound(let name, let nearest):
             self = .query(message: "there is no table \(name)" + (nearest.map { "; did you mean \($0)?" } ?? ""))
         case .columnNotFound(let table, let name, let nearest):

@@ -4,6 +4,8 @@ import MakoStorage
 public enum RecordError: Error, Sendable, Hashable {
     /// The engine below failed.
     case storage(StorageError)
+    /// See ``Cancellation``.
+    case cancelled
 
     // Names and types.
     case tableNotFound(name: String, nearest: String?)
@@ -37,6 +39,8 @@ extension RecordError: CustomStringConvertible {
         switch self {
         case .storage(let error):
             "\(error)"
+        case .cancelled:
+            "the query was cancelled"
         case .tableNotFound(let name, let nearest):
             "there is no table \(name)" + RecordError.suggestion(nearest)
         case .columnNotFound(let table, let name, let nearest):

@@ -167,4 +167,47 @@ import Testing
         }
         #expect(try await db.query(Person.self).count() == 20)
     }
+
+    @Test func liveQueriesShowWholeCommits() async throws {
+        let db = try makeDatabase()
+        let people = (0..<40).map { Person(name: "\($0)", age: 100, email: "x") }
+        try await db.save(people)
+        let faults = Collected<String>()
+        let readers = (0..<4).map { number in
+            Task {
+                // By index, by scan, of some rows and with a limit: the sums are those of whole transfers.
+                var query = db.query(Person.self).where(text: number % 2 == 0 ? "age > -1000000" : "email = 'x'")
+                if number > 1 { query = query.orderBy(\.age, .descending).limit(60) }
+                var told = 0
+                for try await difference in query.observe() {
+                    told += 1
+                    let sum = difference.results.reduce(0) { $0 + $1.age }
+                    if sum != 4000 { faults.append("reader \(number): \(sum) after \(told)") }
+                    if difference.results.contains(where: { $0.name == "last" }) { break }
+                }
+                return told
+            }
+        }
+        while db.metrics.liveQueries < 4 { try await Task.sleep(for: .milliseconds(1)) }
+        inParallel(3) { index in
+            do {
+                for round in 0..<60 {
+                    try db.transaction(durability: round % 3 == 0 ? .async(maxDelay: .milliseconds(1)) : nil) { _ in
+                        let from = try #require(try db.find(Person.self, (index * 13 + round * 7) % 40 + 1))
+                        let to = try #require(try db.find(Person.self, (index * 5 + round * 11) % 40 + 1))
+                        if from.id == to.id { return }
+                        from.age -= round
+                        try from.commit()
+                        to.age += round
+                        try to.commit()
+                    }
+                }
+            } catch {
+                faults.append("\(error)")
+            }
+        }
+        try await db.save(Person(name: "last", age: 0, email: "x"))
+        for reader in readers { #expect(try await reader.value > 1) }
+        #expect(faults.all == [])
+    }
 }

@@ -96,4 +96,73 @@ enum QueryFixture {
         try fixture.insertAll("A", rows)
         return fixture
     }
+
+    /// A random condition over the columns of A, its own and those that its references lead to.
+    static func condition(_ random: inout Seeded, depth: Int) -> Condition {
+        if depth > 0, random.chance(55) {
+            let parts = (0..<Int.random(in: 2...3, using: &random)).map { _ in condition(&random, depth: depth - 1) }
+            return random.chance(55) ? .and(parts) : (random.chance(60) ? .or(parts) : .not(parts[0]))
+        }
+        let compared: [ComparisonOperator] = [
+            .equal, .equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual,
+        ]
+        let operation = random.pick(compared)
+        func literal(_ value: Value) -> Expr { .literal(value) }
+        func integer(_ random: inout Seeded) -> Expr {
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0: literal(.double(random.pick([1.5, -0.5, 2.0, .nan, .infinity, 1e30])))
+            case 1: literal(random.pick([.null, .unsigned(.max), .integer(.max), .integer(.min)]))
+            default: literal(.integer(Int64.random(in: -7...7, using: &random)))
+            }
+        }
+        func text(_ random: inout Seeded) -> Expr {
+            literal(.text(random.pick(["", "a", "A", "ab", "aB", "abc", "b", "É", "é", "zz", "日本"])))
+        }
+        let numbers = [
+            "i", "i", "u", "j", "ref", "id", "ref.v", "ref.parent.v", "ref.id", "ref.parent.id", "code.w", "code.ref.v",
+        ]
+        switch Int.random(in: 0..<16, using: &random) {
+        case 0...3: return .comparison(operation, .path(random.pick(numbers)), integer(&random))
+        case 4: return .comparison(operation, integer(&random), .path(random.pick(numbers)))
+        case 5:
+            return .isIn(
+                .path(random.pick(numbers)), (0..<Int.random(in: 0...12, using: &random)).map { _ in integer(&random) })
+        case 6: return .between(.path(random.pick(numbers)), integer(&random), integer(&random))
+        case 7:
+            return .comparison(
+                operation, .path("d"),
+                literal(random.pick([.double(1.5), .integer(1), .double(.nan), .double(-0.0), .integer(3)])))
+        case 8: return .comparison(operation, .path("t"), text(&random))
+        case 9: return .comparison(operation, .noCase(.path("t")), text(&random))
+        case 10:
+            let pattern = random.pick(["a%", "%", "A_", "ab%c", "%b%", "a!%", "É%", "", "日%", "_", "a!_c", "%%a"])
+            return .like(
+                .path(random.pick(["t", "ref.n", "code"])), literal(.text(pattern)),
+                escape: random.chance(50) ? literal(.text("!")) : nil)
+        case 11: return .glob(.path("t"), literal(.text(random.pick(["a*", "*", "?b", "ab?", "A*b*", "é*", ""]))))
+        case 12:
+            return .isNull(
+                .path(random.pick(["i", "t", "at", "ref", "ref.n", "ref.parent.n", "b", "code.w", "j", "id"])))
+        case 13:
+            return random.pick([
+                .truth(.path("b")), .comparison(.equal, .path("b"), literal(.bool(true))),
+                .comparison(operation, .path("at"), literal(.date(2 * 86_400))),
+                .comparison(operation, .path("bl"), literal(.blob([0]))),
+                .comparison(operation, .path("uu"), literal(.uuid(1, 1))),
+                .comparison(operation, .path("code.k"), text(&random)),
+            ])
+        case 14: return .comparison(operation, .path("i"), .path(random.pick(["j", "ref.v", "d", "u"])))
+        default:
+            return random.pick([
+                .comparison(operation, .arithmetic(.add, .path("i"), .path("j")), integer(&random)),
+                .comparison(operation, .function("lower", [.path("t")]), text(&random)),
+                .comparison(
+                    operation, .function("coalesce", [.path("i"), .path("ref.v"), literal(.integer(1))]),
+                    integer(&random)),
+                .isIn(.noCase(.path("t")), [text(&random), text(&random)]),
+                .comparison(operation, .negate(.path("i")), integer(&random)),
+                .isIn(.path("t"), [text(&random), text(&random), literal(.null)]),
+            ])
+        }
+    }
 }

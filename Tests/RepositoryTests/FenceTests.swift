@@ -7,6 +7,7 @@ import Testing
     /// to be defended in review.
     private static let mayUsePointers: Set<String> = [
         "Sources/MakoCore/Database/ThreadScope.swift",
+        "Sources/MakoCore/Database/CurrentCancellation.swift",
         "Sources/MakoCore/Entities/ObjectLock.swift",
         "Sources/MakoRecords/Query/IndexWalk.swift",
         "Sources/MakoRecords/Query/RelatedRows.swift",

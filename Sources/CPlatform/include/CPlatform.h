@@ -17,6 +17,11 @@ extern _Thread_local void *mako_thread_scope;
 static inline void *mako_get_thread_scope(void) { return mako_thread_scope; }
 static inline void mako_set_thread_scope(void *scope) { mako_thread_scope = scope; }
 
+/// What cancels the work of the calling thread, or null.
+extern _Thread_local void *mako_cancellation;
+static inline void *mako_get_cancellation(void) { return mako_cancellation; }
+static inline void mako_set_cancellation(void *cancellation) { mako_cancellation = cancellation; }
+
 /// Words that guard objects: four to a cache line, so that all of them stay in the nearest cache and two threads seldom
 /// meet on one line.
 #define MAKO_OBJECT_LOCKS 1024

@@ -141,7 +141,7 @@ public final class Database: Sendable {
 
     /// The async form of ``close()-(())``.
     public func close() async throws(MakoError) {
-        try await onOwnThread(writes: true) { () throws(MakoError) in try self.close() }
+        try await onOwnThread(writes: true, isCancellable: false) { () throws(MakoError) in try self.close() }
     }
 
     /// Copies the latest commit into a new file, while everybody goes on reading and writing.
@@ -219,7 +219,9 @@ public final class Database: Sendable {
     public var migrations: [MigrationStep] { state.with { $0.migrations } }
 
     public var metrics: DatabaseMetrics {
-        DatabaseMetrics(lazyLoads: metricsCounters.lazyLoads.with { $0 }, commits: metricsCounters.commits.with { $0 })
+        DatabaseMetrics(
+            lazyLoads: metricsCounters.lazyLoads.with { $0 }, commits: metricsCounters.commits.with { $0 },
+            liveQueries: hub.followerCount)
     }
 
     /// The stored schema of every table, types or not.

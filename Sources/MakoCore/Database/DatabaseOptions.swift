@@ -66,6 +66,8 @@ public struct DatabaseMetrics: Sendable, Hashable {
     public var lazyLoads: Int
     /// Transactions that were committed.
     public var commits: Int
+    /// Iterations of live queries that go on.
+    public var liveQueries: Int
 }
 
 struct MetricsCounters: Sendable {

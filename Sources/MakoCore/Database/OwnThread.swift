@@ -1,17 +1,25 @@
 import Dispatch
+import MakoRecords
 
 /// The async forms: synchronous work on threads of the database, never on Swift's cooperative pool.
 extension Database {
+    /// - Parameter isCancellable: whether the end of the task ends the work, with `MakoError.cancelled`: before it begins, or in the
+    ///   middle of a query.
     func onOwnThread<R: Sendable>(
-        writes: Bool, _ body: @escaping @Sendable () throws(MakoError) -> R
+        writes: Bool, isCancellable: Bool = true, _ body: @escaping @Sendable () throws(MakoError) -> R
     ) async throws(MakoError) -> R {
-        let result: Result<R, MakoError> = await withCheckedContinuation { continuation in
-            (writes ? writerQueue : readerQueue).async {
-                do throws(MakoError) {
-                    let value = try body()
-                    continuation.resume(returning: .success(value))
-                } catch {
-                    continuation.resume(returning: .failure(error))
+        let result: Result<R, MakoError> = await cancellable(isCancellable) { cancellation in
+            await withCheckedContinuation { continuation in
+                (writes ? writerQueue : readerQueue).async {
+                    do throws(MakoError) {
+                        let value = try CurrentCancellation.with(cancellation) { () throws(MakoError) in
+                            if cancellation.isCancelled { throw .cancelled }
+                            return try body()
+                        }
+                        continuation.resume(returning: .success(value))
+                    } catch {
+                        continuation.resume(returning: .failure(error))
+                    }
                 }
             }
         }
@@ -19,10 +27,29 @@ extension Database {
     }
 
     func onOwnThreadAny<R: Sendable>(writes: Bool, _ body: @escaping @Sendable () throws -> R) async throws -> R {
-        try await withCheckedThrowingContinuation { continuation in
-            (writes ? writerQueue : readerQueue).async {
-                continuation.resume(with: Result { try Database.withDefault(self, body) })
+        let result: Result<R, any Error> = await cancellable(true) { cancellation in
+            await withCheckedContinuation { continuation in
+                (writes ? writerQueue : readerQueue).async {
+                    continuation.resume(
+                        returning: Result {
+                            try CurrentCancellation.with(cancellation) {
+                                if cancellation.isCancelled { throw MakoError.cancelled }
+                                return try Database.withDefault(self, body)
+                            }
+                        })
+                }
             }
+        }
+        return try result.get()
+    }
+
+    private func cancellable<R: Sendable>(_ isCancellable: Bool, _ body: (Cancellation) async -> R) async -> R {
+        let cancellation = Cancellation()
+        guard isCancellable else { return await body(cancellation) }
+        return await withTaskCancellationHandler {
+            await body(cancellation)
+        } onCancel: {
+            if !sabotaged("cancellationUnheard") { cancellation.cancel() }
         }
     }
 }

@@ -81,7 +81,10 @@ public final class Transaction: @unchecked Sendable {
         let ticket = database.hub.takeTicket()
         let isMigrated = schema !== base
         if isMigrated { database.writerSchema = schema }
-        if sabotaged("toldBeforeCommit") { database.hub.publish(ticket, changes, schema, touched, [], database) }
+        let before = view.commitNumber
+        if sabotaged("toldBeforeCommit") {
+            database.hub.publish(ticket, base: before, changes, schema, touched, [], database)
+        }
         do throws(MakoError) {
             try turn.commit(durability)
         } catch {
@@ -95,7 +98,7 @@ public final class Transaction: @unchecked Sendable {
         hasEnded = true
         completions.run()
         if sabotaged("toldBeforeCommit") { return }
-        database.hub.publish(ticket, changes, schema, touched, silentRows, database)
+        database.hub.publish(ticket, base: before, changes, schema, touched, silentRows, database)
     }
 
     /// The rows of whose changes watchers are not told.

@@ -20,7 +20,16 @@ final class EventHub: Sendable {
     /// A watcher: which table (nil: all) and what to do with the events of one commit.
     struct Watcher: Sendable {
         let table: String?
+        /// Whether it is told before those that are not.
+        var comesFirst = false
         let deliver: @Sendable ([Event], Database) -> Void
+        let finish: @Sendable () -> Void
+    }
+
+    /// Somebody who keeps something in step with the file. `tell` is called for each commit, in their order, and must neither wait nor call
+    /// the hub.
+    struct Follower: Sendable {
+        let tell: @Sendable (CommitChanges) -> Void
         let finish: @Sendable () -> Void
     }
 
@@ -31,13 +40,24 @@ final class EventHub: Sendable {
 
     private struct State {
         var watchers: [Int: Watcher] = [:]
+        var followers: [Int: Follower] = [:]
         var nextID = 0
         var nextTicket = 0
+        /// Followers know of the commits with lower tickets.
+        var followed = 0
+        var unfollowed: [Int: CommitChanges?] = [:]
+        /// Who waits until followers know of all commits before a ticket.
+        var waiters: [(ticket: Int, continuation: CheckedContinuation<Void, Never>)] = []
         /// The ticket whose turn it is to be told.
         var turn = 0
         var waiting: [Int: Batch?] = [:]
         var isTelling = false
         var isFinished = false
+
+        var watchersInOrder: [Watcher] {
+            watchers.sorted { ($0.value.comesFirst ? 0 : 1, $0.key) < ($1.value.comesFirst ? 0 : 1, $1.key) }.map(
+                \.value)
+        }
     }
     private let state = Protected(State())
     /// How many watchers there are: none is what each save and each commit asks first.
@@ -63,6 +83,38 @@ final class EventHub: Sendable {
         withExtendedLifetime(removed) {}
     }
 
+    func add(_ follower: Follower) -> Int {
+        state.with { state in
+            state.nextID += 1
+            if state.isFinished { follower.finish() } else { state.followers[state.nextID] = follower }
+            return state.nextID
+        }
+    }
+
+    func removeFollower(_ id: Int) {
+        let removed = state.with { $0.followers.removeValue(forKey: id) }
+        withExtendedLifetime(removed) {}
+    }
+
+    var followerCount: Int { state.with { $0.followers.count } }
+
+    /// The ticket of the next commit where followers do not know yet of every commit before it; nil: they do.
+    var unfollowedTicket: Int? {
+        state.with { $0.followed < $0.nextTicket ? $0.nextTicket : nil }
+    }
+
+    /// Waits until followers know of all commits before a ticket.
+    func followed(upTo ticket: Int) async {
+        await withCheckedContinuation { continuation in
+            let isDone = state.with { state in
+                if state.followed >= ticket || state.isFinished { return true }
+                state.waiters.append((ticket, continuation))
+                return false
+            }
+            if isDone { continuation.resume() }
+        }
+    }
+
     func isWatched(_ model: EntityModel) -> Bool {
         if watcherCount.load(ordering: .relaxed) == 0 { return false }
         return state.with { state in
@@ -72,39 +124,44 @@ final class EventHub: Sendable {
 
     /// The database closes: streams end.
     func finish() {
-        let watchers = state.with { state in
+        let (watchers, followers, waiters) = state.with { state in
             defer {
                 state.watchers = [:]
+                state.followers = [:]
+                state.waiters = []
                 watcherCount.store(0, ordering: .relaxed)
                 state.isFinished = true
             }
-            return Array(state.watchers.values)
+            return (Array(state.watchers.values), Array(state.followers.values), state.waiters)
         }
         for watcher in watchers { watcher.finish() }
+        for follower in followers { follower.finish() }
+        for waiter in waiters { waiter.continuation.resume() }
     }
 
     // MARK: - Telling
 
-    /// Taken while the writer's turn is held, so that tickets are in the order of commits. Nil: nobody watches.
-    func takeTicket() -> Int? {
-        if watcherCount.load(ordering: .relaxed) == 0 { return nil }
-        return state.with { state in
+    /// Taken while the writer's turn is held, so that tickets are in the order of commits. Taken for every commit: somebody may begin to
+    /// follow between its end and its publication.
+    func takeTicket() -> Int {
+        state.with { state in
             state.nextTicket += 1
             return state.nextTicket - 1
         }
     }
 
-    func cancel(_ ticket: Int?) {
-        if let ticket { enqueue(ticket, nil) }
+    func cancel(_ ticket: Int) {
+        follow(ticket, nil)
+        enqueue(ticket, nil)
     }
 
+    /// - Parameter base: the number of the commit before.
     func publish(
-        _ ticket: Int?, _ changes: ChangeSet, _ schema: SchemaState, _ objects: [Identity: any ObjectEntity],
-        _ silent: Set<Identity>, _ database: Database
+        _ ticket: Int, base: UInt64, _ changes: ChangeSet, _ schema: SchemaState,
+        _ objects: [Identity: any ObjectEntity], _ silent: Set<Identity>, _ database: Database
     ) {
-        guard let ticket else { return }
-        let isWatched = state.with { !$0.watchers.isEmpty }
-        guard isWatched, !changes.isEmpty else { return enqueue(ticket, nil) }
+        follow(ticket, (base, changes))
+        if watcherCount.load(ordering: .relaxed) == 0 || changes.isEmpty { return enqueue(ticket, nil) }
         let events = changes.changes.compactMap { change -> Event? in
             let row = Identity(table: change.table, key: change.key)
             let binding = schema.binding(ofTable: change.table)
@@ -131,15 +188,45 @@ final class EventHub: Sendable {
         enqueue(ticket, Batch(events: events, database: database))
     }
 
+    /// Tells followers, in the order of tickets.
+    private func follow(_ ticket: Int, _ commit: (base: UInt64, changes: ChangeSet)?) {
+        let done = state.with { state -> [CheckedContinuation<Void, Never>] in
+            if state.followed == ticket, state.followers.isEmpty, state.unfollowed.isEmpty {
+                state.followed += 1
+            } else {
+                state.unfollowed[ticket] = .some(commit.map { CommitChanges(base: $0.base, $0.changes) })
+            }
+            while let next = state.unfollowed.removeValue(forKey: state.followed) {
+                state.followed += 1
+                if let next { for follower in state.followers.values { follower.tell(next) } }
+            }
+            if state.waiters.isEmpty { return [] }
+            let followed = state.followed
+            let done = state.waiters.filter { $0.ticket <= followed }
+            state.waiters.removeAll { $0.ticket <= followed }
+            return done.map(\.continuation)
+        }
+        for continuation in done { continuation.resume() }
+    }
+
     private func enqueue(_ ticket: Int, _ batch: Batch?) {
-        state.with { $0.waiting[ticket] = .some(batch) }
+        let isPassed = state.with { state in
+            // Mostly nobody watches and nobody is being told.
+            if batch == nil, state.turn == ticket, !state.isTelling, state.waiting.isEmpty {
+                state.turn += 1
+                return true
+            }
+            state.waiting[ticket] = .some(batch)
+            return false
+        }
+        if isPassed { return }
         while true {
             let next: (batch: Batch?, watchers: [Watcher])? = state.with { state in
                 // One thread at a time tells; it goes on with what others put behind it.
                 guard !state.isTelling, let batch = state.waiting.removeValue(forKey: state.turn) else { return nil }
                 state.turn += 1
                 state.isTelling = true
-                return (batch, batch == nil ? [] : state.watchers.sorted { $0.key < $1.key }.map(\.value))
+                return (batch, batch == nil ? [] : state.watchersInOrder)
             }
             guard let next else { return }
             if let batch = next.batch {

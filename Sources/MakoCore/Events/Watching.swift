@@ -68,13 +68,23 @@ extension Entity {
 
 extension ObjectEntity {
     /// Calls a handler when any instance with this object's key is committed or removed.
+    ///
+    /// - Parameter refreshing: whether this object takes the new values over, before the handler is called, unless it has changes of its own
+    ///   that are not committed.
     public func onChange(
-        on queue: DispatchQueue? = nil, _ handler: @escaping @Sendable (ObjectChange<Self>) -> Void
+        refreshing: Bool = false, on queue: DispatchQueue? = nil,
+        _ handler: @escaping @Sendable (ObjectChange<Self>) -> Void
     ) throws(MakoError) -> ChangeToken {
         guard let database = Database.of(self), let key = storedKey else {
             throw .notFound(entity: Self.entityModel.name, key: "none; commit the object before watching it")
         }
-        return Self.token(database, Swift.type(of: self), on: queue, { $0.key == key }, handler)
+        let type = Swift.type(of: self)
+        guard refreshing else { return Self.token(database, type, on: queue, { $0.key == key }, handler) }
+        // The token may be kept by the object itself.
+        return Self.token(database, type, on: queue, { $0.key == key }) { [weak self] change in
+            if let self, change.kind != .delete, change.object !== self { Database.of(self)?.takeOver(self) }
+            handler(change)
+        }
     }
 }
 

@@ -10,13 +10,6 @@ extension Query {
         Results(try plannedRows().makeObjects(of: T.self))
     }
 
-    @usableFromInline
-    func plannedRows() throws(MakoError) -> PlannedRows {
-        try planned(isRun: false) { (plan, binding, view, database) throws(MakoError) in
-            try PlannedRows(plan, binding, view, database)
-        }
-    }
-
     /// The first object, or nil.
     @inlinable
     public func first() throws(MakoError) -> T? { try limit(1).fetch().first }

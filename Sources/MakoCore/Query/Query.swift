@@ -21,6 +21,10 @@ public struct Query<T: Entity>: Sendable {
     private var orderFault: MakoError?
     private var limit: Int?
     private var offset: Int?
+    /// What the objects are to be members of.
+    var domain: ObjectDomain?
+    /// The references that are loaded with the objects.
+    var prefetches: [[PathStep]] = []
 
     init(database: Database?) { self.database = database }
 
@@ -100,6 +104,9 @@ public struct Query<T: Entity>: Sendable {
 
     // MARK: - For the terminals
 
+    /// Whether rows are looked up before the query is planned.
+    var hasReferences: Bool { !references.isEmpty }
+
     private func selection(_ looked: [MakoRecords.Condition]) throws(MakoError) -> Selection {
         if let orderFault { throw orderFault }
         var parts = looked
@@ -121,22 +128,50 @@ public struct Query<T: Entity>: Sendable {
 
     /// Plans the query and runs a closure with the plan on the current view.
     ///
-    /// - Parameter isRun: false when the rows are read later, by who then tells how long it took.
     func planned<R>(
-        isRun: Bool = true, _ body: (Plan, Binding, Snapshot, Database) throws(MakoError) -> R
+        _ body: (Plan, Binding, Snapshot, Database) throws(MakoError) -> R
     ) throws(MakoError) -> R {
         let bare = try selection([])
         let database = try target()
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
-            let start = isRun ? database.queryStart : nil
-            var looked: [MakoRecords.Condition] = []
-            for reference in references { looked.append(try reference.condition(binding, schema, view)) }
-            let selection = looked.isEmpty ? bare : try selection(looked)
-            let plan = try records { () throws(RecordError) in try selection.plan(schema.catalogue) }
+            let start = database.queryStart
+            let plan = try plan(try looked(bare, binding, schema, view), schema)
             let result = try body(plan, binding, view, database)
             database.noteQuery(plan, binding.model, since: start)
             return result
         }
+    }
+
+    private func plan(_ selection: Selection, _ schema: SchemaState) throws(MakoError) -> Plan {
+        var plan = try records { () throws(RecordError) in try selection.plan(schema.catalogue) }
+        plan.cancellation = CurrentCancellation.current
+        return plan
+    }
+
+    /// Plans the query for objects to be made of its rows.
+    @usableFromInline
+    func plannedRows() throws(MakoError) -> PlannedRows {
+        let bare = try selection([])
+        let database = try target()
+        return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
+            try PlannedRows(
+                try plan(try looked(bare, binding, schema, view), schema), binding, view, schema, database,
+                followedBy: domain == nil && prefetches.isEmpty ? nil : self)
+        }
+    }
+
+    /// What is asked of the records, as it stands on a view.
+    func selection(_ binding: Binding, _ schema: SchemaState, _ view: Snapshot) throws(MakoError) -> Selection {
+        try looked(try selection([]), binding, schema, view)
+    }
+
+    private func looked(
+        _ bare: Selection, _ binding: Binding, _ schema: SchemaState, _ view: Snapshot
+    ) throws(MakoError) -> Selection {
+        if references.isEmpty { return bare }
+        var found: [MakoRecords.Condition] = []
+        for reference in references { found.append(try reference.condition(binding, schema, view)) }
+        return try selection(found)
     }
 }
 

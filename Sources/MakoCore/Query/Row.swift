@@ -10,7 +10,7 @@ public struct Row<Root: Entity>: Sendable {
     }
 
     public subscript<T: ObjectEntity>(dynamicMember keyPath: KeyPath<Root, T?>) -> Related<T> {
-        Related(path: [.init(Root.self, keyPath)])
+        Related(path: [.init(following: keyPath)])
     }
 
     public subscript<T: ObjectEntity>(dynamicMember keyPath: KeyPath<Root, ToOne<T>>) -> Related<T> {
@@ -28,7 +28,7 @@ public struct Related<Target: ObjectEntity>: Sendable {
     }
 
     public subscript<T: ObjectEntity>(dynamicMember keyPath: KeyPath<Target, T?>) -> Related<T> {
-        Related<T>(path: path + [.init(Target.self, keyPath)])
+        Related<T>(path: path + [.init(following: keyPath)])
     }
 }
 
@@ -40,6 +40,25 @@ public struct Column<V>: Sendable {
 /// One step of a path: the column's name, or why there is none.
 struct PathStep: Sendable {
     let name: Result<String, MakoError>
+    /// Where the step leads to another object.
+    private(set) var reference: Reference?
+
+    /// A step from objects to those that a property of theirs refers to.
+    struct Reference: Sendable {
+        let owner: EntityModel
+        let target: any ObjectEntity.Type
+        /// The property's values, read as users read it.
+        let values: @Sendable ([any ObjectEntity]) -> [any ObjectEntity]
+    }
+
+    init<T: Entity, Target: ObjectEntity>(following keyPath: KeyPath<T, Target?>) {
+        self.init(T.self, keyPath)
+        // Key paths are immutable, but do not say so.
+        nonisolated(unsafe) let path = keyPath
+        reference = Reference(owner: T.entityModel, target: Target.self) { owners in
+            owners.compactMap { ($0 as? T)?[keyPath: path] }
+        }
+    }
 
     init<T: Entity>(_ type: T.Type, _ keyPath: PartialKeyPath<T>) {
         let model = T.entityModel

@@ -52,11 +52,21 @@ final class PlannedRows: Sendable {
     @usableFromInline let count: Int
     /// Keeps the database open meanwhile.
     private let owner: Database
+    private let schema: SchemaState
+    /// Where something is done with the objects when all are made: the query that says what.
+    private let query: (any Sendable)?
+    @usableFromInline let isFollowed: Bool
     private let model: EntityModel
     private let start: ContinuousClock.Instant?
 
-    init(_ plan: Plan, _ binding: Binding, _ view: Snapshot, _ database: Database) throws(MakoError) {
+    init(
+        _ plan: Plan, _ binding: Binding, _ view: Snapshot, _ schema: SchemaState, _ database: Database,
+        followedBy query: (any Sendable)?
+    ) throws(MakoError) {
         self.plan = plan
+        self.schema = schema
+        isFollowed = query != nil
+        self.query = query
         self.view = view
         walk = plan.plainWalk
         layout = binding.layout
@@ -74,9 +84,21 @@ final class PlannedRows: Sendable {
     func makeObjects<T: Entity>(of type: T.Type) throws(MakoError) -> [T] {
         let objects = try readObjects(of: type)
         noteEnd()
+        if isFollowed { try follow(objects) }
         // After the walk: a hook may change what was walked over.
         if T._$hooks.contains(.didLoad) { for object in objects { _ = object._$call(.didLoad) } }
         return objects
+    }
+
+    /// Not inlined: what is done with all objects is seldom asked for.
+    @usableFromInline
+    func follow<T: Entity>(_ objects: [T]) throws(MakoError) {
+        try (query as? Query<T>)?.follow(objects, owner, view, schema, context)
+    }
+
+    @usableFromInline
+    func endIfCancelled() throws(MakoError) {
+        if plan.cancellation?.isCancelled == true { throw .cancelled }
     }
 
     @usableFromInline
@@ -91,6 +113,7 @@ final class PlannedRows: Sendable {
                 var isLonger = false
                 let objects = try [T](unsafeUninitializedCapacity: count) { places, made in
                     try walk.forEachRow(layout, in: view) { id, reader in
+                        if made & 1023 == 1023 { try endIfCancelled() }
                         guard made < places.count else {
                             isLonger = true
                             return false
@@ -106,6 +129,7 @@ final class PlannedRows: Sendable {
             var objects: [T] = []
             if let walk {
                 try walk.forEachRow(layout, in: view) { id, reader in
+                    if objects.count & 1023 == 1023 { try endIfCancelled() }
                     objects.append(try T(row: maker.row(id, reader)))
                     return true
                 }

@@ -15,6 +15,8 @@ public struct Plan: Sendable, CustomStringConvertible {
     let residual: BoundCondition?
     let program: Program
     public let description: String
+    /// What ends the plan's runs.
+    public var cancellation: Cancellation?
 
     init(
         _ bound: BoundSelection, access: Access, isReversed: Bool, orders: [BoundOrder], residual: [BoundCondition],
@@ -38,13 +40,18 @@ public struct Plan: Sendable, CustomStringConvertible {
     public func forEachRow(
         layout: RowLayout? = nil, in view: Snapshot, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
-        let layout = layout ?? table.layout
+        try forEachRow(layout ?? table.layout, RowScan(self, view), view, body)
+    }
+
+    func forEachRow(
+        _ layout: RowLayout, _ scan: RowScan, _ view: Snapshot, _ body: (RowKey, RowReader) throws -> Bool
+    ) throws {
         if orders.isEmpty && bound.offset == 0 && bound.limit == nil {
-            try RowScan(self, view).forEachRow(layout, expecting: expected, body)
+            try scan.forEachRow(layout, expecting: expected, body)
         } else if orders.isEmpty {
             var left = bound.offset
             var room = bound.limit ?? .max
-            try RowScan(self, view).forEachRow(layout, expecting: expected) { key, row in
+            try scan.forEachRow(layout, expecting: expected) { key, row in
                 if left > 0 {
                     left -= 1
                     return true
@@ -53,13 +60,13 @@ public struct Plan: Sendable, CustomStringConvertible {
                 return try body(key, row) && room > 0
             }
         } else {
-            try RowScan(self, view).fetch(try sortedKeys(in: view), layout, body)
+            try scan.fetch(try sortedKeys(scan, view), layout, body)
         }
     }
 
     /// The keys of the rows, in order.
     public func keys(in view: Snapshot) throws(RecordError) -> [RowKey] {
-        if !orders.isEmpty { return try sortedKeys(in: view) }
+        if !orders.isEmpty { return try sortedKeys(RowScan(self, view), view) }
         var keys: [RowKey] = []
         var left = bound.offset
         var room = bound.limit ?? .max
@@ -133,10 +140,10 @@ public struct Plan: Sendable, CustomStringConvertible {
         return rows
     }
 
-    private func sortedKeys(in view: Snapshot) throws(RecordError) -> [RowKey] {
+    private func sortedKeys(_ scan: RowScan, _ view: Snapshot) throws(RecordError) -> [RowKey] {
         let sorter = Sorter(self, view)
         try recorded {
-            try RowScan(self, view).forEachRow(table.layout, expecting: 1 << 20) { key, row in
+            try scan.forEachRow(table.layout, expecting: 1 << 20) { key, row in
                 try sorter.add(key, row)
                 return true
             }

@@ -199,7 +199,11 @@ public enum Planner {
             KeySearch.Part(term: .init(ordinal: Int($0.slot.ordinal), noCase: $0.noCase), descending: $0.descending)
         }
         let search = KeySearch(parts, constraints, limit: IndexHandle.keptBytes)
-        let reversed = serves(parts, search.equalCount, orders)
+        // Entries that are equal in their columns stand in the order of the rows' ids.
+        let ending =
+            bound.table.isRowID && !index.isUnique
+            ? [KeySearch.Part(term: .init(ordinal: nil, noCase: false), descending: false)] : []
+        let reversed = serves(parts + ending, search.equalCount, orders)
         if search.used.isEmpty && (orders.isEmpty || reversed == nil) { return nil }
         let isOrdered = orders.isEmpty || reversed != nil
         let rows: Double

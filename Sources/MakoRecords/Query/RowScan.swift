@@ -9,11 +9,16 @@ final class RowScan {
     private let view: Snapshot
     private let table: TableHandle
     private let evaluator: Evaluator?
+    /// How many rows were fetched by their keys.
+    private(set) var fetched = 0
+    private let cancellation: Cancellation?
+    private var tested = 0
 
     init(_ plan: Plan, _ view: Snapshot) {
         self.plan = plan
         self.view = view
         table = plan.table
+        cancellation = plan.cancellation
         evaluator = plan.residual == nil ? nil : Evaluator(plan.program, view)
     }
 
@@ -25,7 +30,11 @@ final class RowScan {
         switch plan.access {
         case .nothing: return
         case .index(let index, let ranges):
-            try IndexWalk(index, table, view, plan.isReversed).run(ranges, body)
+            try IndexWalk(index, table, view, plan.isReversed).run(ranges) { key in
+                tested &+= 1
+                if tested & 1023 == 0 { try endIfCancelled() }
+                return try body(key)
+            }
         case .keys, .rows, .keyRanges:
             try forEachRow(table.layout, expecting: expecting) { key, _ in try body(key) }
         }
@@ -65,8 +74,14 @@ final class RowScan {
         }
     }
 
+    private func endIfCancelled() throws(RecordError) {
+        if cancellation?.isCancelled == true { throw .cancelled }
+    }
+
     @inline(__always)
     private func passes(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
+        tested &+= 1
+        if tested & 1023 == 0 { try endIfCancelled() }
         guard let evaluator else { return true }
         return try evaluator.test(row, key)
     }
@@ -142,6 +157,8 @@ final class RowScan {
         _ keys: ArraySlice<RowKey>, _ layout: RowLayout, namedBy index: IndexHandle?, evaluator: Evaluator?,
         _ body: (RowKey, RowReader) throws -> Bool
     ) throws -> Bool {
+        fetched += keys.count
+        try endIfCancelled()
         var goesOn = true
         func take(_ key: RowKey, _ bytes: UnsafeRawBufferPointer?) throws {
             guard let bytes else {

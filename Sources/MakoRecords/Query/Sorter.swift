@@ -13,8 +13,7 @@ final class Sorter {
     /// A heap is kept up to so many rows; more are sorted as a whole.
     private static let largestHeap = 100_000
 
-    private let values: ExpressionRun
-    private let orders: [BoundOrder]
+    private let coding: OrderCoding
     private let wanted: Int?
     private var entries: [Entry] = []
     private var codings: [UInt8] = []
@@ -23,8 +22,7 @@ final class Sorter {
     private var buffer = KeyBuffer()
 
     init(_ plan: Plan, _ view: Snapshot) {
-        orders = plan.orders
-        values = ExpressionRun(bound: orders.map(\.expr), plan.table, plan.bound.joins, view)
+        coding = OrderCoding(plan.orders, plan.bound, view)
         let skipped = sabotaged("heapForgetsOffset") ? 0 : plan.bound.offset
         let total = plan.bound.limit.map { $0.addingReportingOverflow(skipped) }
         wanted = total.flatMap { $0.overflow || $0.partialValue > Sorter.largestHeap ? nil : $0.partialValue }
@@ -32,17 +30,7 @@ final class Sorter {
 
     func add(_ key: RowKey, _ row: RowReader) throws(RecordError) {
         buffer.clear()
-        for (index, order) in orders.enumerated() {
-            let start = buffer.count
-            var operand = try values.operand(index, row, key)
-            // Computed numbers may be whole in one row and broken in the next: they are ordered as doubles.
-            if case .column = order.expr {
-            } else if values.kinds[index].isNumber, let number = operand.asDouble {
-                operand = .double(number)
-            }
-            buffer.append(operand, noCase: order.noCase)
-            if order.descending { buffer.complement(from: start) }
-        }
+        try coding.append(row, key, to: &buffer)
         let entry = Entry(
             head: buffer.head(from: 0, to: buffer.count), offset: codings.count, count: buffer.count, key: key)
         guard let wanted else {

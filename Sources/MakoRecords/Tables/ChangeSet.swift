@@ -107,6 +107,8 @@ public struct ChangeSet: Sendable {
     /// How many rows changed.
     public var count: Int { entries.count - voids + followers }
     public var isEmpty: Bool { count == 0 }
+    /// The names of the tables whose rows were touched.
+    public var tableNames: [String] { tables }
 
     public var changes: [Change] {
         var changes: [Change] = []

@@ -1,0 +1,18 @@
+import CPlatform
+import MakoRecords
+
+/// What cancels the work that runs on this thread.
+enum CurrentCancellation {
+    static var current: Cancellation? {
+        guard let pointer = mako_get_cancellation() else { return nil }
+        return Unmanaged<Cancellation>.fromOpaque(pointer).takeUnretainedValue()
+    }
+
+    /// Runs a closure that a cancellation ends, at its next look.
+    static func with<R, E: Error>(_ cancellation: Cancellation, _ body: () throws(E) -> R) throws(E) -> R {
+        let outer = mako_get_cancellation()
+        mako_set_cancellation(Unmanaged.passUnretained(cancellation).toOpaque())
+        defer { mako_set_cancellation(outer) }
+        return try withExtendedLifetime(cancellation) { () throws(E) -> R in try body() }
+    }
+}

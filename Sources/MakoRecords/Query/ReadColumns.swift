@@ -1,0 +1,59 @@
+/// The columns that a selection's condition, orders and paths read, of its own table and of related ones.
+struct ReadColumns: Sendable {
+    private(set) var own = ColumnSet()
+    /// By the joins of the selection.
+    private var joined: [ColumnSet]
+    private let joins: [JoinNode]
+
+    init(_ bound: BoundSelection) {
+        joins = bound.joins
+        joined = Array(repeating: ColumnSet(), count: joins.count)
+        for join in joins { insert(Int(join.slot.ordinal), of: join.parent) }
+        if let condition = bound.condition { add(condition) }
+        if !sabotaged("orderNotWatched") { for order in bound.orders { add(order.expr) } }
+    }
+
+    /// Whether changes of a table can matter by way of a path that leads there.
+    func matters(_ changes: TableChanges) -> Bool {
+        zip(joins, joined).contains { join, columns in
+            join.target.schema.name == changes.table && changes.matters(to: columns)
+        }
+    }
+
+    private mutating func insert(_ ordinal: Int, of node: Int) {
+        if node < 0 { own.insert(ordinal) } else { joined[node].insert(ordinal) }
+    }
+
+    private mutating func add(_ expr: BoundExpr) {
+        switch expr {
+        case .column(let column):
+            // A row's id never changes.
+            if let ordinal = column.ordinal { insert(ordinal, of: column.node) }
+        case .constant: break
+        case .arithmetic(_, let left, let right):
+            add(left)
+            add(right)
+        case .negate(let inner), .noCase(let inner): add(inner)
+        case .function(_, let arguments): for each in arguments { add(each) }
+        }
+    }
+
+    private mutating func add(_ condition: BoundCondition) {
+        switch condition {
+        case .constant: break
+        case .comparison(_, let left, let right), .glob(let left, let right):
+            add(left)
+            add(right)
+        case .and(let parts), .or(let parts): for each in parts { add(each) }
+        case .not(let inner): add(inner)
+        case .isIn(let value, let items):
+            add(value)
+            for each in items { add(each) }
+        case .like(let value, let pattern, let escape):
+            add(value)
+            add(pattern)
+            if let escape { add(escape) }
+        case .isNull(let value), .truth(let value): add(value)
+        }
+    }
+}
