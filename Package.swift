@@ -103,7 +103,8 @@ let package = Package(
             exclude: ["Scripts", "Golden"], swiftSettings: settings),
         .testTarget(
             name: "CoreTests", dependencies: ["MakoCore", "MakoTestSupport", "RandomRuns"], swiftSettings: settings),
-        .testTarget(name: "MakoTests", dependencies: ["Mako", "MakoTestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "MakoTests", dependencies: ["Mako", "MakoCommand", "MakoTestSupport"], swiftSettings: settings),
         .testTarget(
             name: "MacroTests", dependencies: ["MakoMacros"] + macroTestDependencies,
             swiftSettings: macroSettings, linkerSettings: macroLinking),

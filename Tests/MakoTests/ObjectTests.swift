@@ -29,6 +29,28 @@ import Testing
         #expect(throws: MakoError.missingValue(entity: "Wolf", property: "name")) { try Wolf([:]) }
     }
 
+    @Test func aRowOfJSONMakesAnObject() throws {
+        let json = #"""
+            {"flag": true, "int": 7, "uint8": 200, "uint64": 18446744073709551615, "float": 1.5, "double": 3, "text": "x",
+             "grade": "senior", "level": 2, "optionalLevel": 1, "optionalInt": 4, "optionalFlag": null,
+             "tags": ["a", "b"], "url": "https://example.org", "optionalDate": null}
+            """#
+        let row = try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
+        let object = try Everything(row)
+        #expect(object.flag && object.int == 7 && object.uint8 == 200 && object.uint64 == .max)
+        #expect(object.float == 1.5 && object.double == 3 && object.text == "x")
+        #expect(object.grade == .senior && object.level == .high && object.optionalLevel == .low)
+        #expect(object.optionalInt == 4 && object.optionalFlag == nil && object.tags == ["a", "b"])
+        #expect(object.url?.host == "example.org")
+        for (name, wrong) in [("grade", "boss"), ("level", 7), ("uint8", 256), ("int", 1.5), ("date", "today")]
+            as [(String, Any)]
+        {
+            let json = try JSONSerialization.data(withJSONObject: [name: wrong])
+            let row = try #require(try JSONSerialization.jsonObject(with: json) as? [String: Any])
+            #expect(throws: MakoError.self, "\(name)") { try Everything(row) }
+        }
+    }
+
     @Test func aDictionaryOfAnObjectMakesItAgain() throws {
         let db = try makeDatabase([Person.self, Wolf.self, Den.self])
         let ada = Person(

@@ -189,7 +189,7 @@ extension ObjectEntity {
         try Database.resolve(number: lockedState { $0.database }, for: Self.entityModel)
     }
 
-    /// Stores the object with the objects it refers to, in one transaction. False: it was removed before.
+    /// Stores the object with the objects it refers to, in one transaction. False: it was removed before, or a hook refused.
     ///
     /// ```swift
     /// let ada = Person(name: "Ada", age: 36)
@@ -200,7 +200,7 @@ extension ObjectEntity {
     @discardableResult
     public func commit() throws(MakoError) -> Bool { try database().save(self) }
 
-    /// Removes the object; it is sterile afterwards: a later commit answers false.
+    /// Removes the object; it is sterile afterwards: a later commit answers false. False: it was not stored, or a hook refused.
     @discardableResult
     public func remove() throws(MakoError) -> Bool { try database().delete(self) }
 

@@ -63,7 +63,7 @@ public final class Database: Sendable {
     /// ```
     ///
     /// - Parameter name: a name without a directory; the file's is it with `.mako` behind.
-    /// - Throws: `MakoError.unsupported` for a name that leads elsewhere; else as ``init(at:entities:options:)``.
+    /// - Throws: `MakoError.unsupported` for a name that leads elsewhere; else as ``init(at:mode:entities:options:)``.
     public convenience init(
         named name: String, entities: [any Entity.Type] = [], options: DatabaseOptions = DatabaseOptions()
     ) throws(MakoError) {
@@ -139,7 +139,7 @@ public final class Database: Sendable {
         try storage { () throws(StorageError) in try store.close() }
     }
 
-    /// The async form of ``close()-(())``.
+    /// The async form of `close()`.
     public func close() async throws(MakoError) {
         try await onOwnThread(writes: true, isCancellable: false) { () throws(MakoError) in try self.close() }
     }

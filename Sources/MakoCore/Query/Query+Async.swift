@@ -1,4 +1,4 @@
-// Every terminal in its async form: the work is done on a thread of the database, not on Swift's cooperative pool.
+// Terminals in their async form: the work is done on a thread of the database, not on Swift's cooperative pool.
 extension Query {
     private func away<R: Sendable>(
         writes: Bool = false, _ body: @escaping @Sendable (Query<T>) throws(MakoError) -> R
@@ -51,13 +51,13 @@ extension Database {
 }
 
 extension ObjectEntity {
-    /// The async form of ``commit()-(())``.
+    /// The async form of `commit()`.
     @discardableResult
     public func commit() async throws(MakoError) -> Bool {
         let database = try Database.resolve(number: lockedState { $0.database }, for: Self.entityModel)
         return try await database.save(self)
     }
-    /// The async form of ``remove()-(())``.
+    /// The async form of `remove()`.
     @discardableResult
     public func remove() async throws(MakoError) -> Bool {
         let database = try Database.resolve(number: lockedState { $0.database }, for: Self.entityModel)

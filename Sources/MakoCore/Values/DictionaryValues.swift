@@ -48,11 +48,18 @@ public struct DictionaryValues {
         throw .missingValue(entity: entity, property: name)
     }
 
-    /// What converts: numbers, where they fit exactly, and what comes out of a row.
+    /// What converts: numbers, where they fit exactly, texts, and what comes out of a row.
     private static func stored(_ content: Any) -> StoredValue? {
         if let stored = content as? StoredValue { return stored }
-        guard content is any BinaryInteger || content is any BinaryFloatingPoint else { return nil }
-        return (content as? any StorableValue)?.stored
+        if let text = content as? String { return .text(text) }
+        if content is any BinaryInteger || content is any BinaryFloatingPoint {
+            return (content as? any StorableValue)?.stored
+        }
+        // A number of `JSONSerialization`.
+        guard let number = content as? NSNumber else { return nil }
+        if let whole = number as? Int { return whole.stored }
+        if let whole = number as? UInt { return whole.stored }
+        return number.doubleValue.stored
     }
 
     /// Takes optionals off; `nil` for `nil` and `NSNull`.

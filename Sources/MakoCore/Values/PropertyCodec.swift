@@ -1,6 +1,6 @@
 import MakoRecords
 
-/// How the values of one property type go into a row and come out of it. ``EntityCoding/codec(_:)-swift.type.method`` picks the
+/// How the values of one property type go into a row and come out of it. `EntityCoding.codec` picks the
 /// codec of a type; the compiler then calls it directly.
 public protocol PropertyCodec {
     /// The property's type.

@@ -1,0 +1,286 @@
+import Foundation
+import Mako
+import Testing
+
+/// The examples of the article `Querying.md`.
+enum QueryingExample {
+    // EXAMPLE Querying.md
+    @Entity final class City {
+        #Index<City>([\.population])
+        var name = ""
+        var country = ""
+        var population = 0
+        var area: Double?
+        var isCapital = false
+        var river: River?
+    }
+
+    @Entity final class River {
+        var name = ""
+        var length = 0
+    }
+    // EXAMPLE ends
+
+    static func chained(_ db: Database) throws -> ([City], [City]) {
+        // EXAMPLE Querying.md
+        let swiss = db.query(City.self).where(\.country == "CH")  // a value: nothing is read yet
+        let page = try swiss.where("population > 100000")
+            .orderBy(\.river.name).orderBy(\.population, .descending)
+            .limit(2).offset(1)
+            .fetch()
+        let byName = try swiss.orderBy("river.name DESC, name").fetch()
+        // EXAMPLE ends
+        return (page.array, byName.array)
+    }
+
+    static func typed(_ db: Database, _ rhine: River) throws -> [[City]] {
+        // EXAMPLE Querying.md
+        let large = try db.query(City.self).where(\.population > 1_000_000 && \.isCapital).fetch()
+        let onTheRhine = try db.query(City.self).where(\.river == rhine || \.river.name ~= "aare%").fetch()
+        let middling = try db.query(City.self).where(\.population << (100_000..<500_000)).fetch()
+        let some = try db.query(City.self).where(\.country << ["CH", "AT"] && \.area != nil).fetch()
+        let none = try db.query(City.self).where(!(\.population > 10)).fetch()
+        // EXAMPLE ends
+        return [large.array, onTheRhine.array, middling.array, some.array, none.array]
+    }
+
+    static func textual(_ db: Database, _ rhine: River, _ typed: String) throws -> [[City]] {
+        // EXAMPLE Querying.md
+        let country = "CH"
+        let first = try db.query(City.self).where("country = \(country) AND population >= \(100_000)").fetch()
+        let second = try db.query(City.self).where("name LIKE ? OR river = ?", "%ern", rhine).fetch()
+        let third = try db.query(City.self).where("river.length > 500 AND area IS NOT NULL").fetch()
+        let fourth = try db.query(City.self).where("country IN \(["CH", "AT"])").fetch()
+        let fifth = try db.query(City.self).where(text: typed, 100_000).fetch()  // text known only at run time
+        // EXAMPLE ends
+        return [first.array, second.array, third.array, fourth.array, fifth.array]
+    }
+
+    static func large(_ db: Database) throws -> (City, [String]) {
+        // EXAMPLE Querying.md
+        let pages = try db.query(City.self).orderBy(\.name).batch(100)
+        let last = try pages.object(at: pages.count - 1)
+        let cities = try db.query(City.self).prefetch(\.river).fetch()
+        let rivers = cities.map { $0.river?.name ?? "none" }
+        // EXAMPLE ends
+        return (last, rivers)
+    }
+
+    static func live(_ db: Database) async throws -> [String] {
+        var names: [String] = []
+        // EXAMPLE Querying.md
+        for try await difference in db.query(City.self).where(\.population > 100_000).orderBy(\.name).observe() {
+            names = difference.results.map(\.name)
+            print(difference.deletions, difference.insertions, difference.moves, difference.updates)
+            if names.count > 4 { break }
+        }
+        // EXAMPLE ends
+        return names
+    }
+
+    static func handled(_ db: Database, _ show: @escaping @Sendable (Results<City>) -> Void) -> LiveToken {
+        // EXAMPLE Querying.md
+        let token = db.query(City.self).orderBy(\.name).observe(on: .main) { outcome in
+            if case .success(let difference) = outcome { show(difference.results) }
+        }
+        // EXAMPLE ends
+        return token
+    }
+
+    static func shared(_ db: Database) throws -> (ObjectDomain, Results<City>) {
+        // EXAMPLE Querying.md
+        let screen = ObjectDomain(db)
+        let shown = try db.query(City.self).domain(screen).fetch()
+        // EXAMPLE ends
+        return (screen, shown)
+    }
+
+    static func misspelt(_ db: Database) -> String {
+        var told = ""
+        func print(_ error: MakoError) { told = "\(error)" }
+        // EXAMPLE Querying.md
+        do throws(MakoError) {
+            _ = try db.query(City.self).where("popluation > 5").fetch()
+        } catch {
+            print(error)  // shows the text, a caret below the word, and the property that may be meant
+        }
+        // EXAMPLE ends
+        return told
+    }
+
+    static func formatted(_ db: Database) throws -> [City] {
+        // EXAMPLE Querying.md
+        let found = try db.query(City.self)
+            .where("country IN %@ AND population > %d", withParameters: [["CH", "AT"], 100_000])
+            .fetch()
+        // EXAMPLE ends
+        return found.array
+    }
+
+    static func terminals(_ db: Database) throws -> (City?, City?, Int, Bool, [Int], [String], [String: [City]], Int) {
+        // EXAMPLE Querying.md
+        let cities = db.query(City.self)
+        let largest = try cities.orderBy(\.population, .descending).first()
+        let bern = try cities.where(\.name == "Bern").one()  // throws when there are several
+        let count = try cities.count()
+        let isThere = try cities.where(\.population > 10_000_000).exists()
+        let ids = try cities.where(\.country == "CH").ids()
+        let countries = try cities.distinct(\.country)
+        let byCountry = try cities.groupBy(\.country)
+        let removed = try cities.where(\.population < 1000).delete()
+        // EXAMPLE ends
+        return (largest, bern, count, isThere, ids, countries, byCountry, removed)
+    }
+
+    static func found() throws -> (City?, [City], City?) {
+        // EXAMPLE Querying.md
+        let one = try City.find(1)
+        let several = try City.find([1, 2, 3])  // read together
+        let named = try City.first(\.name, equals: "Bern")
+        // EXAMPLE ends
+        return (one, several, named)
+    }
+
+    static func away(_ db: Database) async throws -> (Int, [City]) {
+        // EXAMPLE Querying.md
+        let count = try await db.query(City.self).count()
+        let capitals = try await db.query(City.self).where(\.isCapital).fetch()
+        // EXAMPLE ends
+        return (count, capitals.array)
+    }
+
+    static func aggregated(_ db: Database) throws -> (Int, Double, Double?, Int?, Double?, [String]) {
+        var lines: [String] = []
+        func print(_ value: StoredValue, _ count: Int) { lines.append("\(value) \(count)") }
+        // EXAMPLE Querying.md
+        let swiss = db.query(City.self).where(\.country == "CH")
+        let people = try swiss.sum(\.population)
+        let density = try swiss.sum("population / area")
+        let mean = try swiss.avg(\.population)
+        let most = try swiss.max(\.population)
+        let least = try swiss.where(\.population > 1_000_000_000).avg("area * 2")  // nil: there is none
+        for (country, count) in try db.query(City.self).groupCount(\.country) { print(country, count) }
+        // EXAMPLE ends
+        return (people, density, mean, most, least, lines)
+    }
+
+    static func selected(_ db: Database) throws -> (RawResults, StoredValue?) {
+        // EXAMPLE Querying.md
+        let found = try db.rawQuery(
+            """
+            SELECT country, count(*) AS cities, sum(population) FROM City
+            WHERE river.length > \(100) GROUP BY country ORDER BY country
+            """)
+        let first = found.value("cities", row: 0)
+        // EXAMPLE ends
+        return (found, first)
+    }
+
+    static func explained(_ db: Database) throws -> String {
+        // EXAMPLE Querying.md
+        let plan = try db.query(City.self).where("population > 100000 AND name LIKE 'B%'").orderBy("name").explain()
+        // EXAMPLE ends
+        return plan
+    }
+
+    static func watched(_ print: @escaping @Sendable (String) -> Void) throws -> Database {
+        // EXAMPLE Querying.md
+        var options = DatabaseOptions()
+        options.slowQueryThreshold = .milliseconds(50)
+        options.onSlowQuery = { query in print("\(query.entity) took \(query.duration): \(query.plan)") }
+        let db = try Database.inMemory(entities: [City.self], options: options)
+        // EXAMPLE ends
+        return db
+    }
+}
+
+@Suite struct QueryingExampleTests {
+    private typealias E = QueryingExample
+    private let db: Database
+    private let rhine = E.River(name: "Rhine", length: 1230)
+
+    init() throws {
+        db = try makeDatabase([E.City.self])
+        let aare = E.River(name: "Aare", length: 288)
+        try db.save([
+            E.City(name: "Basel", country: "CH", population: 170_000, area: 24, river: rhine),
+            E.City(name: "Bern", country: "CH", population: 130_000, area: 52, isCapital: true, river: aare),
+            E.City(name: "Vienna", country: "AT", population: 1_900_000, area: 415, isCapital: true),
+            E.City(name: "Zurich", country: "CH", population: 420_000), E.City(name: "Nowhere", country: "XX"),
+        ])
+    }
+
+    private func names(_ cities: [E.City]) -> [String] { cities.map(\.name) }
+
+    @Test func conditionsInThreeWays() throws {
+        #expect(
+            try E.typed(db, rhine).map { names($0).sorted() } == [
+                ["Vienna"], ["Basel", "Bern"], ["Basel", "Bern", "Zurich"], ["Basel", "Bern", "Vienna"], ["Nowhere"],
+            ])
+        #expect(
+            try E.textual(db, rhine, "population < ? AND population > 0").map { names($0).sorted() } == [
+                ["Basel", "Bern", "Zurich"], ["Basel", "Bern"], ["Basel"], ["Basel", "Bern", "Vienna", "Zurich"], [],
+            ])
+        #expect(names(try E.formatted(db)).sorted() == ["Basel", "Bern", "Vienna", "Zurich"])
+        let (page, byName) = try E.chained(db)
+        #expect(names(page) == ["Bern", "Basel"])
+        #expect(names(byName) == ["Basel", "Bern", "Zurich"])
+    }
+
+    @Test func answers() throws {
+        let (largest, bern, count, isThere, ids, countries, byCountry, removed) = try E.terminals(db)
+        #expect(largest?.name == "Vienna" && bern?.population == 130_000 && count == 5 && !isThere)
+        #expect(ids.sorted() == [1, 2, 4] && countries == ["AT", "CH", "XX"])
+        #expect(byCountry["CH"]?.count == 3 && removed == 1)
+        let (one, several, named) = try Database.withDefault(db) { try E.found() }
+        #expect(one?.name == "Basel" && names(several) == ["Basel", "Bern", "Vienna"] && named?.id == 2)
+        #expect(throws: MakoError.self) { try db.query(E.City.self).where(\.country == "CH").one() }
+    }
+
+    @Test func liveAndLarge() async throws {
+        let before = db.metrics.lazyLoads
+        let (last, rivers) = try E.large(db)
+        let all = try await db.query(E.City.self).orderBy(\.name).fetch()
+        #expect(last.id == all.last?.id && rivers.contains("none") && rivers.contains { $0 != "none" })
+        #expect(db.metrics.lazyLoads == before)
+        async let names = E.live(db)
+        let added = E.City(name: "Geneva", country: "CH", population: 200_000)
+        try await db.save(added)
+        #expect(try await names.contains("Geneva"))
+        let (screen, shown) = try E.shared(db)
+        added.population = 201_000
+        try await db.save(added)
+        #expect(shown.contains { $0.population == 201_000 })
+        E.handled(db) { _ in }.cancel()
+        withExtendedLifetime(screen) {}
+    }
+
+    @Test func aggregates() throws {
+        let (people, density, mean, most, least, lines) = try E.aggregated(db)
+        #expect(people == 720_000 && most == 420_000 && mean == 240_000 && least == nil)
+        #expect(abs(density - (170_000 / 24.0 + 130_000 / 52.0)) < 0.001)
+        #expect(lines == ["'AT' 1", "'CH' 3", "'XX' 1"])
+        let (rows, first) = try E.selected(db)
+        #expect(rows.columns == ["country", "cities", "sum(population)"] && rows.rowCount == 1)
+        #expect(first == .integer(2))
+    }
+
+    @Test func plansAndFaults() throws {
+        let plan = try E.explained(db)
+        #expect(plan.contains("index") && plan.contains("name"), "\(plan)")
+        let told = E.misspelt(db)
+        #expect(told.contains("did you mean population?") && told.contains("^"))
+    }
+
+    @Test func away() async throws {
+        let (count, capitals) = try await E.away(db)
+        #expect(count == 5 && names(capitals) == ["Bern", "Vienna"])
+    }
+
+    @Test func slowQueriesAreTold() throws {
+        let told = Collected<String>()
+        let db = try E.watched { told.append($0) }
+        #expect(try db.query(E.City.self).count() == 0)
+        #expect(db.options.slowQueryThreshold == .milliseconds(50))
+    }
+}

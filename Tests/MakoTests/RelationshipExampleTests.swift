@@ -1,0 +1,231 @@
+import Mako
+import Testing
+
+/// The examples of the article `Relationships.md`.
+enum RelationshipExample {
+    // EXAMPLE Relationships.md
+    @Entity final class Office {
+        var city = ""
+        @Relationship(inverse: \Team.office, deleteRule: .deny) var teams: ToMany<Team>
+    }
+
+    @Entity final class Team {
+        var name = ""
+        var office: Office?
+        @Relationship(inverse: \Member.team) var members: ToMany<Member>
+    }
+
+    @Entity final class Member {
+        var name = ""
+        var age = 0
+        var team: Team?
+        @Relationship(inverse: \Task.assignee, deleteRule: .cascade) var tasks: ToMany<Task>
+    }
+
+    @Entity final class Task {
+        var title = ""
+        var assignee: Member?
+    }
+    // EXAMPLE ends
+
+    static func hired(_ db: Database) throws -> Member {
+        // EXAMPLE Relationships.md
+        let engines = Team(name: "Engines", office: Office(city: "London"))
+        let ada = Member(name: "Ada", age: 36, team: engines)
+        try db.save(ada)  // the team and its office, too
+        ada.team?.name = "Turbines"
+        try db.save(ada)  // a changed object behind it as well
+        // EXAMPLE ends
+        return ada
+    }
+
+    static func asked(_ team: Team) throws -> (Int, [Member], [Member]) {
+        // EXAMPLE Relationships.md
+        let count = try team.members.count()
+        let all = try team.members.fetch()
+        let old = try team.members.query().where(\.age > 30).orderBy(\.name).fetch()
+        // EXAMPLE ends
+        return (count, all.array, old.array)
+    }
+
+    // EXAMPLE Relationships.md
+    @Entity final class Walk {
+        var name = ""
+        var stops: [Sight] = []
+        var byWeather: [String: Sight] = [:]
+        var days: [[Sight]] = []
+    }
+
+    @Entity final class Sight {
+        var name = ""
+        @Relationship(inverse: \Walk.stops) var walks: ToMany<Walk>
+    }
+    // EXAMPLE ends
+
+    static func walked(_ db: Database) throws -> (Walk, [Walk]) {
+        // EXAMPLE Relationships.md
+        let bridge = Sight(name: "bridge")
+        let tower = Sight(name: "tower")
+        let walk = Walk(name: "short", stops: [bridge, tower, bridge])
+        walk.byWeather["rain"] = tower
+        try db.save(walk)
+        walk.stops.removeLast()
+        try db.save(walk)
+        let walks = try tower.walks.fetch()
+        // EXAMPLE ends
+        return (walk, walks.array)
+    }
+
+    // EXAMPLE Relationships.md
+    @Entity final class Invoice {
+        var number = 0
+        @Relationship(.owned) var lines: [Line] = []
+        @Relationship(.weak) var lastReader: Reader?
+    }
+
+    @Entity final class Line {
+        var text = ""
+        var amount = 0
+    }
+
+    @Entity final class Reader {
+        var name = ""
+    }
+    // EXAMPLE ends
+
+    static func billed(_ db: Database) throws -> (Invoice, Int) {
+        // EXAMPLE Relationships.md
+        let invoice = Invoice(number: 1, lines: [Line(text: "rope", amount: 2), Line(text: "tar", amount: 1)])
+        try db.save(invoice)
+        invoice.lines.removeFirst()
+        try db.save(invoice)  // the rope's row is gone
+        let left = try db.query(Line.self).count()  // 1
+        try invoice.remove()  // and now the tar's
+        // EXAMPLE ends
+        return (invoice, left)
+    }
+
+    static func removed(_ db: Database, _ office: Office, _ member: Member, _ team: Team) throws -> String {
+        // EXAMPLE Relationships.md
+        try member.remove()  // .cascade: her tasks go with her
+        do {
+            try office.remove()
+        } catch MakoError.deniedByReference(_, let from, let property) {
+            print("\(from).\(property) still leads there")  // Team.office still leads there
+        }
+        try team.remove()  // .nullify: its members have no team now
+        // EXAMPLE ends
+        return "removed"
+    }
+
+    static func referred(_ db: Database, _ team: Team, _ walk: Walk) throws -> ([Member], Int, Int, [Sight], Int) {
+        // EXAMPLE Relationships.md
+        let members = try team.referencing(Member.self)
+        let count = try team.referencedCount()  // of any entity
+        let alone = try db.query(Member.self).referencing(.nobody).count()
+        let stops = try db.query(Sight.self).referenced(by: walk).where(\.name != "tower").fetch()
+        let unused = try db.query(Sight.self).referenced(by: .nobody).count()
+        // EXAMPLE ends
+        return (members, count, alone, stops.array, unused)
+    }
+
+    static func loaded(_ db: Database, _ walks: [Walk], _ member: Member) throws -> (Team?, [String], Int) {
+        var names: [String] = []
+        func print(_ lines: [String]) { names += lines }
+        // EXAMPLE Relationships.md
+        let team = try member.load(\.team)  // throws where `member.team` would answer nil
+        let before = db.metrics.lazyLoads
+        for walk in walks { print(walk.stops.map(\.name)) }
+        let loads = db.metrics.lazyLoads - before
+        // EXAMPLE ends
+        return (team, names, loads)
+    }
+}
+
+@Suite struct RelationshipExampleTests {
+    private typealias E = RelationshipExample
+    private let db: Database
+
+    init() throws {
+        db = try makeDatabase([
+            E.Office.self, E.Team.self, E.Member.self, E.Task.self, E.Walk.self, E.Sight.self, E.Invoice.self,
+            E.Reader.self,
+        ])
+    }
+
+    @Test func childrenAreSavedAlong() throws {
+        let ada = try E.hired(db)
+        let read = try #require(try db.find(E.Member.self, ada.id ?? 0))
+        #expect(read.team?.name == "Turbines" && read.team?.office?.city == "London")
+        #expect(read.team === read.team)
+    }
+
+    @Test func toManyIsAQuery() throws {
+        let ada = try E.hired(db)
+        try db.save(E.Member(name: "Bob", age: 20, team: ada.team))
+        let team = try #require(ada.team)
+        let (count, all, old) = try E.asked(team)
+        #expect(count == 2 && all.map(\.name) == ["Ada", "Bob"] && old.map(\.name) == ["Ada"])
+        #expect(try Database.withDefault(db) { try E.Team().members.count() } == 0)
+    }
+
+    @Test func collectionsKeepTheirForm() throws {
+        let (walk, walks) = try E.walked(db)
+        #expect(walks.map(\.name) == ["short"])
+        let read = try #require(try db.find(E.Walk.self, walk.id ?? 0))
+        #expect(read.stops.map(\.name) == ["bridge", "tower"] && read.byWeather["rain"] === read.stops[1])
+        #expect(try db.query(E.Sight.self).count() == 2)
+        try read.stops[1].remove()
+        #expect(try db.find(E.Walk.self, 1)?.stops.map(\.name) == ["bridge"])
+        #expect(try db.find(E.Walk.self, 1)?.byWeather.isEmpty == true)
+    }
+
+    @Test func ownedObjectsGo() throws {
+        let (_, left) = try E.billed(db)
+        #expect(left == 1)
+        #expect(try db.query(E.Line.self).count() == 0)
+        let reader = E.Reader(name: "Eve")
+        let invoice = E.Invoice(number: 2, lastReader: reader)
+        try db.save(invoice)
+        #expect(try db.query(E.Reader.self).count() == 0)
+        try db.save(reader)
+        try db.save(invoice)
+        #expect(try db.find(E.Invoice.self, 2)?.lastReader?.name == "Eve")
+    }
+
+    @Test func deleteRulesHold() throws {
+        let ada = try E.hired(db)
+        let bob = E.Member(name: "Bob", team: ada.team)
+        try db.save([E.Task(title: "a", assignee: ada), E.Task(title: "b", assignee: bob)])
+        let team = try #require(ada.team)
+        let office = try #require(team.office)
+        _ = try E.removed(db, office, ada, team)
+        #expect(try db.query(E.Task.self).fetch().map(\.title) == ["b"])
+        #expect(try db.exists(office))
+        #expect(try db.find(E.Member.self, bob.id ?? 0)?.team == nil)
+    }
+
+    @Test func whoRefersToWhom() throws {
+        let ada = try E.hired(db)
+        let team = try #require(ada.team)
+        try db.save([E.Member(name: "Bob", team: team), E.Member(name: "Eve")])
+        let (walk, _) = try E.walked(db)
+        try db.save(E.Sight(name: "alone"))
+        let (members, count, alone, stops, unused) = try E.referred(db, team, walk)
+        #expect(members.map(\.name) == ["Ada", "Bob"] && count == 2 && alone == 1)
+        #expect(stops.map(\.name) == ["bridge"] && unused == 1)
+    }
+
+    @Test func loadsAreCountedAndErrorsKept() throws {
+        let ada = try E.hired(db)
+        _ = try E.walked(db)
+        let walks = try db.query(E.Walk.self).fetch()
+        let read = try #require(try db.find(E.Member.self, ada.id ?? 0))
+        let (team, names, loads) = try E.loaded(db, walks.array, read)
+        #expect(team?.name == "Turbines" && names == ["bridge", "tower"] && loads == 1)
+        let late = try #require(try db.find(E.Member.self, ada.id ?? 0))
+        try db.close()
+        #expect(late.team == nil && late.loadError == .closed(path: ":memory:"))
+        #expect(throws: MakoError.closed(path: ":memory:")) { try late.load(\.team) }
+    }
+}
