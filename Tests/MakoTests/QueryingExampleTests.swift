@@ -56,45 +56,6 @@ enum QueryingExample {
         return [first.array, second.array, third.array, fourth.array, fifth.array]
     }
 
-    static func large(_ db: Database) throws -> (City, [String]) {
-        // EXAMPLE Querying.md
-        let pages = try db.query(City.self).orderBy(\.name).batch(100)
-        let last = try pages.object(at: pages.count - 1)
-        let cities = try db.query(City.self).prefetch(\.river).fetch()
-        let rivers = cities.map { $0.river?.name ?? "none" }
-        // EXAMPLE ends
-        return (last, rivers)
-    }
-
-    static func live(_ db: Database) async throws -> [String] {
-        var names: [String] = []
-        // EXAMPLE Querying.md
-        for try await difference in db.query(City.self).where(\.population > 100_000).orderBy(\.name).observe() {
-            names = difference.results.map(\.name)
-            print(difference.deletions, difference.insertions, difference.moves, difference.updates)
-            if names.count > 4 { break }
-        }
-        // EXAMPLE ends
-        return names
-    }
-
-    static func handled(_ db: Database, _ show: @escaping @Sendable (Results<City>) -> Void) -> LiveToken {
-        // EXAMPLE Querying.md
-        let token = db.query(City.self).orderBy(\.name).observe(on: .main) { outcome in
-            if case .success(let difference) = outcome { show(difference.results) }
-        }
-        // EXAMPLE ends
-        return token
-    }
-
-    static func shared(_ db: Database) throws -> (ObjectDomain, Results<City>) {
-        // EXAMPLE Querying.md
-        let screen = ObjectDomain(db)
-        let shown = try db.query(City.self).domain(screen).fetch()
-        // EXAMPLE ends
-        return (screen, shown)
-    }
-
     static func misspelt(_ db: Database) -> String {
         var told = ""
         func print(_ error: MakoError) { told = "\(error)" }
@@ -147,6 +108,45 @@ enum QueryingExample {
         let capitals = try await db.query(City.self).where(\.isCapital).fetch()
         // EXAMPLE ends
         return (count, capitals.array)
+    }
+
+    static func large(_ db: Database) throws -> (City, [String]) {
+        // EXAMPLE Querying.md
+        let pages = try db.query(City.self).orderBy(\.name).batch(100)
+        let last = try pages.object(at: pages.count - 1)
+        let cities = try db.query(City.self).prefetch(\.river).fetch()
+        let rivers = cities.map { $0.river?.name ?? "none" }
+        // EXAMPLE ends
+        return (last, rivers)
+    }
+
+    static func live(_ db: Database) async throws -> [String] {
+        var names: [String] = []
+        // EXAMPLE Querying.md
+        for try await difference in db.query(City.self).where(\.population > 100_000).orderBy(\.name).observe() {
+            names = difference.results.map(\.name)
+            print(difference.deletions, difference.insertions, difference.moves, difference.updates)
+            if names.count > 4 { break }
+        }
+        // EXAMPLE ends
+        return names
+    }
+
+    static func handled(_ db: Database, _ show: @escaping @Sendable (Results<City>) -> Void) -> LiveToken {
+        // EXAMPLE Querying.md
+        let token = db.query(City.self).orderBy(\.name).observe(on: .main) { outcome in
+            if case .success(let difference) = outcome { show(difference.results) }
+        }
+        // EXAMPLE ends
+        return token
+    }
+
+    static func shared(_ db: Database) throws -> (ObjectDomain, Results<City>) {
+        // EXAMPLE Querying.md
+        let screen = ObjectDomain(db)
+        let shown = try db.query(City.self).domain(screen).fetch()
+        // EXAMPLE ends
+        return (screen, shown)
     }
 
     static func aggregated(_ db: Database) throws -> (Int, Double, Double?, Int?, Double?, [String]) {

@@ -71,6 +71,8 @@ public final class Transaction: @unchecked Sendable {
 
     func throwIfDoomed() throws(MakoError) {
         if let doom { throw doom }
+        // What a query could not answer may have been taken for an answer.
+        if CurrentCancellation.current?.isCancelled == true { throw .cancelled }
     }
 
     /// The transaction is to fail, whatever its closure does about it.
@@ -96,9 +98,13 @@ public final class Transaction: @unchecked Sendable {
         if isMigrated { database.publish(schema, steps) }
         database.metricsCounters.commits.with { $0 += 1 }
         hasEnded = true
-        completions.run()
-        if sabotaged("toldBeforeCommit") { return }
-        database.hub.publish(ticket, base: before, changes, schema, touched, silentRows, database)
+        // Live queries do not wait for what hooks and handlers do. What those do is not for the committing task's end to stop.
+        database.hub.follow(ticket, CommitChanges(base: before, changes))
+        CurrentCancellation.without {
+            completions.run()
+            if sabotaged("toldBeforeCommit") { return }
+            database.hub.publish(ticket, base: before, changes, schema, touched, silentRows, database)
+        }
     }
 
     /// The rows of whose changes watchers are not told.
