@@ -255,18 +255,28 @@ public final class Transaction: @unchecked Sendable {
     func bind(_ models: [EntityModel]) throws(MakoError) {
         if models.isEmpty { return }
         try settle()
-        var wanted: [EntitySchema] = []
-        for model in models { wanted.append(try model.schema()) }
-        for (model, schema) in zip(models, wanted) {
-            let dropsRetired = database.options.dropsRetired
-            let report = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
-                try records { () throws(RecordError) in
-                    try Catalogue.migrate(to: schema, dropsRetired: dropsRetired, in: tx)
-                }
-            }
-            steps += report.steps.map { MigrationStep(entity: model.table, description: "\($0)") }
-        }
         let old = schema
+        let models = try old.withSplitTargets(models)
+        var tables: [TableMigration] = []
+        for model in models { tables.append(try model.migration(dropsRetired: database.options.dropsRetired)) }
+        let told = database.options.onMigration
+        let reports = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+            // Whoever catches the error and goes on must not commit half a migration.
+            let savepoint = tx.savepoint()
+            do throws(RecordError) {
+                return try Catalogue.migrate(
+                    tables, previous: old.catalogue, bound: Set(old.models.map(\.table)),
+                    progress: told.map { told in { told(MigrationProgress($0)) } }, in: tx)
+            } catch {
+                if !sabotaged("failedMigrationKept") {
+                    try storage { () throws(StorageError) in try tx.rollback(to: savepoint) }
+                }
+                throw MakoError(error)
+            }
+        }
+        for report in reports {
+            steps += report.steps.map { MigrationStep(entity: report.table, description: "\($0)") }
+        }
         let catalogue = try records { () throws(RecordError) in
             try Catalogue.load(view: view, previous: old.catalogue)
         }
