@@ -36,9 +36,10 @@ import Testing
         let other = try #require(try db.find(Person.self, 1))
         try db.read {
             // The read has a snapshot of before the commit.
-            #expect(try db.query(Person.self).count() == 2)
+            let count = try db.query(Person.self).count()
+            #expect(count == 2)
             other.age = 70
-            let committed = ThreadRun { try? db.save(other) }
+            let committed = ThreadRun { _ = try? db.save(other) }
             committed.wait()
         }
         #expect(list[0].age == 70)
