@@ -112,6 +112,10 @@ extension MakoError {
         case .incompatibleSchema(let table, _), .conversionFailed(let table, _, _, _), .idsExhausted(let table),
             .rowTooLarge(let table), .invalidKey(let table, _):
             self = .migration(entity: table, reason: "\(error)")
+        case .migrationFailed(let table, let reason): self = .migration(entity: table, reason: reason)
+        case .stepFailed(let table, let step, let row, let reason):
+            self = .migration(
+                entity: table, reason: "\(step) fails at row \(row): \(reason); nothing was changed")
         case .rowDamaged, .indexDamaged, .catalogueDamaged: self = .damaged(reason: "\(error)")
         }
     }

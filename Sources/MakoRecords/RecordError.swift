@@ -27,6 +27,10 @@ public enum RecordError: Error, Sendable, Hashable {
     case incompatibleSchema(table: String, reason: String)
     /// Rows hold values that the column's new type cannot take. At most the first ten are named; nothing was changed.
     case conversionFailed(table: String, column: String, rows: [RowKey], reason: String)
+    /// Steps by hand that do not fit the stored table, or the version it is at.
+    case migrationFailed(table: String, reason: String)
+    /// A step by hand that cannot be done on a row; nothing was changed.
+    case stepFailed(table: String, step: String, row: RowKey, reason: String)
 
     // Damage.
     case rowDamaged(table: String, key: RowKey?, reason: String)
@@ -67,6 +71,10 @@ extension RecordError: CustomStringConvertible {
         case .conversionFailed(let table, let column, let rows, let reason):
             "\(table).\(column) cannot be converted: \(reason) (rows \(rows.map(\.description).joined(separator: ", "))); "
                 + "nothing was changed"
+        case .migrationFailed(let table, let reason):
+            "\(table) cannot be migrated: \(reason)"
+        case .stepFailed(let table, let step, let row, let reason):
+            "\(table) cannot be migrated: \(step) fails at row \(row): \(reason); nothing was changed"
         case .rowDamaged(let table, let key, let reason):
             "a row of \(table)" + (key.map { " (key \($0))" } ?? "") + " is damaged: \(reason)"
         case .indexDamaged(let table, let index, let reason):

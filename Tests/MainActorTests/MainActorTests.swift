@@ -24,6 +24,16 @@ import Testing
     var y: Int = 0
 }
 
+extension Spot: Migratable {
+    static func migrate(_ m: inout Migration) throws {
+        if m.version < 1 {
+            m.rename("left", to: "x")
+            m.transform("y") { (old: Double) in Int(old) }
+            m.version = 1
+        }
+    }
+}
+
 @Suite struct MainActorTests {
     private func database() throws -> Database {
         try Database.inMemory(entities: [Chore.self, ChoreList.self, Spot.self])
@@ -41,6 +51,7 @@ import Testing
         var spot = Spot(x: 1, y: 2)
         try db.save(&spot)
         #expect(try db.find(Spot.self, 1)?.y == 2)
+        #expect(try db.migrationPlan(entities: [Spot.self]).isEmpty)
         try db.delete(list)
         #expect(try db.query(Chore.self).count() == 0)
     }

@@ -55,6 +55,18 @@ import Testing
         #expect(empty.name == nil)
     }
 
+    @Test func batchesAreNotMadeInsideTransactions() throws {
+        let db = try makePeople(5)
+        let before = try db.query(Person.self).batch(2)
+        try db.transaction { tx in
+            #expect(throws: MakoError.self) { try tx.query(Person.self).batch(2) }
+            // One that was made before shows the state of then.
+            try db.query(Person.self).delete()
+            #expect(try before.object(at: 4).name == "p4")
+        }
+        #expect(before.map(\.name) == ["p0", "p1", "p2", "p3", "p4"])
+    }
+
     @Test func structsAndEmptyResults() throws {
         let db = try makeDatabase([Reading.self])
         try db.save((0..<25).map { Reading(sensor: "s", value: Double($0)) })
@@ -143,6 +155,25 @@ import Testing
             await #expect(throws: MakoError.cancelled) { try await task.value }
         }
         #expect(try await db.query(Person.self).count() == 20_000)
+    }
+
+    @Test func aTransactionThatIsCancelledIsNotCommitted() async throws {
+        let db = try makeDatabase()
+        let begun = Collected<Int>()
+        let task = Task {
+            try await db.transaction { tx in
+                begun.append(1)
+                let end = ContinuousClock.now + .seconds(60)
+                while (try? tx.query(Person.self).where(text: "age + 1 > 0").count()) != nil, .now < end {}
+                // The answer that never came is taken for none.
+                try db.save(Person(name: "duplicate"))
+            }
+        }
+        while begun.all.isEmpty { await Task.yield() }
+        try? await Task.sleep(for: .milliseconds(5))
+        task.cancel()
+        await #expect(throws: MakoError.cancelled) { try await task.value }
+        #expect(try await db.query(Person.self).count() == 0)
     }
 
     @Test func aRunningQueryIsCancelled() async throws {

@@ -29,6 +29,34 @@ import Testing
         #expect(list[0].age == 20 && detail.age == 20)
     }
 
+    @Test func commitsAreTakenOverWhateverTheThreadLooksAt() throws {
+        let db = try makeTwo()
+        let screen = ObjectDomain(db)
+        let list = try db.query(Person.self).domain(screen).fetch()
+        let other = try #require(try db.find(Person.self, 1))
+        try db.read {
+            // The read has a snapshot of before the commit.
+            let count = try db.query(Person.self).count()
+            #expect(count == 2)
+            other.age = 70
+            let committed = ThreadRun { _ = try? db.save(other) }
+            committed.wait()
+        }
+        #expect(list[0].age == 70)
+        try db.transaction(durability: .async(maxDelay: .milliseconds(20))) { _ in
+            other.age = 71
+            try db.save(other)
+        }
+        #expect(list[0].age == 71)
+        // An object of another database with the same key is none of its members.
+        let elsewhere = try makeTwo()
+        let stranger = try #require(try elsewhere.find(Person.self, 1))
+        screen.add(stranger)
+        other.age = 72
+        try db.save(other)
+        #expect(stranger.age == 1)
+    }
+
     @Test func changesOfOnesOwnAreKept() throws {
         let db = try makeTwo()
         let screen = ObjectDomain(db)

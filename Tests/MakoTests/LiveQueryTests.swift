@@ -217,4 +217,66 @@ import Testing
         #expect(seen.all.count == 2)
         #expect(strays.all.isEmpty)
     }
+
+    @Test func aCancelledHandlerIsNotCalledAnyMore() async throws {
+        let (db, players) = try makePlayers()
+        let queue = DispatchQueue(label: "busy")
+        let seen = Collected<Int>()
+        let token = db.query(Player.self).observe(on: queue) { _ in seen.append(1) }
+        while seen.all.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+        // The next call waits behind what keeps the queue busy.
+        let gate = DispatchSemaphore(value: 0)
+        queue.async { gate.wait() }
+        players[0].score = 77
+        try await players[0].commit()
+        try await Task.sleep(for: .milliseconds(50))
+        token.cancel()
+        gate.signal()
+        queue.sync {}
+        #expect(seen.all.count == 1)
+    }
+
+    @Test func closingEndsWithoutAnError() async throws {
+        for _ in 0..<20 {
+            let (db, players) = try makePlayers()
+            let task = Task {
+                for try await _ in db.query(Player.self).orderBy(\.score).observe() {}
+            }
+            while db.metrics.liveQueries == 0 { await Task.yield() }
+            players[1].score = 1
+            try await players[1].commit()
+            try await db.close()
+            try await task.value
+        }
+    }
+
+    @Test func aDroppedTableEndsItAndIsNotMadeAgain() async throws {
+        let db = try makeDatabase([Goal.self])
+        try db.save([Goal(minute: 1)])
+        var live = db.query(Goal.self).observe().makeAsyncIterator()
+        #expect(try await live.next()?.results.count == 1)
+        try db.drop(Goal.self)
+        await #expect(throws: MakoError.self) { _ = try await live.next() }
+        #expect(!db.tables.contains { $0.name == "Goal" })
+    }
+
+    @Test func commitsThatWaitForNothingAreTold() async throws {
+        try await withTemporaryFile { path in
+            let db = try Database(at: path, entities: [Player.self])
+            let ada = Player(name: "Ada", score: 0)
+            try await db.save(ada)
+            var live = db.query(Player.self).observe().makeAsyncIterator()
+            _ = try await live.next()
+            for score in 1...20 {
+                try await db.transaction(durability: .async(maxDelay: .milliseconds(20))) { _ in
+                    ada.score = score
+                    try db.save(ada)
+                }
+            }
+            var shown = 0
+            while shown < 20 { shown = try #require(try await live.next()).results[0].score }
+            #expect(shown == 20)
+            try await db.close()
+        }
+    }
 }

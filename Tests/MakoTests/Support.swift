@@ -16,6 +16,13 @@ func withTemporaryFile<R>(_ body: (String) throws -> R) throws -> R {
     return try body(directory.appendingPathComponent("test.mako").path)
 }
 
+func withTemporaryFile<R>(_ body: (String) async throws -> R) async throws -> R {
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent("mako-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: directory) }
+    return try await body(directory.appendingPathComponent("test.mako").path)
+}
+
 /// Values that handlers on any thread collect.
 final class Collected<T: Sendable>: @unchecked Sendable {
     private let lock = NSLock()

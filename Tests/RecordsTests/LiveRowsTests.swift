@@ -289,4 +289,19 @@ import Testing
         ).plan(fixture.catalogue)
         #expect(!mixed.description.contains("already in order"))
     }
+
+    @Test func longEqualTextsStandInTheOrderOfTheirRows() throws {
+        let fixture = try Fixture(
+            EntitySchema(
+                name: "Page", columns: [ColumnSchema("text", .text)],
+                indexes: [IndexSchema("Page.text", [IndexColumn("text")])]))
+        let long = String(repeating: "a", count: 1000)
+        try fixture.insertAll("Page", [long, long + "b", long, long].map { [.text($0)] })
+        let view = try fixture.store.snapshot()
+        for (order, expected) in [("text, id", [1, 3, 4, 2]), ("text DESC, id DESC", [2, 4, 3, 1])] {
+            let plan = try Selection(table: "Page", orderBy: try Order.parse(order), limit: 9).plan(fixture.catalogue)
+            #expect(plan.description.contains("already in order"), "\(plan)")
+            #expect(try plan.ids(in: view) == expected.map { Int64($0) }, "\(plan)")
+        }
+    }
 }

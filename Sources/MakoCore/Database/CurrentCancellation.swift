@@ -8,6 +8,14 @@ enum CurrentCancellation {
         return Unmanaged<Cancellation>.fromOpaque(pointer).takeUnretainedValue()
     }
 
+    /// Runs a closure that no cancellation ends.
+    static func without(_ body: () -> Void) {
+        let outer = mako_get_cancellation()
+        mako_set_cancellation(nil)
+        defer { mako_set_cancellation(outer) }
+        body()
+    }
+
     /// Runs a closure that a cancellation ends, at its next look.
     static func with<R, E: Error>(_ cancellation: Cancellation, _ body: () throws(E) -> R) throws(E) -> R {
         let outer = mako_get_cancellation()

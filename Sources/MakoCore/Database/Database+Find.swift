@@ -78,7 +78,7 @@ extension Database {
 
     /// The objects with these keys, each with its key, read together; a key without an object has none in the result.
     func objects<T: Entity>(
-        _ type: T.Type, keys: [RowKey], context: FetchContext?
+        _ type: T.Type, keys: [RowKey], context: FetchContext?, isTold: Bool = true
     ) throws(MakoError) -> [(key: RowKey, object: T)] {
         let found = try viewing(type.entityModel) { (view, binding, _) throws(MakoError) in
             var maker = RowMaker(database: number, context: context, lazyProperties: type._$lazyProperties)
@@ -100,7 +100,7 @@ extension Database {
             }
             return found
         }
-        if type._$hooks.contains(.didLoad) { for (_, object) in found { _ = object._$call(.didLoad) } }
+        if isTold, type._$hooks.contains(.didLoad) { for (_, object) in found { _ = object._$call(.didLoad) } }
         return found
     }
 

@@ -71,6 +71,8 @@ public final class Transaction: @unchecked Sendable {
 
     func throwIfDoomed() throws(MakoError) {
         if let doom { throw doom }
+        // What a query could not answer may have been taken for an answer.
+        if CurrentCancellation.current?.isCancelled == true { throw .cancelled }
     }
 
     /// The transaction is to fail, whatever its closure does about it.
@@ -96,9 +98,13 @@ public final class Transaction: @unchecked Sendable {
         if isMigrated { database.publish(schema, steps) }
         database.metricsCounters.commits.with { $0 += 1 }
         hasEnded = true
-        completions.run()
-        if sabotaged("toldBeforeCommit") { return }
-        database.hub.publish(ticket, base: before, changes, schema, touched, silentRows, database)
+        // Live queries do not wait for what hooks and handlers do. What those do is not for the committing task's end to stop.
+        database.hub.follow(ticket, CommitChanges(base: before, changes))
+        CurrentCancellation.without {
+            completions.run()
+            if sabotaged("toldBeforeCommit") { return }
+            database.hub.publish(ticket, base: before, changes, schema, touched, silentRows, database)
+        }
     }
 
     /// The rows of whose changes watchers are not told.
@@ -249,18 +255,28 @@ public final class Transaction: @unchecked Sendable {
     func bind(_ models: [EntityModel]) throws(MakoError) {
         if models.isEmpty { return }
         try settle()
-        var wanted: [EntitySchema] = []
-        for model in models { wanted.append(try model.schema()) }
-        for (model, schema) in zip(models, wanted) {
-            let dropsRetired = database.options.dropsRetired
-            let report = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
-                try records { () throws(RecordError) in
-                    try Catalogue.migrate(to: schema, dropsRetired: dropsRetired, in: tx)
-                }
-            }
-            steps += report.steps.map { MigrationStep(entity: model.table, description: "\($0)") }
-        }
         let old = schema
+        let models = try old.withSplitTargets(models)
+        var tables: [TableMigration] = []
+        for model in models { tables.append(try model.migration(dropsRetired: database.options.dropsRetired)) }
+        let told = database.options.onMigration
+        let reports = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+            // Whoever catches the error and goes on must not commit half a migration.
+            let savepoint = tx.savepoint()
+            do throws(RecordError) {
+                return try Catalogue.migrate(
+                    tables, previous: old.catalogue, bound: Set(old.models.map(\.table)),
+                    progress: told.map { told in { told(MigrationProgress($0)) } }, in: tx)
+            } catch {
+                if !sabotaged("failedMigrationKept") {
+                    try storage { () throws(StorageError) in try tx.rollback(to: savepoint) }
+                }
+                throw MakoError(error)
+            }
+        }
+        for report in reports {
+            steps += report.steps.map { MigrationStep(entity: report.table, description: "\($0)") }
+        }
         let catalogue = try records { () throws(RecordError) in
             try Catalogue.load(view: view, previous: old.catalogue)
         }

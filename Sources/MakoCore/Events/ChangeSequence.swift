@@ -44,7 +44,7 @@ final class ChangeBuffer<T: Entity>: Sendable {
             database.hub,
             .init(
                 table: T.entityModel.table,
-                deliver: { events, database in
+                deliver: { events, _, database in
                     for event in events where wanted.contains(event.kind) {
                         Self.put(event.change(database, T.self), into: state)
                     }

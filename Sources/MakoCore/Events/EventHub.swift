@@ -22,7 +22,8 @@ final class EventHub: Sendable {
         let table: String?
         /// Whether it is told before those that are not.
         var comesFirst = false
-        let deliver: @Sendable ([Event], Database) -> Void
+        /// Given the events of a commit, the number of the commit before, and the database.
+        let deliver: @Sendable ([Event], UInt64, Database) -> Void
         let finish: @Sendable () -> Void
     }
 
@@ -35,6 +36,7 @@ final class EventHub: Sendable {
 
     private struct Batch {
         let events: [Event]
+        let base: UInt64
         let database: Database
     }
 
@@ -68,7 +70,7 @@ final class EventHub: Sendable {
     func add(_ watcher: Watcher) -> Int {
         state.with { state in
             state.nextID += 1
-            state.watchers[state.nextID] = watcher
+            if state.isFinished { watcher.finish() } else { state.watchers[state.nextID] = watcher }
             watcherCount.store(state.watchers.count, ordering: .relaxed)
             return state.nextID
         }
@@ -160,7 +162,6 @@ final class EventHub: Sendable {
         _ ticket: Int, base: UInt64, _ changes: ChangeSet, _ schema: SchemaState,
         _ objects: [Identity: any ObjectEntity], _ silent: Set<Identity>, _ database: Database
     ) {
-        follow(ticket, (base, changes))
         if watcherCount.load(ordering: .relaxed) == 0 || changes.isEmpty { return enqueue(ticket, nil) }
         let events = changes.changes.compactMap { change -> Event? in
             let row = Identity(table: change.table, key: change.key)
@@ -185,16 +186,16 @@ final class EventHub: Sendable {
                 table: change.table, key: change.key, kind: kind, changedProperties: names ?? columns,
                 object: stands ? object : nil)
         }
-        enqueue(ticket, Batch(events: events, database: database))
+        enqueue(ticket, Batch(events: events, base: base, database: database))
     }
 
-    /// Tells followers, in the order of tickets.
-    private func follow(_ ticket: Int, _ commit: (base: UInt64, changes: ChangeSet)?) {
+    /// Tells followers, in the order of tickets. Each ticket is followed, and published or cancelled.
+    func follow(_ ticket: Int, _ commit: @autoclosure () -> CommitChanges?) {
         let done = state.with { state -> [CheckedContinuation<Void, Never>] in
             if state.followed == ticket, state.followers.isEmpty, state.unfollowed.isEmpty {
                 state.followed += 1
             } else {
-                state.unfollowed[ticket] = .some(commit.map { CommitChanges(base: $0.base, $0.changes) })
+                state.unfollowed[ticket] = .some(commit())
             }
             while let next = state.unfollowed.removeValue(forKey: state.followed) {
                 state.followed += 1
@@ -235,7 +236,7 @@ final class EventHub: Sendable {
                         (watcher.table == nil || watcher.table == $0.table)
                             && !(sabotaged("deletionsNotTold") && $0.kind == .delete)
                     }
-                    if !events.isEmpty { watcher.deliver(events, batch.database) }
+                    if !events.isEmpty { watcher.deliver(events, batch.base, batch.database) }
                 }
             }
             state.with { $0.isTelling = false }

@@ -1,4 +1,6 @@
+import Foundation
 import MakoRecords
+import MakoStorage
 
 /// Objects that share what is committed: when one of them is saved, by whomever and whatever instance, the others that stand for the same
 /// row take its values over, before any handler is told.
@@ -11,7 +13,8 @@ import MakoRecords
 /// ```
 ///
 /// An object that has changes of its own which are not committed keeps all its values. Objects are held weakly; those outside
-/// the domain, or in another one, are left alone. The domain works as long as somebody holds it.
+/// the domain, or in another one, are left alone. The domain works as long as somebody holds it. What entities commit that raise no events is not
+/// shared.
 public final class ObjectDomain: Sendable {
     private struct Member {
         weak var object: (any ObjectEntity)?
@@ -38,27 +41,27 @@ public final class ObjectDomain: Sendable {
 
     private let members = Members()
     private let subscription: EventSubscription
+    private let database: UInt32
 
     /// Makes a domain without objects.
     public init(_ database: Database) {
         let members = members
+        self.database = database.number
         subscription = EventSubscription(
             database.hub,
             EventHub.Watcher(
                 table: nil, comesFirst: true,
-                deliver: { events, database in
+                deliver: { events, base, database in
                     for event in events where event.kind != .delete {
                         let row = EventHub.Identity(table: event.table, key: event.key)
-                        for object in members.objects(of: row) where object !== event.object {
-                            database.takeOver(object)
-                        }
+                        for object in members.objects(of: row) { database.takeOver(object, after: base) }
                     }
                 }, finish: {}))
     }
 
-    /// Lets an object share what is committed, from now on. One without a row is left alone.
+    /// Lets an object share what is committed, from now on. One without a row, or of another database, is left alone.
     public func add<T: ObjectEntity>(_ object: T) {
-        guard let key = object.storedKey else { return }
+        guard let key = object.storedKey, object.lockedState({ $0.database }) == database else { return }
         members.add(object, EventHub.Identity(table: type(of: object).entityModel.table, key: key))
     }
 }
@@ -79,13 +82,46 @@ extension Query where T: ObjectEntity {
 }
 
 extension Database {
-    /// Reads an object's row anew, unless the object has changes of its own.
-    func takeOver(_ object: some ObjectEntity) {
-        if object.lockedState({ $0.dirty != 0 }) && !sabotaged("takenOverUnsaved") { return }
-        do throws(MakoError) { try refresh(object) } catch {
-            // Nobody asked: a row that is gone again is no failure, anything else is kept where lazy loads keep theirs.
-            if case .notFound = error { return }
+    /// Reads an object's row as a commit left it, or a later one, unless the object has changes of its own.
+    ///
+    /// - Parameter base: the number of the commit before.
+    func takeOver(_ object: some ObjectEntity, after base: UInt64) {
+        let type = type(of: object)
+        guard let key = object.storedKey, isClean(object) else { return }
+        do throws(MakoError) {
+            guard let fresh = try stored(type, key, after: base) else { return }
+            let isTaken = ObjectLock(object).locked {
+                // Somebody may have assigned to it meanwhile.
+                guard object._$state.dirty == 0 || sabotaged("takenOverUnsaved") else { return false }
+                object.adoptValues(of: fresh)
+                return true
+            }
+            if isTaken && type._$hooks.contains(.didLoad) { _ = object._$call(.didLoad) }
+        } catch {
+            // Nobody asked: it is kept where lazy loads keep theirs.
             LazyLoad.failed(error, owner: object)
+        }
+    }
+
+    private func isClean(_ object: some ObjectEntity) -> Bool {
+        object.lockedState { $0.dirty == 0 } || sabotaged("takenOverUnsaved")
+    }
+
+    /// Not in a scope of this thread, which may show an older state.
+    private func stored<T: ObjectEntity>(_ type: T.Type, _ key: RowKey, after base: UInt64) throws(MakoError) -> T? {
+        let schema = try bound(type.entityModel)
+        var view = try storage { () throws(StorageError) in try store.snapshot() }
+        // A commit that waits for nothing is told before it is shown.
+        var patience = 1000
+        while view.commitNumber <= base, patience > 0 {
+            patience -= 1
+            Thread.sleep(forTimeInterval: 0.001)
+            view = try storage { () throws(StorageError) in try store.snapshot() }
+        }
+        let scope = ThreadScope(
+            database: self, transaction: nil, view: view, schema: schema, outer: ThreadScope.current)
+        return try ThreadScope.with(scope) { () throws(MakoError) in
+            try foundRow(type.entityModel, key: key, context: nil)?.untoldObject(type)
         }
     }
 }

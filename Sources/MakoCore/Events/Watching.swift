@@ -52,12 +52,14 @@ extension Entity {
     fileprivate static func token(
         _ database: Database, _ type: Self.Type, on queue: DispatchQueue?,
         _ isWanted: @escaping @Sendable (EventHub.Event) -> Bool,
-        _ handler: @escaping @Sendable (ObjectChange<Self>) -> Void
+        _ handler: @escaping @Sendable (ObjectChange<Self>) -> Void,
+        prepare: @escaping @Sendable (EventHub.Event, UInt64, Database) -> Void = { _, _, _ in }
     ) -> ChangeToken {
         let watcher = EventHub.Watcher(
             table: type.entityModel.table,
-            deliver: { events, database in
+            deliver: { events, base, database in
                 for event in events where isWanted(event) {
+                    prepare(event, base, database)
                     let change: ObjectChange<Self> = event.change(database, type)
                     if let queue { queue.async { handler(change) } } else { handler(change) }
                 }
@@ -81,9 +83,8 @@ extension ObjectEntity {
         let type = Swift.type(of: self)
         guard refreshing else { return Self.token(database, type, on: queue, { $0.key == key }, handler) }
         // The token may be kept by the object itself.
-        return Self.token(database, type, on: queue, { $0.key == key }) { [weak self] change in
-            if let self, change.kind != .delete, change.object !== self { Database.of(self)?.takeOver(self) }
-            handler(change)
+        return Self.token(database, type, on: queue, { $0.key == key }, handler) { [weak self] event, base, database in
+            if let self, event.kind != .delete { database.takeOver(self, after: base) }
         }
     }
 }
@@ -92,7 +93,7 @@ extension Database {
     private func onEvent(_ kind: ChangeKind, _ handler: @escaping @Sendable (DatabaseChange) -> Void) -> ChangeToken {
         let watcher = EventHub.Watcher(
             table: nil,
-            deliver: { events, _ in
+            deliver: { events, _, _ in
                 for event in events where event.kind == kind {
                     handler(
                         DatabaseChange(

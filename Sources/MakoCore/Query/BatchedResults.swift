@@ -1,7 +1,7 @@
 import MakoRecords
 import MakoStorage
 
-/// The results of a query, of which only a window is in memory: all are counted, and asking for an object reads the batch that begins with it
+/// The results of a query, of which only a window is in memory: all are counted, and asking for an object reads the batch that it is in
 /// where the window does not have it.
 ///
 /// ```swift
@@ -9,12 +9,16 @@ import MakoStorage
 /// for row in visibleRows { show(try people.object(at: row)) }
 /// ```
 ///
-/// All batches show the moment of the query, inside a transaction only as long as that lasts; the space of what is deleted meanwhile stays taken until the results go. The keys of all objects are kept:
+/// All batches show the moment of the query; the space of what is deleted meanwhile stays taken until the results go. The keys of all objects are kept:
 /// 16 bytes each.
 public final class BatchedResults<T: Entity>: Sendable {
     private struct Window {
         var start = 0
         var objects: [T] = []
+
+        func object(at place: Int) -> T? {
+            objects.indices.contains(place - start) ? objects[place - start] : nil
+        }
     }
 
     private let keys: [RowKey]
@@ -46,12 +50,16 @@ public final class BatchedResults<T: Entity>: Sendable {
         guard keys.indices.contains(place) else {
             throw .query(message: "there is no object at \(place); the results have \(keys.count)")
         }
-        return try window.with { (window) throws(MakoError) in
-            if place < window.start || place >= window.start + window.objects.count {
-                window = Window(start: place, objects: try read(place))
-            }
-            return window.objects[place - window.start]
+        if let known = window.with({ $0.object(at: place) }) { return known }
+        // Read outside the lock: hooks may ask for other objects.
+        let read = Window(start: place - place % size, objects: try self.read(place - place % size))
+        let object = window.with { window in
+            if let known = window.object(at: place) { return known }
+            window = read
+            return read.objects[place - read.start]
         }
+        if T._$hooks.contains(.didLoad) { for each in read.objects { _ = each._$call(.didLoad) } }
+        return object
     }
 
     private func read(_ start: Int) throws(MakoError) -> [T] {
@@ -61,7 +69,7 @@ public final class BatchedResults<T: Entity>: Sendable {
             database: database, transaction: nil, view: view, schema: schema, outer: ThreadScope.current)
         let context = schema.binding(T.entityModel)?.hasReferences == true ? FetchContext() : nil
         let found = try ThreadScope.with(scope) { () throws(MakoError) in
-            try database.objects(T.self, keys: Array(keys[start..<end]), context: context)
+            try database.objects(T.self, keys: Array(keys[start..<end]), context: context, isTold: false)
         }
         guard found.count == end - start else {
             throw .damaged(reason: "a row of \(T.entityModel.name) that was found is not there")
@@ -95,9 +103,13 @@ extension Query {
     /// Counts all objects and reads them when they are asked for, so many at a time; see ``BatchedResults``.
     ///
     /// - Parameter size: how many objects are in memory at a time; at least one.
-    /// - Throws: `MakoError.query` for a condition that does not hold together.
+    /// - Throws: `MakoError.query` for a condition that does not hold together; `.unsupported` inside a transaction, whose state nobody sees
+    ///   behind its end.
     public func batch(_ size: Int) throws(MakoError) -> BatchedResults<T> {
         let database = try target()
+        if ThreadScope.current(of: database)?.transaction != nil {
+            throw .unsupported("batch() inside a transaction (fetch there, or ask before it)")
+        }
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
             let selection = try selection(binding, schema, view)
             let keys = try records { () throws(RecordError) in try selection.plan(schema.catalogue).keys(in: view) }

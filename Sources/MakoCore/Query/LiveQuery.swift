@@ -1,3 +1,4 @@
+import Dispatch
 import MakoRecords
 import MakoStorage
 
@@ -12,6 +13,8 @@ final class LiveQuery<T: Entity>: Sendable {
         var schema = -1
         /// Taken, and waiting for what it shows to be told.
         var view: (snapshot: Snapshot, schema: SchemaState)?
+        /// How many milliseconds to wait before looking again for a commit that is not shown yet.
+        var patience = 1
     }
 
     private enum Step: Sendable {
@@ -46,6 +49,7 @@ final class LiveQuery<T: Entity>: Sendable {
                 step = try await database.onOwnThread(writes: false) { () throws(MakoError) in try self.step() }
             } catch {
                 if case .cancelled = error { return nil }
+                if case .closed = error, mailbox.isFinished { return nil }
                 throw error
             }
             switch step {
@@ -62,7 +66,8 @@ final class LiveQuery<T: Entity>: Sendable {
     private func step() throws(MakoError) -> Step {
         try state.with { (state) throws(MakoError) -> Step in
             if state.view == nil {
-                let schema = try database.bound(T.entityModel)
+                // Only the first look may make the table.
+                let schema = state.rows == nil ? try database.bound(T.entityModel) : database.schema
                 state.view = (
                     try storage { () throws(StorageError) in try database.store.snapshot() }, schema
                 )
@@ -71,6 +76,12 @@ final class LiveQuery<T: Entity>: Sendable {
             guard let (view, schema) = state.view else { return .same }
             state.view = nil
             let mail = mailbox.take(upTo: view.commitNumber)
+            // A commit that waits for nothing is told before it is shown.
+            state.patience = mail.isBehind ? min(state.patience * 2, 1000) : 1
+            if mail.isBehind {
+                let mailbox = mailbox
+                DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(state.patience)) { mailbox.wake() }
+            }
             let scope = ThreadScope(
                 database: database, transaction: nil, view: view, schema: schema, outer: ThreadScope.current)
             return try ThreadScope.with(scope) { () throws(MakoError) in
@@ -83,7 +94,7 @@ final class LiveQuery<T: Entity>: Sendable {
         _ mail: LiveMailbox.Mail, _ view: Snapshot, _ schema: SchemaState, _ state: inout State
     ) throws(MakoError) -> QueryDifference<T>? {
         guard let binding = schema.binding(T.entityModel) else {
-            throw .migration(entity: T.entityModel.name, reason: "its table could not be bound")
+            throw .migration(entity: T.entityModel.name, reason: "its table was dropped while a live query followed it")
         }
         var rows: LiveRows
         var difference: RowsDifference?
@@ -161,6 +172,8 @@ final class LiveMailbox: Sendable {
         var commits: [CommitChanges] = []
         /// Whether nothing was left out.
         var isComplete = true
+        /// Whether there is more, which the snapshot does not show.
+        var isBehind = false
     }
 
     private struct State {
@@ -217,6 +230,8 @@ final class LiveMailbox: Sendable {
         reader?.resume(returning: false)
     }
 
+    var isFinished: Bool { state.with { $0.isFinished } }
+
     func watch(_ tables: Set<String>?) { state.with { $0.tables = tables } }
 
     /// Waits until there is something to be done; false: the database was closed, or the task cancelled.
@@ -250,10 +265,9 @@ final class LiveMailbox: Sendable {
                 // What was left out stays unknown until a snapshot shows all of it.
                 if last.isShown(by: number) {
                     (state.mail, state.count, state.lastLeftOut) = (Mail(), 0, nil)
-                } else {
-                    state.isDue = true
+                    return Mail(commits: [], isComplete: false)
                 }
-                return Mail(commits: [], isComplete: false)
+                return Mail(isBehind: true)
             }
             var taken = Mail()
             var kept: [CommitChanges] = []
@@ -262,7 +276,7 @@ final class LiveMailbox: Sendable {
             }
             state.mail.commits = kept
             state.count = kept.reduce(0) { $0 + $1.changes.count }
-            if !kept.isEmpty { state.isDue = true }
+            taken.isBehind = !kept.isEmpty
             return taken
         }
     }

@@ -1,4 +1,5 @@
 import Dispatch
+import Synchronization
 
 extension Query {
     /// The query's results, and how they differ after each commit that changes them.
@@ -14,8 +15,9 @@ extension Query {
     /// again only where rows behind its paths changed, where a limit has to be filled, or where that is cheaper. Objects whose rows did not
     /// change stay the same instances.
     ///
-    /// Objects that are equal in the query's order stand in the order of their keys. The sequence ends when its task is cancelled or the
-    /// database is closed. Commits of other processes are not told.
+    /// Objects that are equal in the query's order stand in the order of their keys, descending where the last order is. The sequence ends
+    /// when its task is cancelled or the database is closed. Commits of other processes are not told; nor is what happens to prefetched objects.
+    /// Of more than 65,536 changed rows at a time it is not kept which they were: every object that stays is then read anew and told as updated.
     ///
     /// - Throws: the iterator throws what ``fetch()-(())`` would, and ends.
     public func observe() -> LiveResults<T> {
@@ -42,35 +44,51 @@ extension Query {
         on queue: DispatchQueue, _ handler: @escaping @Sendable (Result<QueryDifference<T>, MakoError>) -> Void
     ) -> LiveToken {
         let live = observe()
-        return LiveToken(
-            Task {
-                var iterator = live.makeAsyncIterator()
-                do throws(MakoError) {
-                    while let difference = try await iterator.next() {
-                        await withCheckedContinuation { continuation in
-                            queue.async {
-                                if !Task.isCancelled { handler(.success(difference)) }
-                                continuation.resume()
-                            }
-                        }
+        let isOver = LiveToken.End()
+        let task = Task {
+            func call(_ outcome: Result<QueryDifference<T>, MakoError>) async {
+                await withCheckedContinuation { continuation in
+                    queue.async {
+                        if !isOver.isReached { handler(outcome) }
+                        continuation.resume()
                     }
-                } catch {
-                    queue.async { handler(.failure(error)) }
                 }
-            })
+            }
+            var iterator = live.makeAsyncIterator()
+            do throws(MakoError) {
+                while let difference = try await iterator.next() { await call(.success(difference)) }
+            } catch {
+                await call(.failure(error))
+            }
+        }
+        return LiveToken(task, isOver)
     }
 }
 
 /// Keeps the handler of a live query going: it stops when the token goes, or is cancelled.
 public final class LiveToken: Sendable {
+    /// Whether the handler is not to be called any more.
+    final class End: Sendable {
+        private let flag = Atomic<Bool>(false)
+        var isReached: Bool { flag.load(ordering: .acquiring) }
+        func reach() { flag.store(true, ordering: .releasing) }
+    }
+
     private let task: Task<Void, Never>
+    private let end: End
 
-    init(_ task: Task<Void, Never>) { self.task = task }
+    init(_ task: Task<Void, Never>, _ end: End) {
+        self.task = task
+        self.end = end
+    }
 
-    deinit { task.cancel() }
+    deinit { cancel() }
 
     /// Stops the handler. A call that has begun goes on.
-    public func cancel() { task.cancel() }
+    public func cancel() {
+        if !sabotaged("cancelledHandlerCalled") { end.reach() }
+        task.cancel()
+    }
 }
 
 /// The results of a query over time; see ``Query/observe()``. Each iteration begins anew.

@@ -127,7 +127,6 @@ public struct Query<T: Entity>: Sendable {
     }
 
     /// Plans the query and runs a closure with the plan on the current view.
-    ///
     func planned<R>(
         _ body: (Plan, Binding, Snapshot, Database) throws(MakoError) -> R
     ) throws(MakoError) -> R {
@@ -145,6 +144,7 @@ public struct Query<T: Entity>: Sendable {
     private func plan(_ selection: Selection, _ schema: SchemaState) throws(MakoError) -> Plan {
         var plan = try records { () throws(RecordError) in try selection.plan(schema.catalogue) }
         plan.cancellation = CurrentCancellation.current
+        if plan.cancellation?.isCancelled == true { throw .cancelled }
         return plan
     }
 

@@ -39,9 +39,11 @@ struct Prefetch {
         _ path: [PathStep], from objects: [any ObjectEntity], _ context: FetchContext?
     ) throws(MakoError) {
         guard let context else { return }
+        // In the running transaction only where the objects are of it.
+        let running = ThreadScope.current(of: database)?.transaction
         let scope = ThreadScope(
-            database: database, transaction: ThreadScope.current(of: database)?.transaction, view: view,
-            schema: schema, outer: ThreadScope.current)
+            database: database, transaction: running?.view === view ? running : nil, view: view, schema: schema,
+            outer: ThreadScope.current)
         try ThreadScope.with(scope) { () throws(MakoError) in
             var owners = objects
             for step in path {

@@ -110,7 +110,14 @@ struct IndexWalk {
             }
             keyed.append((full ?? [], row))
         }
-        if !sabotaged("cutEntriesUnsorted") { keyed.sort { KeyOrder.precedes($0.key, $1.key) } }
+        if !sabotaged("cutEntriesUnsorted") {
+            keyed.sort {
+                let order = KeyOrder.compareKeys($0.key, $1.key)
+                if order != 0 { return order < 0 }
+                guard case .rowID(let first) = $0.row, case .rowID(let second) = $1.row else { return false }
+                return first < second
+            }
+        }
         return ((isReversed ? keyed.reversed() : keyed).map(\.row), isThere)
     }
 }

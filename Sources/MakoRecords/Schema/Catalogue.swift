@@ -67,6 +67,7 @@ public final class Catalogue: Sendable {
             }
             _ = try tx.delete(UInt64(record.id), in: ids)
             _ = try tx.delete(StoredCatalogue.key(name), in: catalogue)
+            try StoredCatalogue.forgetStepVersion(of: record.id, catalogue, tx)
         } catch { throw .storage(error) }
         return true
     }

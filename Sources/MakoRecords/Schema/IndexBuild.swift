@@ -9,8 +9,50 @@ enum IndexBuild {
         let isCut: Bool
     }
 
+    /// So many entries are loaded in bulk: a transaction that does so ends with a checkpoint.
+    private static let fewestLoaded = 10_000
+
     /// Entries are collected and sorted first: the engine takes keys in order several times faster than at random.
     static func run(_ index: IndexHandle, _ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) {
+        let list = EntryList(table, index)
+        var isWhole = true
+        try recorded {
+            try table.scan(in: tx.view) { key, row in
+                isWhole = list.add(row, key) != nil
+                return isWhole
+            }
+        }
+        if !isWhole || list.count < fewestLoaded { return try enterSingly(index, table, tx) }
+        var twins: (first: [UInt8], second: [UInt8])?
+        _ = try recorded {
+            try tx.bulkLoad(into: index.tree) { loader in
+                var last = KeyBuffer()
+                var owner = KeyBuffer()
+                try list.forEachSorted { (key, value) throws(StorageError) in
+                    if twins != nil { return }
+                    if index.isUnique && last.count > 0 && KeyOrder.compareRaw(last.raw, key) == 0 {
+                        twins = (owner.bytes, [UInt8](value))
+                        return
+                    }
+                    try loader.append(value, for: key)
+                    guard index.isUnique else { return }
+                    last.clear()
+                    last.append(raw: key)
+                    owner.clear()
+                    owner.append(raw: value)
+                }
+            }
+        }
+        guard let twins else { return }
+        func row(_ value: [UInt8]) throws(RecordError) -> RowKey {
+            try index.rowKey(ofValue: value, isRowID: table.isRowID, table: table.schema.name)
+        }
+        throw try violation(index, table, try row(twins.second), try row(twins.first), tx.view)
+    }
+
+    private static func enterSingly(
+        _ index: IndexHandle, _ table: TableHandle, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
         let view = tx.view
         var entries: [Entry] = []
         entries.reserveCapacity(try table.count(in: view))

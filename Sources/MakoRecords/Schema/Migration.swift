@@ -17,6 +17,8 @@ public enum MigrationStep: Sendable, Hashable, CustomStringConvertible {
     case reorder
     case addIndex(String)
     case dropIndex(String)
+    /// A step that its user asked for, in words.
+    case byHand(String)
 
     public var description: String {
         switch self {
@@ -32,6 +34,7 @@ public enum MigrationStep: Sendable, Hashable, CustomStringConvertible {
         case .reorder: "note the new order of columns"
         case .addIndex(let name): "add index \(name)"
         case .dropIndex(let name): "drop index \(name)"
+        case .byHand(let text): text
         }
     }
 }
@@ -60,46 +63,12 @@ extension Catalogue {
     public static func migrate(
         to wanted: EntitySchema, dropsRetired: Bool = false, in tx: borrowing WriteTransaction
     ) throws(RecordError) -> MigrationReport {
-        let view = tx.view
-        let plan = try MigrationPlan(wanted, dropsRetired, view)
-        if plan.steps.isEmpty { return plan.report }
-        let trees = try StoredCatalogue.trees(tx)
-        var record = plan.record
-        if plan.stored == nil {
-            record.id = try StoredCatalogue.takeTableID(trees.catalogue, tx)
-            let kind: KeyKind = wanted.idColumn != nil ? .integer : .bytes
-            let name = record.rowsTree
-            _ = try engine { () throws(StorageError) in try tx.createTree(named: name, keys: kind) }
-        } else if let old = plan.stored, old.schema.name != wanted.name {
-            _ = try engine { () throws(StorageError) in
-                try tx.delete(StoredCatalogue.key(old.schema.name), in: trees.catalogue)
-            }
+        let plan = try MigrationPlan(wanted, dropsRetired, try StoredCatalogue.records(in: tx.view), tx.view)
+        if !plan.steps.isEmpty {
+            let trees = try StoredCatalogue.trees(tx)
+            let id = try plan.record.id != 0 ? plan.record.id : StoredCatalogue.takeTableID(trees.catalogue, tx)
+            try TableRewrite(plan, nil, id: id, trees, RowIDSequences(nil)).run(tx)
         }
-        // Indexes that go are dropped before rows are rewritten, those that come are built after it.
-        for index in plan.droppedIndexes {
-            if let tree = view.tree(named: record.indexTree(index)) {
-                try engine { () throws(StorageError) in try tx.dropTree(tree) }
-            }
-        }
-        var kept = record
-        kept.indexes.removeAll { plan.addedIndexes.contains($0.id) }
-        if !plan.conversions.isEmpty, let stored = plan.stored {
-            try RowConversion.run(plan.conversions, from: stored, to: kept, trees.ids, tx)
-        }
-        for index in record.indexes where plan.addedIndexes.contains(index.id) {
-            let name = record.indexTree(index.id)
-            _ = try engine { () throws(StorageError) in try tx.createTree(named: name, keys: .bytes) }
-        }
-        if !plan.addedIndexes.isEmpty {
-            let handle = try StoredCatalogue.handle(record, trees.ids, RowIDSequence(), tx.view)
-            for index in handle.indexes where plan.addedIndexes.contains(index.id) {
-                try IndexBuild.run(index, handle, tx)
-            }
-            for index in handle.elementIndexes where plan.addedIndexes.contains(index.id) {
-                try handle.build(index, in: tx)
-            }
-        }
-        try StoredCatalogue.store(record, trees.catalogue, tx)
         return plan.report
     }
 
@@ -107,7 +76,7 @@ extension Catalogue {
     public static func plan(
         to wanted: EntitySchema, dropsRetired: Bool = false, view: Snapshot
     ) throws(RecordError) -> MigrationReport {
-        try MigrationPlan(wanted, dropsRetired, view).report
+        try MigrationPlan(wanted, dropsRetired, try StoredCatalogue.records(in: view), view).report
     }
 }
 
@@ -124,16 +93,32 @@ struct MigrationPlan {
     private(set) var conversions: [Conversion] = []
     private(set) var addedIndexes: Set<UInt32> = []
     private(set) var droppedIndexes: [UInt32] = []
-    private let rows: Int
+    /// What steps are about of which a survey tells how many rows they concern.
+    private(set) var subjects: [Int: StepProgram.Subject]
+    private(set) var conversionOfStep: [Int: Int] = [:]
+    /// The names that wanted columns have after the steps by hand, where they are others.
+    private(set) var namesBefore: [String: String] = [:]
+    let rows: Int
+    /// The columns that steps by hand have added, by ordinal.
+    private let added: [Int: StepProgram.Origin]
 
     var report: MigrationReport { MigrationReport(table: record.schema.name, steps: steps, rows: rows) }
 
-    init(_ wanted: EntitySchema, _ dropsRetired: Bool, _ view: Snapshot) throws(RecordError) {
+    /// - Parameters:
+    ///   - found: the stored table where it is not the one with the wanted name, or with that it had before.
+    ///   - program: steps by hand that come first.
+    init(
+        _ wanted: EntitySchema, _ dropsRetired: Bool, _ records: [TableRecord], found: TableRecord? = nil,
+        program: StepProgram? = nil, _ view: Snapshot
+    ) throws(RecordError) {
         try wanted.validate()
-        let records = try StoredCatalogue.records(in: view)
         stored =
-            records.first { $0.schema.name == wanted.name } ?? records.first { $0.schema.name == wanted.originalName }
+            found ?? records.first { $0.schema.name == wanted.name }
+            ?? records.first { $0.schema.name == wanted.originalName }
         record = stored ?? TableRecord(id: 0, schema: wanted, columns: [], indexes: [], nextIndexID: 1)
+        if let program, !program.isFresh { record = program.record }
+        added = program.map { program in program.added.mapValues { program.slots[$0] } } ?? [:]
+        subjects = program?.subjects ?? [:]
         var rows = 0
         if let stored, let tree = view.tree(named: stored.rowsTree) {
             rows = Int(clamping: try engine { () throws(StorageError) in try view.count(of: tree) })
@@ -145,10 +130,15 @@ struct MigrationPlan {
         } else {
             steps.append(.createTable(wanted.name))
         }
+        if let program {
+            subjects = [:]
+            for (place, subject) in program.subjects { subjects[place + steps.count] = subject }
+            steps += program.steps
+        }
         let wantedColumns = try planColumns(wanted, dropsRetired, view)
         try checkKey(wanted, wantedColumns)
         let orderChanged = old?.liveColumns.map(\.name) != wantedColumns.map(\.name)
-        let converted = Set(conversions.map { record.columns[$0.to].name })
+        let converted = Set((conversions.map(\.to) + added.keys).map { record.columns[$0].name })
         planIndexes(wanted, converted)
         let isChanged = !steps.isEmpty || orderChanged || old?.key != wanted.key
         if isChanged && steps.isEmpty { steps.append(.reorder) }
@@ -186,7 +176,17 @@ struct MigrationPlan {
             if let found {
                 used.insert(found.ordinal)
                 if found.isRetired && found.name == column.name { steps.append(.restoreColumn(column.name)) }
-                if found.name != column.name { steps.append(.renameColumn(from: found.name, to: column.name)) }
+                if found.name != column.name {
+                    steps.append(.renameColumn(from: found.name, to: column.name))
+                    namesBefore[column.name] = found.name
+                }
+                if let origin = added[found.ordinal] {
+                    planned.ordinal = found.ordinal
+                    planned.fill = try fill(origin, column)
+                    record.columns[found.ordinal] = planned
+                    result.append(planned)
+                    continue
+                }
                 let sharesSlot = found.type == column.type || MigrationPlan.sharesSlot(found.type, column.type)
                 if sharesSlot, !(try needsValues(found, column, view)) {
                     planned.ordinal = found.ordinal
@@ -200,6 +200,7 @@ struct MigrationPlan {
                     if !sabotaged("fillValueOfOldRowsChanged") { planned.fill = found.fill }
                     record.columns[found.ordinal] = planned
                 } else {
+                    conversionOfStep[steps.count] = conversions.count
                     steps.append(
                         sharesSlot
                             ? .changeColumnRules(column.name)
@@ -230,14 +231,26 @@ struct MigrationPlan {
             throw refuse(wanted, "it has had 60000 columns; copy it into a new table")
         }
         for column in record.columns where !used.contains(column.ordinal) && !column.isDead {
-            if !column.isRetired { steps.append(.retireColumn(column.name)) }
+            if !column.isRetired {
+                subjects[steps.count] = .values([column.ordinal])
+                steps.append(.retireColumn(column.name))
+            }
             record.columns[column.ordinal].isRetired = true
             if dropsRetired {
+                subjects[steps.count] = .values([column.ordinal])
                 steps.append(.removeColumn(column.name))
                 record.columns[column.ordinal].name = ""
             }
         }
         return result
+    }
+
+    /// What rows read that steps by hand give no value of their own.
+    private func fill(_ origin: StepProgram.Origin, _ column: ColumnSchema) throws(RecordError) -> Value {
+        guard case .constant(let value) = origin else { return column.defaultValue }
+        if let fitting = RowConversion.convert(value, to: column) { return fitting }
+        throw .migrationFailed(
+            table: record.schema.name, reason: "\(value) was added as \(column.name), which holds \(column.type.name)")
     }
 
     /// The stored columns of a name: a live one, and the first of those that were retired.

@@ -23,6 +23,7 @@ final class EntryList {
     }
 
     var isEmpty: Bool { notes.isEmpty }
+    var count: Int { notes.count }
 
     /// Adds the entry of a row and answers how many bytes of memory it takes, those for sorting it included. Nil, and nothing
     /// is added, when whether the row may have the entry cannot be told from it alone, or when it is too long to be noted.

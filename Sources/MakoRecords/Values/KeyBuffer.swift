@@ -80,6 +80,12 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
         return memory + count
     }
 
+    /// Holds these bytes and nothing else.
+    mutating func replace(with bytes: [UInt8]) {
+        clear()
+        bytes.withUnsafeBytes { append(raw: $0) }
+    }
+
     mutating func append(raw content: UnsafeRawBufferPointer) {
         guard let source = content.baseAddress, content.count > 0 else { return }
         room(content.count).copyMemory(from: source, byteCount: content.count)

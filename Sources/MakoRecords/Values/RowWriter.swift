@@ -183,6 +183,15 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         }
     }
 
+    /// Takes a field of another row of the table over as it is. The position is that of both layouts.
+    mutating func copy(_ position: Int, from row: RowReader) {
+        guard let slot = slot(position) else { return }
+        guard let field = row.address(slot) else { return storeNull(slot) }
+        if slot.type.isVariable { return store(slot, content: row.content(slot)) }
+        (base + Int(slot.offset)).copyMemory(from: field, byteCount: slot.type.slotWidth)
+        mark(slot)
+    }
+
     /// The bytes of the row, unset columns filled with their defaults. Valid until the next ``begin(_:)``.
     public mutating func finish() throws(RecordError) -> UnsafeRawBufferPointer { try finish(over: nil) }
 

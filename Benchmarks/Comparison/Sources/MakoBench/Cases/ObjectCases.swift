@@ -1,3 +1,5 @@
+import Dispatch
+
 /// The cases of objects: what an application does, down to Swift values that can be used.
 final class ObjectCases {
     private let options: Options
@@ -14,7 +16,9 @@ final class ObjectCases {
     }
 
     static let names = [
-        "object-insert", "object-get", "object-fetch-all", "object-fetch-read", "object-query", "object-properties",
+        "object-insert", "object-commits", "object-commits-durable", "object-get", "object-get-together",
+        "object-fetch-all", "object-fetch-read", "object-query", "object-properties", "object-update", "object-delete",
+        "object-live",
     ]
 
     func make(_ name: String) -> BenchmarkCase? {
@@ -23,6 +27,18 @@ final class ObjectCases {
         case "object-get":
             let ids = IntegerKeys.choices(min(count, 100_000), of: count).map { Int($0) }
             return reading(name, ids.count) { try $0.fetch(ids) }
+        case "object-commits": return commits(name, .relaxed)
+        case "object-commits-durable": return commits(name, .full)
+        case "object-get-together":
+            let ids = IntegerKeys.choices(min(count, 10_000), of: count).map { Int($0) }
+            return reading(name, ids.count) { try $0.fetchTogether(ids) }
+        case "object-update":
+            return writing(name, count) { database in
+                try database.updateHeld()
+                return 0
+            }
+        case "object-delete": return writing(name, count) { UInt64(try $0.deleteAll()) }
+        case "object-live": return live(name)
         case "object-fetch-all": return reading(name, count) { try $0.fetchAll() }
         case "object-fetch-read":
             return reading(name, count) {
@@ -48,7 +64,7 @@ final class ObjectCases {
         let contenders = engines.map { engine in
             Contender(engine: engine.name) { _ in
                 let directory = try self.workspace.make("\(engine.name)-insert")
-                let database = try engine.init(directory: directory)
+                let database = try engine.init(directory: directory, durability: .full)
                 try database.prepare(self.count)
                 let time = try self.options.clock.measure { try database.insertPrepared() }
                 try database.hold()
@@ -62,9 +78,86 @@ final class ObjectCases {
             name: name, durability: .full, records: count, operations: count, warmsUp: false, contenders: contenders)
     }
 
+    private func commits(_ name: String, _ durability: SyncMode) -> BenchmarkCase {
+        let count = options.quick ? 200 : 1000
+        let contenders = engines.map { engine in
+            Contender(engine: engine.name) { _ in
+                let directory = try self.workspace.make("\(engine.name)-commits")
+                let database = try engine.init(directory: directory, durability: durability)
+                try database.prepare(self.count)
+                let time = try self.options.clock.measure { try database.insertEach(count) }
+                try database.hold()
+                let checksum = database.readHeld()
+                try database.close()
+                try self.workspace.remove(directory)
+                return Sample(nanoseconds: time, checksum: checksum)
+            }
+        }
+        return BenchmarkCase(
+            name: name, durability: durability, records: count, operations: count, warmsUp: false,
+            contenders: contenders)
+    }
+
+    /// A database of its own for each run, all of whose objects are held; `body` is what is measured, and its checksum.
+    private func writing(
+        _ name: String, _ operations: Int, _ body: @escaping (any ObjectEngine) throws -> UInt64
+    ) -> BenchmarkCase {
+        let contenders = engines.map { engine in
+            Contender(engine: engine.name) { _ in
+                try self.onFilled(engine, name) { database in
+                    var checksum: UInt64 = 0
+                    let time = try self.options.clock.measure { checksum = try body(database) }
+                    return Sample(nanoseconds: time, checksum: checksum &+ database.readHeld())
+                }
+            }
+        }
+        return BenchmarkCase(
+            name: name, durability: .full, records: count, operations: operations, warmsUp: false,
+            contenders: contenders)
+    }
+
+    /// From the beginning of one transaction that changes a tenth of all rows, some in the results of each of a thousand live queries, until the
+    /// last of these has been told.
+    private func live(_ name: String) -> BenchmarkCase {
+        let followers = count / 100
+        let contenders = engines.compactMap { $0 as? any LiveEngine.Type }.map { engine in
+            Contender(engine: engine.name) { _ in
+                try self.onFilled(engine, name) { database in
+                    let told = DispatchSemaphore(value: 0)
+                    try database.follow((0..<followers).map { $0 * 100 }) { told.signal() }
+                    for _ in 0..<followers { told.wait() }
+                    let time = try self.options.clock.measure {
+                        try database.updateTenth()
+                        for _ in 0..<followers { told.wait() }
+                    }
+                    database.unfollow()
+                    return Sample(nanoseconds: time, checksum: UInt64(followers))
+                }
+            }
+        }
+        return BenchmarkCase(
+            name: name, durability: .full, records: count, operations: followers, warmsUp: false,
+            contenders: contenders)
+    }
+
+    private func onFilled<E: ObjectEngine>(_ engine: E.Type, _ name: String, _ body: (E) throws -> Sample) throws
+        -> Sample
+    {
+        let directory = try workspace.make("\(engine.name)-\(name)")
+        let database = try engine.init(directory: directory, durability: .full)
+        try database.prepare(count)
+        try database.insertPrepared()
+        try database.settle()
+        try database.hold()
+        let sample = try body(database)
+        try database.close()
+        try workspace.remove(directory)
+        return sample
+    }
+
     private func database(_ engine: any ObjectEngine.Type) throws -> any ObjectEngine {
         if let known = loaded[engine.name] { return known }
-        let made = try engine.init(directory: workspace.make(engine.name))
+        let made = try engine.init(directory: workspace.make(engine.name), durability: .full)
         try made.prepare(count)
         try made.insertPrepared()
         try made.settle()

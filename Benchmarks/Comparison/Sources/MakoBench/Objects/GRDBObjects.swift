@@ -1,20 +1,23 @@
+import Dispatch
 import GRDB
 
 /// What a GRDB record of people must be. Structs, as its documentation advises.
-protocol GRDBPerson: PersonLike, FetchableRecord, MutablePersistableRecord {
+protocol GRDBPerson: PersonLike, FetchableRecord, MutablePersistableRecord, Sendable {
+    var age: Int { get set }
     static var engineName: String { get }
     init(_ data: PersonData)
 }
 
 /// GRDB 7 with the same table, the same SQLite settings, and cached statements for repeated requests.
-final class GRDBObjects<Person: GRDBPerson>: ObjectEngine {
+final class GRDBObjects<Person: GRDBPerson>: LiveEngine {
     static var name: String { Person.engineName }
 
     private let pool: DatabasePool
     private var prepared: [Person] = []
     private var held: [Person] = []
+    private var followers: [AnyDatabaseCancellable] = []
 
-    init(directory: String) throws {
+    init(directory: String, durability: SyncMode) throws {
         var configuration = Configuration()
         configuration.prepareDatabase { database in
             // The page size and journal are the pool's own affair; it sets WAL.
@@ -25,9 +28,10 @@ final class GRDBObjects<Person: GRDBPerson>: ObjectEngine {
         pool = try DatabasePool(path: directory + "/data.sqlite", configuration: configuration)
         try pool.writeWithoutTransaction { database in
             // After opening, since the pool itself chooses NORMAL.
-            try database.execute(sql: "PRAGMA synchronous = FULL")
-            guard try Int.fetchOne(database, sql: "PRAGMA synchronous") == 2 else {
-                throw BenchmarkError("GRDB does not flush each commit")
+            let mode = durability == .full ? 2 : 1
+            try database.execute(sql: "PRAGMA synchronous = \(mode)")
+            guard try Int.fetchOne(database, sql: "PRAGMA synchronous") == mode else {
+                throw BenchmarkError("GRDB does not flush as it should")
             }
             for statement in SQLiteObjects.schema { try database.execute(sql: statement) }
         }
@@ -43,6 +47,49 @@ final class GRDBObjects<Person: GRDBPerson>: ObjectEngine {
         }
     }
 
+    func insertEach(_ count: Int) throws {
+        for index in 0..<min(count, prepared.count) {
+            try pool.write { database in try prepared[index].insert(database) }
+        }
+    }
+
+    func updateHeld() throws {
+        try pool.write { database in
+            for index in held.indices {
+                held[index].age += 1
+                try held[index].update(database, columns: ["age"])
+            }
+        }
+    }
+
+    func updateTenth() throws {
+        try pool.write { database in
+            for index in held.indices where held[index].points % 10 == 0 {
+                held[index].age += 1
+                try held[index].update(database, columns: ["age"])
+            }
+        }
+    }
+
+    func deleteAll() throws -> Int {
+        try pool.write { database in try Person.filter(Column("points") >= 0).deleteAll(database) }
+    }
+
+    func follow(_ lowest: [Int], told: @escaping @Sendable () -> Void) throws {
+        let queue = DispatchQueue(label: "followers")
+        followers = lowest.map { number in
+            ValueObservation.trackingConstantRegion { database in
+                try Person.fetchAll(
+                    database, sql: "SELECT * FROM person WHERE points BETWEEN ? AND ?",
+                    arguments: [number, number + 99])
+            }.start(
+                in: pool, scheduling: .async(onQueue: queue), onError: { print("GRDB: \($0)") },
+                onChange: { _ in told() })
+        }
+    }
+
+    func unfollow() { followers = [] }
+
     func settle() throws {
         prepared = []
         try pool.writeWithoutTransaction { database in _ = try database.checkpoint(.truncate) }
@@ -57,6 +104,14 @@ final class GRDBObjects<Person: GRDBPerson>: ObjectEngine {
                 sum &+= UInt64(truncatingIfNeeded: person.points)
             }
             return sum
+        }
+    }
+
+    func fetchTogether(_ ids: [Int]) throws -> UInt64 {
+        try pool.read { database in
+            let people = try Person.fetchAll(database, keys: ids)
+            guard people.count == ids.count else { throw missing(UInt64(ids.count)) }
+            return people.points
         }
     }
 

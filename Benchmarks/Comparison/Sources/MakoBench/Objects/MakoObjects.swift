@@ -1,6 +1,7 @@
+import Dispatch
 import MakoCore
 
-/// A person as Mako stores it. This is what `@Entity` would write for a class whose properties are not assigned to afterwards;
+/// A person as Mako stores it. This is what `@Entity` would write for a class of whose properties only the age is assigned to;
 /// written by hand, the benchmark builds without swift-syntax.
 final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
     @exclusivity(unchecked) var _$state: ObjectState
@@ -45,7 +46,18 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
         if self._$row.isPending(1 << 1) { self._$decode(1 << 1) }
         return self._email
     }
-    var age: Int { self._age.value }
+    var age: Int {
+        get { self._age.value }
+        set {
+            let lock = ObjectLock(self)
+            lock.lock()
+            let old = self._age.value
+            let mark = EntityCoding.noteWrite(&self._$state, of: self, property: 2)
+            self._age.value = newValue
+            lock.unlock()
+            if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0._age.value = old } }
+        }
+    }
     var points: Int { self._points.value }
     var balance: Double { self._balance.value }
     var rating: Double { self._rating.value }
@@ -123,17 +135,18 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
 }
 
 /// Mako's object layer through its public interface.
-final class MakoObjects: ObjectEngine {
+final class MakoObjects: LiveEngine {
     static let name = "Mako"
 
     private let database: Database
     private var prepared: [MakoPerson] = []
     private var held: [MakoPerson] = []
+    private var followers: [LiveToken] = []
 
-    init(directory: String) throws {
+    init(directory: String, durability: SyncMode) throws {
         database = try Database(
             at: directory + "/people.mako", entities: [MakoPerson.self],
-            options: DatabaseOptions(durability: .full, cacheBytes: 1 << 30))
+            options: DatabaseOptions(durability: durability == .full ? .full : .ordered, cacheBytes: 1 << 30))
     }
 
     func prepare(_ count: Int) throws {
@@ -143,6 +156,35 @@ final class MakoObjects: ObjectEngine {
     func insertPrepared() throws {
         try database.save(prepared)
     }
+
+    func insertEach(_ count: Int) throws {
+        for person in prepared.prefix(count) { try database.save(person) }
+    }
+
+    func updateHeld() throws {
+        for person in held { person.age += 1 }
+        try database.save(held)
+    }
+
+    func updateTenth() throws {
+        let some = held.filter { $0.points % 10 == 0 }
+        for person in some { person.age += 1 }
+        try database.save(some)
+    }
+
+    func deleteAll() throws -> Int { try database.query(MakoPerson.self).where(\.points >= 0).delete() }
+
+    func follow(_ lowest: [Int], told: @escaping @Sendable () -> Void) throws {
+        let queue = DispatchQueue(label: "followers")
+        followers = lowest.map { number in
+            database.query(MakoPerson.self).where(\.points >= number && \.points <= number + 99).observe(on: queue) {
+                if case .failure(let error) = $0 { print("Mako: \(error)") }
+                told()
+            }
+        }
+    }
+
+    func unfollow() { followers = [] }
 
     func settle() throws {
         prepared = []
@@ -158,6 +200,12 @@ final class MakoObjects: ObjectEngine {
             }
             return sum
         }
+    }
+
+    func fetchTogether(_ ids: [Int]) throws -> UInt64 {
+        let people = try database.find(MakoPerson.self, ids)
+        guard people.count == ids.count else { throw missing(UInt64(ids.count)) }
+        return people.points
     }
 
     func fetchAll() throws -> UInt64 {

@@ -3,12 +3,14 @@ protocol ObjectEngine: AnyObject {
     static var name: String { get }
 
     /// Makes a new database in an empty directory, with table and indexes.
-    init(directory: String) throws
+    init(directory: String, durability: SyncMode) throws
 
     /// Builds the objects, outside the measured time.
     func prepare(_ count: Int) throws
     /// Stores the prepared objects in one durable transaction.
     func insertPrepared() throws
+    /// Stores the first of the prepared objects, each in a transaction of its own.
+    func insertEach(_ count: Int) throws
     /// Readies a freshly loaded database for reading.
     func settle() throws
 
@@ -16,6 +18,8 @@ protocol ObjectEngine: AnyObject {
 
     /// One object for each id, inside one read transaction.
     func fetch(_ ids: [Int]) throws -> UInt64
+    /// The same in one call, where there is one.
+    func fetchTogether(_ ids: [Int]) throws -> UInt64
     /// All objects at once in an array.
     func fetchAll() throws -> UInt64
     /// For each number the objects with that many points up to 99 more, by the index, as an array.
@@ -25,8 +29,21 @@ protocol ObjectEngine: AnyObject {
     func hold() throws
     /// Reads all eight properties of the objects that are held.
     func readHeld() -> UInt64
+    /// Makes everybody that is held a year older, in one transaction.
+    func updateHeld() throws
+    /// Deletes all objects, by a query that finds all of them by the index.
+    func deleteAll() throws -> Int
 
     func close() throws
+}
+
+/// An engine with live queries.
+protocol LiveEngine: ObjectEngine {
+    /// For each number, follows the objects with that many points up to 99 more; `told` is called whenever one has its results.
+    func follow(_ lowest: [Int], told: @escaping @Sendable () -> Void) throws
+    /// Makes one in ten of the objects that are held a year older, in one transaction.
+    func updateTenth() throws
+    func unfollow()
 }
 
 extension Sequence where Element: PersonLike {

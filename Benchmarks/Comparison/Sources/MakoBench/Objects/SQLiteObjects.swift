@@ -60,11 +60,13 @@ final class SQLiteObjects: ObjectEngine {
     private let select: OpaquePointer
     private let selectAll: OpaquePointer
     private let selectRange: OpaquePointer
+    private let update: OpaquePointer
+    private let delete: OpaquePointer
     private var prepared: [Person] = []
     private var held: [Person] = []
 
-    init(directory: String) throws {
-        connection = try SQLiteConnection(directory: directory, durability: .full)
+    init(directory: String, durability: SyncMode) throws {
+        connection = try SQLiteConnection(directory: directory, durability: durability)
         for statement in SQLiteObjects.schema { try connection.run(statement) }
         begin = try connection.statement("BEGIN")
         beginWrite = try connection.statement("BEGIN IMMEDIATE")
@@ -77,6 +79,9 @@ final class SQLiteObjects: ObjectEngine {
         let columns = "id, name, email, age, points, balance, rating, isActive, joined"
         select = try connection.statement("SELECT \(columns) FROM person WHERE id = ?1")
         selectAll = try connection.statement("SELECT \(columns) FROM person ORDER BY id")
+        // Only what has changed, as somebody would who knows it.
+        update = try connection.statement("UPDATE person SET age = ?1 WHERE id = ?2")
+        delete = try connection.statement("DELETE FROM person WHERE points >= 0")
         selectRange = try connection.statement("SELECT \(columns) FROM person WHERE points BETWEEN ?1 AND ?2")
     }
 
@@ -105,6 +110,28 @@ final class SQLiteObjects: ObjectEngine {
     func insertPrepared() throws {
         try transaction(beginWrite) {
             for person in prepared { try store(person) }
+        }
+    }
+
+    func insertEach(_ count: Int) throws {
+        for person in prepared.prefix(count) { try transaction(beginWrite) { try store(person) } }
+    }
+
+    func updateHeld() throws {
+        try transaction(beginWrite) {
+            for person in held {
+                person.age += 1
+                sqlite3_bind_int64(update, 1, Int64(person.age))
+                sqlite3_bind_int64(update, 2, Int64(person.id))
+                try finish(update)
+            }
+        }
+    }
+
+    func deleteAll() throws -> Int {
+        try transaction(beginWrite) {
+            try finish(delete)
+            return Int(sqlite3_changes(connection.handle))
         }
     }
 
@@ -151,6 +178,8 @@ final class SQLiteObjects: ObjectEngine {
         }
     }
 
+    func fetchTogether(_ ids: [Int]) throws -> UInt64 { try fetch(ids) }
+
     private func people(_ statement: OpaquePointer, room: Int) -> [Person] {
         var people: [Person] = []
         people.reserveCapacity(room)
@@ -184,7 +213,7 @@ final class SQLiteObjects: ObjectEngine {
     }
 
     func close() throws {
-        for statement in [begin, beginWrite, commit, insert, select, selectAll, selectRange] {
+        for statement in [begin, beginWrite, commit, insert, select, selectAll, selectRange, update, delete] {
             sqlite3_finalize(statement)
         }
         try connection.close()

@@ -1,0 +1,128 @@
+import MakoStorage
+
+extension Catalogue {
+    /// Brings stored tables to their wanted schemas, inside the caller's transaction, after the steps that are asked for by hand.
+    ///
+    /// - Parameters:
+    ///   - previous: the catalogue used so far in this session, whose counters of row ids are carried on.
+    ///   - bound: tables whose handles somebody holds, so that they cannot go.
+    ///   - progress: called now and then for tables whose rows are written anew.
+    /// - Returns: what was done, in the order of the requests.
+    /// - Throws: `incompatibleSchema`, `conversionFailed`, `migrationFailed`, `stepFailed`, `uniqueViolation`. Roll the transaction back then.
+    public static func migrate(
+        _ tables: [TableMigration], previous: Catalogue? = nil, bound: Set<String> = [],
+        progress: ((MigratedRows) -> Void)? = nil, in tx: borrowing WriteTransaction
+    ) throws(RecordError) -> [MigrationReport] {
+        try MigrationRun(tables, RowIDSequences(previous), tx.view).run(bound, progress, tx)
+    }
+}
+
+/// The migration of several tables in one transaction.
+private struct MigrationRun {
+    private let requests: [TableMigration]
+    private let sequences: RowIDSequences
+    private let records: [TableRecord]
+    private let migrations: [ResolvedMigration]
+
+    init(_ requests: [TableMigration], _ sequences: RowIDSequences, _ view: Snapshot) throws(RecordError) {
+        self.requests = requests
+        self.sequences = sequences
+        records = try StoredCatalogue.records(in: view)
+        var migrations: [ResolvedMigration] = []
+        for request in requests { migrations.append(try ResolvedMigration(request, records, view)) }
+        self.migrations = try ResolvedMigration.ordered(migrations, records)
+    }
+
+    func run(
+        _ bound: Set<String>, _ progress: ((MigratedRows) -> Void)?, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> [MigrationReport] {
+        var reports: [String: MigrationReport] = [:]
+        var merged: [String: [MergedTable]] = [:]
+        var ids: [String: UInt32] = [:]
+        if migrations.contains(where: { !$0.steps.isEmpty }) {
+            (merged, ids) = try prepare(bound, tx)
+        }
+        for migration in migrations {
+            reports[migration.name] = try migrate(
+                migration, merged[migration.name] ?? [], ids[migration.name], progress, tx)
+        }
+        return requests.compactMap { reports[$0.schema.name] }
+    }
+
+    /// Gives the rows that change their table new keys, and has everybody refer to those, before any table is changed.
+    private func prepare(
+        _ bound: Set<String>, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> (merged: [String: [MergedTable]], ids: [String: UInt32]) {
+        let trees = try StoredCatalogue.trees(tx)
+        let names = Set(records.map(\.schema.name))
+        var taken: Set<String> = []
+        var merged: [String: [MergedTable]] = [:]
+        var ids: [String: UInt32] = [:]
+        var renamed: [String: String] = [:]
+        func take(_ name: String, _ table: String) throws(RecordError) {
+            if bound.contains(name) {
+                throw .migrationFailed(
+                    table: table, reason: "\(name) is in use already; name the type when the database is opened")
+            }
+            if !taken.insert(name).inserted {
+                throw .migrationFailed(table: table, reason: "\(name) is taken over twice")
+            }
+        }
+        for migration in migrations {
+            let stored = records.first { $0.id == migration.storedID }
+            if let stored, stored.schema.name != migration.name {
+                try take(stored.schema.name, migration.name)
+                renamed[stored.schema.name] = migration.name
+            }
+            let sources = migration.sources(names)
+            if sources.isEmpty { continue }
+            let id = if let stored { stored.id } else { try StoredCatalogue.takeTableID(trees.catalogue, tx) }
+            ids[migration.name] = id
+            var next: Int64? = 1
+            if let stored {
+                var bare = stored
+                bare.indexes = []
+                let table = try StoredCatalogue.handle(bare, trees.ids, sequences[id], tx.view)
+                next = table.isRowID ? try sequences[id].peek(table, tx) : nil
+            }
+            if migration.request.schema.idColumn == nil { next = nil }
+            for source in sources {
+                try take(source, migration.name)
+                for record in records where record.schema.name == source {
+                    merged[migration.name, default: []].append(
+                        try MergedTable(
+                            record, into: migration.request.schema, id, keepsIDs: migration.request.keepsIDs,
+                            next: &next, trees.ids, tx.view))
+                }
+            }
+        }
+        try FollowedReferences(merged.values.flatMap { $0 }, renamed: renamed).run(records, trees, tx)
+        return (merged, ids)
+    }
+
+    private func migrate(
+        _ migration: ResolvedMigration, _ merged: [MergedTable], _ id: UInt32?,
+        _ progress: ((MigratedRows) -> Void)?, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> MigrationReport {
+        let schema = migration.request.schema
+        let records = try StoredCatalogue.records(in: tx.view)
+        let stored = records.first { $0.id == migration.storedID }
+        let program = try StepProgram(migration, from: stored, records)
+        let plan = try MigrationPlan(
+            schema, migration.request.dropsRetired, records, found: stored, program: program, tx.view)
+        if plan.steps.isEmpty && migration.version == nil { return plan.report }
+        let trees = try StoredCatalogue.trees(tx)
+        var number = plan.record.id
+        if number == 0 { number = if let id { id } else { try StoredCatalogue.takeTableID(trees.catalogue, tx) } }
+        if !plan.steps.isEmpty {
+            let meter = progress.map {
+                ProgressMeter(schema.name, total: plan.rows + merged.reduce(0) { $0 + $1.rows }, $0)
+            }
+            try TableRewrite(plan, program, merged: merged, id: number, trees, sequences, meter: meter).run(tx)
+        }
+        if let version = migration.version, version > 0, !sabotaged("stepVersionForgotten") {
+            try StoredCatalogue.setStepVersion(version, of: number, trees.catalogue, tx)
+        }
+        return plan.report
+    }
+}

@@ -1,0 +1,191 @@
+import MakoStorage
+
+/// What a migration would do to a table, with the rows that each step concerns.
+public struct MigrationSurvey: Sendable, Hashable {
+    public struct Step: Sendable, Hashable {
+        public var step: MigrationStep
+        /// Rows that have a value there, or that the step makes something of.
+        public var rows = 0
+        /// Rows with which it cannot be done.
+        public var failures = 0
+        /// Whether values are gone afterwards.
+        public var losesValues = false
+        /// What is wrong with the first of them.
+        public var example: String?
+    }
+
+    public let table: String
+    /// How many rows the table has.
+    public internal(set) var rows = 0
+    /// How far its steps by hand have come, and how far they would come.
+    public internal(set) var storedVersion: UInt64 = 0
+    public internal(set) var version: UInt64 = 0
+    public internal(set) var steps: [Step] = []
+    /// Why it cannot be done at all.
+    public internal(set) var refusal: RecordError?
+
+    init(_ table: String) { self.table = table }
+}
+
+extension Catalogue {
+    /// What ``migrate(_:previous:bound:progress:in:)`` would do. Every row is looked at that a step concerns, the closures of steps by hand are
+    /// called, and nothing is changed. Whether rows have different values where they must is not looked at.
+    public static func survey(_ tables: [TableMigration], view: Snapshot) throws(RecordError) -> [MigrationSurvey] {
+        let records = try StoredCatalogue.records(in: view)
+        var migrations: [ResolvedMigration] = []
+        var surveys: [String: MigrationSurvey] = [:]
+        for table in tables {
+            let name = table.schema.name
+            do throws(RecordError) {
+                let migration = try ResolvedMigration(table, records, view)
+                migrations.append(migration)
+                var survey = try TableSurvey(migration, records, view)
+                surveys[name] = try survey.run()
+            } catch {
+                if case .storage = error { throw error }
+                surveys[name] = surveys[name] ?? MigrationSurvey(name)
+                surveys[name]?.refusal = error
+            }
+        }
+        do throws(RecordError) { _ = try ResolvedMigration.ordered(migrations, records) } catch {
+            if case .migrationFailed(let table, _) = error { surveys[table]?.refusal = error }
+        }
+        return tables.compactMap { surveys[$0.schema.name] }
+    }
+}
+
+private struct TableSurvey {
+    private let plan: MigrationPlan
+    private let program: StepProgram?
+    private let records: [TableRecord]
+    private let view: Snapshot
+    private var survey: MigrationSurvey
+
+    init(_ migration: ResolvedMigration, _ records: [TableRecord], _ view: Snapshot) throws(RecordError) {
+        self.records = records
+        self.view = view
+        let stored = records.first { $0.id == migration.storedID }
+        let schema = migration.request.schema
+        program = try StepProgram(migration, from: stored, records)
+        plan = try MigrationPlan(schema, migration.request.dropsRetired, records, found: stored, program: program, view)
+        survey = MigrationSurvey(schema.name)
+        survey.rows = plan.rows
+        survey.storedVersion = migration.storedVersion
+        survey.version = migration.version ?? migration.storedVersion
+        survey.steps = plan.steps.enumerated().map { place, step in
+            let loses =
+                switch (step, plan.subjects[place]) {
+                case (.removeColumn, _), (.byHand, .values): true
+                default: false
+                }
+            return MigrationSurvey.Step(step: step, losesValues: loses)
+        }
+    }
+
+    /// What steps by hand have been noted behind in the plan: the making of the table, or its other name.
+    private var firstByHand: Int { plan.steps.count { if case .createTable = $0 { true } else { false } } + renames }
+    private var renames: Int {
+        guard let first = plan.steps.first, case .renameTable = first else { return 0 }
+        return 1
+    }
+
+    mutating func run() throws(RecordError) -> MigrationSurvey {
+        if plan.rows > 0 { try lookAtRows() }
+        if let program {
+            for (number, merge) in program.merges.enumerated() { try lookAtRows(of: merge, number, program) }
+        }
+        return survey
+    }
+
+    private mutating func fail(_ step: Int, _ reason: String) {
+        survey.steps[step].failures += 1
+        if survey.steps[step].example == nil { survey.steps[step].example = reason }
+    }
+
+    private mutating func lookAtRows() throws(RecordError) {
+        guard var stored = plan.stored else { return }
+        let conversions = plan.conversionOfStep.sorted { $0.key < $1.key }
+        if plan.subjects.isEmpty && conversions.isEmpty { return }
+        stored.indexes = []
+        let table = try StoredCatalogue.handle(stored, try StoredCatalogue.idTree(in: view), RowIDSequence(), view)
+        let layout = RowLayout(
+            table: stored.schema.name, tableID: stored.id, version: UInt32(truncatingIfNeeded: stored.schema.version),
+            columns: stored.columns, positions: stored.columns)
+        var machine = program.map { RowMachine($0) }
+        var pieces = try RowPieces(table, view)
+        while try pieces.next() {
+            for place in 0..<pieces.count {
+                let row = try pieces.row(place, layout)
+                for (step, subject) in plan.subjects {
+                    switch subject {
+                    case .values(let ordinals):
+                        let holds = ordinals.contains { $0 < stored.columns.count && !row.isNull($0) }
+                        if holds { survey.steps[step].rows += 1 }
+                    case .action: survey.steps[step].rows += 1
+                    case .merge: break
+                    }
+                }
+                for (step, conversion) in conversions {
+                    let value = row.value(plan.conversions[conversion].from)
+                    if !value.isNull { survey.steps[step].rows += 1 }
+                    let column = plan.record.columns[plan.conversions[conversion].to]
+                    if RowConversion.convert(value, to: column) == nil {
+                        fail(step, "row \(pieces.keys[place]): \(value) does not become a \(column.type.name)")
+                    }
+                }
+                machine?.begin()
+                try runSteps(&machine, pieces.keys[place], row)
+            }
+        }
+    }
+
+    private mutating func runSteps(
+        _ machine: inout RowMachine?, _ key: RowKey, _ row: RowReader
+    ) throws(RecordError) {
+        guard let program else { return }
+        do throws(RecordError) {
+            try machine?.run(key, row) { (_, _) throws(RecordError) in .null }
+        } catch {
+            guard let action = machine?.current, case .stepFailed = error else { throw error }
+            return fail(firstByHand + program.stepOfAction[action], "\(error)")
+        }
+        for (ordinal, slot) in program.added {
+            guard let step = program.stepOfSlot[slot], !program.isLink(slot) else { continue }
+            do throws(RecordError) {
+                _ = try plan.record.fitting(machine?.value(slot), ordinal, key, step, program)
+            } catch { fail(firstByHand + step, "\(error)") }
+        }
+    }
+
+    private mutating func lookAtRows(
+        of merge: StepProgram.Merge, _ number: Int, _ program: StepProgram
+    ) throws(RecordError) {
+        guard let source = records.first(where: { $0.schema.name == merge.source }) else { return }
+        let step = firstByHand + merge.step
+        let reader = try MergedRows(
+            source, merge, into: program.table, try StoredCatalogue.idTree(in: view), view)
+        let names = program.finalNames
+        var machine = RowMachine(program)
+        var pieces = try RowPieces(reader.table, view)
+        while try pieces.next() {
+            for place in 0..<pieces.count {
+                survey.steps[step].rows += 1
+                let key = pieces.keys[place]
+                do {
+                    let given = try reader.values(try pieces.row(place, reader.layout), key)
+                    try machine.begin(given, merge, key)
+                    try machine.run(key, nil, from: merge.start) { (_, _) throws(RecordError) in .null }
+                    for column in plan.record.schema.liveColumns {
+                        let slot = names.slots[plan.namesBefore[column.name] ?? column.name]
+                        if let slot, program.isLink(slot) { continue }
+                        let value = slot.flatMap { machine.value($0) }
+                        _ = try plan.record.fitting(value, column.ordinal, key, merge.step, program)
+                    }
+                } catch let error as RecordError {
+                    if case .storage = error { throw error }
+                    fail(step, "\(error)")
+                } catch { fail(step, "row \(key): \(error)") }
+            }
+        }
+    }
+}

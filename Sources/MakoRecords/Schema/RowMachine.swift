@@ -1,0 +1,100 @@
+/// Runs the steps of a table on one row after the other.
+struct RowMachine {
+    private let program: StepProgram
+    private var values: [Value]
+    /// Whether a slot has a value: of a row that came from another table not all have.
+    private var isGiven: [Bool]
+    private let storedSlots: [Int]
+    private var isLoaded = false
+    /// The action that ran last.
+    private(set) var current = 0
+
+    init(_ program: StepProgram) {
+        self.program = program
+        values = program.slots.map { if case .constant(let value) = $0 { value } else { .null } }
+        isGiven = Array(repeating: true, count: values.count)
+        storedSlots = program.slots.indices.filter { if case .stored = program.slots[$0] { true } else { false } }
+    }
+
+    /// The value that a slot has after the steps; nil: none was given.
+    func value(_ slot: Int) -> Value? { isGiven[slot] ? values[slot] : nil }
+
+    /// Begins with a stored row.
+    mutating func begin() { isLoaded = false }
+
+    /// Begins with a row from another table.
+    mutating func begin(_ given: [String: Value], _ merge: StepProgram.Merge, _ row: RowKey) throws(RecordError) {
+        for slot in isGiven.indices {
+            if case .constant = program.slots[slot] { continue }
+            isGiven[slot] = false
+            values[slot] = .null
+        }
+        isLoaded = true
+        for (name, value) in given where name != merge.names.idColumn {
+            guard let slot = merge.names.slots[name] else {
+                let error = RecordError.columnNotFound(
+                    table: program.table, name: name, nearest: Spelling.nearest(to: name, in: merge.names.live))
+                throw failure(merge.step, row, error)
+            }
+            values[slot] = value
+            isGiven[slot] = true
+        }
+    }
+
+    /// Runs the steps from one on.
+    ///
+    /// - Parameters:
+    ///   - new: the key that it gets in this table, where it has another one.
+    ///   - reader: a stored row, its positions being the ordinals; nil for one from another table.
+    ///   - split: stores rows of another table and answers the key of the first.
+    mutating func run(
+        _ key: RowKey, as new: RowKey? = nil, _ reader: RowReader?, from start: Int = 0,
+        split: (String, [[String: Value]]) throws(RecordError) -> Value
+    ) throws(RecordError) {
+        for place in start..<program.actions.count {
+            current = place
+            switch program.actions[place] {
+            case .transform(let from, let to, let body):
+                let before =
+                    if let reader, !isLoaded, case .stored = program.slots[from] {
+                        reader.value(from)
+                    } else {
+                        values[from]
+                    }
+                do { values[to] = try body(before) } catch { throw failure(program.stepOfAction[place], key, error) }
+                isGiven[to] = true
+            case .compute(let to, let names, let body):
+                load(reader)
+                do { values[to] = try body(OldRow(key: new ?? key, names: names, values: values)) } catch {
+                    throw failure(program.stepOfAction[place], key, error)
+                }
+                isGiven[to] = true
+            case .split(let target, let link, let names, let body):
+                load(reader)
+                let rows: [[String: Value]]
+                do { rows = try body(OldRow(key: new ?? key, names: names, values: values)) } catch {
+                    throw failure(program.stepOfAction[place], key, error)
+                }
+                let first: Value
+                do throws(RecordError) { first = try split(target, rows) } catch {
+                    if case .storage = error { throw error }
+                    throw failure(program.stepOfAction[place], key, error)
+                }
+                guard let link else { continue }
+                values[link] = first
+                isGiven[link] = true
+            }
+        }
+    }
+
+    private mutating func load(_ reader: RowReader?) {
+        guard let reader, !isLoaded else { return }
+        for slot in storedSlots { values[slot] = reader.value(slot) }
+        isLoaded = true
+    }
+
+    /// What went wrong at a step, and at which row.
+    func failure(_ step: Int, _ row: RowKey, _ error: any Error) -> RecordError {
+        .stepFailed(table: program.table, step: program.steps[step].description, row: row, reason: "\(error)")
+    }
+}
