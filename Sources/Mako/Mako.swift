@@ -19,21 +19,28 @@
 ///   - table: the table's name, when it is to differ from the type's.
 ///   - raisesEvents: whether watchers are told of the type's objects.
 ///   - database: the name under which `Database.register(_:as:)` knows the database of its objects; nil: the current one.
+///   - stamps: declares `createdAt` and `updatedAt`, dates that each save fills in: all objects saved by one transaction get the same.
+///   - partial: the type shows some properties of another entity's table, which it names: it is read and watched like others, and never
+///     stored or removed by itself.
+///   - ignoringSuperclass: leaves the properties of the superclass out of the table; objects have them in memory only.
 @attached(
     member, conformances: ObjectEntity,
     names: named(init), named(id), named(_$state), named(_$value), named(entityModel), named(encode),
     named(adoptValues),
     named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(rowNumber),
     named(_$lazyProperties), named(_$decode), named(_$row), named(_$hooks), named(_$call), named(forgetKey),
-    named(takeKey), named(_$model), named(_$take), prefixed(_$properties), prefixed(_$indexes), prefixed(_$base),
+    named(takeKey), named(_$model), named(_$take), named(createdAt), named(updatedAt), named(_$stamp),
+    prefixed(_$properties), prefixed(_$indexes), prefixed(_$base),
     prefixed(_$end))
 @attached(memberAttribute)
 // The implied protocols are listed too: a look-up of one of them must find the extension as well.
 @attached(
     extension,
     conformances: ObjectEntity, Entity, Identifiable, ConditionValue, CustomStringConvertible, Sendable)
-public macro Entity(_ table: String? = nil, raisesEvents: Bool = true, database: String? = nil) =
-    #externalMacro(module: "MakoMacros", type: "EntityMacro")
+public macro Entity(
+    _ table: String? = nil, raisesEvents: Bool = true, database: String? = nil, stamps: Bool = false,
+    partial: Bool = false, ignoringSuperclass: Bool = false
+) = #externalMacro(module: "MakoMacros", type: "EntityMacro")
 
 /// Options of a stored property, such as `@Attribute(.unique)` or `@Attribute(.column("pay"), .originalName("wage"))`.
 @attached(peer)

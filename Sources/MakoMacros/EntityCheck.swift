@@ -4,8 +4,9 @@ import SwiftSyntax
 struct EntityCheck {
     static let supportedAttributes: Set<String> = [
         "primaryKey", "unique", "identity", "indexed", "column", "originalName", "writeOnce", "keepWhenNil",
+        "serialized", "loadOnRefresh",
     ]
-    static let plannedAttributes: Set<String> = ["serialized", "encrypted", "fullText", "loadOnRefresh"]
+    static let plannedAttributes: Set<String> = ["encrypted", "fullText"]
     /// Methods that the library calls by their names.
     static let hooks = [
         "willInsert", "willUpdate", "willDelete", "didInsert", "didUpdate", "didDelete", "didSave", "didLoad",
@@ -48,6 +49,7 @@ struct EntityCheck {
         if property.has("writeOnce") && property.isMarkedKey {
             find("writeOnceKey", "a key never changes in its row; remove .writeOnce")
         }
+        checkForm(of: property, in: source, find)
         checkRelation(of: property, in: source, find)
         if let rule = property.deleteRule, !deleteRules.contains(rule) {
             find("deleteRule", "'deleteRule' must be written as .nullify, .cascade or .deny")
@@ -81,6 +83,37 @@ struct EntityCheck {
         }
     }
 
+    /// What a property stored as one text, or read late, cannot be as well.
+    private static func checkForm(
+        of property: PropertySource, in source: EntitySource, _ find: (String, String, Syntax?) -> Void
+    ) {
+        let name = property.name
+        if property.isSerialized {
+            if property.isToOne || !(property.relationship ?? []).isEmpty {
+                find(
+                    "serializedReference", "'\(name)' holds its objects itself; remove .serialized or the relationship",
+                    nil)
+            }
+            if property.isMarkedKey || property.has("identity") {
+                find(
+                    "serializedKey", "'\(name)' is stored as a text of JSON and identifies nothing; remove .serialized",
+                    nil)
+            }
+        }
+        if property.isDeferred {
+            if !source.isClass {
+                find("deferredInStruct", "a struct is not refreshed: .loadOnRefresh belongs to classes", nil)
+            } else if !property.isOptional || property.isToOne {
+                find("deferred", "'\(name)' is nil until its object is refreshed; make it optional", nil)
+            }
+            if property.isMarkedKey || property.has("identity") {
+                find(
+                    "deferredKey", "'\(name)' identifies the object and must be read with it; remove .loadOnRefresh",
+                    nil)
+            }
+        }
+    }
+
     private static func checkRelation(
         of property: PropertySource, in source: EntitySource, _ find: (String, String, Syntax?) -> Void
     ) {
@@ -101,6 +134,17 @@ struct EntityCheck {
         if names.contains("owned") && names.contains("weak") {
             find("ownedWeak", "'\(property.name)' cannot be .owned and .weak", nil)
         }
+    }
+
+    /// What only a class can have whose superclass is an entity.
+    static func findings(inRoot source: EntitySource) -> [Finding] {
+        guard source.ignoresSuperclass else { return [] }
+        return [
+            Finding(
+                id: "noSuperclass",
+                message: "'\(source.name)' has no superclass that is an entity; remove 'ignoringSuperclass:'",
+                node: source.node)
+        ]
     }
 
     /// What a class cannot have whose superclass is an entity already.

@@ -57,7 +57,10 @@ extension EntityMacro: MemberMacro {
         var (source, findings) = analyse(declaration, node, in: context)
         // Nothing to conform to: the superclass does already.
         if source?.isClass == true, !Self.names(of: protocols).contains("ObjectEntity") { source?.isSubclass = true }
-        if let source, source.isSubclass { findings += EntityCheck.findings(inSubclass: source) }
+        if let source {
+            findings +=
+                source.isSubclass ? EntityCheck.findings(inSubclass: source) : EntityCheck.findings(inRoot: source)
+        }
         guard let source, findings.isEmpty else {
             for finding in findings { finding.report(in: context) }
             return []

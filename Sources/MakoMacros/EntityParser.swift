@@ -36,6 +36,16 @@ struct EntityParser {
             }
         }
         for member in declaration.memberBlock.members { parse(member.decl, into: &source) }
+        if source.hasStamps {
+            for stamp in PropertySource.stamps(at: Syntax(attribute)) {
+                if source.memberNames.contains(stamp.name) {
+                    find(
+                        "stampName", "'stamps: true' declares '\(stamp.name)' itself; remove the property of this name",
+                        Syntax(attribute))
+                }
+                source.properties.append(stamp)
+            }
+        }
         return source
     }
 
@@ -52,12 +62,12 @@ struct EntityParser {
         for argument in arguments {
             if argument.label == nil, let text = Self.literalText(argument.expression) {
                 source.table = text
-            } else if argument.label?.text == "raisesEvents" {
+            } else if let label = argument.label?.text, let switched = Self.switches[label] {
                 guard let value = argument.expression.as(BooleanLiteralExprSyntax.self) else {
-                    find("raisesEvents", "'raisesEvents' must be written as true or false", Syntax(argument))
+                    find(label, "'\(label)' must be written as true or false", Syntax(argument))
                     continue
                 }
-                source.raisesEvents = value.literal.tokenKind == .keyword(.true)
+                source[keyPath: switched] = value.literal.tokenKind == .keyword(.true)
             } else if argument.label?.text == "database" {
                 source.database = Self.literalText(argument.expression)
                 if source.database == nil {
@@ -71,6 +81,14 @@ struct EntityParser {
                     Syntax(argument))
             }
         }
+    }
+
+    /// The options that are true or false.
+    private static var switches: [String: WritableKeyPath<EntitySource, Bool>] {
+        [
+            "raisesEvents": \.raisesEvents, "stamps": \.hasStamps, "partial": \.isPartial,
+            "ignoringSuperclass": \.ignoresSuperclass,
+        ]
     }
 
     /// A method of a hook's name that is no hook would never be called.
@@ -214,7 +232,7 @@ struct EntityParser {
             switch Self.name(of: attribute) {
             case "Attribute":
                 property.hasAttribute = true
-                property.attributes += options(of: attribute)
+                property.attributes += Self.options(of: attribute)
             case "Relationship":
                 property.relationship = options(of: attribute, labelled: &property)
             case "_Stored": break
@@ -227,9 +245,9 @@ struct EntityParser {
         }
     }
 
-    private func options(of attribute: AttributeSyntax) -> [OptionSource] {
+    static func options(of attribute: AttributeSyntax) -> [OptionSource] {
         guard case .argumentList(let arguments) = attribute.arguments else { return [] }
-        return arguments.map { Self.option($0.expression) }
+        return arguments.map { option($0.expression) }
     }
 
     private mutating func options(of attribute: AttributeSyntax, labelled property: inout PropertySource)

@@ -13,12 +13,20 @@ extension EntityRender {
             members.append("\(access)static var \(base.dropFirst(type.count + 1)): Int {\n    \(start)\n}")
         }
         if !source.isSubclass, let identity = identity() { members.append(identity) }
+        members += stampProperties { column, _ in storedAttribute(column) + " " }
         members += initializers()
         members += classCoding()
         if !source.isSubclass { members += keyMembers(prefix: "_", mutating: "") + keyAssignments() }
         members += referenceMembers(prefix: "_", mutating: "")
+        members += stampMembers(mutating: "")
         members += hookMembers()
         return members
+    }
+
+    /// The macro that gives a property declared here its accessors, as the role for attributes writes it on the user's.
+    private func storedAttribute(_ column: Int) -> String {
+        let keeps = source.hasDesignatedInitializer ? ", keepsDefault: true" : ""
+        return "@_Stored(\(column), .value\(keeps)\(source.base.map { ", base: \"\($0)\"" } ?? ""))"
     }
 
     /// A member of the superclass that is named after it.
@@ -32,15 +40,18 @@ extension EntityRender {
         let root = isFinal ? type : "T"
         let generic = isFinal ? "(_ type: \(type).Type)" : "<T: \(type)>(_ type: T.Type)"
         let inherited: (String) -> String? = { source.isSubclass ? "\(superPart($0))(type)" : nil }
+        let ignores = source.ignoresSuperclass
+        let properties = inherited("_$properties").map { ignores ? "EntityCoding.absent(\($0))" : $0 }
         let columns = source.columns.count
         var members = [
             block(
                 "\(access)static func _$properties\(type)\(generic) -> [PropertyModel]",
-                listing("properties", "PropertyModel", inherited("_$properties"), propertyModels(root: root))
+                listing("properties", "PropertyModel", properties, propertyModels(root: root))
                     + ["return properties"]),
             block(
                 "\(access)static func _$indexes\(type)\(generic) -> [IndexModel]",
-                listing("indexes", "IndexModel", inherited("_$indexes"), indexModels(root: root)) + ["return indexes"]),
+                listing("indexes", "IndexModel", ignores ? nil : inherited("_$indexes"), indexModels(root: root))
+                    + ["return indexes"]),
             "\(member)class var entityModel: EntityModel {\n    _$model\n}",
             "private static let _$model = EntityModel(\n    \(type).self, table: \"\(source.table ?? type)\", "
                 + "id: \\\(type).id, properties: _$properties\(type)(\(type).self), "
@@ -60,7 +71,7 @@ extension EntityRender {
 extension EntityRender {
     private func initializers() -> [String] {
         var members: [String] = []
-        let stored = source.properties.filter { !$0.isMany }
+        let stored = source.parameters
         let isSubclass = source.isSubclass
         var start: [String] = []
         if !source.hasDesignatedInitializer {
@@ -107,7 +118,7 @@ extension EntityRender {
         return "self.\(property.content) = \(value)"
     }
 
-    /// The initialiser that takes a dictionary. In a hierarchy each class takes its own values, by a member that subclasses override.
+    /// The initialiser that takes a dictionary, and the member that takes the values: subclasses override it.
     private func dictionaryInitializer(_ stored: [PropertySource], rowKey: String?) -> [String] {
         var takes = stored.map { property in
             if property.needsSlot && property.name != rowKey {
@@ -122,11 +133,7 @@ extension EntityRender {
         }
         let note = "/// Takes the values of the keys that name a property, without regard to case.\n"
         let head = "\(note)\(access)convenience init(_ dictionary: [String: Any]) throws(MakoError)"
-        if !source.isInHierarchy {
-            if writes(["_"]) { return [] }
-            let values = "let values = DictionaryValues(dictionary, entity: \"\(type)\")"
-            return [block(head, ["self.init()", takes.isEmpty ? "_ = dictionary" : values] + takes)]
-        }
+        let name = source.isInHierarchy ? "\\(Self.self)" : type
         var members = [
             block(
                 "\(member)func _$take(_ values: DictionaryValues) throws(MakoError)",
@@ -137,7 +144,7 @@ extension EntityRender {
             members.append(
                 block(
                     head,
-                    ["self.init()", "try self._$take(DictionaryValues(dictionary, entity: \"\\(Self.self)\"))"]))
+                    ["self.init()", "try self._$take(DictionaryValues(dictionary, entity: \"\(name)\"))"]))
         }
         return members
     }
@@ -146,14 +153,16 @@ extension EntityRender {
         let lines = source.columns.enumerated().map { column, property in
             if property.isLazy { return "self.\(property.backing) = \(Self.placeholder(property))" }
             let read = property.needsSlot ? "readSlot" : "read"
-            return "self.\(property.content) = try \(Self.codec(property)).\(read)(row, \(position(column)))"
+            let line = "self.\(property.content) = try \(Self.codec(property)).\(read)(row, \(position(column)))"
+            return property.isDeferred ? "if row.isRefresh { \(line) }" : line
         }
         var start = source.isSubclass ? [] : ["self._$state = row.state"]
         if !source.lazyColumns.isEmpty {
             // In a hierarchy the row is kept by each class for its own properties.
             start.append("self._$row = LazyRow(row\(source.isInHierarchy ? ", \(lazyMask)" : ""))")
         }
-        let end = source.isSubclass ? ["try super.init(row: row)"] : []
+        let plain = ["super.init()", "self._$state = row.state"]
+        let end = source.ignoresSuperclass ? plain : source.isSubclass ? ["try super.init(row: row)"] : []
         return block("\(access)\(required)init(row: EntityRow) throws(MakoError)", start + lines + end)
     }
 
@@ -181,7 +190,8 @@ extension EntityRender {
         let members = [
             block(
                 "\(member)func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError)",
-                (isSubclass ? ["try super.encode(into: &writer, properties: properties)"] : [])
+                (isSubclass && !source.ignoresSuperclass
+                    ? ["try super.encode(into: &writer, properties: properties)"] : [])
                     + (isLazy ? ["self._$decode(properties)"] : []) + writes),
             block(
                 "\(member)func adoptValues(of object: AnyObject)",
@@ -197,8 +207,8 @@ extension EntityRender {
     private func lazyMembers() -> [String] {
         let isLazy = !source.lazyColumns.isEmpty
         var members: [String] = []
-        if isLazy || source.isInHierarchy && !source.isSubclass {
-            let inherited = source.isSubclass ? "super._$lazyProperties | " : ""
+        if isLazy || source.ignoresSuperclass || source.isInHierarchy && !source.isSubclass {
+            let inherited = source.isSubclass && !source.ignoresSuperclass ? "super._$lazyProperties | " : ""
             members.append(
                 "/// The properties that stay in the row until they are asked for.\n"
                     + "\(member)\(source.isInHierarchy ? "class" : "static") var _$lazyProperties: UInt64 {\n"

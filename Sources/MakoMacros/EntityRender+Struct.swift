@@ -4,7 +4,8 @@ extension EntityRender {
     func structMembers() -> [String] {
         var members = ["\(access)var _$value = ValueState()", model()]
         if let identity = identity() { members.append(identity) }
-        let stored = source.properties.filter { !$0.isMany }
+        let stored = source.parameters
+        members += stampProperties { _, _ in "" }
         let allDefaulted = stored.allSatisfy { $0.defaultValue != nil || $0.isOptional || $0.isToOne }
         let assignments = stored.map { "self.\($0.codeName) = \($0.codeName)" }
         if !writes(stored.map(\.name)), !stored.isEmpty {
@@ -34,6 +35,7 @@ extension EntityRender {
         }
         members.append(contentsOf: keyMembers(prefix: "", mutating: "mutating "))
         members.append(contentsOf: referenceMembers(prefix: "", mutating: "mutating "))
+        members += stampMembers(mutating: "mutating ")
         return members
     }
 

@@ -21,7 +21,8 @@ struct EntityRender {
 
     /// The codec of a property of a class.
     static func codec(_ property: PropertySource) -> String {
-        "EntityCoding.\(property.isCollection ? "collectionCodec" : "codec")((\(property.type)).self)"
+        if property.isSerialized { return "EntityCoding.serializedCodec((\(property.type)).self)" }
+        return "EntityCoding.\(property.isCollection ? "collectionCodec" : "codec")((\(property.type)).self)"
     }
 
     /// The codec of a property of this type: structs hold no collections of objects.
@@ -93,7 +94,8 @@ extension EntityRender {
     /// What is said of the model behind its properties and indexes.
     var modelOptions: String {
         (source.raisesEvents ? "" : ", raisesEvents: false")
-            + (source.database.map { ", database: \"\($0)\"" } ?? "")
+            + (source.database.map { ", database: \"\($0)\"" } ?? "") + (source.hasStamps ? ", hasStamps: true" : "")
+            + (source.isPartial ? ", isPartial: true" : "")
     }
 
     var keyNames: String {
@@ -160,8 +162,9 @@ extension EntityRender {
         let holders = source.columns.enumerated().filter { entry in
             source.isClass ? entry.element.needsSlot || entry.element.isToOne : entry.element.isToOne
         }
-        // Subclasses may have some to add.
-        if holders.isEmpty && (!source.isInHierarchy || source.isSubclass) { return [] }
+        // Subclasses may have some to add, or to leave out.
+        if holders.isEmpty && (!source.isInHierarchy || source.isSubclass) && !source.ignoresSuperclass { return [] }
+        let asksSuper = source.isSubclass && !source.ignoresSuperclass
         let name: (PropertySource) -> String = { prefix.isEmpty ? $0.codeName : prefix + $0.name }
         let visits = holders.map {
             $0.element.isCollection
@@ -171,15 +174,35 @@ extension EntityRender {
         let cases = holders.map {
             "case \(position($0.offset)): self.\(name($0.element)).resolve(object, key: key)"
         }
-        let others = source.isSubclass ? "super.resolveReference(property, to: object, key: key)" : "break"
+        let others = asksSuper ? "super.resolveReference(property, to: object, key: key)" : "break"
         return [
             block(
                 "\(member)func visitReferences(_ visit: (Int, any ObjectEntity) -> Void)",
-                (source.isSubclass ? ["super.visitReferences(visit)"] : []) + visits),
+                (asksSuper ? ["super.visitReferences(visit)"] : []) + visits),
             block(
                 "\(member)\(mutating)func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey)",
                 cases.isEmpty ? [] : ["switch property {"] + cases + ["default: \(others)", "}"]),
         ]
+    }
+
+    /// The member that fills the stamps; in a hierarchy subclasses may have some.
+    func stampMembers(mutating: String) -> [String] {
+        if !source.hasStamps && (!source.isInHierarchy || source.isSubclass) { return [] }
+        let fills = ["if isNew { self.createdAt = date }", "self.updatedAt = date"]
+        return [
+            block(
+                "\(member)\(mutating)func _$stamp(isNew: Bool, at date: EntityCoding.Stamp)",
+                (source.isSubclass ? ["super._$stamp(isNew: isNew, at: date)"] : []) + (source.hasStamps ? fills : []))
+        ]
+    }
+
+    /// The properties of the stamps.
+    func stampProperties(_ attribute: (Int, PropertySource) -> String) -> [String] {
+        source.columns.enumerated().filter(\.element.isStamp).map { column, stamp in
+            let note = stamp.name == "createdAt" ? "was stored first; nil before" : "was last stored; nil before it is"
+            return "/// When the \(type) \(note).\n\(attribute(column, stamp))\(access)private(set) var "
+                + "\(stamp.name): \(stamp.type)"
+        }
     }
 
     func parameter(_ property: PropertySource) -> String {

@@ -21,6 +21,12 @@ struct EntitySource {
     var raisesEvents = true
     /// The name of the database that its objects belong to.
     var database: String?
+    /// Whether it has the properties that say when an object was made and last saved.
+    var hasStamps = false
+    /// Whether it shows some of another entity's properties.
+    var isPartial = false
+    /// Whether the properties of its superclass stay out of its table.
+    var ignoresSuperclass = false
     var properties: [PropertySource] = []
     var indexes: [IndexSource] = []
     /// Argument labels of the initialisers written in the body.
@@ -52,6 +58,8 @@ struct EntitySource {
         let rowKey = rowNumberKey?.name
         return properties.filter { !$0.isMany && $0.name != rowKey }
     }
+    /// What an initialiser takes.
+    var parameters: [PropertySource] { properties.filter { !$0.isMany && !$0.isStamp } }
     /// The columns that an object leaves in its row until they are asked for, with their positions.
     var lazyColumns: [(offset: Int, element: PropertySource)] { columns.enumerated().filter { $0.element.isLazy } }
 }
@@ -78,8 +86,23 @@ struct PropertySource {
     var relationship: [OptionSource]?
     var inverse: String?
     var deleteRule: String?
+    /// Whether the macro declares it, and its type is spelt so that the user's file needs no import for it.
+    var isStamp = false
     var node: Syntax
 
+    static func stamps(at node: Syntax) -> [PropertySource] {
+        ["createdAt", "updatedAt"].map { name in
+            PropertySource(
+                name: name, codeName: name, type: "EntityCoding.Stamp?",
+                attributes: name == "createdAt" ? [OptionSource(name: "writeOnce", argument: nil, node: node)] : [],
+                isStamp: true, node: node)
+        }
+    }
+
+    /// Whether it is stored as one text, whatever its type.
+    var isSerialized: Bool { attributes.contains { $0.name == "serialized" } }
+    /// Whether it is nil until the object is refreshed.
+    var isDeferred: Bool { attributes.contains { $0.name == "loadOnRefresh" } }
     var isOptional: Bool { type.hasSuffix("?") || type.hasPrefix("Optional<") }
     var baseType: String {
         if type.hasSuffix("?") { return String(type.dropLast()) }
@@ -100,12 +123,14 @@ struct PropertySource {
     /// Whether the type could be another entity: then the property lives in a slot whose type overload resolution picks,
     /// because a macro sees the spelling of a type and not the type.
     var needsSlot: Bool {
-        isCollection
-            || isOptional && !isMany && !Self.valueTypes.contains(baseType) && !baseType.contains("<")
-                && !baseType.hasPrefix("[") && !baseType.hasPrefix("(") && !baseType.hasSuffix("?")
+        !isSerialized && !isStamp
+            && (isCollection
+                || isOptional && !isMany && !Self.valueTypes.contains(baseType) && !baseType.contains("<")
+                    && !baseType.hasPrefix("[") && !baseType.hasPrefix("(") && !baseType.hasSuffix("?"))
     }
     /// Whether it is an array, set or dictionary of something that could be an entity.
     var isCollection: Bool {
+        if isSerialized { return false }
         var element = baseType
         var isInside = false
         while let inner = Self.element(of: element) {
@@ -144,7 +169,7 @@ struct PropertySource {
     /// Whether a class keeps it in a word that is read without a lock.
     var isScalar: Bool { Self.scalarTypes.contains(type) }
     /// Whether a class leaves it in its row until it is asked for.
-    var isLazy: Bool { ["String", "Data", "[UInt8]"].contains(baseType) }
+    var isLazy: Bool { ["String", "Data", "[UInt8]"].contains(baseType) && !isSerialized && !isDeferred }
     /// How a class keeps it, a case of `StoredPropertyKind`.
     var storage: String {
         if isMany { return "many" }

@@ -20,11 +20,17 @@ public struct StoredPropertyMacro {
             name: pattern.identifier.text.trimmingBackticks, codeName: pattern.identifier.text, type: type,
             defaultValue: binding.initializer?.value.trimmedDescription, node: Syntax(pattern))
         for element in variable.attributes {
-            guard case .attribute(let attribute) = element, EntityParser.name(of: attribute) == "Relationship",
-                case .argumentList(let options) = attribute.arguments
-            else { continue }
-            property.inverse = options.first { $0.label?.text == "inverse" }?.expression.trimmedDescription
+            guard case .attribute(let attribute) = element, case .argumentList(let options) = attribute.arguments else {
+                continue
+            }
+            switch EntityParser.name(of: attribute) {
+            case "Attribute": property.attributes += EntityParser.options(of: attribute)
+            case "Relationship":
+                property.inverse = options.first { $0.label?.text == "inverse" }?.expression.trimmedDescription
+            default: continue
+            }
         }
+        property.isStamp = type == "EntityCoding.Stamp?"
         let column = list[0].expression.trimmedDescription
         let base = list.first { $0.label?.text == "base" }.flatMap { EntityParser.literalText($0.expression) }
         return Request(

@@ -170,6 +170,25 @@ import Testing
         #expect(text.contains("let value0 = EntityCoding.codec((UUID?).self).value(values[0])"))
     }
 
+    @Test func stampsAreDeclaredAndFilledIn() {
+        let (text, messages) = expand("@Entity(stamps: true) public final class A { public var x = 1 }")
+        #expect(messages.isEmpty)
+        #expect(text.contains("public private(set) var createdAt: EntityCoding.Stamp?"))
+        #expect(text.contains("options: [.writeOnce]") && text.contains("hasStamps: true"))
+        #expect(text.contains("public func _$stamp(isNew: Bool, at date: EntityCoding.Stamp)"))
+        #expect(text.contains("public init(x: Int = 1)"))
+    }
+
+    @Test func aSubclassMayLeaveItsSuperclassOut() {
+        let (text, messages) = expand(
+            "@Entity(ignoringSuperclass: true) class B: A { var x = 1; var note: String = \"\" }", conformances: [])
+        #expect(messages.isEmpty)
+        #expect(text.contains("EntityCoding.absent(A._$propertiesA(type))"))
+        #expect(!text.contains("super.init(row: row)") && !text.contains("super.encode"))
+        #expect(!text.contains("super._$lazyProperties") && !text.contains("super.visitReferences"))
+        #expect(text.contains("A._$endA"))
+    }
+
     @Test func reservedWordsKeepTheirBackticks() {
         let (text, messages) = expand("@Entity final class A { var `default`: Int = 0 }")
         #expect(messages.isEmpty)
@@ -224,6 +243,19 @@ import Testing
                 "make 'y' .unique"
             ),
             ("@Entity(raisesEvents: quiet) final class A { }", "true or false"),
+            ("@Entity(stamps: maybe) final class A { }", "'stamps' must be written as true or false"),
+            ("@Entity(stamps: true) final class A { var updatedAt = 1 }", "declares 'updatedAt' itself"),
+            ("@Entity(ignoringSuperclass: true) final class A { }", "no superclass that is an entity"),
+            ("@Entity(ignoringSuperclass: true) struct A { }", "no superclass that is an entity"),
+            ("@Entity final class A { @Attribute(.serialized) var x: ToOne<B> }", "holds its objects itself"),
+            (
+                "@Entity final class A { @Attribute(.serialized) @Relationship(.owned) var x: [B] = [] }",
+                "holds its objects itself"
+            ),
+            ("@Entity final class A { @Attribute(.serialized, .identity) var x = 1 }", "identifies nothing"),
+            ("@Entity final class A { @Attribute(.loadOnRefresh) var x = 1 }", "nil until its object is refreshed"),
+            ("@Entity struct A { @Attribute(.loadOnRefresh) var x: Int? }", "a struct is not refreshed"),
+            ("@Entity final class A { @Attribute(.loadOnRefresh, .identity) var x: Int? }", "must be read with it"),
             ("@Entity(database: name) final class A { }", "'database' must be written as a string literal"),
             ("@Entity struct A { @Relationship(inverse: \\B.a) var x: ToMany<B> }", "belongs to classes"),
         ])

@@ -172,13 +172,15 @@ enum BZGuide {
         return count
     }
 
-    // EXAMPLE FromBZObjectStore.md
-    @Entity final class StampedModel {
-        var text = ""
-        @Attribute(.writeOnce) var createdAt = Date()
-        var updatedAt = Date()
+    @Entity final class Author: Codable {
+        var name = ""
+    }
 
-        func willUpdate() { updatedAt = Date() }
+    // EXAMPLE FromBZObjectStore.md
+    @Entity(stamps: true) final class StampedModel {  // createdAt, updatedAt
+        var text = ""
+        @Attribute(.serialized) var authors: [Author] = []  // their class is Codable
+        @Attribute(.loadOnRefresh) var scan: Data?
     }
     // EXAMPLE ends
 
@@ -259,12 +261,19 @@ enum BZGuide {
     @Test func stamps() throws {
         let model = E.StampedModel(text: "a")
         try db.save(model)
-        let (created, updated) = (model.createdAt, model.updatedAt)
-        model.createdAt = Date(timeIntervalSince1970: 0)
+        let created = try #require(model.createdAt)
+        Thread.sleep(forTimeInterval: 0.002)
         model.text = "b"
+        model.authors = [E.Author(name: "Ada")]
+        model.scan = Data([1])
         try db.save(model)
         let read = try #require(try db.find(E.StampedModel.self, 1))
-        #expect(read.createdAt == created && read.updatedAt > updated && read.updatedAt == model.updatedAt)
+        let updated = try #require(read.updatedAt)
+        #expect(read.createdAt == created && updated > created && updated == model.updatedAt)
+        #expect(read.authors.map(\.name) == ["Ada"] && read.scan == nil)
+        try db.refresh(read)
+        #expect(read.scan == Data([1]))
+        #expect(try db.query(E.Author.self).count() == 0)
     }
 
     @Test func graphsAreSavedAndGo() throws {

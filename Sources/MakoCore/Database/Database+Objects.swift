@@ -86,7 +86,8 @@ extension Database {
         if let object = value as? any ObjectEntity { return try delete(object) }
         guard let key = value.storedValueKey else { return false }
         return try writing { (transaction) throws(MakoError) in
-            try transaction.remove(key, try transaction.binding(T.entityModel))
+            try transaction.refusePartial(T.entityModel)
+            return try transaction.remove(key, try transaction.binding(T.entityModel))
         }
     }
 
@@ -139,9 +140,9 @@ extension Database {
         let model = type(of: object).entityModel
         guard let key = object.storedKey else { throw .notFound(entity: model.name, key: "none") }
         let transaction = ThreadScope.current(of: self)?.transaction
-        guard let fresh = try foundRow(model, key: key, context: nil)?.untoldObject(type(of: object)),
+        guard let fresh = try foundRow(model, key: key, context: nil)?.untoldObject(type(of: object), isRefresh: true),
             let keeper = transaction == nil
-                ? fresh : try foundRow(model, key: key, context: nil)?.untoldObject(type(of: object))
+                ? fresh : try foundRow(model, key: key, context: nil)?.untoldObject(type(of: object), isRefresh: true)
         else {
             throw .notFound(entity: model.name, key: "\(key)")
         }

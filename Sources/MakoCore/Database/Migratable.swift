@@ -224,10 +224,6 @@ enum MigrationFault: Error, CustomStringConvertible {
     }
 }
 
-extension MakoRecords.Value: ConditionValue {
-    public var conditionValue: StoredValue { self }
-}
-
 // MARK: - For the room itself
 
 extension Migration {

@@ -161,8 +161,7 @@ extension MigrationPlan {
         let catalogue = try records { () throws(RecordError) in try Catalogue.load(view: view) }
         let unbound = try SchemaState(catalogue: catalogue, models: [])
         let models = try unbound.withSplitTargets(unbound.missing(from: entities.map { $0.entityModel }))
-        var tables: [TableMigration] = []
-        for model in models { tables.append(try model.migration(dropsRetired: options.dropsRetired)) }
+        let tables = try unbound.migrations(of: models, dropsRetired: options.dropsRetired)
         self.init(try records { () throws(RecordError) in try Catalogue.survey(tables, view: view) })
     }
 }

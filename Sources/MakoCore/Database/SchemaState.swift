@@ -23,9 +23,12 @@ final class Binding: Sendable {
 
     init(model: EntityModel, catalogue: Catalogue) throws(MakoError) {
         self.model = model
+        if model.isPartial { try model.checkPart(of: catalogue) }
         let table = try records { () throws(RecordError) in try catalogue.requireTable(model.table) }
         self.table = table
-        layout = try records { () throws(RecordError) in try table.layout(for: model.columns.map(\.column)) }
+        layout = try records { () throws(RecordError) in
+            try table.layout(for: model.columns.map { if case .absent = $0.kind { nil } else { $0.column } })
+        }
         hasReferences = model.columns.contains { if case .column(_, _, _, .some) = $0.kind { true } else { false } }
         mergesUpserts = model.mergesUpserts
         identityIndex = model.identityIndex
@@ -61,7 +64,8 @@ final class SchemaState: Sendable {
             let binding = try Binding(model: model, catalogue: catalogue)
             while bindings.count <= model.number { bindings.append(nil) }
             bindings[model.number] = binding
-            byTable[model.table] = binding
+            // Several models may have one table; the first speaks for it.
+            if !model.isPartial && byTable[model.table] == nil { byTable[model.table] = binding }
         }
         self.bindings = bindings
         self.byTable = byTable

@@ -6,7 +6,7 @@ extension Transaction {
     func remove<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
         let model = Swift.type(of: object).entityModel
         let before = object.lockedState { $0 }
-        if before.flags.contains(.sterile) { return false }
+        if before.flags.contains(.sterile) || model.isPartial { return false }
         guard let key = before.key, before.flags.contains(.exists) else { return false }
         if before.database != database.number { throw .foreignObject(entity: model.name) }
         let binding = try binding(model)

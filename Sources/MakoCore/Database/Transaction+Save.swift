@@ -13,6 +13,7 @@ extension Transaction {
         _ object: T, _ mode: SaveMode = .upsert, in run: FreshRun? = nil
     ) throws(MakoError) -> Bool {
         let type = Swift.type(of: object)
+        if type.entityModel.isPartial { return false }
         let binding = try binding(type.entityModel)
         let hooks = type._$hooks
         if !binding.hasReferences && hooks.isDisjoint(with: .beforeWriting) {
@@ -198,6 +199,7 @@ extension Transaction {
         _ run: FreshRun?, references: ResolvedReferences?
     ) throws(MakoError) -> Bool? {
         if isEncoding { throw .unsupported("saving an object while another one is being written") }
+        if binding.model.hasStamps { stamp(object, mode) }
         let lock = ObjectLock(object)
         lock.lock()
         let state = ObjectNotes(object._$state)
@@ -274,6 +276,14 @@ extension Transaction {
         return true
     }
 
+    /// Notes in an object that is about to be stored when that is.
+    private func stamp<T: ObjectEntity>(_ object: T, _ mode: SaveMode) {
+        let (flags, dirty) = object.lockedState { ($0.flags, $0.dirty) }
+        let isNew = !flags.contains(.exists) || mode == .insert
+        if flags.contains(.sterile) || !isNew && dirty == 0 { return }
+        object._$stamp(isNew: isNew, at: date)
+    }
+
     /// Notes who is to be told of what happened to an object's row, and who is not.
     func noteTellings<T: ObjectEntity>(
         of object: T, _ key: RowKey, _ kind: ChangeKind, _ model: EntityModel, _ hooks: ObjectHooks,
@@ -341,7 +351,7 @@ extension Transaction {
         isEncoding = true
         defer { isEncoding = false }
         writer.begin(binding.layout)
-        try object.encode(into: &writer, properties: properties)
+        try object.encode(into: &writer, properties: properties & ~binding.model.absentColumns)
     }
 
     private func encodeLocking<T: ObjectEntity>(
@@ -383,6 +393,13 @@ extension Transaction {
         }
     }
 
+    /// Nothing is changed through a model that shows a part of a table.
+    func refusePartial(_ model: EntityModel) throws(MakoError) {
+        if model.isPartial {
+            throw .unsupported("storing or removing through \(model.name), which shows a part of \(model.table) only,")
+        }
+    }
+
     // MARK: - Structs
 
     func save<T: Entity>(_ value: inout T, _ mode: SaveMode = .upsert) throws(MakoError) {
@@ -390,6 +407,7 @@ extension Transaction {
             try save(object, mode)
             return
         }
+        try refusePartial(T.entityModel)
         let binding = try binding(T.entityModel)
         if value._$value.database != 0 && value._$value.database != database.number {
             throw .foreignObject(entity: T.entityModel.name)
@@ -405,6 +423,7 @@ extension Transaction {
             }
         }
         value.assignMissingKey()
+        if binding.model.hasStamps { value._$stamp(isNew: value._$value.database == 0, at: date) }
         try encode(value, .max, binding)
         let given: RowKey? =
             binding.model.hasColumnKey

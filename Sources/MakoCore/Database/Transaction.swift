@@ -1,3 +1,4 @@
+import Foundation
 import MakoRecords
 import MakoStorage
 
@@ -45,6 +46,8 @@ public final class Transaction: @unchecked Sendable {
     @exclusivity(unchecked) private var isJoined = false
     /// Why the transaction cannot be committed any more.
     private var doom: MakoError?
+    /// What all stamps of the transaction say.
+    private(set) lazy var date = Date()
     private var hasEnded = false
 
     init(_ database: Database) throws(MakoError) {
@@ -257,8 +260,7 @@ public final class Transaction: @unchecked Sendable {
         try settle()
         let old = schema
         let models = try old.withSplitTargets(models)
-        var tables: [TableMigration] = []
-        for model in models { tables.append(try model.migration(dropsRetired: database.options.dropsRetired)) }
+        let tables = try old.migrations(of: models, dropsRetired: database.options.dropsRetired)
         let told = database.options.onMigration
         let reports = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             // Whoever catches the error and goes on must not commit half a migration.
@@ -294,7 +296,9 @@ public final class Transaction: @unchecked Sendable {
             try Catalogue.load(view: view, previous: old.catalogue)
         }
         // Types that refer to it are bound anew at their next use, which makes the table again.
-        let others = old.models.filter { other in other !== model && !other.related.contains { $0 === model } }
+        let others = old.models.filter { other in
+            other.table != model.table && !other.related.contains { $0.table == model.table }
+        }
         schema = try SchemaState(catalogue: catalogue, models: others, version: old.version + 1)
         if !model.raisesEvents {
             for change in changes.changes where change.table == model.table {

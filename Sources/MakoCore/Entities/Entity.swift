@@ -65,6 +65,9 @@ public protocol Entity: ConditionValue, Sendable, Identifiable, CustomStringConv
     var rowNumber: Int64 { get set }
     mutating func assignMissingKey()
     mutating func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey)
+    /// Notes that the value is being stored: in the property that says when it was first, where it is new, and in the one that says when it
+    /// was last.
+    mutating func _$stamp(isNew: Bool, at date: EntityCoding.Stamp)
 }
 
 extension Entity {
@@ -77,6 +80,7 @@ extension Entity {
     }
     public mutating func assignMissingKey() {}
     public mutating func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {}
+    public mutating func _$stamp(isNew: Bool, at date: EntityCoding.Stamp) {}
     public func keyValues() -> [StoredValue] { [] }
     public func visitReferences(_ visit: (Int, any ObjectEntity) -> Void) {}
 }
@@ -97,6 +101,10 @@ public protocol ObjectEntity: Entity, AnyObject {
     func takeKey(_ values: [StoredValue]) -> Bool
     /// Notes the key a referenced object was saved under.
     func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey)
+    /// Notes that the object is being stored, in the properties that say when.
+    func _$stamp(isNew: Bool, at date: EntityCoding.Stamp)
+    /// Takes the values of the properties that a dictionary names.
+    func _$take(_ values: DictionaryValues) throws(MakoError)
 }
 
 extension ObjectEntity {
@@ -109,6 +117,10 @@ extension ObjectEntity {
     public func forgetKey() {}
     public func takeKey(_ values: [StoredValue]) -> Bool { false }
     public func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {}
+    public func _$stamp(isNew: Bool, at date: EntityCoding.Stamp) {}
+    public func _$take(_ values: DictionaryValues) throws(MakoError) {
+        throw .unsupported("making a \(Self.self) of a dictionary, for which it has no member `_$take`,")
+    }
 }
 
 /// One stored row on its way to a value. Borrowed: valid inside the `init(row:)` it is given to, and must not be kept.
@@ -124,11 +136,13 @@ public struct EntityRow {
     @usableFromInline unowned(unsafe) let rows: RowChunk?
     @usableFromInline let offset: UInt32
     @usableFromInline let pending: UInt64
+    /// Whether an object is refreshed: then properties are read that a fetch leaves out.
+    public let isRefresh: Bool
 
     @inlinable @inline(__always)
     init(
         _ reader: RowReader, rowID: Int64, database: UInt32, extra: ObjectExtra?, rows: RowChunk?, offset: UInt32,
-        pending: UInt64
+        pending: UInt64, isRefresh: Bool = false
     ) {
         self.reader = reader
         self.rowID = rowID
@@ -137,6 +151,7 @@ public struct EntityRow {
         self.rows = rows
         self.offset = offset
         self.pending = pending
+        self.isRefresh = isRefresh
     }
 
     /// What the object made from the row starts with.

@@ -1,3 +1,4 @@
+import Foundation
 import MakoRecords
 
 /// What happens to the objects of a to-many relationship when their owner is removed.
@@ -14,6 +15,7 @@ public enum DeleteRule: Sendable, Hashable {
 public struct AttributeOption: Sendable, Hashable {
     enum Kind: Sendable, Hashable {
         case primaryKey, unique, identity, indexed, column(String), originalName(String), writeOnce, keepWhenNil
+        case serialized, loadOnRefresh
         case planned(String)
     }
     let kind: Kind
@@ -38,11 +40,16 @@ public struct AttributeOption: Sendable, Hashable {
     /// Committing nil leaves the stored value alone.
     public static let keepWhenNil = AttributeOption(kind: .keepWhenNil)
 
+    /// The value is stored as one text of JSON, whatever its type: objects that it holds belong to it and have no rows of their own. Their
+    /// class must be `Codable`.
+    public static let serialized = AttributeOption(kind: .serialized)
+    /// The value is nil until the object is refreshed, which reads it; for what is large and seldom wanted. Committing nil leaves the stored
+    /// value alone, as with ``keepWhenNil``.
+    public static let loadOnRefresh = AttributeOption(kind: .loadOnRefresh)
+
     // `@Entity` refuses these by name; they are declared so that it is the one to speak.
-    public static let serialized = AttributeOption(kind: .planned("serialized"))
     public static let encrypted = AttributeOption(kind: .planned("encrypted"))
     public static let fullText = AttributeOption(kind: .planned("fullText"))
-    public static let loadOnRefresh = AttributeOption(kind: .planned("loadOnRefresh"))
 }
 
 /// Options of `@Relationship`, for properties that hold objects.
@@ -85,6 +92,8 @@ public struct PropertyModel: @unchecked Sendable {
         /// The row's own number.
         case rowNumber
         case many(target: any Entity.Type, deleteRule: DeleteRule)
+        /// A property of the superclass that the table leaves out. It has a position, but no column.
+        case absent
     }
 
     public let name: String
@@ -94,6 +103,8 @@ public struct PropertyModel: @unchecked Sendable {
     let inverse: AnyKeyPath?
     let options: [AttributeOption]
     let relation: [RelationshipOption]
+    /// Whether the column holds JSON.
+    let isJSON: Bool
     private let read: (@Sendable (any Entity) -> StoredValue)?
 
     /// The property's value as a row holds it.
@@ -111,7 +122,7 @@ public struct PropertyModel: @unchecked Sendable {
             kind: .column(
                 type: C.columnType, isOptional: C.isOptional, defaultValue: value().map(C.stored) ?? .null,
                 target: C.target),
-            keyPath: keyPath, inverse: nil, options: options, relation: relation,
+            keyPath: keyPath, inverse: nil, options: options, relation: relation, isJSON: C.isJSON,
             read: { entity in (entity as? Root).map { C.stored($0[keyPath: path]) } ?? .null })
     }
 
@@ -121,7 +132,7 @@ public struct PropertyModel: @unchecked Sendable {
     ) -> PropertyModel {
         PropertyModel(
             name: name, column: column ?? name, kind: .rowNumber, keyPath: keyPath, inverse: nil, options: [],
-            relation: [], read: nil)
+            relation: [], isJSON: false, read: nil)
     }
 
     /// A to-many relationship: a query for the objects whose `inverse` refers to the owner.
@@ -131,8 +142,28 @@ public struct PropertyModel: @unchecked Sendable {
     ) -> PropertyModel {
         PropertyModel(
             name: name, column: name, kind: .many(target: target, deleteRule: deleteRule), keyPath: keyPath,
-            inverse: inverse, options: [], relation: [], read: nil)
+            inverse: inverse, options: [], relation: [], isJSON: false, read: nil)
     }
+
+    /// What a table that leaves the property out has in its place.
+    fileprivate var absent: PropertyModel? {
+        switch kind {
+        case .rowNumber, .absent: self
+        case .many: nil
+        case .column:
+            PropertyModel(
+                name: name, column: column, kind: .absent, keyPath: keyPath, inverse: nil, options: [], relation: [],
+                isJSON: false, read: nil)
+        }
+    }
+}
+
+extension EntityCoding {
+    /// The properties of a superclass that the table of a subclass leaves out.
+    public static func absent(_ properties: [PropertyModel]) -> [PropertyModel] { properties.compactMap(\.absent) }
+
+    /// The type of ``Entity``'s stamps, under a name that needs no import.
+    public typealias Stamp = Date
 }
 
 /// An index of an entity.
@@ -157,7 +188,7 @@ public final class EntityModel: @unchecked Sendable {
     public let table: String
     /// All properties in the order of their declaration.
     public let properties: [PropertyModel]
-    /// The properties with a column; their order is the order of fields in a row.
+    /// The properties with a column; their order is the order of fields in a row. Among them are those that are absent.
     public let columns: [PropertyModel]
     let indexes: [IndexModel]
     let keyNames: [String]
@@ -165,12 +196,18 @@ public final class EntityModel: @unchecked Sendable {
     let raisesEvents: Bool
     /// The database that its objects belong to, by the name it is registered under; nil: the one that is current.
     let databaseName: String?
-    /// The model of the superclass, whose properties are among this one's.
+    /// Whether a save fills in when an object was made and last stored.
+    let hasStamps: Bool
+    /// Whether it shows some columns of a table that belongs to another model. Nothing is stored or removed through it.
+    let isPartial: Bool
+    /// The model of the superclass.
     let superclass: EntityModel?
     /// The columns whose first value stays, bit 0 being the first column.
     let writeOnceColumns: UInt64
     /// The columns that keep their value when nil is to be stored.
     let keepWhenNilColumns: UInt64
+    /// The positions without a column.
+    let absentColumns: UInt64
     /// The columns whose objects the row owns.
     let ownedColumns: UInt64
     /// The columns whose objects are not committed along.
@@ -188,13 +225,17 @@ public final class EntityModel: @unchecked Sendable {
     ///   - keys: the names of the properties that are the key; none when the row's number is.
     ///   - raisesEvents: whether watchers are told of its objects.
     ///   - database: the name under which ``Database/register(_:as:)`` knows the database of its objects; nil: the current one.
+    ///   - hasStamps: whether the type fills in stamps, see ``Entity/_$stamp(isNew:at:)-(_,_)``.
+    ///   - isPartial: whether it shows some columns of a table that another model describes.
     ///   - superclass: the superclass's model, for a class whose superclass is an entity. The key is the same.
     public init<T: Entity>(
         _ type: T.Type, table: String, id: PartialKeyPath<T>? = nil, properties: [PropertyModel], keys: [String] = [],
-        indexes: [IndexModel] = [], raisesEvents: Bool = true, database: String? = nil,
-        superclass: EntityModel? = nil
+        indexes: [IndexModel] = [], raisesEvents: Bool = true, database: String? = nil, hasStamps: Bool = false,
+        isPartial: Bool = false, superclass: EntityModel? = nil
     ) {
         let keys = superclass?.keyNames ?? keys
+        self.hasStamps = hasStamps || superclass?.hasStamps == true
+        self.isPartial = isPartial
         self.raisesEvents = raisesEvents
         databaseName = database ?? superclass?.databaseName
         self.superclass = superclass
@@ -202,7 +243,12 @@ public final class EntityModel: @unchecked Sendable {
         self.table = table
         self.properties = properties
         self.indexes = indexes
-        let columns = properties.filter { if case .column = $0.kind { true } else { false } }
+        let columns = properties.filter { property in
+            switch property.kind {
+            case .column, .absent: true
+            case .rowNumber, .many: false
+            }
+        }
         self.columns = columns
         func columnBits(where isMarked: (PropertyModel) -> Bool) -> UInt64 {
             var bits: UInt64 = 0
@@ -210,7 +256,8 @@ public final class EntityModel: @unchecked Sendable {
             return bits
         }
         writeOnceColumns = columnBits { $0.options.contains(.writeOnce) }
-        keepWhenNilColumns = columnBits { $0.options.contains(.keepWhenNil) }
+        keepWhenNilColumns = columnBits { $0.options.contains(.keepWhenNil) || $0.options.contains(.loadOnRefresh) }
+        absentColumns = columnBits { if case .absent = $0.kind { true } else { false } }
         ownedColumns = columnBits { $0.relation.contains(.owned) }
         weakColumns = columnBits { $0.relation.contains(.weak) }
         keyNames = keys
@@ -218,7 +265,10 @@ public final class EntityModel: @unchecked Sendable {
         var keyPaths: [AnyKeyPath: String] = [:]
         if let id, keys.isEmpty { keyPaths[id] = "id" }
         for property in properties {
-            if case .many = property.kind { continue }
+            switch property.kind {
+            case .many, .absent: continue
+            case .column, .rowNumber: break
+            }
             keyPaths[property.keyPath] = property.column
             guard case .rowNumber = property.kind else { continue }
             rowNumberName = property.column
@@ -256,7 +306,7 @@ extension EntityModel {
             switch property.kind {
             case .column(_, _, _, let target): target?.entityModel
             case .many(let target, _): target.entityModel
-            case .rowNumber: nil
+            case .rowNumber, .absent: nil
             }
         }
     }
@@ -287,6 +337,11 @@ extension EntityModel {
 
     /// The stored form of the declaration.
     func schema() throws(MakoError) -> EntitySchema {
+        if absentColumns != 0 && hasColumnKey {
+            throw .migration(
+                entity: name,
+                reason: "its key is a property of the superclass that it ignores; remove 'ignoringSuperclass:'")
+        }
         // Which properties differ from the row is noted in one word.
         if self.columns.count > UInt64.bitWidth {
             throw .migration(

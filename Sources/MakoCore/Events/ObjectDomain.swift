@@ -121,7 +121,7 @@ extension Database {
         let scope = ThreadScope(
             database: self, transaction: nil, view: view, schema: schema, outer: ThreadScope.current)
         return try ThreadScope.with(scope) { () throws(MakoError) in
-            try foundRow(type.entityModel, key: key, context: nil)?.untoldObject(type)
+            try foundRow(type.entityModel, key: key, context: nil)?.untoldObject(type, isRefresh: true)
         }
     }
 }

@@ -75,6 +75,7 @@ extension Query {
     public func delete() throws(MakoError) -> Int {
         let database = try target()
         return try database.allOrNothing { (transaction) throws(MakoError) in
+            try transaction.refusePartial(T.entityModel)
             let binding = try transaction.binding(T.entityModel)
             let keys = try keys()
             var count = 0

@@ -177,14 +177,14 @@ struct FoundRow {
     }
 
     @inlinable @inline(__always)
-    func untoldObject<T: Entity>(_ type: T.Type) throws(MakoError) -> T {
+    func untoldObject<T: Entity>(_ type: T.Type, isRefresh: Bool = false) throws(MakoError) -> T {
         try rows.withRow(at: offset, isPlain: isPlain) { (reader) throws(MakoError) in
             let lazyProperties = type._$lazyProperties
             // By the type that was given: an object's own class may be a subclass of the static one.
             return try type.init(
                 row: EntityRow(
                     reader, rowID: rowID, database: database, extra: extra, rows: lazyProperties == 0 ? nil : rows,
-                    offset: offset, pending: lazyProperties))
+                    offset: offset, pending: lazyProperties, isRefresh: isRefresh))
         }
     }
 }

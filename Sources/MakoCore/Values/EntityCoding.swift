@@ -119,6 +119,15 @@ public enum EntityCoding {
         OptionalCodec<JSONCodec<T>>.self
     }
 
+    // What its owner holds itself is JSON, objects too.
+
+    @inlinable
+    public static func serializedCodec<T: Codable>(_: T.Type) -> JSONCodec<T>.Type { JSONCodec<T>.self }
+    @inlinable
+    public static func serializedCodec<T: Codable>(_: T?.Type) -> OptionalCodec<JSONCodec<T>>.Type {
+        OptionalCodec<JSONCodec<T>>.self
+    }
+
     // In a struct it must.
 
     @inlinable

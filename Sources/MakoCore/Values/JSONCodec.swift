@@ -4,6 +4,7 @@ import MakoRecords
 /// `Codable` values, arrays, sets and dictionaries of values are stored as JSON text.
 public enum JSONCodec<Property: Codable & Sendable>: ValueSlotCodec {
     public static var columnType: ColumnType { .text }
+    public static var isJSON: Bool { true }
 
     public static func stored(_ value: Property) -> StoredValue {
         (try? text(of: value)).map { .text($0) } ?? .null

@@ -10,6 +10,8 @@ public protocol PropertyCodec {
     static var isOptional: Bool { get }
     /// The entity a reference leads to.
     static var target: (any Entity.Type)? { get }
+    /// Whether the column holds JSON.
+    static var isJSON: Bool { get }
     static func stored(_ value: Property) -> StoredValue
     /// The property's value a column's content stands for; `nil` when it stands for none.
     static func value(_ stored: StoredValue) -> Property?
@@ -20,6 +22,7 @@ public protocol PropertyCodec {
 extension PropertyCodec {
     @inlinable public static var isOptional: Bool { false }
     @inlinable public static var target: (any Entity.Type)? { nil }
+    @inlinable public static var isJSON: Bool { false }
 }
 
 /// The codec of a property whose type may be an entity, or a collection of one: what a class keeps for it is a slot.
@@ -132,6 +135,7 @@ public enum OptionalCodec<Base: PropertyCodec>: SlotCodec where Base.Property: S
 
     @inlinable public static var columnType: ColumnType { Base.columnType }
     @inlinable public static var isOptional: Bool { true }
+    @inlinable public static var isJSON: Bool { Base.isJSON }
     @inlinable public static func stored(_ value: Property) -> StoredValue { value.map(Base.stored) ?? .null }
 
     public static func value(_ stored: StoredValue) -> Property? {

@@ -76,12 +76,17 @@ public final class TableHandle: Sendable {
         hasIndexes = !record.indexes.isEmpty
     }
 
-    /// A layout over some of the columns, in the caller's order, so that code can use constant positions.
+    /// A layout over some of the columns, in the caller's order, so that code can use constant positions. Nil makes a position without a
+    /// column, which reads as NULL and must not be written.
     ///
     /// - Throws: `RecordError.columnNotFound` with the nearest right name.
-    public func layout(for names: [String]) throws(RecordError) -> RowLayout {
-        var positions: [ColumnSchema] = []
+    public func layout(for names: [String?]) throws(RecordError) -> RowLayout {
+        var positions: [ColumnSchema?] = []
         for name in names {
+            guard let name else {
+                positions.append(nil)
+                continue
+            }
             guard let column = schema.column(named: name) else {
                 throw .columnNotFound(
                     table: schema.name, name: name,

@@ -65,13 +65,13 @@ public final class RowLayout: @unchecked Sendable {
     static let headerSize = 8
     static let format: UInt8 = 1
 
-    init(table: String, tableID: UInt32, version: UInt32, columns: [ColumnSchema], positions: [ColumnSchema]) {
+    init(table: String, tableID: UInt32, version: UInt32, columns: [ColumnSchema], positions: [ColumnSchema?]) {
         self.table = table
         self.tableID = tableID
         self.version = version
         self.columns = columns
         count = positions.count
-        names = positions.map(\.name)
+        names = positions.map { $0?.name ?? "" }
         columnCount = columns.count
         slots = .allocate(capacity: count + 1)
         slotEnds = .allocate(capacity: columnCount + 1)
@@ -98,8 +98,11 @@ public final class RowLayout: @unchecked Sendable {
         slotEnds[columnCount] = UInt32(truncatingIfNeeded: end)
         self.variableCount = variableCount
         self.requiredBits = requiredBits
-        for (position, column) in positions.enumerated() { slots[position] = allSlots[column.ordinal] }
-        slots[count] = ColumnSlot(offset: 0, ordinal: .max, type: .bool)
+        let none = ColumnSlot(offset: 0, ordinal: .max, type: .bool)
+        for (position, column) in positions.enumerated() {
+            if let column { slots[position] = allSlots[column.ordinal] } else { slots[position] = none }
+        }
+        slots[count] = none
 
         defaults = .init(start: nil, count: 0)
         var writer = RowWriter()

@@ -1,0 +1,85 @@
+import MakoRecords
+
+// Several models may have one table: each reads and writes its own columns of it, and all have the same rows. Models that are partial show
+// columns that another one declares, and declare nothing.
+
+extension SchemaState {
+    /// What is to be done to the tables of models that are to be bound, one migration for each table.
+    func migrations(of models: [EntityModel], dropsRetired: Bool) throws(MakoError) -> [TableMigration] {
+        var migrations: [TableMigration] = []
+        let whole = models.filter { !$0.isPartial }
+        for (place, model) in whole.enumerated() {
+            if whole[..<place].contains(where: { $0.table == model.table }) { continue }
+            let others = (self.models + whole).filter {
+                $0.table == model.table && $0 !== model && !$0.isPartial && !sabotaged("sharedTableTornApart")
+            }
+            var migration = try model.migration(dropsRetired: dropsRetired)
+            for other in others {
+                if migration.steps == nil {
+                    migration.steps = try other.migration(dropsRetired: dropsRetired).steps
+                } else if other.type is any Migratable.Type {
+                    throw .migration(
+                        entity: model.name,
+                        reason: "\(other.name) has the same table; only one of them can be Migratable")
+                }
+                migration.schema = try migration.schema.joined(with: other)
+            }
+            migrations.append(migration)
+        }
+        return migrations
+    }
+}
+
+extension EntitySchema {
+    /// The schema of a table that another model has as well.
+    fileprivate func joined(with model: EntityModel) throws(MakoError) -> EntitySchema {
+        let other = try model.schema()
+        if other.key != key {
+            throw .migration(entity: model.name, reason: "another type has the table \(name) too, with another key")
+        }
+        var joined = self
+        for column in other.columns {
+            guard let known = self.column(named: column.name) else {
+                joined.columns.append(column)
+                continue
+            }
+            if known.type != column.type || known.isOptional != column.isOptional || known.target != column.target {
+                throw .migration(
+                    entity: model.name,
+                    reason: "another type has the table \(name) too, and \(column.name) of another type there")
+            }
+        }
+        for index in other.indexes where !joined.indexes.contains(index) {
+            joined.indexes.removeAll { $0.name == index.name && !$0.isUnique }
+            if !joined.indexes.contains(where: { $0.name == index.name }) { joined.indexes.append(index) }
+        }
+        return joined
+    }
+}
+
+extension EntityModel {
+    /// Makes sure that a model which shows a part of a table reads there what it says.
+    func checkPart(of catalogue: Catalogue) throws(MakoError) {
+        guard let table = catalogue.table(named: table)?.schema else {
+            throw .migration(
+                entity: name,
+                reason: "there is no table \(self.table) yet of which it shows a part; use the whole type first")
+        }
+        let own = try schema()
+        if own.key != table.key {
+            throw .migration(entity: name, reason: "its key is not that of \(self.table), of which it shows a part")
+        }
+        for column in own.columns {
+            guard let stored = table.column(named: column.name) else {
+                throw .migration(
+                    entity: name, reason: "\(self.table), of which it shows a part, has no \(column.name)")
+            }
+            if stored.type != column.type || stored.isOptional && !column.isOptional || stored.target != column.target {
+                throw .migration(
+                    entity: name,
+                    reason:
+                        "its \(column.name) is not of the type that it has in \(self.table), of which it shows a part")
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import MakoRecords
+
+// Structs that are entities are `Codable` by the compiler. A class says `Codable` and has this: its fields are not what would be coded.
+
+extension ObjectEntity where Self: Encodable {
+    /// Writes the stored properties under their names: dates, data and ids in the encoder's own form, values stored as JSON in theirs,
+    /// references as the keys of their objects, and the row's number where there is one.
+    public func encode(to encoder: any Encoder) throws {
+        let model = Self.entityModel
+        var container = encoder.container(keyedBy: PropertyKey.self)
+        if !model.hasColumnKey, case .rowID(let id)? = storedKey {
+            try container.encode(id, forKey: PropertyKey(model.rowNumberProperty))
+        }
+        for property in model.columns {
+            guard case .column = property.kind else { continue }
+            let key = PropertyKey(property.name)
+            switch property.value(of: self) {
+            case .null: try container.encodeNil(forKey: key)
+            case .bool(let value): try container.encode(value, forKey: key)
+            case .integer(let value): try container.encode(value, forKey: key)
+            case .unsigned(let value): try container.encode(value, forKey: key)
+            case .double(let value): try container.encode(value, forKey: key)
+            case .date(let value): try container.encode(Date(timeIntervalSinceReferenceDate: value), forKey: key)
+            case .blob(let value): try container.encode(Data(value), forKey: key)
+            case .uuid(let high, let low): try container.encode(UUID(high: high, low: low), forKey: key)
+            case .text(let value) where property.isJSON:
+                try container.encode(try JSONDecoder().decode(JSONTree.self, from: Data(value.utf8)), forKey: key)
+            case .text(let value): try container.encode(value, forKey: key)
+            }
+        }
+    }
+}
+
+extension ObjectEntity where Self: Decodable {
+    /// Makes an object that has no row yet; properties that the decoder has nothing for have their default values. With the number of a row,
+    /// committing it replaces that row.
+    ///
+    /// - Throws: `DecodingError` where a value is of another type.
+    public init(from decoder: any Decoder) throws {
+        self.init()
+        let model = Self.entityModel
+        let container = try decoder.container(keyedBy: PropertyKey.self)
+        var values: [String: Any] = [:]
+        let number = PropertyKey(model.rowNumberProperty)
+        if !model.hasColumnKey, let id = try container.decodeIfPresent(Int64.self, forKey: number) {
+            values[number.stringValue] = StoredValue.integer(id)
+        }
+        for property in model.columns {
+            guard case .column(let type, _, _, _) = property.kind else { continue }
+            let key = PropertyKey(property.name)
+            if !container.contains(key) { continue }
+            values[property.name] = try PropertyKey.value(type, isJSON: property.isJSON, container, key)
+        }
+        do { try _$take(DictionaryValues(values, entity: model.name)) } catch {
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: decoder.codingPath, debugDescription: "\(error)", underlyingError: error))
+        }
+    }
+}
+
+private struct PropertyKey: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(_ name: String) { stringValue = name }
+    init?(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+
+    static func value(
+        _ type: ColumnType, isJSON: Bool, _ container: KeyedDecodingContainer<PropertyKey>, _ key: PropertyKey
+    ) throws -> StoredValue {
+        if try container.decodeNil(forKey: key) { return .null }
+        switch type {
+        case .bool: return .bool(try container.decode(Bool.self, forKey: key))
+        case .integer, .reference: return .integer(try container.decode(Int64.self, forKey: key))
+        case .unsigned: return .unsignedInteger(try container.decode(UInt64.self, forKey: key))
+        case .double: return .double(try container.decode(Double.self, forKey: key))
+        case .date: return try container.decode(Date.self, forKey: key).stored
+        case .uuid: return try container.decode(UUID.self, forKey: key).stored
+        case .blob, .keys: return .blob([UInt8](try container.decode(Data.self, forKey: key)))
+        case .text where isJSON: return .text(try container.decode(JSONTree.self, forKey: key).text())
+        case .text: return .text(try container.decode(String.self, forKey: key))
+        }
+    }
+}
+
+/// Any JSON, to be passed from one coder to another.
+private enum JSONTree: Codable {
+    case null
+    case flag(Bool)
+    case integer(Int64)
+    case unsigned(UInt64)
+    case number(Double)
+    case text(String)
+    case list([JSONTree])
+    case object([String: JSONTree])
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let flag = try? container.decode(Bool.self) {
+            self = .flag(flag)
+        } else if let number = try? container.decode(Int64.self) {
+            self = .integer(number)
+        } else if let number = try? container.decode(UInt64.self) {
+            self = .unsigned(number)
+        } else if let number = try? container.decode(Double.self) {
+            self = .number(number)
+        } else if let text = try? container.decode(String.self) {
+            self = .text(text)
+        } else if let list = try? container.decode([JSONTree].self) {
+            self = .list(list)
+        } else {
+            self = .object(try container.decode([String: JSONTree].self))
+        }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .null: try container.encodeNil()
+        case .flag(let value): try container.encode(value)
+        case .integer(let value): try container.encode(value)
+        case .unsigned(let value): try container.encode(value)
+        case .number(let value): try container.encode(value)
+        case .text(let value): try container.encode(value)
+        case .list(let value): try container.encode(value)
+        case .object(let value): try container.encode(value)
+        }
+    }
+
+    func text() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(self), as: UTF8.self)
+    }
+}
