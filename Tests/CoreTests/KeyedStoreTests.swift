@@ -423,6 +423,36 @@ import Testing
         try db.close()
     }
 
+    @Test func aWriteThatFailsHalfwayFailsItsTransaction() throws {
+        let disk = SimulatedDisk()
+        var storage = StoreOptions()
+        storage.fileSystem = disk
+        let db = try Database(at: "d/full.mako", options: DatabaseOptions(storage: storage))
+        let store = try db.store("notes")
+        try store.set([UInt8](), for: "a", tags: ["x"])
+        var seed: UInt32 = 1
+        let block = (0..<70_000).map { _ in
+            seed = seed &* 1_664_525 &+ 1_013_904_223
+            return UInt8(truncatingIfNeeded: seed >> 24)
+        }
+        let large = [[UInt8]](repeating: block, count: 30).flatMap { $0 }
+        var failure: (any Error)?
+        #expect(throws: MakoError.self) {
+            try db.transaction { _ in
+                disk.capacity = disk.usedBytes + 1_000_000
+                do { try store.set(large, for: "a", tags: ["y"]) } catch { failure = error }
+                // Whoever goes on as if nothing had happened must not commit half of it.
+                disk.capacity = nil
+            }
+        }
+        #expect(failure is MakoError)
+        #expect(try store.value([UInt8].self, for: "a") == [])
+        #expect(try store.info(for: "a")?.tags == ["x"])
+        #expect(try store.set(large, for: "a") == 2)
+        #expect(try store.value([UInt8].self, for: "a") == large)
+        try db.close()
+    }
+
     @Test func aReadOnlyFileWithoutStoresHasEmptyOnes() throws {
         let disk = SimulatedDisk()
         var storage = StoreOptions()
