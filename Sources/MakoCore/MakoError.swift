@@ -30,6 +30,8 @@ public enum MakoError: Error, Sendable, Hashable {
     case deniedByReference(entity: String, from: String, property: String)
     /// A value does not fit its property.
     case typeMismatch(entity: String, property: String, expected: String, found: String)
+    /// A keyed store has a value of another type for the key than was asked for.
+    case storedAsOtherType(store: String, key: String, stored: String, requested: String)
     /// A property that must have a value has none.
     case missingValue(entity: String, property: String)
     /// A property's name is not known.
@@ -48,6 +50,8 @@ public enum MakoError: Error, Sendable, Hashable {
     case storage(StorageError)
     /// The task that waited for the answer was cancelled; nothing was changed.
     case cancelled
+    /// A call was given something that it cannot work with.
+    case invalidArgument(String)
     /// Something the library does not do yet.
     case unsupported(String)
 }
@@ -75,6 +79,13 @@ extension MakoError: CustomStringConvertible, LocalizedError {
             "this \(entity) cannot be removed: \(from).\(property) refers to it and its delete rule is .deny"
         case .typeMismatch(let entity, let property, let expected, let found):
             "\(entity).\(property) takes \(expected), not \(found)"
+        case .storedAsOtherType(let store, let key, let stored, let requested) where stored == requested:
+            "the \(stored) under \(StoreContent.quoted(key)) in the store \(store) was stored by another form of that type, "
+                + "whose properties do not fit; give those that came later a default value in init(from:)"
+        case .storedAsOtherType(let store, let key, let stored, let requested):
+            "\(StoreContent.quoted(key)) in the store \(store) has a value of type \(stored), not \(requested); ask for "
+                + (stored == "nil"
+                    ? "an optional" : "\(stored), or pass converting: true where the type has another name now")
         case .missingValue(let entity, let property): "\(entity).\(property) must have a value"
         case .unknownProperty(let entity, let name, let nearest):
             "\(entity) has no property \(name)" + (nearest.map { "; did you mean \($0)?" } ?? "")
@@ -85,6 +96,7 @@ extension MakoError: CustomStringConvertible, LocalizedError {
         case .writerTimeout(let seconds): "another writer held the database for \(seconds) seconds"
         case .storage(let error): "\(error)"
         case .cancelled: "the task was cancelled; nothing was changed"
+        case .invalidArgument(let what): what
         case .unsupported(let what): "\(what) is not supported yet"
         }
     }

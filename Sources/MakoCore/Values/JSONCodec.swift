@@ -30,7 +30,7 @@ public enum JSONCodec<Property: Codable & Sendable>: ValueSlotCodec {
         }
     }
 
-    private static func text(of value: Property) throws -> String {
+    static func text(of value: Property) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.nonConformingFloatEncodingStrategy = .convertToString(

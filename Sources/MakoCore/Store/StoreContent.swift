@@ -1,0 +1,134 @@
+import Foundation
+import MakoRecords
+
+/// A value as a keyed store keeps it: as text that people and other programs can read, or as bytes.
+struct StoreContent: Sendable {
+    /// How the text is to be read. The raw values are part of the file format.
+    enum Form: String, Sendable {
+        case null, bool, integer, unsigned, double, text, blob, date, uuid, json
+    }
+
+    /// The name of the value's type, without its module; of an optional, that of what it wraps.
+    let type: String
+    let form: Form
+    let text: String?
+    let blob: [UInt8]?
+
+    var formName: String { form.rawValue }
+    var size: Int { text?.utf8.count ?? blob?.count ?? 0 }
+
+    init(type: String, form: Form, text: String?, blob: [UInt8]?) {
+        self.type = type
+        self.form = form
+        self.text = text
+        self.blob = blob
+    }
+
+    init<T: StorableValue>(_ value: T) { self.init(type: StoreContent.name(of: T.self), stored: value.stored) }
+
+    /// A value as JSON, unless it can fill a column.
+    init<T: Codable & Sendable>(encoding value: T, for key: String, in store: String) throws(MakoError) {
+        let type = StoreContent.name(of: T.self)
+        // What is stored must not depend on which of its conformances the caller's generic code knows.
+        if let storable = value as? any StorableValue {
+            self.init(type: type, stored: storable.stored)
+            return
+        }
+        let text: String
+        do { text = try JSONCodec<T>.text(of: value) } catch {
+            throw .typeMismatch(
+                entity: store, property: StoreContent.quoted(key), expected: "a value that encodes as JSON",
+                found: "\(error)")
+        }
+        self.init(type: type, form: text == "null" ? .null : .json, text: text == "null" ? nil : text, blob: nil)
+    }
+
+    private init(type: String, stored: StoredValue) {
+        let form: Form
+        var text: String?
+        var blob: [UInt8]?
+        switch stored {
+        case .null: form = .null
+        case .bool(let flag): (form, text) = (.bool, flag ? "true" : "false")
+        case .integer(let number): (form, text) = (.integer, "\(number)")
+        case .unsigned(let number): (form, text) = (.unsigned, "\(number)")
+        case .double(let number): (form, text) = (.double, "\(number)")
+        case .text(let content): (form, text) = (.text, content)
+        case .blob(let bytes): (form, blob) = (.blob, bytes)
+        case .date(let seconds): (form, text) = (.date, "\(seconds)")
+        case .uuid(let high, let low): (form, text) = (.uuid, UUID(high: high, low: low).uuidString)
+        }
+        self.init(type: type, form: form, text: text, blob: blob)
+    }
+
+    /// The value a column would hold; nil for JSON, and for text that is not of the content's form.
+    private var stored: StoredValue? {
+        switch form {
+        case .null: .null
+        case .bool: text.flatMap { Bool($0) }.map { .bool($0) }
+        case .integer: text.flatMap { Int64($0) }.map { .integer($0) }
+        case .unsigned: text.flatMap { UInt64($0) }.map { .unsignedInteger($0) }
+        case .double: text.flatMap { Double($0) }.map { .double($0) }
+        case .text: text.map { .text($0) }
+        case .blob: blob.map { .blob($0) }
+        case .date: text.flatMap { Double($0) }.map { .date($0) }
+        case .uuid: text.flatMap { UUID(uuidString: $0) }?.stored
+        case .json: nil
+        }
+    }
+
+    // MARK: - Reading
+
+    /// The value; nil when it is none of this type.
+    ///
+    /// - Parameter converting: whether a value that was stored as another type is taken where it fits.
+    func value<T: StorableValue>(_ type: T.Type, converting: Bool) -> T? {
+        guard converting || isStored(as: type) else { return nil }
+        if let stored { return T(stored: stored) }
+        // It was stored before its type became one that fills a column.
+        guard let decodable = type as? any (Codable & Sendable).Type else { return nil }
+        return decoded(decodable, as: type)
+    }
+
+    func value<T: Codable & Sendable>(_ type: T.Type, converting: Bool) -> T? {
+        if let storable = type as? any StorableValue.Type { return value(storable, as: type, converting) }
+        guard converting || isStored(as: type) else { return nil }
+        return decoded(type, as: type)
+    }
+
+    private func isStored<T>(as type: T.Type) -> Bool {
+        form == .null || self.type == StoreContent.name(of: type) || sabotaged("storeTypeUnchecked")
+    }
+
+    private func value<S: StorableValue, T>(_ storable: S.Type, as type: T.Type, _ converting: Bool) -> T? {
+        value(storable, converting: converting).flatMap { Same(value: $0).value(as: type) }
+    }
+
+    private func decoded<D: Codable & Sendable, T>(_ decodable: D.Type, as type: T.Type) -> T? {
+        guard form == .json || form == .null else { return nil }
+        return JSONCodec<D>.value(.text(text ?? "null")).flatMap { Same(value: $0).value(as: type) }
+    }
+
+    /// A value whose type is known by two names. A cast of the value itself would look into optionals.
+    private struct Same<S> {
+        let value: S
+        func value<T>(as type: T.Type) -> T? { (self as? Same<T>)?.value }
+    }
+
+    // MARK: - Names
+
+    /// What messages call the stored type.
+    var typeName: String { form == .null ? "nil" : type }
+
+    static func name(of type: Any.Type) -> String {
+        var type = type
+        while let optional = type as? any AnyOptionalType.Type { type = optional.wrapped }
+        return "\(type)"
+    }
+
+    /// A key for a message, which a long one must not drown.
+    static func quoted(_ key: String) -> String { key.count > 60 ? "'\(key.prefix(60))…'" : "'\(key)'" }
+}
+
+private protocol AnyOptionalType { static var wrapped: Any.Type { get } }
+extension Optional: AnyOptionalType { static var wrapped: Any.Type { Wrapped.self } }

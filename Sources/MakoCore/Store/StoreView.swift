@@ -1,0 +1,163 @@
+import MakoRecords
+import MakoStorage
+
+/// The keyed stores of a database as one moment shows them.
+///
+/// Reads go by the catalogue and bind no types: that would make tables, or wait for a writer.
+struct StoreView {
+    private let view: Snapshot
+    private let schema: SchemaState
+    private let database: Database
+
+    /// Nil: nothing was ever stored.
+    init?(_ view: Snapshot, _ schema: SchemaState, _ database: Database) throws(MakoError) {
+        self.view = view
+        self.database = database
+        if StoreTables.areThere(in: schema.catalogue) {
+            self.schema = schema
+            return
+        }
+        // The process that writes may have made the tables since this one opened the file.
+        guard database.options.readOnly else { return nil }
+        let catalogue = try records { () throws(RecordError) in try Catalogue.load(view: view) }
+        guard StoreTables.areThere(in: catalogue) else { return nil }
+        self.schema = try SchemaState(catalogue: catalogue, models: [])
+    }
+
+    // MARK: - What is asked
+
+    func settings(of store: String) throws(MakoError) -> StoreSettings? {
+        try only(StoreSettings.self, StoreSettings.uniqueIndex, [store])
+    }
+
+    func entry(_ store: String, _ key: String) throws(MakoError) -> StoreEntry? {
+        try only(StoreEntry.self, StoreEntry.uniqueIndex, [store, key])
+    }
+
+    /// The entries of a store, in the order of their keys.
+    func entries(of store: String) throws(MakoError) -> [StoreEntry] {
+        try rows(StoreEntry.self, equal("store", .text(store)), orderBy: [Order("key")])
+    }
+
+    func entryCount(of store: String) throws(MakoError) -> Int {
+        let plan = try plan(StoreEntry.self, equal("store", .text(store)), [])
+        return try records { () throws(RecordError) in try plan.count(in: view) }
+    }
+
+    /// The entries with these ids, in the order of their keys.
+    func entries(_ ids: Set<Int64>) throws(MakoError) -> [StoreEntry] {
+        let (table, layout) = try place(of: StoreEntry.entityModel)
+        let ids = ids.sorted()
+        var maker = RowMaker(database: database.number, context: nil, lazyProperties: 0)
+        var found: [StoreEntry] = []
+        try translated {
+            try table.withRows(ids: ids, layout: layout, in: view) { place, reader in
+                if let reader { found.append(try StoreEntry(row: maker.row(ids[place], reader))) }
+            }
+        }
+        return found.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+    }
+
+    /// The ids of the entries that have some of these tags, or all of them.
+    func ids(in store: String, taggedAny: [String]?, taggedAll: [String]) throws(MakoError) -> Set<Int64> {
+        var ids: Set<Int64>?
+        if let taggedAny { ids = try entries(of: store, tagged: taggedAny) }
+        for tag in taggedAll {
+            let found = try entries(of: store, tagged: [tag])
+            if sabotaged("anyTagForAll") {
+                ids = ids?.union(found) ?? found
+            } else {
+                ids = ids?.intersection(found) ?? found
+            }
+            if ids?.isEmpty == true { break }
+        }
+        return ids ?? []
+    }
+
+    private func entries(of store: String, tagged tags: [String]) throws(MakoError) -> Set<Int64> {
+        if tags.isEmpty { return [] }
+        let isTagged = MakoRecords.Condition.isIn(.column(["tag"]), tags.map { .literal(.text($0)) })
+        let isHere = sabotaged("tagsOfAllStores") ? isTagged : .and([equal("store", .text(store)), isTagged])
+        return Set(try rows(StoreTag.self, isHere).map(\.entry))
+    }
+
+    /// The tags of an entry, in their order.
+    func tags(of entry: StoreEntry) throws(MakoError) -> [StoreTag] {
+        try rows(StoreTag.self, equal("entry", .integer(entry.id)), orderBy: [Order("tag")])
+    }
+
+    /// Every tag of a store, as often as it stands there, in order.
+    func tags(of store: String) throws(MakoError) -> [String] {
+        try rows(StoreTag.self, equal("store", .text(store)), orderBy: [Order("tag")]).map(\.tag)
+    }
+
+    func revision(of entry: StoreEntry, _ number: Int) throws(MakoError) -> StoreRevision? {
+        try row(StoreRevision.self, StoreRevision.key(entry.id, number))
+    }
+
+    /// The revisions of an entry, the oldest first.
+    func revisions(of entry: StoreEntry) throws(MakoError) -> [StoreRevision] {
+        try rows(StoreRevision.self, equal("entry", .integer(entry.id)), orderBy: [Order("number")])
+    }
+
+    // MARK: - Rows
+
+    private func place(of model: EntityModel) throws(MakoError) -> (table: TableHandle, layout: RowLayout) {
+        if let binding = schema.binding(model) { return (binding.table, binding.layout) }
+        return try records { () throws(RecordError) in
+            let table = try schema.catalogue.requireTable(model.table)
+            return (table, try table.layout(for: model.columns.map(\.column)))
+        }
+    }
+
+    private func equal(_ column: String, _ value: StoredValue) -> MakoRecords.Condition {
+        .comparison(.equal, .column([column]), .literal(value))
+    }
+
+    /// The row whose first columns have these texts, which a unique index is over.
+    private func only<T: Entity>(_ type: T.Type, _ index: String, _ texts: [String]) throws(MakoError) -> T? {
+        let (table, layout) = try place(of: type.entityModel)
+        var wanted = RowWriter()
+        wanted.begin(layout)
+        for (position, text) in texts.enumerated() { wanted.set(position, text) }
+        let key: RowKey?
+        do throws(RecordError) { key = try table.owner(of: &wanted, inUnique: index, view: view) } catch {
+            throw MakoError(error)
+        }
+        guard let key else { return nil }
+        return try row(type, key)
+    }
+
+    private func row<T: Entity>(_ type: T.Type, _ key: RowKey) throws(MakoError) -> T? {
+        let (table, layout) = try place(of: type.entityModel)
+        var maker = RowMaker(database: database.number, context: nil, lazyProperties: 0)
+        return try translated {
+            try table.withRow(key, layout: layout, in: view) { try T(row: maker.row(key, $0)) }
+        }
+    }
+
+    private func plan<T: Entity>(
+        _ type: T.Type, _ condition: MakoRecords.Condition, _ orders: [Order]
+    ) throws(MakoError) -> Plan {
+        let selection = Selection(table: type.entityModel.table, condition: condition, orderBy: orders)
+        var plan = try records { () throws(RecordError) in try selection.plan(schema.catalogue) }
+        plan.cancellation = CurrentCancellation.current
+        return plan
+    }
+
+    private func rows<T: Entity>(
+        _ type: T.Type, _ condition: MakoRecords.Condition, orderBy orders: [Order] = []
+    ) throws(MakoError) -> [T] {
+        let plan = try plan(type, condition, orders)
+        let layout = try place(of: type.entityModel).layout
+        var maker = RowMaker(database: database.number, context: nil, lazyProperties: 0)
+        var found: [T] = []
+        try translated {
+            try plan.forEachRow(layout: layout, in: view) { key, reader in
+                found.append(try T(row: maker.row(key, reader)))
+                return true
+            }
+        }
+        return found
+    }
+}

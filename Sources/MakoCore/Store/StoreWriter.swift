@@ -1,0 +1,102 @@
+import Foundation
+import MakoRecords
+
+/// Changes one keyed store inside a transaction.
+struct StoreWriter {
+    private let transaction: Transaction
+    private let view: StoreView
+    private let name: String
+
+    /// Nil: nothing was ever stored, and nothing is to be made for this.
+    init?(_ transaction: Transaction, _ name: String, makesTables: Bool) throws(MakoError) {
+        if !makesTables && !StoreTables.areThere(in: transaction.schema.catalogue) { return nil }
+        try transaction.bind(transaction.schema.missing(from: StoreTables.models))
+        guard let view = try StoreView(transaction.view, transaction.schema, transaction.database) else { return nil }
+        self.transaction = transaction
+        self.view = view
+        self.name = name
+    }
+
+    /// Stores a value as the key's next revision and answers its number.
+    ///
+    /// - Parameters:
+    ///   - tags: nil leaves them as they are.
+    ///   - keptRevisions: how many the store is to keep from now on; nil leaves that as it is.
+    func set(
+        _ content: StoreContent, for key: String, tags: [String]?, keptRevisions: Int?
+    ) throws(MakoError) -> Int {
+        let kept = try settle(keptRevisions)
+        var entry = try view.entry(name, key) ?? StoreEntry(store: name, key: key)
+        // Numbers come from a file: none may trap.
+        let isNew = entry.id == 0
+        entry.revision &+= 1
+        let oldest = entry.oldest
+        entry.oldest = max(oldest, entry.revision &- kept &+ 1)
+        try transaction.save(&entry)
+        var revision = StoreRevision(entry: entry.id, number: entry.revision, date: Date(), content: content)
+        try transaction.save(&revision, .insert)
+        if !sabotaged("oldRevisionsStay") {
+            for number in stride(from: oldest, to: entry.oldest, by: 1) {
+                try remove(StoreRevision.key(entry.id, number), StoreRevision.entityModel)
+            }
+        }
+        if let tags { try setTags(tags, of: entry, insteadOf: isNew ? [] : try view.tags(of: entry)) }
+        return entry.revision
+    }
+
+    /// Gives a key other tags. False: there is no such key.
+    func setTags(_ tags: [String], for key: String) throws(MakoError) -> Bool {
+        guard let entry = try view.entry(name, key) else { return false }
+        try setTags(tags, of: entry, insteadOf: try view.tags(of: entry))
+        return true
+    }
+
+    /// Removes a key with all it had. False: there is no such key.
+    func remove(_ key: String) throws(MakoError) -> Bool {
+        guard let entry = try view.entry(name, key) else { return false }
+        try remove(entry)
+        return true
+    }
+
+    func removeAll() throws(MakoError) -> Int {
+        let entries = try view.entries(of: name)
+        for entry in entries { try remove(entry) }
+        return entries.count
+    }
+
+    /// How many revisions the store keeps, after it was told what was asked for.
+    private func settle(_ asked: Int?) throws(MakoError) -> Int {
+        var settings =
+            try view.settings(of: name) ?? StoreSettings(name: name, keptRevisions: KeyedStore.usualRevisions)
+        let wanted = asked ?? (sabotaged("keptRevisionsForgotten") ? KeyedStore.usualRevisions : settings.keptRevisions)
+        if settings.id != 0 && settings.keptRevisions == wanted { return wanted }
+        settings.keptRevisions = wanted
+        try transaction.save(&settings)
+        return wanted
+    }
+
+    /// - Parameter stored: the tags that the entry has.
+    private func setTags(_ tags: [String], of entry: StoreEntry, insteadOf stored: [StoreTag]) throws(MakoError) {
+        // Stored values compare texts by their bytes, as the index does.
+        var missing = Set(tags.map { StoredValue.text($0) })
+        for tag in stored where missing.remove(.text(tag.tag)) == nil {
+            try remove(.rowID(tag.id), StoreTag.entityModel)
+        }
+        for tag in tags where missing.remove(.text(tag)) != nil {
+            var tag = StoreTag(store: name, tag: tag, entry: entry.id)
+            try transaction.save(&tag)
+        }
+    }
+
+    private func remove(_ entry: StoreEntry) throws(MakoError) {
+        for revision in try view.revisions(of: entry) {
+            try remove(StoreRevision.key(entry.id, revision.number), StoreRevision.entityModel)
+        }
+        if !sabotaged("removedKeyKeepsTags") { try setTags([], of: entry, insteadOf: try view.tags(of: entry)) }
+        try remove(.rowID(entry.id), StoreEntry.entityModel)
+    }
+
+    private func remove(_ key: RowKey, _ model: EntityModel) throws(MakoError) {
+        try transaction.remove(key, try transaction.binding(model))
+    }
+}
