@@ -42,6 +42,10 @@ public enum MakoError: Error, Sendable, Hashable {
     case migration(entity: String, reason: String)
     /// Stored bytes are damaged.
     case damaged(reason: String)
+    /// The database keeps no history of its changes; see ``DatabaseOptions/history``.
+    case historyNotKept(path: String)
+    /// A token of another database's history, or of one that was salvaged since.
+    case foreignHistory(path: String)
     /// The database was opened for reading only.
     case readOnly(reason: String)
     /// Waited for the writer before this one longer than the options allow.
@@ -92,6 +96,10 @@ extension MakoError: CustomStringConvertible, LocalizedError {
         case .query(let message): message
         case .migration(let entity, let reason): "the stored \(entity) cannot be migrated: \(reason)"
         case .damaged(let reason): "\(reason); run `mako check` and restore a backup or salvage the file"
+        case .historyNotKept(let path):
+            "\(path) keeps no history of its changes; open it with DatabaseOptions.history = .kept() to begin one"
+        case .foreignHistory(let path):
+            "the token is of another history than that of \(path); read everything anew and go on from historyToken()"
         case .readOnly(let reason): "the database cannot be written: \(reason)"
         case .writerTimeout(let seconds): "another writer held the database for \(seconds) seconds"
         case .storage(let error): "\(error)"

@@ -1,3 +1,4 @@
+import Foundation
 import MakoRecords
 import MakoStorage
 
@@ -78,6 +79,10 @@ struct TableImport {
             }
             let rows = try storeRows(in: catalogue.requireTable(table), plan, tx)
             if isNew, !plan.indexes.isEmpty { _ = try Catalogue.migrate(to: plan.schema(withIndexes: true), in: tx) }
+            // Whoever follows the history reads the table anew: a list of millions of keys would not be of use.
+            try HistoryWriter(SystemEntropy()).append(
+                ChangeSet(), rewritten: [table], try Catalogue.load(view: tx.view),
+                date: Date().timeIntervalSinceReferenceDate, in: tx)
             return Report(table: table, rows: rows, isNew: isNew, columns: columns, renamed: plan.renamed)
         }
     }

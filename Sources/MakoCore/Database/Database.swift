@@ -25,6 +25,7 @@ public final class Database: Sendable {
     private let sandbox: Sandbox?
     let hub = EventHub()
     let metricsCounters = MetricsCounters()
+    let historyWriter: HistoryWriter
     let writerQueue = DispatchQueue(label: "mako.writer")
     let readerQueue = DispatchQueue(label: "mako.readers", attributes: .concurrent)
 
@@ -100,9 +101,14 @@ public final class Database: Sendable {
         view.close()
         let schema = try SchemaState(catalogue: catalogue, models: [])
         state = Protected(State(schema: schema, writerSchema: schema))
+        historyWriter = HistoryWriter(options.storage.entropy)
         number = DatabaseRegistry.nextNumber()
         DatabaseRegistry.register(self)
-        do throws(MakoError) { try prepare(entities.map { $0.entityModel }) } catch {
+        do throws(MakoError) {
+            // First, so that what the types bring about is in it.
+            try applyHistoryOption()
+            try prepare(entities.map { $0.entityModel })
+        } catch {
             // The file must be free again; why it could not be prepared is the error that counts.
             do throws(MakoError) { try close() } catch {}
             throw error

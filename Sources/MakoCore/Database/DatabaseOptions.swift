@@ -18,6 +18,8 @@ public struct DatabaseOptions: Sendable {
     public var slowQueryThreshold: Duration?
     /// Called on the thread of a slow query, when it is done.
     public var onSlowQuery: (@Sendable (SlowQuery) -> Void)?
+    /// Whether what commits change is kept, for ``Database/changes(since:)``.
+    public var history: HistoryOption = .asInFile
     /// Told now and then how far a migration has come whose rows must be written anew, on the thread that opens the database.
     public var onMigration: (@Sendable (MigrationProgress) -> Void)?
     /// Everything else of the engine.

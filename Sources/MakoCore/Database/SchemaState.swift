@@ -85,6 +85,9 @@ final class SchemaState: Sendable {
         model.number < bindings.count ? bindings[model.number] : nil
     }
 
+    /// The names of all tables.
+    var tables: Set<String> { Set(catalogue.handles.map(\.schema.name)) }
+
     func binding(ofTable name: String) -> Binding? { byTable[name] }
 
     var models: [EntityModel] { bindings.compactMap { $0?.model } }

@@ -14,6 +14,8 @@ public final class Transaction: @unchecked Sendable {
     @exclusivity(unchecked) var schema: SchemaState
     private let base: SchemaState
     private var steps: [MigrationStep] = []
+    /// Tables of which the history says that they are to be read anew.
+    private(set) var rewrites: [String] = []
     // One thread uses a transaction, and `isEncoding` keeps it from coming back to the writer: no dynamic checks.
     @exclusivity(unchecked) var writer = RowWriter()
     @exclusivity(unchecked) var changes = ChangeSet()
@@ -40,6 +42,7 @@ public final class Transaction: @unchecked Sendable {
         // A hook may have used a type for the first time.
         let schema: SchemaState
         let steps: [MigrationStep]
+        let rewrites: [String]
     }
     @exclusivity(unchecked) private var furtherRows: FurtherRows?
     /// Whether the call that is running has joined this transaction, whose owner may go on when the call fails.
@@ -91,8 +94,11 @@ public final class Transaction: @unchecked Sendable {
             database.hub.publish(ticket, base: before, changes, schema, touched, [], database)
         }
         do throws(MakoError) {
+            try recordHistory()
             try turn.commit(durability)
         } catch {
+            turn.rollback()
+            database.historyWriter.invalidate()
             if isMigrated { database.writerSchema = base }
             database.hub.cancel(ticket)
             undo.rollback(to: 0)
@@ -143,6 +149,7 @@ public final class Transaction: @unchecked Sendable {
         swap(&touched, &outerTouched)
         let outerSchema = schema
         let outerSteps = steps
+        let outerRewrites = rewrites
         let mark = undo.savepoint()
         let tellings = (completions.mark, silences.count, orphans.count)
         do {
@@ -161,6 +168,7 @@ public final class Transaction: @unchecked Sendable {
             batch?.removeAll()
             if !sabotaged("undoneSchemaKept") { schema = outerSchema }
             steps = outerSteps
+            if !sabotaged("undoneRewriteTold") { rewrites = outerRewrites }
             undo.rollback(to: mark)
             try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
                 if sabotaged("savepointOnlyInMemory") { return }
@@ -207,7 +215,7 @@ public final class Transaction: @unchecked Sendable {
         try settle()
         var rows = FurtherRows(
             savepoint: try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() },
-            schema: schema, steps: steps)
+            schema: schema, steps: steps, rewrites: rewrites)
         // Moved out and back: a second reference would have everything copied at the next change.
         swap(&changes, &rows.changes)
         swap(&touched, &rows.touched)
@@ -230,6 +238,7 @@ public final class Transaction: @unchecked Sendable {
         touched = rows.touched
         schema = rows.schema
         steps = rows.steps
+        rewrites = rows.rewrites
         batch?.removeAll()
         try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try storage { () throws(StorageError) in try tx.rollback(to: rows.savepoint) }
@@ -283,6 +292,10 @@ public final class Transaction: @unchecked Sendable {
             try Catalogue.load(view: view, previous: old.catalogue)
         }
         schema = try SchemaState(catalogue: catalogue, models: old.models + models, version: old.version + 1)
+        for report in reports where report.changesRows {
+            // Steps by hand may reach rows of any table.
+            rewrites += report.isByHand ? old.tables.union(schema.tables).sorted() : [report.table]
+        }
     }
 
     /// Removes a type's table; nothing may refer to its rows any more.
@@ -306,6 +319,7 @@ public final class Transaction: @unchecked Sendable {
             }
         }
         steps.append(MigrationStep(entity: model.table, description: "dropped"))
+        rewrites.append(model.table)
     }
 
     func binding(_ model: EntityModel) throws(MakoError) -> Binding {

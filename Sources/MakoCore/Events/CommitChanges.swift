@@ -3,7 +3,7 @@ import MakoRecords
 /// What a commit did, for those who keep something in step with it.
 final class CommitChanges: Sendable {
     /// The number of the commit before: snapshots of a higher number show this one.
-    private let base: UInt64
+    let base: UInt64
     let changes: ChangeSet
     /// Put together for the first who asks, for all others as well.
     private let tables = Protected<[String: TableChanges?]>([:])

@@ -48,6 +48,21 @@ public struct MigrationReport: Sendable, Hashable, CustomStringConvertible {
 
     public var isEmpty: Bool { steps.isEmpty }
 
+    /// Whether a step was asked for by hand.
+    public var isByHand: Bool {
+        steps.contains { if case .byHand = $0 { true } else { false } }
+    }
+
+    /// Whether rows that were there may look different, to somebody who reads all their columns.
+    public var changesRows: Bool {
+        steps.contains { step in
+            switch step {
+            case .createTable, .reorder, .addIndex, .dropIndex: false
+            default: true
+            }
+        }
+    }
+
     public var description: String {
         if steps.isEmpty { return "\(table): nothing to do" }
         return "\(table) (\(rows) rows): " + steps.map(\.description).joined(separator: ", ")

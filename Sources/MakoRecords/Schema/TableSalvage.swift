@@ -83,7 +83,8 @@ extension Catalogue {
         }
         do throws(RecordError) {
             let storage = try engine { () throws(StorageError) in try salvage.run() }
-            var mending = TableMending(store: salvage.store, report: TableSalvageReport(storage: storage), progress)
+            var mending = TableMending(
+                store: salvage.store, report: TableSalvageReport(storage: storage), options.entropy, progress)
             try mending.run()
             try engine { () throws(StorageError) in try salvage.finish() }
             return mending.report
@@ -101,12 +102,17 @@ extension Catalogue {
 private struct TableMending {
     private let store: Store
     private(set) var report: TableSalvageReport
+    private let entropy: any Entropy
     private let progress: (SalvageProgress) -> Void
     private var rowsRead: UInt64 = 0
 
-    init(store: Store, report: TableSalvageReport, _ progress: @escaping (SalvageProgress) -> Void) {
+    init(
+        store: Store, report: TableSalvageReport, _ entropy: any Entropy,
+        _ progress: @escaping (SalvageProgress) -> Void
+    ) {
         self.store = store
         self.report = report
+        self.entropy = entropy
         self.progress = progress
     }
 
@@ -115,6 +121,10 @@ private struct TableMending {
         let rowTrees = transaction.view.trees.filter { $0.name.hasPrefix(TableRecord.rowsTreePrefix) }
         // A store that never had a table is left as it is.
         guard transaction.view.tree(named: Catalogue.treeName) != nil || !rowTrees.isEmpty else { return }
+        // Tokens of before must not be taken for ones of what is left.
+        if try HistoryWriter(entropy).beginAnew(in: transaction) {
+            report.findings.append("the history of changes begins anew")
+        }
         let trees = try StoredCatalogue.trees(transaction)
         let records = try takeRecords(trees.catalogue, transaction)
         try mendIDs(trees, records, rowTrees, transaction)

@@ -122,6 +122,13 @@ public struct ChangeSet: Sendable {
         return changes
     }
 
+    /// Calls a closure with the rows in order, those that were inserted under ids in a row together.
+    func forEachRun(_ body: (_ table: String, ChangeKind, ColumnSet, RowKey, _ count: UInt32) -> Void) {
+        for entry in entries where !entry.isVoid {
+            body(tables[Int(entry.table)], entry.kind, entry.columns, entry.key, UInt32(max(entry.run, 1)))
+        }
+    }
+
     private static func forEachKey(of entry: Entry, _ body: (RowKey) -> Void) {
         guard entry.run > 1, case .rowID(let first) = entry.key else { return body(entry.key) }
         for step in 0..<Int64(entry.run) { body(.rowID(first + step)) }

@@ -1,0 +1,218 @@
+import MakoStorage
+
+// What the history keeps of a commit, as the value of the integer tree "mako.history" under the commit's number. Numbers are little endian; a text
+// is its length (4) and its UTF-8.
+//
+//   format (1) = 1, mark (8), number and mark of the record before or 0 (8, 8), bytes of all records before (8),
+//     date (8: a double, seconds since 2001)
+//   table count (4), then: table id (4; 0: it is gone), name, flags (1: to be read anew)
+//   count of lists of columns (4), then: count (4), names
+//   group count (4), then: place of the table (4), kind (1: 0 insert, 1 update, 2 delete), 0: all columns, or 1 + the place of a list (4),
+//     form (1), span count (4), then of form 0: first id (8), rows (4); of form 1: the key's bytes behind their length (4)
+
+/// What one commit did, as the history keeps it.
+public struct HistoryRecord: Sendable {
+    public struct Table: Sendable, Hashable {
+        /// Its number in the file, which it keeps under another name; 0 where it was gone at the commit's end.
+        public let number: UInt32
+        /// Its name at that time.
+        public let name: String
+        /// Whether any of its rows may have changed, of which the record says nothing else.
+        public let isRewritten: Bool
+    }
+
+    /// Rows to which the same happened, one behind the other: one row, or `count` with ids in a row.
+    public struct Span: Sendable, Hashable {
+        public let table: Int
+        public let kind: ChangeKind
+        /// The place of a list of columns; -1: all.
+        public let columns: Int
+        public let key: RowKey
+        public var count: UInt32
+    }
+
+    static let format: UInt8 = 1
+
+    /// The number of the commit.
+    public let number: UInt64
+    public let mark: UInt64
+    /// The record before; its number is 0 where the history begins.
+    public let previous: HistoryPoint
+    /// Seconds since 2001-01-01 00:00:00 UTC.
+    public let date: Double
+    /// The bytes of all records before.
+    let position: UInt64
+    public private(set) var tables: [Table] = []
+    public private(set) var columnLists: [[String]] = []
+    public private(set) var spans: [Span] = []
+
+    public var point: HistoryPoint { HistoryPoint(number: number, mark: mark) }
+
+    init(number: UInt64, mark: UInt64, previous: HistoryPoint, position: UInt64, date: Double) {
+        self.number = number
+        self.mark = mark
+        self.previous = previous
+        self.position = position
+        self.date = date
+    }
+
+    /// - Parameter rewritten: the names of tables that are to be read anew.
+    mutating func note(_ changes: ChangeSet, rewritten: [String], _ catalogue: Catalogue) {
+        for name in rewritten {
+            tables.append(
+                Table(number: catalogue.table(named: name)?.number ?? 0, name: name, isRewritten: true))
+        }
+        var places: [String: Int] = [:]
+        var lists: [[String]: Int] = [:]
+        var last: (table: String, columns: ColumnSet, place: Int, list: Int)?
+        changes.forEachRun { name, kind, columns, key, count in
+            // A table that was dropped in the same transaction is told as such.
+            guard let table = catalogue.table(named: name) else { return }
+            if let known = last, known.table == name, known.columns == columns {
+                append(Span(table: known.place, kind: kind, columns: known.list, key: key, count: count))
+                return
+            }
+            let place = places[name] ?? tables.count
+            if place == tables.count {
+                tables.append(Table(number: table.number, name: name, isRewritten: false))
+                places[name] = place
+            }
+            var list = -1
+            if !columns.isAll, kind == .update {
+                let names = columns.names(in: table.schema)
+                list = lists[names] ?? columnLists.count
+                if list == columnLists.count {
+                    columnLists.append(names)
+                    lists[names] = list
+                }
+            }
+            last = (name, columns, place, list)
+            append(Span(table: place, kind: kind, columns: list, key: key, count: count))
+        }
+    }
+
+    private mutating func append(_ span: Span) {
+        if case .rowID(let id) = span.key, let last = spans.last, case .rowID(let first) = last.key,
+            last.table == span.table, last.kind == span.kind, last.columns == span.columns,
+            first.addingReportingOverflow(Int64(last.count)) == (id, false), last.count <= .max - span.count
+        {
+            spans[spans.count - 1].count += span.count
+        } else {
+            spans.append(span)
+        }
+    }
+}
+
+/// A place in the history: a commit, and the mark of the opening that made it.
+public struct HistoryPoint: Sendable, Hashable {
+    public let number: UInt64
+    public let mark: UInt64
+
+    public init(number: UInt64, mark: UInt64) {
+        self.number = number
+        self.mark = mark
+    }
+}
+
+extension HistoryRecord.Span {
+    fileprivate var isID: Bool { key.rowID != nil }
+
+    fileprivate func isAlike(_ other: HistoryRecord.Span) -> Bool {
+        table == other.table && kind == other.kind && columns == other.columns && isID == other.isID
+    }
+}
+
+extension HistoryRecord {
+    func encoded() -> [UInt8] {
+        var out = ByteSink()
+        out.byte(HistoryRecord.format)
+        out.number(mark)
+        out.number(previous.number)
+        out.number(previous.mark)
+        out.number(position)
+        out.number(date.bitPattern)
+        out.number(UInt32(tables.count))
+        for table in tables {
+            out.number(table.number)
+            out.text(table.name)
+            out.byte(table.isRewritten ? 1 : 0)
+        }
+        out.number(UInt32(columnLists.count))
+        for list in columnLists {
+            out.number(UInt32(list.count))
+            for name in list { out.text(name) }
+        }
+        let ends = spans.indices.filter { $0 + 1 == spans.count || !spans[$0].isAlike(spans[$0 + 1]) }
+        out.number(UInt32(ends.count))
+        var start = 0
+        for end in ends {
+            let first = spans[start]
+            out.number(UInt32(first.table))
+            out.byte(first.kind.rawValue)
+            out.number(UInt32(first.columns + 1))
+            out.byte(first.isID ? 0 : 1)
+            out.number(UInt32(end + 1 - start))
+            for span in spans[start...end] {
+                switch span.key {
+                case .rowID(let id):
+                    out.number(UInt64(bitPattern: id))
+                    out.number(span.count)
+                case .bytes(let bytes): out.blob(bytes)
+                }
+            }
+            start = end + 1
+        }
+        return out.bytes
+    }
+
+    /// - Throws: `RecordError.catalogueDamaged`.
+    init(number: UInt64, bytes: [UInt8]) throws(RecordError) {
+        var source = ByteSource(bytes, what: "the history's record of commit \(number)")
+        self = try HistoryRecord(number: number, head: &source)
+        for _ in 0..<(try source.count()) {
+            let number: UInt32 = try source.number()
+            tables.append(Table(number: number, name: try source.text(), isRewritten: try source.byte() & 1 != 0))
+        }
+        for _ in 0..<(try source.count()) {
+            var names: [String] = []
+            for _ in 0..<(try source.count()) { names.append(try source.text()) }
+            columnLists.append(names)
+        }
+        for _ in 0..<(try source.count()) { try readGroup(&source) }
+        guard source.isAtEnd else { throw source.damaged }
+    }
+
+    /// What is before the tables, and nothing of what happened.
+    init(number: UInt64, headOf bytes: [UInt8]) throws(RecordError) {
+        var source = ByteSource(bytes, what: "the history's record of commit \(number)")
+        self = try HistoryRecord(number: number, head: &source)
+    }
+
+    private init(number: UInt64, head source: inout ByteSource) throws(RecordError) {
+        guard try source.byte() == HistoryRecord.format else {
+            throw .catalogueDamaged(reason: "the history's record of commit \(number) has another format")
+        }
+        let mark: UInt64 = try source.number()
+        let previous = HistoryPoint(number: try source.number(), mark: try source.number())
+        let position: UInt64 = try source.number()
+        self.init(
+            number: number, mark: mark, previous: previous, position: position,
+            date: Double(bitPattern: try source.number()))
+    }
+
+    private mutating func readGroup(_ source: inout ByteSource) throws(RecordError) {
+        let table = Int(try source.number() as UInt32)
+        let kind = ChangeKind(rawValue: try source.byte())
+        let list = Int(try source.number() as UInt32) - 1
+        let form = try source.byte()
+        guard let kind, table < tables.count, list < columnLists.count, form < 2 else { throw source.damaged }
+        for _ in 0..<(try source.count()) {
+            let key: RowKey = try form == 0 ? .rowID(Int64(bitPattern: source.number())) : .bytes(source.blob())
+            let count: UInt32 = form == 0 ? try source.number() : 1
+            guard count > 0, !(key.rowID?.addingReportingOverflow(Int64(count) - 1).overflow ?? false) else {
+                throw source.damaged
+            }
+            spans.append(Span(table: table, kind: kind, columns: list, key: key, count: count))
+        }
+    }
+}

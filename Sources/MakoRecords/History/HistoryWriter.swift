@@ -1,0 +1,197 @@
+import MakoStorage
+
+/// Writes a database's history: one for each opening.
+public final class HistoryWriter: @unchecked Sendable {
+    // Unchecked: used by whoever has the writer's turn.
+
+    /// The oldest record that is kept.
+    private struct Oldest {
+        var number: UInt64
+        var position: UInt64
+        var date: Double
+    }
+
+    /// What the file said when it was looked at last, brought forward by each commit since.
+    private struct Known {
+        /// The commit after which this is so.
+        var commit: UInt64
+        var isKept: Bool
+        var limits: HistoryLimits
+        var last = HistoryPoint(number: 0, mark: 0)
+        /// The bytes of all records there ever were.
+        var end: UInt64 = 0
+        var count: UInt64 = 0
+        var oldest: Oldest?
+    }
+
+    /// So many records are trimmed by one commit at most.
+    private static let trimLimit: UInt64 = 256
+
+    private let entropy: any Entropy
+    private var mark: UInt64?
+    private var known: Known?
+
+    public init(_ entropy: any Entropy) { self.entropy = entropy }
+
+    /// Forgets what was known of the file: a transaction that changed the history was rolled back.
+    public func invalidate() { known = nil }
+
+    /// Puts down what the transaction did, as its last step before its commit. Nothing happens in a file without a history.
+    ///
+    /// - Parameters:
+    ///   - rewritten: tables that are to be read anew.
+    ///   - date: seconds since 2001-01-01 00:00:00 UTC.
+    public func append(
+        _ changes: ChangeSet, rewritten: [String] = [], _ catalogue: Catalogue, date: Double,
+        in tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        let view = tx.view
+        guard let tree = view.tree(named: StoredHistory.treeName) else { return }
+        let number = view.commitNumber &+ 1
+        if known?.commit != view.commitNumber { known = try look(tree, view) }
+        guard var now = known, now.isKept else { return }
+        known = nil
+        var record = HistoryRecord(
+            number: number, mark: takeMark(), previous: now.last, position: now.end, date: date)
+        record.note(changes, rewritten: sabotaged("historyRewriteUntold") ? [] : rewritten, catalogue)
+        let bytes = record.encoded()
+        try engine { () throws(StorageError) in try tx.put(bytes, for: number, in: tree) }
+        now.last = record.point
+        now.end &+= UInt64(bytes.count)
+        now.count += 1
+        if now.oldest == nil { now.oldest = Oldest(number: number, position: record.position, date: date) }
+        try trim(&now, date, tree, tx)
+        now.commit = number
+        known = now
+    }
+
+    private func takeMark() -> UInt64 {
+        if let mark { return mark }
+        let drawn = sabotaged("historyMarksAlike") ? 1 : entropy.next()
+        mark = drawn
+        return drawn
+    }
+
+    private func look(_ tree: Tree, _ view: Snapshot) throws(RecordError) -> Known? {
+        guard let head = try StoredHistory.head(tree, view) else { return nil }
+        var known = Known(commit: view.commitNumber, isKept: head.isKept, limits: head.limits)
+        guard head.isKept, var last = try StoredHistory.last(tree, view) else { return known }
+        known.count = try engine { () throws(StorageError) in try view.count(of: tree) } &- 1
+        if last.record.number > view.commitNumber {
+            // The history begins in this transaction: what it does goes into the first record.
+            last.end = last.record.position
+            known.count &-= 1
+        } else {
+            known.last = last.record.point
+            if let first = try StoredHistory.first(from: 1, tree, view) {
+                known.oldest = Oldest(number: first.number, position: first.position, date: first.date)
+            }
+        }
+        known.end = last.end
+        return known
+    }
+
+    // MARK: Beginning and ending
+
+    /// Begins a history, or changes the limits of the one there is.
+    public func begin(_ limits: HistoryLimits, date: Double, in tx: borrowing WriteTransaction) throws(RecordError) {
+        known = nil
+        let view = tx.view
+        let tree = try engine { () throws(StorageError) in
+            if let tree = view.tree(named: StoredHistory.treeName) { return tree }
+            return try tx.createTree(named: StoredHistory.treeName, keys: .integer)
+        }
+        let stored = try StoredHistory.head(tree, view)
+        var head = stored ?? StoredHistory.Head(high: entropy.next(), low: entropy.next(), limits: limits)
+        let isNew = stored?.isKept != true
+        head.isKept = true
+        head.limits = limits
+        let bytes = head.encoded
+        try engine { () throws(StorageError) in try tx.put(bytes, for: 0, in: tree) }
+        if !isNew { return }
+        // The end of a history in which nothing happened yet must have a token too.
+        let number = view.commitNumber &+ 1
+        let first = HistoryRecord(
+            number: number, mark: takeMark(), previous: HistoryPoint(number: 0, mark: 0), position: 0, date: date
+        ).encoded()
+        try engine { () throws(StorageError) in try tx.put(first, for: number, in: tree) }
+    }
+
+    /// Ends the history and removes its records.
+    public func end(in tx: borrowing WriteTransaction) throws(RecordError) {
+        known = nil
+        let view = tx.view
+        guard let tree = view.tree(named: StoredHistory.treeName), var head = try StoredHistory.head(tree, view)
+        else { return }
+        head.isKept = false
+        let bytes = head.encoded
+        try engine { () throws(StorageError) in
+            if !sabotaged("endedHistoryKept") { try tx.deleteAll(in: tree) }
+            try tx.put(bytes, for: 0, in: tree)
+        }
+    }
+
+    /// Begins a new history in the place of one that does not tell all.
+    ///
+    /// - Returns: whether there was one.
+    func beginAnew(in tx: borrowing WriteTransaction) throws(RecordError) -> Bool {
+        guard let tree = tx.view.tree(named: StoredHistory.treeName) else { return false }
+        var head: StoredHistory.Head?
+        do throws(RecordError) { head = try StoredHistory.head(tree, tx.view) } catch {
+            if case .storage = error { throw error }
+        }
+        try engine { () throws(StorageError) in try tx.dropTree(tree) }
+        if head?.isKept != false { try begin(head?.limits ?? HistoryLimits(), date: 0, in: tx) }
+        return true
+    }
+
+    // MARK: Trimming
+
+    /// Removes the records of the commits before a number; the newest record stays.
+    public func forget(before number: UInt64, in tx: borrowing WriteTransaction) throws(RecordError) {
+        known = nil
+        let view = tx.view
+        guard let tree = view.tree(named: StoredHistory.treeName), let last = try StoredHistory.last(tree, view)
+        else { return }
+        let bound = min(number, last.record.number)
+        if bound < 2 { return }
+        _ = try engine { () throws(StorageError) in try tx.deleteRange(1...(bound - 1), in: tree) }
+    }
+
+    private func trim(
+        _ known: inout Known, _ date: Double, _ tree: Tree, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        // Most commits leave the old end alone.
+        guard var oldest = known.oldest, HistoryWriter.exceeds(known, oldest, date, slack: 8) else { return }
+        let view = tx.view
+        var left = known
+        let kept: UInt64 = sabotaged("newestTrimmed") ? 0 : 1
+        let fewest = max(kept, known.count - min(known.count, HistoryWriter.trimLimit))
+        while left.count > fewest, HistoryWriter.exceeds(left, oldest, date, slack: nil) {
+            left.count -= 1
+            guard let next = try StoredHistory.first(from: oldest.number &+ 1, tree, view) else {
+                oldest.number &+= 1
+                break
+            }
+            oldest = Oldest(number: next.number, position: next.position, date: next.date)
+        }
+        if left.count == known.count { return }
+        let end = oldest.number - 1
+        _ = try engine { () throws(StorageError) in try tx.deleteRange(1...end, in: tree) }
+        known.count = left.count
+        known.oldest = oldest
+    }
+
+    /// Whether more is kept than the limits allow, or than they and a part of them.
+    private static func exceeds(_ known: Known, _ oldest: Oldest, _ date: Double, slack: UInt64?) -> Bool {
+        func exceeds(_ amount: UInt64, _ limit: UInt64?) -> Bool {
+            guard let limit else { return false }
+            let (bound, isBeyond) = limit.addingReportingOverflow(slack.map { limit / $0 } ?? 0)
+            return !isBeyond && amount > bound
+        }
+        let age = (date - oldest.date) * 1000
+        return exceeds(known.count, known.limits.transactions)
+            || exceeds(known.end &- oldest.position, known.limits.bytes)
+            || exceeds(age >= 0 && age < 0x1p63 ? UInt64(age) : 0, known.limits.milliseconds)
+    }
+}

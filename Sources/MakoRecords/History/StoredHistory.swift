@@ -1,0 +1,179 @@
+import MakoStorage
+
+/// How much of the history is kept. What is nil has no limit; the newest record is always kept.
+public struct HistoryLimits: Sendable, Hashable {
+    /// Records, of which each stands for a commit.
+    public var transactions: UInt64?
+    public var milliseconds: UInt64?
+    /// Of the records themselves, without the tree around them.
+    public var bytes: UInt64?
+
+    public init(transactions: UInt64? = nil, milliseconds: UInt64? = nil, bytes: UInt64? = nil) {
+        self.transactions = transactions
+        self.milliseconds = milliseconds
+        self.bytes = bytes
+    }
+}
+
+/// The history of changes in a file. Under the key 0 of its tree stands the head; under those of commits their records.
+public enum StoredHistory {
+    static let treeName = "mako.history"
+
+    /// What is kept in the file about its history.
+    ///
+    ///   format (1) = 1, identity (8, 8), whether it is kept (1), limits: transactions, milliseconds, bytes (8 each; all ones: none)
+    public struct Head: Sendable, Hashable {
+        public var high: UInt64
+        public var low: UInt64
+        public var isKept: Bool
+        public var limits: HistoryLimits
+
+        init(high: UInt64, low: UInt64, limits: HistoryLimits) {
+            self.high = high
+            self.low = low
+            self.limits = limits
+            isKept = true
+        }
+
+        init(_ bytes: [UInt8]) throws(RecordError) {
+            var source = ByteSource(bytes, what: "the head of the history")
+            guard try source.byte() == HistoryRecord.format else {
+                throw .catalogueDamaged(reason: "the head of the history has another format")
+            }
+            high = try source.number()
+            low = try source.number()
+            isKept = try source.byte() == 1
+            limits = HistoryLimits(
+                transactions: try Head.limit(&source), milliseconds: try Head.limit(&source),
+                bytes: try Head.limit(&source))
+            guard source.isAtEnd else { throw source.damaged }
+        }
+
+        private static func limit(_ source: inout ByteSource) throws(RecordError) -> UInt64? {
+            let number: UInt64 = try source.number()
+            return number == .max ? nil : number
+        }
+
+        var encoded: [UInt8] {
+            var out = ByteSink()
+            out.byte(HistoryRecord.format)
+            out.number(high)
+            out.number(low)
+            out.byte(isKept ? 1 : 0)
+            for limit in [limits.transactions, limits.milliseconds, limits.bytes] { out.number(limit ?? .max) }
+            return out.bytes
+        }
+    }
+
+    /// The head; nil in a file that never had a history.
+    public static func head(in view: Snapshot) throws(RecordError) -> Head? {
+        guard let tree = view.tree(named: treeName) else { return nil }
+        return try head(tree, view)
+    }
+
+    static func head(_ tree: Tree, _ view: Snapshot) throws(RecordError) -> Head? {
+        let bytes = try engine { () throws(StorageError) in try view.get(0, in: tree) }
+        return try bytes.map { (bytes) throws(RecordError) in try Head(bytes) }
+    }
+
+    /// Where the history ends; nil where nothing is in it.
+    public static func end(in view: Snapshot) throws(RecordError) -> HistoryPoint? {
+        guard let tree = view.tree(named: treeName) else { return nil }
+        return try last(tree, view)?.record.point
+    }
+
+    /// The newest record, without what happened, and where the bytes of the next one begin.
+    static func last(_ tree: Tree, _ view: Snapshot) throws(RecordError) -> (record: HistoryRecord, end: UInt64)? {
+        let found: (number: UInt64, bytes: [UInt8])? = try engine { () throws(StorageError) in
+            var cursor = try view.cursor(in: tree)
+            guard try cursor.last(), cursor.integerKey > 0 else { return nil }
+            return (cursor.integerKey, try cursor.value())
+        }
+        guard let found else { return nil }
+        let record = try HistoryRecord(number: found.number, headOf: found.bytes)
+        return (record, record.position &+ UInt64(found.bytes.count))
+    }
+
+    /// The first record from a number on, without what happened.
+    static func first(
+        from number: UInt64, _ tree: Tree, _ view: Snapshot
+    ) throws(RecordError) -> HistoryRecord? {
+        let found: (number: UInt64, bytes: [UInt8])? = try engine { () throws(StorageError) in
+            var cursor = try view.cursor(in: tree)
+            return try cursor.seek(max(number, 1)) ? (cursor.integerKey, try cursor.value()) : nil
+        }
+        return try found.map { (found) throws(RecordError) in
+            try HistoryRecord(number: found.number, headOf: found.bytes)
+        }
+    }
+}
+
+/// Some records of a history, one behind the other.
+public struct HistoryPage: Sendable {
+    /// What follows the point that was asked for is not known any more; there are no records then.
+    public private(set) var isMissed = false
+    /// Where the history ends.
+    public let end: HistoryPoint
+    public private(set) var records: [HistoryRecord] = []
+    /// Whether there is nothing behind these.
+    public private(set) var isLast = true
+
+    /// So many spans of rows are read at a time, but at least one record.
+    private static let spanLimit = 4096
+
+    /// The records behind a point; nil: from the oldest on.
+    ///
+    /// - Returns: nil where no history is kept.
+    /// - Complexity: linear in what is read, at most `limit` records.
+    public init?(after point: HistoryPoint?, limit: Int, in view: Snapshot) throws(RecordError) {
+        guard let tree = view.tree(named: StoredHistory.treeName), let end = try StoredHistory.last(tree, view),
+            try StoredHistory.head(tree, view)?.isKept == true
+        else { return nil }
+        self.end = end.record.point
+        if let point, try !HistoryPage.isKept(point, tree, view) {
+            isMissed = true
+            return
+        }
+        var number = point.map { $0.number &+ 1 } ?? 1
+        var previous = point
+        var spans = 0
+        while number > 0 {
+            let found = try HistoryPage.record(from: number, tree, view)
+            guard let record = found else { return }
+            if records.count >= limit || spans >= HistoryPage.spanLimit {
+                isLast = false
+                return
+            }
+            if let previous, record.previous != previous, !sabotaged("historyChainIgnored") {
+                isMissed = records.isEmpty
+                isLast = isMissed
+                return
+            }
+            previous = record.point
+            spans += record.spans.count
+            records.append(record)
+            number = record.number &+ 1
+        }
+    }
+
+    /// Whether everything behind a point is there: its own record, or the one that follows it.
+    private static func isKept(_ point: HistoryPoint, _ tree: Tree, _ view: Snapshot) throws(RecordError) -> Bool {
+        guard point.number > 0, let first = try StoredHistory.first(from: point.number, tree, view) else {
+            return sabotaged("historyGapIgnored")
+        }
+        if sabotaged("historyGapIgnored") { return true }
+        return first.point == point || first.previous == point
+    }
+
+    private static func record(
+        from number: UInt64, _ tree: Tree, _ view: Snapshot
+    ) throws(RecordError) -> HistoryRecord? {
+        let found: (number: UInt64, bytes: [UInt8])? = try engine { () throws(StorageError) in
+            var cursor = try view.cursor(in: tree)
+            return try cursor.seek(number) ? (cursor.integerKey, try cursor.value()) : nil
+        }
+        return try found.map { (found) throws(RecordError) in
+            try HistoryRecord(number: found.number, bytes: found.bytes)
+        }
+    }
+}
