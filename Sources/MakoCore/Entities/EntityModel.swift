@@ -94,6 +94,8 @@ public struct PropertyModel: @unchecked Sendable {
     let inverse: AnyKeyPath?
     let options: [AttributeOption]
     let relation: [RelationshipOption]
+    /// The coding of its column; nil: it has none.
+    let coding: (any AnyPropertyCoding)?
     private let read: (@Sendable (any Entity) -> StoredValue)?
 
     /// The property's value as a row holds it.
@@ -111,7 +113,7 @@ public struct PropertyModel: @unchecked Sendable {
             kind: .column(
                 type: C.columnType, isOptional: C.isOptional, defaultValue: value().map(C.stored) ?? .null,
                 target: C.target),
-            keyPath: keyPath, inverse: nil, options: options, relation: relation,
+            keyPath: keyPath, inverse: nil, options: options, relation: relation, coding: CodecCoding<C>(),
             read: { entity in (entity as? Root).map { C.stored($0[keyPath: path]) } ?? .null })
     }
 
@@ -121,7 +123,7 @@ public struct PropertyModel: @unchecked Sendable {
     ) -> PropertyModel {
         PropertyModel(
             name: name, column: column ?? name, kind: .rowNumber, keyPath: keyPath, inverse: nil, options: [],
-            relation: [], read: nil)
+            relation: [], coding: nil, read: nil)
     }
 
     /// A to-many relationship: a query for the objects whose `inverse` refers to the owner.
@@ -131,7 +133,7 @@ public struct PropertyModel: @unchecked Sendable {
     ) -> PropertyModel {
         PropertyModel(
             name: name, column: name, kind: .many(target: target, deleteRule: deleteRule), keyPath: keyPath,
-            inverse: inverse, options: [], relation: [], read: nil)
+            inverse: inverse, options: [], relation: [], coding: nil, read: nil)
     }
 }
 

@@ -27,6 +27,12 @@ extension Query {
     public func ids() async throws(MakoError) -> [Int] {
         try await away { (query) throws(MakoError) in try query.ids() }
     }
+    public func fetchLightweight(
+        prefetching keyPaths: PartialKeyPath<T>..., retaining: Bool = true
+    ) async throws(MakoError) -> LightweightResults<T> {
+        let columns = try Query.columns(keyPaths)
+        return try await away { (query) throws(MakoError) in try query.fetchLightweight(columns, retaining) }
+    }
     @discardableResult
     public func delete() async throws(MakoError) -> Int {
         try await away(writes: true) { (query) throws(MakoError) in try query.delete() }
