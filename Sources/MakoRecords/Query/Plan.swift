@@ -140,7 +140,7 @@ public struct Plan: Sendable, CustomStringConvertible {
         return rows
     }
 
-    private func sortedKeys(_ scan: RowScan, _ view: Snapshot) throws(RecordError) -> [RowKey] {
+    func sortedKeys(_ scan: RowScan, _ view: Snapshot) throws(RecordError) -> [RowKey] {
         let sorter = Sorter(self, view)
         try recorded {
             try scan.forEachRow(table.layout, expecting: 1 << 20) { key, row in
