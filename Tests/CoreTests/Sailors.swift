@@ -38,6 +38,7 @@ final class Sailor: ObjectEntity, @unchecked Sendable {
             .column("joined", \Sailor.joined, EntityCoding.codec(Int.self), default: 0, options: [.writeOnce]),
             .column("motto", \Sailor.motto, EntityCoding.codec(String?.self), options: [.keepWhenNil]),
             .column("ship", \Sailor.ship, EntityCoding.codec(Ship?.self)),
+            .column("boat", \Sailor.boat, EntityCoding.codec(Ship?.self), relation: [.owned]),
         ],
         indexes: [EntityModel.index(Sailor.self, [\.age], isUnique: false)])
 
@@ -60,6 +61,17 @@ final class Sailor: ObjectEntity, @unchecked Sendable {
             note(8)
         }
     }
+    private var _boat = EntityCoding.codec(Ship?.self).emptySlot
+    var boat: Ship? {
+        get {
+            if !_boat.isSettled { _boat.settle(_boat.loaded(by: self, property: 9), replacing: _boat) }
+            return _boat.value
+        }
+        set {
+            _boat = EntityCoding.codec(Ship?.self).slot(newValue)
+            note(9)
+        }
+    }
     var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
     /// Not stored.
     var greeting: String { "\(name), \(age)" }
@@ -80,6 +92,7 @@ final class Sailor: ObjectEntity, @unchecked Sendable {
         joined = try EntityCoding.codec(Int.self).read(row, 6)
         motto = try EntityCoding.codec(String?.self).read(row, 7)
         _ship = try EntityCoding.codec(Ship?.self).readSlot(row, 8)
+        _boat = try EntityCoding.codec(Ship?.self).readSlot(row, 9)
         _$state = row.state
     }
     func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {
@@ -92,17 +105,21 @@ final class Sailor: ObjectEntity, @unchecked Sendable {
         if properties & 64 != 0 { try EntityCoding.codec(Int.self).write(joined, &writer, 6) }
         if properties & 128 != 0 { try EntityCoding.codec(String?.self).write(motto, &writer, 7) }
         if properties & 256 != 0 { try EntityCoding.codec(Ship?.self).writeSlot(_ship, &writer, 8) }
+        if properties & 512 != 0 { try EntityCoding.codec(Ship?.self).writeSlot(_boat, &writer, 9) }
     }
     func adoptValues(of object: AnyObject) {
         guard let other = object as? Sailor else { return }
         (name, age, nick, badge) = (other.name, other.age, other.nick, other.badge)
-        (wage, grade, joined, motto, _ship) = (other.wage, other.grade, other.joined, other.motto, other._ship)
+        (wage, grade, joined, motto) = (other.wage, other.grade, other.joined, other.motto)
+        (_ship, _boat) = (other._ship, other._boat)
     }
     func visitReferences(_ visit: (Int, any ObjectEntity) -> Void) {
         if let object = _ship.loadedObject { visit(8, object) }
+        if let object = _boat.loadedObject { visit(9, object) }
     }
     func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey) {
         if property == 8 { _ship.resolve(object, key: key) }
+        if property == 9 { _boat.resolve(object, key: key) }
     }
 }
 

@@ -284,7 +284,10 @@ extension Transaction {
         if isSilent || !silences.isEmpty {
             silences.append((EventHub.Identity(table: model.table, key: key), isSilent))
         }
-        if database.hub.isWatched(model) { touched[EventHub.Identity(table: model.table, key: key)] = object }
+        if database.hub.isWatched(model) {
+            touched[EventHub.Identity(table: model.table, key: key)] = object
+            hasTouched = true
+        }
     }
 
     /// Stores the whole row that is in the writer. Where an upsert meets a row of the same key or identity, that row takes the values.
@@ -330,7 +333,7 @@ extension Transaction {
     }
 
     /// Has the stored row keep what it has in place of nil, where the model says so.
-    private func keepWhenNil(_ binding: Binding) {
+    func keepWhenNil(_ binding: Binding) {
         let columns = binding.model.keepWhenNilColumns
         if columns != 0 && !sabotaged("nilNotKept") { writer.unsetNulls(columns) }
     }

@@ -4,6 +4,8 @@ import MakoRecords
 protocol AnyPropertyCoding: Sendable {
     /// What the column holds of the value that this stands for; nil: it stands for none.
     func normalised(_ stored: StoredValue) -> StoredValue?
+    /// The name of the property's type.
+    var typeName: String { get }
 }
 
 /// The coding of properties of one type.
@@ -17,4 +19,5 @@ final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyProper
     override func stored(_ value: C.Property) -> StoredValue { C.stored(value) }
     override func value(_ stored: StoredValue) -> C.Property? { C.value(stored) }
     func normalised(_ stored: StoredValue) -> StoredValue? { C.value(stored).map(C.stored) }
+    var typeName: String { "\(C.Property.self)" }
 }

@@ -7,7 +7,7 @@ import MakoStorage
 ///
 /// On one snapshot the portions are together what ``Plan/forEachRow(layout:in:_:)`` gives, in its order. Rows that must be sorted
 /// have their keys kept, 16 bytes each; else the memory is that of one portion. On the view of a transaction that writes meanwhile, rows
-/// that it moves ahead are met again: take the plan's keys first, where it may move some.
+/// that it moves ahead are met again; see ``init(of:changing:in:)``.
 public struct Portions: Sendable {
     private enum Rest: Sendable {
         /// Not sorted yet.
@@ -41,6 +41,21 @@ public struct Portions: Sendable {
             case .keyRanges(let ranges): .keyRanges(walked(ranges))
             case .index(let index, let ranges): .index(index, walked(ranges))
             }
+    }
+
+    /// The portions of a plan between which columns of its rows are changed: each row is met once, and was chosen by the values before.
+    ///
+    /// - Parameter view: what the portions are read from, which may show the changes.
+    public init(of plan: Plan, changing columns: [String], in view: Snapshot) throws(RecordError) {
+        self.init(of: plan)
+        let isChosenBefore = !plan.orders.isEmpty
+        var isOvertaken = !plan.bound.joins.isEmpty
+        if case .index(let index, _) = plan.access {
+            isOvertaken = isOvertaken || index.schema.columns.contains { columns.contains($0.name) }
+        }
+        if isChosenBefore || !isOvertaken { return }
+        rest = .sorted(try plan.keys(in: view), from: 0)
+        (left, room) = (0, .max)
     }
 
     /// Whether there are no more rows.
