@@ -13,7 +13,7 @@ enum EventChapter {
                 print(change.kind, change.object.name, change.changedProperties)
             }
             """)
-        guard let turkey = try Country.find("TR"), let ivory = try Country.find("CI") else {
+        guard let turkey = try await Country.find("TR"), let ivory = try await Country.find("CI") else {
             throw DemoError("countries are missing")
         }
         let changes = try Country.changes(.update, in: database)

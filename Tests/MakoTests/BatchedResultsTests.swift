@@ -118,7 +118,7 @@ import Testing
         let db = try makePeople()
         let query = db.query(Person.self).prefetch(\.department.location)
         let before = db.metrics.lazyLoads
-        let batches = try query.batch(10)
+        let batches = try await query.batch(10)
         #expect(try batches.object(at: 20).department?.name == "d2")
         var live = query.observe().makeAsyncIterator()
         let first = try #require(try await live.next())

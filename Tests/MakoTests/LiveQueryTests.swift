@@ -92,7 +92,7 @@ import Testing
             .makeAsyncIterator()
         let first = try #require(try await live.next())
         #expect(first.results.isEmpty)
-        let reds = try #require(try db.find(Team.self, "Reds"))
+        let reds = try #require(try await db.find(Team.self, "Reds"))
         reds.city = "Rome"
         try await reds.commit()
         let told = try #require(try await live.next())
@@ -105,7 +105,7 @@ import Testing
 
     @Test func membersOfACollectionAreFollowed() async throws {
         let (db, players) = try makePlayers()
-        let reds = try #require(try db.find(Team.self, "Reds"))
+        let reds = try #require(try await db.find(Team.self, "Reds"))
         reds.members = [players[0]]
         try await reds.commit()
         var live = db.query(Player.self).referenced(by: reds).observe().makeAsyncIterator()
@@ -153,8 +153,8 @@ import Testing
         var live = db.query(Goal.self).orderBy(\.minute, .descending).observe().makeAsyncIterator()
         #expect(try await live.next()?.results.isEmpty == true)
         var goal = Goal(minute: 3)
-        try db.save(&goal)
-        try db.save([Goal(minute: 80), Goal(minute: 3)])
+        try await db.save(&goal)
+        try await db.save([Goal(minute: 80), Goal(minute: 3)])
         let told = try #require(try await live.next())
         // Equal ones stand in the order of their keys, turned as the order is.
         #expect(told.results.map(\.minute) == [80, 3, 3])
@@ -252,10 +252,10 @@ import Testing
 
     @Test func aDroppedTableEndsItAndIsNotMadeAgain() async throws {
         let db = try makeDatabase([Goal.self])
-        try db.save([Goal(minute: 1)])
+        try await db.save([Goal(minute: 1)])
         var live = db.query(Goal.self).observe().makeAsyncIterator()
         #expect(try await live.next()?.results.count == 1)
-        try db.drop(Goal.self)
+        try await db.drop(Goal.self)
         await #expect(throws: MakoError.self) { _ = try await live.next() }
         #expect(!db.tables.contains { $0.name == "Goal" })
     }

@@ -96,6 +96,7 @@ import Testing
         #expect(try db.save(ClientName(name: "new")) == false)
         #expect(throws: MakoError.self) { try db.query(ClientName.self).delete() }
         #expect(throws: MakoError.self) { try db.drop(ClientName.self) }
+        #expect(throws: MakoError.self) { try db.update(ClientName.self).set(\.name, to: "x").run() }
         var city = ClientCity(city: "Oslo")
         #expect(throws: MakoError.self) { try db.save(&city) }
         let read = try #require(try db.query(ClientCity.self).first())

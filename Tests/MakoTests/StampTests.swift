@@ -112,6 +112,13 @@ import Testing
         #expect(try db.query(Memo.self).where("updatedAt = createdAt").count() == 2)
     }
 
+    @Test func anUpdateByQueryStampsItsRows() throws {
+        for text in ["a", "b"] { try db.save(Memo(text: text)) }
+        Thread.sleep(forTimeInterval: 0.002)
+        #expect(try db.update(Memo.self).set(\.pinned, to: true).where(\.text == "a").run() == 1)
+        #expect(try db.query(Memo.self).where("updatedAt > createdAt").fetch().map(\.text) == ["a"])
+    }
+
     @Test func aCloneIsStampedAnew() throws {
         let note = Memo(text: "x")
         try db.save(note)

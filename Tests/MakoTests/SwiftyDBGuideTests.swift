@@ -166,7 +166,7 @@ enum SwiftyGuide {
         #expect(try await db.query(E.Stark.self).fetch().first?.wolf?.name == "Nymeria")
         let (house, sigil) = try E.storedStructs(db)
         #expect(sigil?.name == "direwolf" && house.founded == nil)
-        let arya = try #require(try db.find(E.Stark.self, "Arya"))
+        let arya = try #require(try await db.find(E.Stark.self, "Arya"))
         #expect(arya.age == 10 && arya.wolf == nil)
         #expect(try await db.query(E.Wolf.self).count() == 2)
         #expect(try E.refused(db) == [.text("Arya")])

@@ -81,6 +81,12 @@ import Testing
                 return true
             }
             #expect(walked == found, note)
+            var inPortions: [RowKey] = []
+            var portions = Portions(of: plan)
+            while !portions.isAtEnd, inPortions.count <= found.count {
+                try portions.next(Int.random(in: 1...40, using: &random), in: view) { key, _ in inPortions.append(key) }
+            }
+            #expect(inPortions == found, note)
         }
         #expect(matched > 5000)
     }

@@ -13,7 +13,7 @@ extension Transaction {
         _ object: T, _ mode: SaveMode = .upsert, in run: FreshRun? = nil
     ) throws(MakoError) -> Bool {
         let type = Swift.type(of: object)
-        if type.entityModel.isPartial { return false }
+        if type.entityModel.isPartial && !sabotaged("partStored") { return false }
         let binding = try binding(type.entityModel)
         let hooks = type._$hooks
         if !binding.hasReferences && hooks.isDisjoint(with: .beforeWriting) {
@@ -199,7 +199,7 @@ extension Transaction {
         _ run: FreshRun?, references: ResolvedReferences?
     ) throws(MakoError) -> Bool? {
         if isEncoding { throw .unsupported("saving an object while another one is being written") }
-        if binding.model.hasStamps { stamp(object, mode) }
+        if binding.model.hasStamps && !sabotaged("stampsLeftOut") { stamp(object, mode) }
         let lock = ObjectLock(object)
         lock.lock()
         let state = ObjectNotes(object._$state)
@@ -294,7 +294,10 @@ extension Transaction {
         if isSilent || !silences.isEmpty {
             silences.append((EventHub.Identity(table: model.table, key: key), isSilent))
         }
-        if database.hub.isWatched(model) { touched[EventHub.Identity(table: model.table, key: key)] = object }
+        if database.hub.isWatched(model) {
+            touched[EventHub.Identity(table: model.table, key: key)] = object
+            hasTouched = true
+        }
     }
 
     /// Stores the whole row that is in the writer. Where an upsert meets a row of the same key or identity, that row takes the values.
@@ -340,7 +343,7 @@ extension Transaction {
     }
 
     /// Has the stored row keep what it has in place of nil, where the model says so.
-    private func keepWhenNil(_ binding: Binding) {
+    func keepWhenNil(_ binding: Binding) {
         let columns = binding.model.keepWhenNilColumns
         if columns != 0 && !sabotaged("nilNotKept") { writer.unsetNulls(columns) }
     }
@@ -351,7 +354,8 @@ extension Transaction {
         isEncoding = true
         defer { isEncoding = false }
         writer.begin(binding.layout)
-        try object.encode(into: &writer, properties: properties & ~binding.model.absentColumns)
+        let absent = sabotaged("absentColumnsWritten") ? 0 : binding.model.absentColumns
+        try object.encode(into: &writer, properties: properties & ~absent)
     }
 
     private func encodeLocking<T: ObjectEntity>(

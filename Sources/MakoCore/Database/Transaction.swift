@@ -24,8 +24,10 @@ public final class Transaction: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var batch: IndexBatch?
     /// A row is being made of an object: its type's own code runs.
     @exclusivity(unchecked) var isEncoding = false
-    /// The objects behind the changes, where somebody watches their type.
-    @exclusivity(unchecked) var touched: [EventHub.Identity: any ObjectEntity] = [:]
+    /// The objects behind the changes, where somebody watches their type; nil: none that shows what its row holds now.
+    @exclusivity(unchecked) var touched: [EventHub.Identity: (any ObjectEntity)?] = [:]
+    /// Whether there ever was one, here or outside of the savepoint.
+    @exclusivity(unchecked) var hasTouched = false
     /// What objects are told after the commit.
     let completions = CompletionLog()
     /// Rows whose removal has begun.
@@ -38,7 +40,7 @@ public final class Transaction: @unchecked Sendable {
     private struct FurtherRows {
         let savepoint: Savepoint
         var changes = ChangeSet()
-        var touched: [EventHub.Identity: any ObjectEntity] = [:]
+        var touched: [EventHub.Identity: (any ObjectEntity)?] = [:]
         // A hook may have used a type for the first time.
         let schema: SchemaState
         let steps: [MigrationStep]
@@ -91,7 +93,7 @@ public final class Transaction: @unchecked Sendable {
         if isMigrated { database.writerSchema = schema }
         let before = view.commitNumber
         if sabotaged("toldBeforeCommit") {
-            database.hub.publish(ticket, base: before, changes, schema, touched, [], database)
+            database.hub.publish(ticket, base: before, changes, schema, touched.compactMapValues(\.self), [], database)
         }
         do throws(MakoError) {
             try recordHistory()
@@ -112,7 +114,8 @@ public final class Transaction: @unchecked Sendable {
         CurrentCancellation.without {
             completions.run()
             if sabotaged("toldBeforeCommit") { return }
-            database.hub.publish(ticket, base: before, changes, schema, touched, silentRows, database)
+            database.hub.publish(
+                ticket, base: before, changes, schema, touched.compactMapValues(\.self), silentRows, database)
         }
     }
 
@@ -144,7 +147,7 @@ public final class Transaction: @unchecked Sendable {
         let savepoint = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
         // Moved out and back: a second reference would have everything copied at the next change.
         var outerChanges = ChangeSet()
-        var outerTouched: [EventHub.Identity: any ObjectEntity] = [:]
+        var outerTouched: [EventHub.Identity: (any ObjectEntity)?] = [:]
         swap(&changes, &outerChanges)
         swap(&touched, &outerTouched)
         let outerSchema = schema

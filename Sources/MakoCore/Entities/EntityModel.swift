@@ -103,9 +103,12 @@ public struct PropertyModel: @unchecked Sendable {
     let inverse: AnyKeyPath?
     let options: [AttributeOption]
     let relation: [RelationshipOption]
-    /// Whether the column holds JSON.
-    let isJSON: Bool
+    /// The coding of its column; nil: it has none.
+    let coding: (any AnyPropertyCoding)?
     private let read: (@Sendable (any Entity) -> StoredValue)?
+
+    /// Whether the column holds JSON.
+    var isJSON: Bool { coding?.isJSON == true }
 
     /// The property's value as a row holds it.
     func value(of entity: any Entity) -> StoredValue { read?(entity) ?? .null }
@@ -122,7 +125,7 @@ public struct PropertyModel: @unchecked Sendable {
             kind: .column(
                 type: C.columnType, isOptional: C.isOptional, defaultValue: value().map(C.stored) ?? .null,
                 target: C.target),
-            keyPath: keyPath, inverse: nil, options: options, relation: relation, isJSON: C.isJSON,
+            keyPath: keyPath, inverse: nil, options: options, relation: relation, coding: CodecCoding<C>(),
             read: { entity in (entity as? Root).map { C.stored($0[keyPath: path]) } ?? .null })
     }
 
@@ -132,7 +135,7 @@ public struct PropertyModel: @unchecked Sendable {
     ) -> PropertyModel {
         PropertyModel(
             name: name, column: column ?? name, kind: .rowNumber, keyPath: keyPath, inverse: nil, options: [],
-            relation: [], isJSON: false, read: nil)
+            relation: [], coding: nil, read: nil)
     }
 
     /// A to-many relationship: a query for the objects whose `inverse` refers to the owner.
@@ -142,7 +145,7 @@ public struct PropertyModel: @unchecked Sendable {
     ) -> PropertyModel {
         PropertyModel(
             name: name, column: name, kind: .many(target: target, deleteRule: deleteRule), keyPath: keyPath,
-            inverse: inverse, options: [], relation: [], isJSON: false, read: nil)
+            inverse: inverse, options: [], relation: [], coding: nil, read: nil)
     }
 
     /// What a table that leaves the property out has in its place.
@@ -153,7 +156,7 @@ public struct PropertyModel: @unchecked Sendable {
         case .column:
             PropertyModel(
                 name: name, column: column, kind: .absent, keyPath: keyPath, inverse: nil, options: [], relation: [],
-                isJSON: false, read: nil)
+                coding: nil, read: nil)
         }
     }
 }

@@ -88,14 +88,19 @@ extension BatchedResults: Sequence, Collection, BidirectionalCollection, RandomA
 
     /// One of the objects; where it cannot be read, one that is not stored and cannot be, with the reason in its `loadError`.
     public subscript(place: Int) -> T {
-        do throws(MakoError) { return try object(at: place) } catch {
-            let empty = T()
-            ObjectLock(empty).locked {
-                empty._$state.flags.insert(.sterile)
-                empty._$state.setLoadError(error)
-            }
-            return empty
+        do throws(MakoError) { return try object(at: place) } catch { return T.unread(error) }
+    }
+}
+
+extension ObjectEntity {
+    /// What stands for an object that could not be read: it is not stored, cannot be, and has the reason.
+    static func unread(_ error: MakoError) -> Self {
+        let empty = Self()
+        ObjectLock(empty).locked {
+            empty._$state.flags.insert(.sterile)
+            empty._$state.setLoadError(error)
         }
+        return empty
     }
 }
 

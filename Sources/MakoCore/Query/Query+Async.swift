@@ -1,3 +1,5 @@
+import MakoRecords
+
 // Terminals in their async form: the work is done on a thread of the database, not on Swift's cooperative pool.
 extension Query {
     private func away<R: Sendable>(
@@ -18,6 +20,19 @@ extension Query {
     public func one() async throws(MakoError) -> T? {
         try await away { (query) throws(MakoError) in try query.one() }
     }
+    public func batch(_ size: Int) async throws(MakoError) -> BatchedResults<T> {
+        try await away { (query) throws(MakoError) in try query.batch(size) }
+    }
+    public func fetchLightweight(
+        prefetching keyPaths: PartialKeyPath<T>..., retaining: Bool = true
+    ) async throws(MakoError) -> LightweightResults<T> {
+        let columns = try Query.columns(keyPaths)
+        return try await away { (query) throws(MakoError) in try query.fetchLightweight(columns, retaining) }
+    }
+    /// The objects by the value of a property, which is asked for here when all are fetched.
+    public func groupBy<V: Hashable>(_ keyPath: KeyPath<T, V>) async throws(MakoError) -> [V: [T]] {
+        Dictionary(grouping: try await fetch(), by: { $0[keyPath: keyPath] })
+    }
     public func count() async throws(MakoError) -> Int {
         try await away { (query) throws(MakoError) in try query.count() }
     }
@@ -27,56 +42,74 @@ extension Query {
     public func ids() async throws(MakoError) -> [Int] {
         try await away { (query) throws(MakoError) in try query.ids() }
     }
+    public func keys() async throws(MakoError) -> [RowKey] {
+        try await away { (query) throws(MakoError) in try query.keys() }
+    }
+    public func explain() async throws(MakoError) -> String {
+        try await away { (query) throws(MakoError) in try query.explain() }
+    }
     @discardableResult
     public func delete() async throws(MakoError) -> Int {
         try await away(writes: true) { (query) throws(MakoError) in try query.delete() }
     }
+
+    public func distinct<V: StorableValue>(
+        _ keyPath: KeyPath<Row<T>, Column<V>>, _ direction: SortDirection = .ascending
+    ) async throws(MakoError) -> [V] {
+        let expr = try keyPath.path().expr()
+        return try await away { (query) throws(MakoError) in try query.distinct(expr, direction) }
+    }
+    public func groupCount<V>(_ keyPath: KeyPath<Row<T>, Column<V>>) async throws(MakoError) -> [(
+        value: StoredValue, count: Int
+    )] {
+        let expr = try keyPath.path().expr()
+        return try await away { (query) throws(MakoError) in try query.groupCount(expr) }
+    }
+    public func groupCount(_ expression: String) async throws(MakoError) -> [(value: StoredValue, count: Int)] {
+        try await away { (query) throws(MakoError) in try query.groupCount(expression) }
+    }
+    public func sum<V: StorableValue & Numeric>(_ keyPath: KeyPath<Row<T>, Column<V>>) async throws(MakoError) -> V {
+        let expr = try keyPath.path().expr()
+        return try await away { (query) throws(MakoError) in try query.sum(expr) }
+    }
+    public func sum<V: StorableValue & Numeric>(_ keyPath: KeyPath<Row<T>, Column<V?>>) async throws(MakoError) -> V {
+        let expr = try keyPath.path().expr()
+        return try await away { (query) throws(MakoError) in try query.sum(expr) }
+    }
+    public func sum(_ expression: String) async throws(MakoError) -> Double {
+        try await away { (query) throws(MakoError) in try query.sum(expression) }
+    }
+    public func avg<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) async throws(MakoError) -> Double? {
+        let expr = try keyPath.path().expr()
+        return try await away { (query) throws(MakoError) in try query.average(expr) }
+    }
+    public func avg(_ expression: String) async throws(MakoError) -> Double? {
+        try await away { (query) throws(MakoError) in try query.avg(expression) }
+    }
+    public func min<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) async throws(MakoError) -> V? {
+        let expr = try keyPath.path().expr()
+        return try await away { (query) throws(MakoError) in try query.extreme(.minimum, expr) }
+    }
+    public func min<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V?>>) async throws(MakoError) -> V? {
+        let expr = try keyPath.path().expr()
+        return try await away { (query) throws(MakoError) in try query.extreme(.minimum, expr) }
+    }
+    public func max<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) async throws(MakoError) -> V? {
+        let expr = try keyPath.path().expr()
+        return try await away { (query) throws(MakoError) in try query.extreme(.maximum, expr) }
+    }
+    public func max<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V?>>) async throws(MakoError) -> V? {
+        let expr = try keyPath.path().expr()
+        return try await away { (query) throws(MakoError) in try query.extreme(.maximum, expr) }
+    }
 }
 
-extension Database {
-    /// The async form of `save`.
+extension Results where T: ObjectEntity {
+    /// The async form of `removeAll`.
     @discardableResult
-    public func save<T: ObjectEntity>(_ object: T) async throws(MakoError) -> Bool {
-        try await onOwnThread(writes: true) { () throws(MakoError) in try self.save(object) }
-    }
-    /// The async form of `save`.
-    public func save<T: ObjectEntity>(_ objects: [T]) async throws(MakoError) {
-        try await onOwnThread(writes: true) { () throws(MakoError) in try self.save(objects) }
-    }
-    /// The async form of `delete`.
-    @discardableResult
-    public func delete<T: ObjectEntity>(_ object: T) async throws(MakoError) -> Bool {
-        try await onOwnThread(writes: true) { () throws(MakoError) in try self.delete(object) }
-    }
-}
-
-extension ObjectEntity {
-    /// The async form of `commit()`.
-    @discardableResult
-    public func commit() async throws(MakoError) -> Bool {
-        let database = try Database.resolve(number: lockedState { $0.database }, for: Self.entityModel)
-        return try await database.save(self)
-    }
-    /// The async form of `remove()`.
-    @discardableResult
-    public func remove() async throws(MakoError) -> Bool {
-        let database = try Database.resolve(number: lockedState { $0.database }, for: Self.entityModel)
-        return try await database.delete(self)
-    }
-}
-
-extension Entity {
-    /// The async form of `find`.
-    public static func find(_ id: Int) async throws(MakoError) -> Self? {
-        let database = try Database.current(for: entityModel)
-        return try await database.onOwnThread(writes: false) { () throws(MakoError) in try database.find(Self.self, id)
-        }
-    }
-    /// The async form of `find`.
-    public static func find(_ ids: [Int]) async throws(MakoError) -> [Self] {
-        let database = try Database.current(for: entityModel)
-        return try await database.onOwnThread(writes: false) { () throws(MakoError) in
-            try database.find(Self.self, ids)
-        }
+    public func removeAll() async throws(MakoError) -> Int {
+        guard let first else { return 0 }
+        let database = try Database.resolve(number: first.lockedState { $0.database }, for: T.entityModel)
+        return try await database.delete(objects)
     }
 }

@@ -61,7 +61,11 @@ extension Query {
     public func distinct<V: StorableValue>(
         _ keyPath: KeyPath<Row<T>, Column<V>>, _ direction: SortDirection = .ascending
     ) throws(MakoError) -> [V] {
-        let values = try groupCount(try keyPath.path().expr()).compactMap { V(stored: $0.value) }
+        try distinct(try keyPath.path().expr(), direction)
+    }
+
+    func distinct<V: StorableValue>(_ expr: Expr, _ direction: SortDirection) throws(MakoError) -> [V] {
+        let values = try groupCount(expr).compactMap { V(stored: $0.value) }
         return direction == .ascending ? values : values.reversed()
     }
 
@@ -101,7 +105,7 @@ extension Query {
         try groupCount(try records { () throws(RecordError) in try Expr.parse(expression) })
     }
 
-    private func groupCount(_ expr: Expr) throws(MakoError) -> [(value: StoredValue, count: Int)] {
+    func groupCount(_ expr: Expr) throws(MakoError) -> [(value: StoredValue, count: Int)] {
         try planned { (plan, _, view, _) throws(MakoError) in
             try records { () throws(RecordError) in try plan.groupCount(by: expr, in: view) }
         }
@@ -128,7 +132,7 @@ extension Query {
     public func sum<V: StorableValue & Numeric>(_ keyPath: KeyPath<Row<T>, Column<V?>>) throws(MakoError) -> V {
         try sum(try keyPath.path().expr())
     }
-    private func sum<V: StorableValue & Numeric>(_ expr: Expr) throws(MakoError) -> V {
+    func sum<V: StorableValue & Numeric>(_ expr: Expr) throws(MakoError) -> V {
         let value = try aggregate(.sum, expr)
         if value.isNull { return .zero }
         if let sum = V(stored: value) { return sum }
@@ -143,12 +147,13 @@ extension Query {
 
     /// The mean of a property; nil of nothing.
     public func avg<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> Double? {
-        number(try aggregate(.average, try keyPath.path().expr()))
+        try average(try keyPath.path().expr())
     }
     /// The mean of an expression; nil of nothing.
     public func avg(_ expression: String) throws(MakoError) -> Double? {
-        number(try aggregate(.average, try parsed(expression)))
+        try average(try parsed(expression))
     }
+    func average(_ expr: Expr) throws(MakoError) -> Double? { number(try aggregate(.average, expr)) }
 
     /// The smallest value of a property; nil of nothing.
     public func min<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> V? {
@@ -164,7 +169,7 @@ extension Query {
     public func max<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V?>>) throws(MakoError) -> V? {
         try extreme(.maximum, try keyPath.path().expr())
     }
-    private func extreme<V: StorableValue>(_ function: AggregateFunction, _ expr: Expr) throws(MakoError) -> V? {
+    func extreme<V: StorableValue>(_ function: AggregateFunction, _ expr: Expr) throws(MakoError) -> V? {
         let value = try aggregate(function, expr)
         return value.isNull ? nil : V(stored: value)
     }

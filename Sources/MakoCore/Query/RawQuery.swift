@@ -27,22 +27,19 @@ extension Database {
     ///
     /// - Throws: `MakoError.query`, pointing into the text, before any row is read.
     public func rawQuery(_ text: WhereText, _ parameters: (any ConditionValue)?...) throws(MakoError) -> RawResults {
-        let values = parameters.map { $0?.conditionValue ?? .null }
-        let found = try viewing { (view, schema) throws(MakoError) in
-            try records { () throws(RecordError) in
-                try SelectStatement.parse(text.text).run(
-                    schema.catalogue, view: view, parameters: values, named: text.interpolated)
-            }
-        }
-        return RawResults(columns: found.columns, rows: found.rows)
+        try rawQuery(text, values: parameters.map { $0?.conditionValue ?? .null })
     }
 
     /// The same for a text that is known only at run time.
     public func rawQuery(text: String, _ parameters: (any ConditionValue)?...) throws(MakoError) -> RawResults {
-        let values = parameters.map { $0?.conditionValue ?? .null }
+        try rawQuery(WhereText(text: text), values: parameters.map { $0?.conditionValue ?? .null })
+    }
+
+    func rawQuery(_ text: WhereText, values: [StoredValue]) throws(MakoError) -> RawResults {
         let found = try viewing { (view, schema) throws(MakoError) in
             try records { () throws(RecordError) in
-                try SelectStatement.parse(text).run(schema.catalogue, view: view, parameters: values)
+                try SelectStatement.parse(text.text).run(
+                    schema.catalogue, view: view, parameters: values, named: text.interpolated)
             }
         }
         return RawResults(columns: found.columns, rows: found.rows)

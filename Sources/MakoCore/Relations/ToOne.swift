@@ -4,7 +4,7 @@ import MakoRecords
 public struct ToOne<Target: ObjectEntity>: Sendable {
     private var object: Target?
     private(set) var key: RowKey?
-    private var database: UInt32
+    private(set) var database: UInt32
 
     /// A handle of nothing, or of an object.
     public init(_ object: Target? = nil) {

@@ -81,6 +81,39 @@ struct IndexWalk {
         return true
     }
 
+    /// The rows of a range's first entries, so many or, where entries agree in all that is kept of their keys, some more; and the range behind
+    /// them, nil where it ends before.
+    func portion(of range: KeyRange, _ count: Int) throws -> (rows: [RowKey], rest: KeyRange?) {
+        var cursor = try view.cursor(in: index.tree)
+        var isThere = try IndexWalk.start(&cursor, range, isReversed)
+        var rows: [RowKey] = []
+        while isThere {
+            let key = cursor.key
+            guard IndexWalk.isInside(key, range, isReversed) else { break }
+            let rest: KeyRange?
+            if !index.hasKeyInValue && key.count < 8 {
+                throw RecordError.indexDamaged(
+                    table: table.schema.name, index: index.schema.name, reason: "an entry names no row")
+            }
+            if key.count > IndexHandle.keptBytes {
+                let (run, more) = try run(of: key, range, &cursor)
+                rows += run
+                isThere = more
+                let kept = Array(key.prefix(IndexHandle.keptBytes))
+                rest =
+                    isReversed
+                    ? KeyRange(lower: range.lower, upper: kept)
+                    : KeyRange.successor(kept).map { KeyRange(lower: $0, upper: range.upper) }
+            } else {
+                rows.append(try rowKey(key, &cursor))
+                rest = range.behind(key, isReversed)
+                if rows.count < count { isThere = isReversed ? try cursor.previous() : try cursor.next() }
+            }
+            if rows.count >= count { return (rows, rest) }
+        }
+        return (rows, nil)
+    }
+
     private func rowKey(_ key: [UInt8], _ cursor: inout Cursor) throws -> RowKey {
         if index.hasKeyInValue {
             return try index.rowKey(ofValue: try cursor.value(), isRowID: table.isRowID, table: table.schema.name)

@@ -140,7 +140,7 @@ public struct Plan: Sendable, CustomStringConvertible {
         return rows
     }
 
-    private func sortedKeys(_ scan: RowScan, _ view: Snapshot) throws(RecordError) -> [RowKey] {
+    func sortedKeys(_ scan: RowScan, _ view: Snapshot) throws(RecordError) -> [RowKey] {
         let sorter = Sorter(self, view)
         try recorded {
             try scan.forEachRow(table.layout, expecting: 1 << 20) { key, row in
@@ -186,12 +186,13 @@ extension Plan {
 }
 
 /// Some expressions over a plan's rows.
-struct ExpressionRun {
+public struct ExpressionRun {
     private let places: [Int32]
     private let evaluator: Evaluator
     let kinds: [ValueKind]
 
-    init(_ expressions: [Expr], _ plan: Plan, _ view: Snapshot) throws(RecordError) {
+    /// - Throws: `syntax` for names and types that do not fit.
+    public init(_ expressions: [Expr], _ plan: Plan, _ view: Snapshot) throws(RecordError) {
         let bound = plan.bound
         var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
         var resolved: [BoundExpr] = []
@@ -212,10 +213,15 @@ struct ExpressionRun {
     }
 
     func all(_ row: RowReader, _ key: RowKey) throws(RecordError) -> [Value] {
-        evaluator.reset()
         var values: [Value] = []
         values.reserveCapacity(places.count)
-        for place in places { values.append(try evaluator.operand(place, row, key).value) }
+        try append(row, key, to: &values)
         return values
+    }
+
+    /// Adds the expressions' values for a row.
+    public func append(_ row: RowReader, _ key: RowKey, to values: inout [Value]) throws(RecordError) {
+        evaluator.reset()
+        for place in places { values.append(try evaluator.operand(place, row, key).value) }
     }
 }

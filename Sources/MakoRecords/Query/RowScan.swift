@@ -86,7 +86,7 @@ final class RowScan {
         return try evaluator.test(row, key)
     }
 
-    private func walkRows(
+    func walkRows(
         _ range: ClosedRange<Int64>, _ layout: RowLayout, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         let low = KeyOrder.treeKey(range.lowerBound)
@@ -117,7 +117,7 @@ final class RowScan {
         }
     }
 
-    private func walkKeys(
+    func walkKeys(
         _ ranges: [KeyRange], _ layout: RowLayout, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         for range in plan.isReversed ? ranges.reversed() : ranges {
@@ -137,8 +137,9 @@ final class RowScan {
         }
     }
 
+    /// Lends those rows by their keys that pass, in this order. False: the closure wants no more.
     @discardableResult
-    private func fetchTested(
+    func fetchTested(
         _ keys: [RowKey], _ layout: RowLayout, namedBy index: IndexHandle?, _ body: (RowKey, RowReader) throws -> Bool
     ) throws -> Bool {
         var start = 0

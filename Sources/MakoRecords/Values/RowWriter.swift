@@ -186,6 +186,10 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     /// Takes a field of another row of the table over as it is. The position is that of both layouts.
     mutating func copy(_ position: Int, from row: RowReader) {
         guard let slot = slot(position) else { return }
+        copy(slot, from: row)
+    }
+
+    private mutating func copy(_ slot: ColumnSlot, from row: RowReader) {
         guard let field = row.address(slot) else { return storeNull(slot) }
         if slot.type.isVariable { return store(slot, content: row.content(slot)) }
         (base + Int(slot.offset)).copyMemory(from: field, byteCount: slot.type.slotWidth)
@@ -285,7 +289,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         for slot in UnsafeBufferPointer(start: layout.allSlots, count: layout.columnCount) where isUnset(slot) {
             let column = layout.columns[Int(slot.ordinal)]
             if let old, !column.isDead {
-                store(slot, old.value(slot))
+                copy(slot, from: old)
             } else {
                 store(slot, column.isDead ? .null : column.type.coerced(column.defaultValue) ?? .null)
             }

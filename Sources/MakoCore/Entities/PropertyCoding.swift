@@ -1,0 +1,26 @@
+import MakoRecords
+
+/// How a property's values become what its column holds, and come back, where the property's type is found out at run time.
+protocol AnyPropertyCoding: Sendable {
+    /// What the column holds of the value that this stands for; nil: it stands for none.
+    func normalised(_ stored: StoredValue) -> StoredValue?
+    /// The name of the property's type.
+    var typeName: String { get }
+    /// Whether the column holds JSON.
+    var isJSON: Bool { get }
+}
+
+/// The coding of properties of one type.
+class PropertyCoding<V>: @unchecked Sendable {
+    // Unchecked: it holds nothing.
+    func stored(_ value: V) -> StoredValue { .null }
+    func value(_ stored: StoredValue) -> V? { nil }
+}
+
+final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyPropertyCoding, @unchecked Sendable {
+    override func stored(_ value: C.Property) -> StoredValue { C.stored(value) }
+    override func value(_ stored: StoredValue) -> C.Property? { C.value(stored) }
+    func normalised(_ stored: StoredValue) -> StoredValue? { C.value(stored).map(C.stored) }
+    var typeName: String { "\(C.Property.self)" }
+    var isJSON: Bool { C.isJSON }
+}

@@ -1,0 +1,226 @@
+import MakoRecords
+import MakoStorage
+
+/// The objects of a query, one after the other, of which only a few are in memory; see ``Query/cursor()``.
+///
+/// Whoever wants no more leaves it. It is one thread's.
+public final class QueryCursor<T: Entity> {
+    private enum Source {
+        case snapshot(ObjectPortions<T>)
+        case transaction(Transaction, keys: [RowKey], next: Int)
+        case nothing
+    }
+
+    private let query: Query<T>
+    private let database: Database
+    private var source: Source
+    private var objects: [T] = []
+    private var place = 0
+
+    init(_ query: Query<T>) throws(MakoError) {
+        let database = try query.target()
+        self.query = query
+        self.database = database
+        if let running = ThreadScope.current(of: database)?.transaction, !sabotaged("cursorMeetsItsOwnChanges") {
+            source = .transaction(running, keys: try query.keys(), next: 0)
+        } else {
+            source = .snapshot(try ObjectPortions(query, database))
+        }
+    }
+
+    /// The next object; nil when there are no more.
+    ///
+    /// - Throws: `MakoError.storage` when it cannot be read, or the snapshot became too old; `.closed`; `.transactionEnded` for a cursor that
+    ///   was made inside a transaction.
+    public func next() throws(MakoError) -> T? {
+        switch source {
+        case .nothing: return nil
+        case .transaction(let transaction, let keys, let next): return try nextOf(keys, from: next, transaction)
+        case .snapshot(var portions):
+            while place == objects.count {
+                (objects, place) = ([], 0)
+                objects = try portions.next()
+                source = objects.isEmpty ? .nothing : .snapshot(portions)
+                if objects.isEmpty { return nil }
+            }
+            place += 1
+            return objects[place - 1]
+        }
+    }
+
+    private func nextOf(_ keys: [RowKey], from start: Int, _ transaction: Transaction) throws(MakoError) -> T? {
+        guard ThreadScope.current(of: database)?.transaction === transaction else { throw .transactionEnded }
+        for place in start..<keys.count {
+            source = .transaction(transaction, keys: keys, next: place + 1)
+            if CurrentCancellation.current?.isCancelled == true { throw .cancelled }
+            let found = try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) -> T? in
+                let context = binding.hasReferences ? FetchContext() : nil
+                let row = try database.foundRow(T.entityModel, key: keys[place], context: context)
+                guard let object = try row?.untoldObject(T.self) else { return nil }
+                try query.follow([object], database, view, schema, context)
+                return object
+            }
+            guard let found else { continue }
+            if T._$hooks.contains(.didLoad) { _ = found._$call(.didLoad) }
+            return found
+        }
+        source = .nothing
+        return nil
+    }
+}
+
+/// The objects of a query on one snapshot, some at a time.
+struct ObjectPortions<T: Entity>: Sendable {
+    /// How many objects are read together.
+    private static var size: Int { 256 }
+
+    private let query: Query<T>
+    private let database: Database
+    private let view: Snapshot
+    private let binding: Binding
+    private let schema: SchemaState
+    private var rows: Portions
+
+    init(_ query: Query<T>, _ database: Database) throws(MakoError) {
+        let (view, binding, schema, plan) = try database.viewing(T.entityModel) {
+            (view, binding, schema) throws(MakoError) in
+            let selection = try query.selection(binding, schema, view)
+            let plan = try records { () throws(RecordError) in try selection.plan(schema.catalogue) }
+            return (view, binding, schema, plan)
+        }
+        (self.query, self.database, self.view, self.binding, self.schema) = (query, database, view, binding, schema)
+        rows = Portions(of: plan)
+    }
+
+    /// The next objects; none: there are no more.
+    mutating func next() throws(MakoError) -> [T] {
+        try database.requireOpen()
+        let context = binding.hasReferences ? FetchContext() : nil
+        var maker = RowMaker(database: database.number, context: context, lazyProperties: T._$lazyProperties)
+        var objects: [T] = []
+        rows.cancellation = CurrentCancellation.current
+        try translated {
+            while objects.isEmpty, !rows.isAtEnd {
+                try rows.next(Self.size, layout: binding.layout, in: view) { key, reader in
+                    objects.append(try T(row: maker.row(key, reader)))
+                }
+            }
+        }
+        try query.follow(objects, database, view, schema, context)
+        if T._$hooks.contains(.didLoad) { for object in objects { _ = object._$call(.didLoad) } }
+        return objects
+    }
+}
+
+extension Query {
+    /// The objects one after the other, with a few of them in memory at a time.
+    ///
+    /// ```swift
+    /// let people = try db.query(Person.self).where(\.age > 30).cursor()
+    /// while let person = try people.next() {
+    ///     if try export(person) { break }
+    /// }
+    /// ```
+    ///
+    /// All show the moment of the query, and what is written meanwhile does not matter: it may be written between two of them. The space of what
+    /// is deleted meanwhile stays taken until the cursor goes. Where the order needs sorting the keys are kept, 16 bytes each. Within a fetch
+    /// there is one object for each row that references lead to; here within some 256 objects.
+    ///
+    /// Inside a transaction, which nobody can take a snapshot of, the keys are kept as well: the objects are those of the query's moment, each
+    /// as it is when its turn comes, and those that are gone by then are left out.
+    ///
+    /// - Throws: `MakoError.query` for a condition that does not hold together.
+    public func cursor() throws(MakoError) -> QueryCursor<T> { try QueryCursor(self) }
+
+    /// Calls a closure with the objects one after the other, as ``cursor()`` gives them. It may write, and stops by throwing.
+    ///
+    /// ```swift
+    /// try db.query(Person.self).forEach { person in try export(person) }
+    /// ```
+    ///
+    /// - Throws: what the closure throws, and as ``QueryCursor/next()``.
+    public func forEach(_ body: (T) throws -> Void) throws {
+        let cursor = try cursor()
+        while let object = try cursor.next() { try body(object) }
+    }
+
+    /// The objects one after the other, read on a thread of the database's own, with a few of them in memory at a time.
+    ///
+    /// ```swift
+    /// for try await person in db.query(Person.self).where(\.age > 30).stream() { try await send(person) }
+    /// ```
+    ///
+    /// They show the moment at which the iteration begins, as those of a ``cursor()`` do. The loop may be left at any time. When its task is
+    /// cancelled it throws `MakoError.cancelled`, so that a part of the objects is not taken for all.
+    public func stream() -> ObjectStream<T> {
+        do throws(MakoError) { return ObjectStream(on(try target()), nil) } catch { return ObjectStream(self, error) }
+    }
+}
+
+/// The objects of a query as an asynchronous sequence; see ``Query/stream()``. Each iteration asks the query anew.
+public struct ObjectStream<T: Entity>: AsyncSequence, Sendable {
+    public typealias Element = T
+    public typealias Failure = MakoError
+
+    private let query: Query<T>
+    private let fault: MakoError?
+
+    init(_ query: Query<T>, _ fault: MakoError?) {
+        self.query = query
+        self.fault = fault
+    }
+
+    public func makeAsyncIterator() -> Iterator { Iterator(query, fault) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        private let query: Query<T>
+        private let fault: MakoError?
+        private var portions: ObjectPortions<T>?
+        private var objects: [T] = []
+        private var place = 0
+        private var hasEnded = false
+
+        init(_ query: Query<T>, _ fault: MakoError?) {
+            self.query = query
+            self.fault = fault
+        }
+
+        public mutating func next() async throws(MakoError) -> T? { try await next(isolation: nil) }
+
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(MakoError) -> T? {
+            if hasEnded { return nil }
+            do throws(MakoError) {
+                if let fault { throw fault }
+                if Task.isCancelled, !sabotaged("streamOutlivesItsTask") { throw .cancelled }
+                if place == objects.count {
+                    (objects, portions) = try await Self.read(query, portions)
+                    place = 0
+                }
+            } catch {
+                end()
+                throw error
+            }
+            if objects.isEmpty {
+                end()
+                return nil
+            }
+            place += 1
+            return objects[place - 1]
+        }
+
+        private static func read(
+            _ query: Query<T>, _ before: ObjectPortions<T>?
+        ) async throws(MakoError) -> ([T], ObjectPortions<T>) {
+            let database = try query.target()
+            return try await database.onOwnThread(writes: false) { () throws(MakoError) in
+                var portions = if let before { before } else { try ObjectPortions(query, database) }
+                return (try portions.next(), portions)
+            }
+        }
+
+        private mutating func end() {
+            hasEnded = true
+            (portions, objects) = (nil, [])
+        }
+    }
+}

@@ -1,0 +1,292 @@
+import MakoRecords
+import MakoStorage
+
+/// New values for properties of the objects that a query finds, written without an object being made.
+///
+/// ```swift
+/// let count = try db.update(Person.self)
+///     .set(\.age, to: \.age + 1)
+///     .set(\.department, to: engines)
+///     .where(\.department == nil)
+///     .run()
+/// ```
+///
+/// A value; nothing is written before ``run()``. All values are worked out of what a row holds before: `set(\.a, to: \.b).set(\.b, to: \.a)`
+/// exchanges the two. Where one property is set twice, the later value counts.
+public struct Update<T: Entity>: Sendable {
+    private var query: Query<T>
+    private var assignments: [Assignment] = []
+
+    init(_ query: Query<T>) { self.query = query }
+
+    // MARK: - Values
+
+    /// Sets a property to a value; an optional one also to nil.
+    @_disfavoredOverload
+    public func set<V>(_ keyPath: KeyPath<Row<T>, Column<V>>, to value: V) -> Update {
+        adding(keyPath.path()) { (property) throws(MakoError) in
+            guard let coding = property.coding as? PropertyCoding<V>, property.isValue else {
+                throw .query(message: "\(T.entityModel.name).\(property.name) takes an object or nil in an update")
+            }
+            return .literal(coding.stored(value), at: .none)
+        }
+    }
+
+    /// Sets a property to a value that is worked out of the object's own: `set(\.age, to: \.age + 1)`.
+    public func set<V>(_ keyPath: KeyPath<Row<T>, Column<V>>, to value: Arithmetic<T, V>) -> Update {
+        adding(keyPath.path()) { (_) throws(MakoError) in try value.source.get() }
+    }
+    public func set<V>(_ keyPath: KeyPath<Row<T>, Column<V?>>, to value: Arithmetic<T, V>) -> Update {
+        adding(keyPath.path()) { (_) throws(MakoError) in try value.source.get() }
+    }
+
+    /// Sets a property to the value of another one: `set(\.formerName, to: \.name)`.
+    public func set<V>(_ keyPath: KeyPath<Row<T>, Column<V>>, to other: KeyPath<Row<T>, Column<V>>) -> Update {
+        set(keyPath, to: Arithmetic<T, V>(other.path()))
+    }
+    public func set<V>(_ keyPath: KeyPath<Row<T>, Column<V?>>, to other: KeyPath<Row<T>, Column<V>>) -> Update {
+        set(keyPath, to: Arithmetic<T, V>(other.path()))
+    }
+
+    /// Has a relationship lead to an object, which is stored already, or to nobody.
+    public func set<Target: ObjectEntity>(_ keyPath: KeyPath<Row<T>, Related<Target>>, to object: Target?) -> Update {
+        adding(keyPath.path(), object) { (property) throws(MakoError) in
+            if let object, object.storedKey == nil {
+                throw .query(
+                    message: "\(T.entityModel.name).\(property.name) is to refer to a \(Target.entityModel.name) that "
+                        + "has no row; save it before the update")
+            }
+            return .literal(object?.conditionValue ?? .null, at: .none)
+        }
+    }
+
+    // MARK: - Which objects
+
+    /// Only objects that fulfil a condition; see ``Query/where(_:_:)``. Several conditions must all hold.
+    public func `where`(_ text: WhereText, _ parameters: (any ConditionValue)?...) -> Update {
+        with(query.adding(text.condition(parameters.map { $0?.conditionValue ?? .null })))
+    }
+    public func `where`(text: String, _ parameters: (any ConditionValue)?...) -> Update {
+        with(query.adding(WhereText(text: text).condition(parameters.map { $0?.conditionValue ?? .null })))
+    }
+    public func `where`(_ condition: Condition<T>) -> Update { with(query.where(condition)) }
+    public func `where`(_ flag: KeyPath<Row<T>, Column<Bool>>) -> Update { with(query.where(flag)) }
+
+    // MARK: - Running
+
+    /// Changes the rows and answers how many fulfil the condition. One transaction, or a savepoint of the running one: all or nothing.
+    ///
+    /// Watchers and live queries are told, row by row, which properties changed. No hooks are called, since there are no objects to call them of, and
+    /// objects in memory stay as they are: ``Database/refresh(_:)`` brings them up to date. Keys and `.writeOnce` properties cannot
+    /// be set; `.keepWhenNil` properties keep what they have where nil is set. Rows are changed one after the other, in the order of the query that
+    /// ``Query/update()`` is asked of: a unique property that is moved along, as with `set(\.place, to: \.place + 1)`, needs the order in which no two
+    /// have the same value meanwhile.
+    ///
+    /// - Throws: `MakoError.duplicate` when a unique property would be had twice, `.typeMismatch` when a worked-out value does not fit its property,
+    ///   `.missingValue` when it is nil and may not be, `.query` for what cannot be set. Nothing has changed then.
+    @discardableResult
+    public func run() throws(MakoError) -> Int {
+        let database = try query.target()
+        return try database.allOrNothing { (transaction) throws(MakoError) in
+            try transaction.refusePartial(T.entityModel)
+            let binding = try transaction.binding(T.entityModel)
+            let fields = try fields(transaction)
+            return try query.on(database).planned { (plan, _, view, _) throws(MakoError) in
+                try transaction.update(plan, fields, binding, view)
+            }
+        }
+    }
+
+    /// The async form of `run`.
+    @discardableResult
+    public func run() async throws(MakoError) -> Int {
+        let database = try query.target()
+        let bound = with(query.on(database))
+        return try await database.onOwnThread(writes: true) { () throws(MakoError) in try bound.run() }
+    }
+
+    // MARK: -
+
+    private struct Assignment: Sendable {
+        let path: [PathStep]
+        /// The object that the value stands for.
+        let object: (any ObjectEntity)?
+        /// What it is set to, or why it cannot be: faults are told by the call that runs the update.
+        let value: Result<Expr, MakoError>
+    }
+
+    private func adding(
+        _ path: [PathStep], _ object: (any ObjectEntity)? = nil,
+        _ value: (PropertyModel) throws(MakoError) -> Expr
+    ) -> Update {
+        var copy = self
+        do throws(MakoError) {
+            let made = try value(try Self.property(path))
+            copy.assignments.append(Assignment(path: path, object: object, value: .success(made)))
+        } catch {
+            copy.assignments.append(Assignment(path: path, object: object, value: .failure(error)))
+        }
+        return copy
+    }
+
+    private func with(_ query: Query<T>) -> Update {
+        var copy = self
+        copy.query = query
+        return copy
+    }
+
+    /// The property that is to be set, if it can be.
+    private static func property(_ path: [PathStep]) throws(MakoError) -> PropertyModel {
+        let model = T.entityModel
+        guard case .column(let names, _) = try path.ownExpr(), let name = names.first else {
+            throw .query(message: "an update sets stored properties of \(model.name)")
+        }
+        guard let property = model.columns.first(where: { $0.column == name }),
+            !model.keyNames.contains(property.name)
+        else {
+            throw .query(message: "\(model.name).\(name) is the key, which an update cannot change; save a new object")
+        }
+        if property.options.contains(.writeOnce) {
+            throw .query(message: "\(model.name).\(property.name) is written once; an update cannot change it")
+        }
+        if case .column(.keys, _, _, _) = property.kind {
+            throw .unsupported("setting the collection \(model.name).\(property.name) in an update")
+        }
+        return property
+    }
+
+    /// What is to be set, by the positions of the columns.
+    private func fields(_ transaction: Transaction) throws(MakoError) -> [UpdatedField] {
+        let model = T.entityModel
+        var fields: [UpdatedField] = []
+        for assignment in assignments {
+            let value = try assignment.value.get()
+            let property = try Self.property(assignment.path)
+            guard let position = model.columns.firstIndex(where: { $0.column == property.column }) else { continue }
+            if let object = assignment.object {
+                try transaction.checkTarget(of: position, object, model)
+                if object.lockedState({ $0.database }) != transaction.database.number {
+                    throw .foreignObject(entity: type(of: object).entityModel.name)
+                }
+            }
+            fields.removeAll { $0.position == position }
+            fields.append(UpdatedField(position: position, property: property, value: value))
+        }
+        if !fields.isEmpty, let stamp = model.updateStamp, !fields.contains(where: { $0.position == stamp.position }) {
+            fields.append(
+                UpdatedField(
+                    position: stamp.position, property: stamp.property,
+                    value: .literal(transaction.date.stored, at: 0)))
+        }
+        if fields.isEmpty { throw .query(message: "this update of \(model.name) sets nothing; call set(_:to:)") }
+        return fields
+    }
+}
+
+extension EntityModel {
+    /// The property that says when a row was last stored.
+    fileprivate var updateStamp: (position: Int, property: PropertyModel)? {
+        guard hasStamps, let position = columns.firstIndex(where: { $0.name == "updatedAt" }) else { return nil }
+        return (position, columns[position])
+    }
+}
+
+extension PropertyModel {
+    /// Whether it does not refer to objects.
+    fileprivate var isValue: Bool { if case .column(_, _, _, .some) = kind { false } else { true } }
+}
+
+/// A property that an update sets.
+struct UpdatedField {
+    let position: Int
+    let property: PropertyModel
+    let value: Expr
+}
+
+extension Transaction {
+    /// How many rows are worked out before they are written.
+    private static var portion: Int { 1024 }
+
+    /// Sets columns of the rows of a plan and answers how many rows there were.
+    func update(
+        _ plan: Plan, _ fields: [UpdatedField], _ binding: Binding, _ view: Snapshot
+    ) throws(MakoError) -> Int {
+        if isEncoding { throw .unsupported("an update while an object is being written") }
+        let names = fields.map(\.property.column)
+        var portions = try records { () throws(RecordError) in
+            sabotaged("updateMeetsItsOwnRows") ? Portions(of: plan) : try Portions(of: plan, changing: names, in: view)
+        }
+        let computed = fields.filter { if case .literal = $0.value { false } else { true } }
+        let values = try records { () throws(RecordError) in try ExpressionRun(computed.map(\.value), plan, view) }
+        var isOwning = false
+        for field in fields where binding.model.ownedColumns & 1 << UInt64(field.position) != 0 { isOwning = true }
+        var count = 0
+        while !portions.isAtEnd {
+            var keys: [RowKey] = []
+            var found: [StoredValue] = []
+            try translated {
+                try portions.next(Self.portion, in: view) { key, row in
+                    keys.append(key)
+                    try values.append(row, key, to: &found)
+                }
+            }
+            for (place, key) in keys.enumerated() {
+                writer.begin(binding.layout)
+                for field in fields {
+                    if case .literal(let value, _) = field.value { writer.set(field.position, value) }
+                }
+                for (number, field) in computed.enumerated() {
+                    writer.set(field.position, try fitted(found[place * computed.count + number], field, binding.model))
+                }
+                let owned = isOwning ? try self.owned(by: key, binding) : []
+                keepWhenNil(binding)
+                let wasThere = try table(binding) { (table, tx) throws(RecordError) in
+                    try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
+                }
+                try noteLetGo(owned, by: key, binding)
+                if wasThere { noteUpdated(key, binding) }
+                count += 1
+            }
+        }
+        return count
+    }
+
+    /// A worked-out value as the property holds it.
+    private func fitted(
+        _ value: StoredValue, _ field: UpdatedField, _ model: EntityModel
+    ) throws(MakoError) -> StoredValue {
+        guard case .column(let type, let isOptional, _, _) = field.property.kind else { return value }
+        if value.isNull && !isOptional { throw .missingValue(entity: model.name, property: field.property.name) }
+        if sabotaged("updateOverflows") { return value }
+        guard let stored = type.coerced(value), let fitting = field.property.coding?.normalised(stored) else {
+            let expected = field.property.coding?.typeName ?? "\(type)"
+            throw .typeMismatch(
+                entity: model.name, property: field.property.name, expected: expected, found: value.description)
+        }
+        return fitting
+    }
+
+    /// Objects that this transaction saved before know nothing of the change, so they are not what watchers are given; and who asked for silence
+    /// did so for the saving.
+    private func noteUpdated(_ key: RowKey, _ binding: Binding) {
+        if !hasTouched && silences.isEmpty { return }
+        let row = EventHub.Identity(table: binding.model.table, key: key)
+        if hasTouched, !sabotaged("updatedObjectTold") { touched[row] = .some(nil) }
+        if !silences.isEmpty { silences.append((row, false)) }
+    }
+}
+
+extension Query {
+    /// An update of the objects that this query finds: `query.update().set(\.isOld, to: true).run()`.
+    public func update() -> Update<T> { Update(self) }
+}
+
+extension Database {
+    /// An update of objects without reading them; see ``Update``.
+    public func update<T: Entity>(_ type: T.Type) -> Update<T> { Update(query(type)) }
+}
+
+extension Transaction {
+    /// An update inside this transaction.
+    public func update<T: Entity>(_ type: T.Type) -> Update<T> { Update(query(type)) }
+}
