@@ -34,6 +34,21 @@ import Testing
         #expect(try db.query(City.self).count() == 80)
     }
 
+    @Test func aFirstUseBesideAReadIsSeenWholeOrNotAtAll() throws {
+        var errors: [String] = []
+        for _ in 0..<100 {
+            let db = try Database.inMemory()
+            errors += inParallel(2) { index in
+                if index == 0 {
+                    _ = try db.query(City.self).count()
+                } else {
+                    for _ in 0..<20 { try db.read { _ = try db.query(City.self).count() } }
+                }
+            }
+        }
+        #expect(errors.isEmpty)
+    }
+
     @Test func aRollbackBesideReadersRestoresTheObject() throws {
         let db = try Database.inMemory(entities: [City.self])
         let city = City(name: "Rome")

@@ -67,7 +67,9 @@ import Testing
         let tree = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
         #expect((tree["log"] as? [String: Any])?.count == 2 && tree["id"] as? Int == sailor.id)
         let twin = try JSONDecoder().decode(Sailor.self, from: data)
-        #expect(twin.asDictionary == sailor.asDictionary)
+        // What it refers to is loaded when it is known from where.
+        let (values, others) = (twin.asDictionary, sailor.asDictionary)
+        #expect(values.filter { $0.key != "ship" } == others.filter { $0.key != "ship" } && values.count == 8)
         // With the row's number it stands for that row, once it is saved.
         twin.name = "Zoe"
         try db.save(twin)

@@ -38,13 +38,13 @@ import Testing
     }
 
     @Test func eachRowNamesTestsThatExist() throws {
-        let files = Repository.files(in: "Tests").filter { $0.code.contains("@Test") }
+        let files = Repository.files(in: "Tests").map(\.code).filter { $0.contains("@Test") }
         for row in try FeatureLedgerTests.rows() {
             for test in row.tests {
                 let parts = test.split(separator: ".")
                 let isThere = files.contains { file in
-                    file.code.contains("struct \(parts[0]) ")
-                        && (parts.count == 1 || file.code.contains("func \(parts[1])("))
+                    file.contains("struct \(parts[0]) ")
+                        && (parts.count == 1 || file.contains("func \(parts[1])("))
                 }
                 #expect(isThere, "\(row.promise) names \(test), which does not exist")
             }

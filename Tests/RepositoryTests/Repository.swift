@@ -11,7 +11,25 @@ enum Repository {
         var text: String
 
         /// The text with comments and the insides of string literals blanked out; line numbers stay.
-        var code: String { SwiftText.code(text) }
+        var code: String {
+            Repository.codes.with { codes in
+                if let known = codes[path] { return known }
+                let code = SwiftText.code(text)
+                codes[path] = code
+                return code
+            }
+        }
+    }
+
+    /// What was worked out for files: it takes a while.
+    private static let codes = Kept<[String: String]>([:])
+
+    private final class Kept<Value>: @unchecked Sendable {
+        // Unchecked: the lock.
+        private let lock = NSLock()
+        private var value: Value
+        init(_ value: Value) { self.value = value }
+        func with<R>(_ body: (inout Value) -> R) -> R { lock.withLock { body(&value) } }
     }
 
     /// The files below a folder that end in one of the extensions, sorted; build folders and corpora are left out.
@@ -69,9 +87,9 @@ enum SwiftText {
         var isAtLineEnd: Bool { bytes[index] == UInt8(ascii: "\n") }
 
         func matches(_ text: String, at offset: Int = 0) -> Bool {
-            let text = Array(text.utf8)
             let start = index + offset
-            return start + text.count <= bytes.count && Array(bytes[start..<start + text.count]) == text
+            guard start < bytes.count, bytes[start] == text.utf8.first else { return false }
+            return bytes[start...].starts(with: text.utf8)
         }
 
         mutating func blank(_ count: Int = 1) {

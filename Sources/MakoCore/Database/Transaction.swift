@@ -399,6 +399,8 @@ extension Database {
     public func read<R>(_ body: () throws -> R) throws -> R {
         if ThreadScope.current(of: self) != nil { return try body() }
         try requireOpen()
+        // In this order: a table that is known now must be there to be read, while one that comes later is not asked for.
+        let schema = schema
         let view = try storage { () throws(StorageError) in try store.snapshot() }
         let scope = ThreadScope(
             database: self, transaction: nil, view: view, schema: schema, outer: ThreadScope.current)

@@ -6,7 +6,8 @@ extension Entity {
         let model = entityModelOfInstance
         var held: [Int: [StoredValue]] = [:]
         visitReferences { held[$0, default: []].append($1.conditionValue) }
-        let fields = model.columns.enumerated().map { index, property in
+        let fields = model.columns.enumerated().compactMap { index, property -> String? in
+            if case .absent = property.kind { return nil }
             guard case .column(let type, _, _, let target) = property.kind, target != nil else {
                 return "\(property.name): \(property.value(of: self))"
             }
@@ -23,7 +24,10 @@ extension Entity {
     public var asDictionary: [String: StoredValue] {
         let model = entityModelOfInstance
         var result: [String: StoredValue] = [:]
-        for property in model.columns { result[property.name] = property.value(of: self) }
+        for property in model.columns {
+            if case .absent = property.kind { continue }
+            result[property.name] = property.value(of: self)
+        }
         if !model.hasColumnKey { result[model.rowNumberProperty] = ReferenceKeys.value(of: keyOfInstance, model) }
         return result
     }

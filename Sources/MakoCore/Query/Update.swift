@@ -176,7 +176,7 @@ public struct Update<T: Entity>: Sendable {
             fields.append(
                 UpdatedField(
                     position: stamp.position, property: stamp.property,
-                    value: .literal(transaction.date.stored, at: 0)))
+                    value: .literal(transaction.date.stored, at: .none)))
         }
         if fields.isEmpty { throw .query(message: "this update of \(model.name) sets nothing; call set(_:to:)") }
         return fields
