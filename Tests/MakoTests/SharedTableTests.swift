@@ -96,6 +96,8 @@ import Testing
         #expect(try db.save(ClientName(name: "new")) == false)
         #expect(throws: MakoError.self) { try db.query(ClientName.self).delete() }
         #expect(throws: MakoError.self) { try db.drop(ClientName.self) }
+        let light = try db.query(ClientName.self).fetchLightweight()
+        #expect(throws: MakoError.self) { try light[0].remove() }
         #expect(throws: MakoError.self) { try db.update(ClientName.self).set(\.name, to: "x").run() }
         var city = ClientCity(city: "Oslo")
         #expect(throws: MakoError.self) { try db.save(&city) }

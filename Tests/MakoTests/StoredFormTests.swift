@@ -25,7 +25,7 @@ import Testing
     @Attribute(.loadOnRefresh) var depth: Int?
 }
 
-@Entity final class Answer {
+@Entity final class Answer: Codable {
     var question = ""
     var value: StoredValue = .null
     @Attribute(.indexed) var other: StoredValue?
@@ -129,5 +129,10 @@ import Testing
         #expect(try db.query(Answer.self).where(\.other == .unsigned(.max)).count() == 0)
         #expect(try db.query(Answer.self).where(\.other == .integer(-1)).count() == 1)
         #expect(try db.query(Answer.self).where("other IS NULL").count() == 7)
+        for answer in read {
+            let twin = try JSONDecoder().decode(Answer.self, from: try JSONEncoder().encode(answer))
+            #expect(twin.value == answer.value && twin.other == answer.other)
+        }
+        #expect(try db.find(Answer.self, StoredValue.integer(1))?.question == "0")
     }
 }

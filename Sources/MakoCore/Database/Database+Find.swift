@@ -44,7 +44,7 @@ extension Database {
 
     /// The object with a key of any type, or nil.
     public func find<T: Entity, K: StorableValue>(_ type: T.Type, _ key: K) throws(MakoError) -> T? {
-        try object(type, key: RowKey(values: [key.stored], of: type.entityModel))
+        try object(type, key: RowKey(values: [key.keyValue], of: type.entityModel))
     }
 
     /// The object with a key of several properties, or nil.
@@ -128,7 +128,7 @@ extension Database {
     /// - Throws: `MakoError.typeMismatch` when the entity's key is of another type.
     public func find<T: ObjectEntity, K: StorableValue>(_ type: T.Type, orNew key: K) throws(MakoError) -> T {
         if let found = try find(type, key) { return found }
-        return try newObject(type, key.stored)
+        return try newObject(type, key.keyValue)
     }
 
     private func newObject<T: ObjectEntity>(_ type: T.Type, _ key: StoredValue) throws(MakoError) -> T {
@@ -203,4 +203,9 @@ extension Entity {
     ) throws(MakoError) -> Self? {
         try query().where(keyPath == value).first()
     }
+}
+
+extension StorableValue {
+    /// The value as a key: a `StoredValue` stands for itself there.
+    fileprivate var keyValue: StoredValue { self as? StoredValue ?? stored }
 }

@@ -7,7 +7,8 @@ extension ObjectEntity where Self: Encodable {
     /// Writes the stored properties under their names: dates, data and ids in the encoder's own form, values stored as JSON in theirs,
     /// references as the keys of their objects, and the row's number where there is one.
     public func encode(to encoder: any Encoder) throws {
-        let model = Self.entityModel
+        // An array of a superclass may hold it.
+        let model = type(of: self).entityModel
         var container = encoder.container(keyedBy: PropertyKey.self)
         if !model.hasColumnKey, case .rowID(let id)? = storedKey {
             try container.encode(id, forKey: PropertyKey(model.rowNumberProperty))
@@ -52,7 +53,7 @@ extension ObjectEntity where Self: Decodable {
             if !container.contains(key) { continue }
             values[property.name] = try PropertyKey.value(type, isJSON: property.isJSON, container, key)
         }
-        do { try _$take(DictionaryValues(values, entity: model.name)) } catch {
+        do { try _$take(DictionaryValues(stored: values, entity: model.name)) } catch {
             throw DecodingError.dataCorrupted(
                 .init(codingPath: decoder.codingPath, debugDescription: "\(error)", underlyingError: error))
         }

@@ -150,7 +150,7 @@ final class LightweightRows<T: Entity>: Sendable {
                 try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
                     let context = binding.hasReferences ? FetchContext() : nil
                     let row = try database.foundRow(T.entityModel, key: key, context: context)
-                    guard let object = try row?.untoldObject(T.self) else { return nil }
+                    guard let object = try row?.untoldObject(T.self, isRefresh: true) else { return nil }
                     try query.follow([object], database, view, schema, context)
                     return object
                 }
@@ -195,7 +195,8 @@ final class LightweightRows<T: Entity>: Sendable {
             return try database.delete(object)
         }
         return try database.writing { (transaction) throws(MakoError) in
-            try transaction.remove(keys[place], try transaction.binding(T.entityModel))
+            try transaction.refusePartial(T.entityModel)
+            return try transaction.remove(keys[place], try transaction.binding(T.entityModel))
         }
     }
 

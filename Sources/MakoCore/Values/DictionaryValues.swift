@@ -5,8 +5,17 @@ import MakoRecords
 public struct DictionaryValues {
     private let values: [String: Any]
     private let entity: String
+    /// Whether the values are what columns hold.
+    private let areStored: Bool
+
+    init(stored dictionary: [String: Any], entity: String) { self.init(dictionary, entity: entity, areStored: true) }
 
     public init(_ dictionary: [String: Any], entity: String) {
+        self.init(dictionary, entity: entity, areStored: false)
+    }
+
+    private init(_ dictionary: [String: Any], entity: String, areStored: Bool) {
+        self.areStored = areStored
         values = Dictionary(dictionary.map { ($0.key.lowercased(), $0.value) }, uniquingKeysWith: { $1 })
         self.entity = entity
     }
@@ -22,7 +31,7 @@ public struct DictionaryValues {
             }
             return empty
         }
-        if let value = content as? C.Property { return value }
+        if !areStored, let value = content as? C.Property { return value }
         if let stored = Self.stored(content), C.target == nil || content is StoredValue, let value = C.value(stored) {
             return value
         }
