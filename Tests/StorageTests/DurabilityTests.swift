@@ -284,7 +284,12 @@ import Testing
     }
 
     @Test func aSegmentThatAFullDiskLetsNobodyFinishIsNotLeftBehind() throws {
-        let (disk, store, tree) = try prepare()
+        let disk = SimulatedDisk(seed: 3)
+        let clock = TestClock()
+        var options = options(disk)
+        options.clock = clock
+        let store = try Store(at: DurabilityTests.path, options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
         var key: UInt64 = 0
         while !store.log.wantsSpare {
             key += 1
@@ -296,6 +301,7 @@ import Testing
         disk.clearFaults()
         let spare = Log.sparePath(DurabilityTests.path)
         #expect(!disk.exists(spare))
+        clock.advance(by: .seconds(3))
         while try store.step() {}
         #expect(disk.exists(spare))
         try store.close()

@@ -30,8 +30,8 @@ import Testing
         """
 
     /// The number of the newest meta.
-    private func newestMeta(_ image: DiskImage) throws -> UInt64 {
-        let file = try #require(image.files[FallbackTests.path])
+    private static func newestMeta(_ image: DiskImage, _ path: String = path) throws -> UInt64 {
+        let file = try #require(image.files[path])
         func meta(_ place: UInt64) -> Meta? {
             file.bytes(at: 0, count: pageBytes).withUnsafeBytes { header in
                 guard let base = header.baseAddress, case .good(let header) = FileHeader.read(base, copy: 0) else {
@@ -47,19 +47,19 @@ import Testing
         return try #require(metas.map(\.number).max())
     }
 
-    private func without(_ pages: [UInt64], _ image: DiskImage) -> DiskImage {
+    private static func without(_ pages: [UInt64], _ image: DiskImage, _ path: String = path) -> DiskImage {
         var damaged = image
         for page in pages {
-            damaged.files[FallbackTests.path]?.replace(
+            damaged.files[path]?.replace(
                 at: page * UInt64(pageBytes), with: [UInt8](repeating: 0xa5, count: pageBytes))
         }
         return damaged
     }
 
     /// Both copies of the newest meta made unreadable.
-    private func withoutNewestMeta(_ image: DiskImage) throws -> DiskImage {
-        let newest = try newestMeta(image)
-        return without((0..<Meta.copies).map { Meta.page(number: newest, copy: $0) }, image)
+    static func withoutNewestMeta(_ image: DiskImage, _ path: String = path) throws -> DiskImage {
+        let newest = try newestMeta(image, path)
+        return without((0..<Meta.copies).map { Meta.page(number: newest, copy: $0) }, image, path)
     }
 
     private func content(_ image: DiskImage) throws -> ModelStore {
@@ -82,7 +82,7 @@ import Testing
             let disk = SimulatedDisk()
             let run = ScriptRun(try Script(name: "fallback", lines[..<end].joined(separator: "\n")), on: disk)
             try run.run(closing: false)
-            let damaged = try withoutNewestMeta(disk.settledImage())
+            let damaged = try FallbackTests.withoutNewestMeta(disk.settledImage())
             let latest = try #require(run.states.last)
             #expect(try content(damaged) == latest, "after \(end) lines")
             run.abandon()
@@ -92,7 +92,7 @@ import Testing
     /// A checkpoint that is being written touches nothing that the two before it have.
     @Test(arguments: [false, true]) func aRunningCheckpointSparesBothBeforeIt(afterOpening: Bool) throws {
         let disk = SimulatedDisk()
-        // Opening with nothing to replay keeps both checkpoints as they are.
+        // Opening with nothing to replay keeps the latest checkpoint, and takes another only to be rid of the older one.
         let text = FallbackTests.text + (afterOpening ? "\ncheckpoint" : "")
         let run = ScriptRun(try Script(name: "fallback", text), on: disk)
         try run.run(closing: false)
@@ -108,6 +108,38 @@ import Testing
             try step(store, disk, from: latest)
             run.abandon()
         }
+    }
+
+    /// Nor does recovery, wherever the power goes in the middle of it.
+    @Test func recoverySparesTheOlderCheckpoint() throws {
+        let disk = SimulatedDisk()
+        // Each checkpoint has pages of its own, those of the older one before the others.
+        let text = """
+            options log 262144
+            tree t int
+            put t 1..80 200b
+            checkpoint
+            put t 1..80 210b
+            checkpoint
+            put t 1..80 220b
+            """
+        let run = ScriptRun(try Script(name: "fallback", text), on: disk)
+        try run.run(closing: false)
+        let image = disk.settledImage()
+        let latest = try #require(run.states.last)
+        run.abandon()
+        var call = 0
+        while true {
+            let next = SimulatedDisk(image)
+            next.inject(.crashBefore, atCall: call)
+            let options = ScriptRun.options(run.script, on: next)
+            let isOpen = (try? Store(at: FallbackTests.path, options: options)) != nil && !next.hasCrashed
+            #expect(
+                try content(FallbackTests.withoutNewestMeta(next.settledImage())) == latest, "cut before call \(call)")
+            if isOpen { break }
+            call += 1
+        }
+        #expect(call > 20)
     }
 
     /// Changes a lot and takes the checkpoint of it in steps, with a look at the disk after each.
@@ -131,12 +163,13 @@ import Testing
             #expect(try store.checkpointer.lock.withLock { try store.checkpointer.begin(store) })
             while try store.checkpointer.lock.withLock({ try store.checkpointer.step(store) }) {
                 steps += 1
-                #expect(try content(withoutNewestMeta(disk.settledImage())) == model, "step \(steps)")
+                #expect(try content(FallbackTests.withoutNewestMeta(disk.settledImage())) == model, "step \(steps)")
                 // Commits go on meanwhile, from one log segment to the next.
                 let first = 1000 + UInt64(steps) * 3
                 try put(first..<first + 3, 2400)
             }
-            #expect(try content(withoutNewestMeta(disk.settledImage())) == model, "after checkpoint \(round)")
+            #expect(
+                try content(FallbackTests.withoutNewestMeta(disk.settledImage())) == model, "after checkpoint \(round)")
             #expect(try content(disk.crashState().image([])) == model, "a crash after checkpoint \(round)")
         }
         #expect(steps > 6)
@@ -149,11 +182,11 @@ import Testing
         let run = ScriptRun(try Script(name: "fallback", FallbackTests.text), on: disk)
         try run.run(closing: closing)
         let image = disk.settledImage()
-        let newest = try newestMeta(image)
+        let newest = try FallbackTests.newestMeta(image)
         for copy in 0..<Meta.copies {
             let kept = Meta.page(number: newest, copy: copy)
             let others = (Meta.firstPage..<Meta.firstPage + 4).filter { $0 != kept }
-            #expect(try content(without(others, image)) == run.states.last, "page \(kept)")
+            #expect(try content(FallbackTests.without(others, image)) == run.states.last, "page \(kept)")
         }
         run.abandon()
     }
@@ -163,7 +196,7 @@ import Testing
         let run = ScriptRun(try Script(name: "fallback", FallbackTests.text), on: disk)
         try run.run()
         let latest = try #require(run.states.last)
-        #expect(try content(withoutNewestMeta(disk.settledImage())) == latest)
+        #expect(try content(FallbackTests.withoutNewestMeta(disk.settledImage())) == latest)
         #expect(try content(disk.settledImage()) == latest)
     }
 

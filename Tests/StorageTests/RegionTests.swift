@@ -85,6 +85,41 @@ import Testing
         try store.close()
     }
 
+    /// While a retained checkpoint names a region its bitmap stays, though the checkpoints that were to let go of it fail.
+    @Test func noRegionThatACheckpointNamesIsCutOff() throws {
+        let files = FailingFiles()
+        var options = StoreOptions()
+        options.fileSystem = files
+        options.background = .manual
+        options.diskReserveBytes = 0
+        let store = try Store(at: "r.mako", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        for key in UInt64(0)..<4 {
+            try store.write { try $0.put(RegionTests.noise(40 << 20, seed: key), for: key, in: tree) }
+        }
+        try store.checkpoint()
+        try store.write { transaction in
+            for key in UInt64(1)..<4 { _ = try transaction.delete(key, in: tree) }
+        }
+        var failures = 0
+        for _ in 0..<20_000 {
+            // What is written while a checkpoint runs after the map has given the region up fails, twice.
+            let isGivenUp = store.spaceLock.withLock { store.space.regionCount } == 1
+            let fails = isGivenUp && store.checkpointer.isRunning && failures < 2
+            files.fails.store(fails, ordering: .relaxed)
+            do throws(StorageError) { _ = try store.step() } catch { failures += 1 }
+            files.fails.store(false, ordering: .relaxed)
+            let named = max(store.checkpointer.last.regions.count, store.checkpointer.previous?.regions.count ?? 0)
+            let bytes = try store.dataFile.file.size()
+            try #require(bytes > SpaceMap.bitmapPage(region: named - 1, copy: 2) * UInt64(pageBytes))
+            if bytes < UInt64(SpaceMap.pagesPerRegion * pageBytes) { break }
+        }
+        #expect(failures == 2)
+        #expect(try store.dataFile.file.size() < UInt64(SpaceMap.pagesPerRegion * pageBytes))
+        #expect(try store.verify().findings == [])
+        try store.close()
+    }
+
     /// Of a file of two regions one bitmap is lost, and the root of a tree that lies in both; more values than one part holds.
     @Test func aSalvageFindsWhatLiesInEveryRegion() throws {
         let disk = SimulatedDisk()

@@ -390,4 +390,34 @@ import Testing
         flushing.join()
         try store.close()
     }
+
+    /// The log's segments are small, so that commits and flushes often meet where one ends.
+    @Test func whateverIsFlushedMeanwhileEachCommitIsInTheLog() throws {
+        let disk = SimulatedDisk()
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        options.logSegmentBytes = SegmentHeader.smallestSegment
+        let store = try Store(at: "s.mako", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        let hasEnded = Atomic(false)
+        let flushing = try startThread(name: "flush") {
+            while !hasEnded.load(ordering: .acquiring) {
+                do { try store.flush(synced: true) } catch { Issue.record(error) }
+            }
+        }
+        let count = UInt64(3000)
+        for key in 0..<count {
+            let value = [UInt8](repeating: 1, count: Int(key % 700))
+            try store.write(durability: .async) { try $0.put(value, for: key, in: tree) }
+        }
+        try store.flush(synced: true)
+        hasEnded.store(true, ordering: .releasing)
+        flushing.join()
+        options.fileSystem = SimulatedDisk(disk.settledImage())
+        disk.cutPower()
+        let reopened = try Store(at: "s.mako", options: options)
+        #expect(try number(tree, in: reopened) == count)
+        try reopened.close()
+    }
 }

@@ -101,9 +101,10 @@ final class Log {
     // MARK: Room
 
     /// Where a frame would go in the segment in use, or nil when it does not fit there.
-    private func place(_ payload: Int) -> UInt64? {
+    private func place(_ payload: Int, isFlushed: Bool = false) -> UInt64? {
         guard !isSealed, let segment = segments.last else { return nil }
-        let start = buffer.isEmpty ? max(nextStart, position.lsn) : position.lsn
+        var start = buffer.isEmpty ? max(nextStart, position.lsn) : position.lsn
+        if isFlushed { start = max(start, roundedUp(position.lsn)) }
         let base = segment.number * UInt64(segmentBytes)
         let place = max(start, base + UInt64(SegmentHeader.blockBytes))
         return place + UInt64(LogFrame.bytes(payload: payload + overhead)) <= base + UInt64(segmentBytes) ? place : nil
@@ -114,7 +115,9 @@ final class Log {
         return (lsn + block - 1) / block * block
     }
 
-    func hasRoom(payload: Int) -> Bool { place(payload) != nil }
+    /// Whether a frame fits the segment in use, now and after the group being collected has been flushed: others may do that before the
+    /// frame is appended, and it then begins in a block of its own.
+    func hasRoom(payload: Int) -> Bool { place(payload, isFlushed: !sabotaged("roomInOpenGroupOnly")) != nil }
 
     /// Takes the next segment into use: a spare file or a new one, filled with zeros so that later syncs change
     /// no metadata. Everything appended before must have been flushed.
@@ -200,10 +203,13 @@ final class Log {
     ///
     /// - Returns: the position behind the frame.
     func append(_ kind: FrameKind, commit: UInt64, payload: UnsafeRawBufferPointer) -> LogPosition {
-        guard let segment = segments.last else { return position }
         let block = payload.count > 1024 ? LZ4.compress(payload, limit: payload.count * 7 / 8) : nil
         let length = block?.count ?? payload.count
-        guard let lsn = place(length) else { return position }
+        guard let segment = segments.last, let lsn = place(length) else {
+            if sabotaged("roomInOpenGroupOnly") { return position }
+            // To pass over it in silence would lose a commit.
+            preconditionFailure("a frame was appended without room for it")
+        }
         let stored = length + overhead
         if buffer.isEmpty { bufferStart = lsn }
         let frame = LogFrame(

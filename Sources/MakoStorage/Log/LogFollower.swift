@@ -72,13 +72,10 @@ struct LogFollower {
     private func follower(of number: UInt64, _ end: LogPosition, isThere: Bool) throws(StorageError)
         -> LogReader.Segment?
     {
-        var next = number + 1
-        if isThere {
-            let numbers = try storage { () throws(FileError) in try reader.segmentNumbers() }
-            guard let first = numbers.first(where: { $0 > number }) else { return nil }
-            next = first
-        }
-        guard let segment = try open(next), segment.header.previousEnd == end.lsn, segment.header.chain == end.chain
+        var numbers = [number + 1]
+        if isThere { numbers = try storage { () throws(FileError) in try reader.segmentNumbers() } }
+        let next = try reader.first(of: numbers, behind: number) { number throws(StorageError) in try open(number) }
+        guard let segment = next, segment.header.previousEnd == end.lsn, segment.header.chain == end.chain
         else { return nil }
         return segment
     }

@@ -107,7 +107,9 @@ struct LogReader {
 
     /// Segment files that hold nothing of use. One that belongs to something else is not to be written over.
     private func unusedFiles(_ numbers: [UInt64], _ tail: Tail) throws(StorageError) -> [String] {
-        var unused: [String] = []
+        let spare = Log.sparePath(path)
+        // Used last: a file with a number is in the way of who looks for the segment behind another.
+        var unused = fileSystem.exists(spare) ? [spare] : []
         for number in numbers where !tail.segments.contains(where: { $0.number == number }) {
             let path = Log.segmentPath(path, number)
             if let header = try header(number), header.database != database {
@@ -115,8 +117,6 @@ struct LogReader {
             }
             unused.append(path)
         }
-        let spare = Log.sparePath(path)
-        if fileSystem.exists(spare) { unused.append(spare) }
         return unused
     }
 
@@ -216,9 +216,14 @@ struct LogReader {
 
     /// The next segment, when it takes up where the log stands.
     private func follower(of number: UInt64, _ end: LogPosition, _ numbers: [UInt64]) throws(StorageError) -> Segment? {
-        guard let next = numbers.first(where: { $0 > number }), let segment = try open(next, whole: true) else {
-            return nil
-        }
+        // A file that was made to become a segment and never did is passed over.
+        guard
+            let segment = try first(
+                of: numbers, behind: number,
+                { number throws(StorageError) in
+                    try open(number, whole: true)
+                })
+        else { return nil }
         guard segment.header.database == database else {
             segment.file.close()
             throw .logDamaged(path: path, reason: "\(segment.path) belongs to another database")
@@ -230,7 +235,21 @@ struct LogReader {
             throw .logDamaged(
                 path: path,
                 reason:
-                    "it breaks off at \(end.lsn), but segment \(next) continues it from \(segment.header.previousEnd)")
+                    """
+                    it breaks off at \(end.lsn), but segment \(segment.header.number) continues it from \
+                    \(segment.header.previousEnd)
+                    """)
+        }
+        return nil
+    }
+
+    /// The first segment with a higher number that can be opened.
+    func first(
+        of numbers: [UInt64], behind number: UInt64, _ open: (UInt64) throws(StorageError) -> Segment?
+    ) throws(StorageError) -> Segment? {
+        for next in numbers where next > number {
+            if let segment = try open(next) { return segment }
+            if sabotaged("unbegunSegmentEndsLog") { return nil }
         }
         return nil
     }

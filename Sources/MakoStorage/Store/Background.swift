@@ -63,12 +63,29 @@ extension Store {
     }
 
     /// Makes the next log segment ready, so that no committer has to wait for its zeros.
+    ///
+    /// One thread at a time, and not again soon when it failed: other work may be what gives the disk its room back.
     private func prepareSegment() throws(StorageError) -> Bool {
-        guard commitLock.withLock({ latch == nil && log.wantsSpare }) else { return false }
-        do throws(FileError) { try log.makeSpare() } catch { throw StorageError(error) }
-        commitLock.withLock { log.noteSpare() }
+        let isWanted = commitLock.withLock {
+            guard latch == nil, log.wantsSpare, clock.now >= spareDue else { return false }
+            if !sabotaged("spareMadeTwice") { spareDue = .max }
+            return true
+        }
+        guard isWanted else { return false }
+        do throws(FileError) { try log.makeSpare() } catch {
+            let again = clock.now + (sabotaged("spareTriedForEver") ? 0 : Store.spareDelay)
+            commitLock.withLock { spareDue = again }
+            throw StorageError(error)
+        }
+        commitLock.withLock {
+            log.noteSpare()
+            spareDue = 0
+        }
         return true
     }
+
+    /// Two seconds, in nanoseconds.
+    private static let spareDelay: UInt64 = 2_000_000_000
 
     private func stepCheckpoint() throws(StorageError) -> Bool {
         guard checkpointer.lock.tryLock() else { return false }
@@ -100,12 +117,13 @@ extension Store {
     }
 
     func stopBackground() {
-        backgroundLock.withLock {
+        let running = backgroundLock.withLock {
             isStopping = true
             backgroundWork.broadcast()
+            defer { thread = nil }
+            return thread
         }
-        thread?.join()
-        thread = nil
+        running?.join()
         flusher.stop()
     }
 

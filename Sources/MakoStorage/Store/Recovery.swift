@@ -32,7 +32,10 @@ extension Store {
             try adopt(tail)
             // A store that was not closed may have died while it wrote this meta, and what is served must stay.
             let wasOpen = dataFile.header.newestSegment != 0 && !sabotaged("metaOfADeadProcessTrusted")
-            if !options.readOnly { try checkpointer.repairMetas(self, anew: wasOpen) }
+            if !options.readOnly {
+                try checkpointer.repairMetas(self, anew: wasOpen)
+                try letGoOfOlderCheckpoint()
+            }
             return
         }
         recovery.replayedCommits = Int(tail.lastCommit - newest.commit)
@@ -52,11 +55,25 @@ extension Store {
             guard !options.readOnly, !sabotaged("servedBeforeRecoveryCheckpoint") else { return }
             try checkpointer.lock.withLock { () throws(StorageError) in
                 try checkpointer.repairMetas(self)
-                try checkpointer.checkpoint(self, CheckpointRequest(version: version))
+                // From before a barrier the log leads nowhere any more.
+                let fillsBothSlots = tail.barrier != nil && !sabotaged("barrierOutlivesItsCommit")
+                try checkpointer.checkpoint(
+                    self, CheckpointRequest(version: version, fillsBothSlots: fillsBothSlots))
             }
         } catch {
             writer.abandon()
             throw error
+        }
+    }
+
+    /// Only the log behind the latest checkpoint was read, and the files before it will be written over: the older checkpoint, which
+    /// would need them, is not to be fallen back to.
+    private func letGoOfOlderCheckpoint() throws(StorageError) {
+        guard let previous = checkpointer.previous, previous.meta.log != checkpointer.last.meta.log,
+            !sabotaged("unreadLogReliedUpon")
+        else { return }
+        try checkpointer.lock.withLock { () throws(StorageError) in
+            if try checkpointer.begin(self, anyway: true) { try checkpointer.runToEnd(self) }
         }
     }
 

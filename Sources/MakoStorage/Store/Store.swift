@@ -72,6 +72,8 @@ public final class Store: @unchecked Sendable {
     /// Whether the header does not name the newest segment yet: nothing in it is durable then.
     @exclusivity(unchecked) var isSegmentUnrecorded = false
     @exclusivity(unchecked) var flushCount: UInt64 = 0
+    /// When the next segment may be made ready; `max` while that is done.
+    @exclusivity(unchecked) var spareDue: UInt64 = 0
     /// When what `async` commits left is to be made durable, and the shortest delay among them; `max` when there is nothing.
     @exclusivity(unchecked) var flushDue = UInt64.max
     @exclusivity(unchecked) var flushDelay = UInt64.max
@@ -283,6 +285,7 @@ public final class Store: @unchecked Sendable {
 
     private func shutDownOnce(clean: Bool) throws(StorageError) {
         defer {
+            waitForWriters()
             log.closeFiles()
             dataFile.file.close()
         }
@@ -293,6 +296,15 @@ public final class Store: @unchecked Sendable {
         guard clean, !options.readOnly, commitLock.withLock({ latch }) == nil else { return }
         try checkpointer.lock.withLock { () throws(StorageError) in try finish() }
         if options.diskReserveBytes == 0 { try cutOffUnused() }
+    }
+
+    /// Waits until nobody is writing to the log: its file would be closed under them.
+    private func waitForWriters() {
+        commitLock.withLock {
+            while isFlushing || latch == nil && pending.contains(where: { $0.durability.maxDelay == nil }) {
+                flushed.wait(commitLock)
+            }
+        }
     }
 
     /// The last checkpoint: both meta slots say the same, so that nothing needs the log any more.

@@ -258,11 +258,15 @@ final class Vacuum {
         defer { store.checkpointer.lock.unlock() }
         if waits { try store.checkpointer.runToEnd(store) }
         if store.checkpointer.isRunning { return false }
+        let named = max(
+            store.checkpointer.last.regions.count, store.checkpointer.previous?.regions.count ?? 0)
         // Under the lock nobody gets a page behind the end that is about to go.
         let again: Bool
         do throws(FileError) {
             again = try store.spaceLock.withLock { () throws(FileError) in
                 if store.space.dropEmptyRegions() && !sabotaged("regionsCutOffAtOnce") { return true }
+                // A checkpoint that was to let go of them may have failed.
+                if named > store.space.regionCount && !sabotaged("namedRegionsCutOff") { return true }
                 store.space.forgetTop()
                 let used = store.space.extent - (sabotaged("oneUsedPageCutOff") ? 1 : 0)
                 // Half of the reserve will do for what comes next, and the file is to be short.

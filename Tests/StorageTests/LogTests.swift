@@ -1,0 +1,40 @@
+import MakoTestSupport
+import Testing
+
+@testable import MakoStorage
+
+/// The writing end of the log by itself.
+@Suite struct LogTests {
+    private func makeLog() -> Log {
+        Log(
+            fileSystem: MemoryFileSystem(), path: "l.mako", database: DatabaseID(high: 1, low: 2),
+            segmentBytes: SegmentHeader.smallestSegment, keys: nil, entropy: SystemEntropy(), position: .start,
+            lastNumber: 0)
+    }
+
+    /// Between the question and the answer to it the group may have been flushed, and what is durable is not written again.
+    @Test func aFrameThatHasRoomHasItStillWhenTheGroupIsFlushed() throws {
+        let log = makeLog()
+        defer { log.closeFiles() }
+        var random = SplitMix(seed: 7)
+        var flushedBetween = 0
+        for commit in UInt64(1)...4000 {
+            let payload = [UInt8](repeating: 1, count: Int(random.below(900)))
+            if !log.hasRoom(payload: payload.count) {
+                _ = log.takeGroup(synced: true)
+                try log.addSegment()
+            }
+            try #require(log.hasRoom(payload: payload.count))
+            if random.chance(30) {
+                _ = log.takeGroup(synced: true)
+                flushedBetween += 1
+            }
+            let before = log.appendedBytes
+            let after = payload.withUnsafeBytes { log.append(.commit, commit: commit, payload: $0) }
+            #expect(log.appendedBytes - before == UInt64(LogFrame.bytes(payload: payload.count)), "commit \(commit)")
+            #expect(after == log.position)
+        }
+        #expect(flushedBetween > 500)
+        #expect(log.newestSegment > 20)
+    }
+}
