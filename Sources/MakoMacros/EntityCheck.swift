@@ -50,6 +50,7 @@ struct EntityCheck {
             find("writeOnceKey", "a key never changes in its row; remove .writeOnce")
         }
         checkForm(of: property, in: source, find)
+        checkAnyObject(property, in: source, find)
         checkRelation(of: property, in: source, find)
         if let rule = property.deleteRule, !deleteRules.contains(rule) {
             find("deleteRule", "'deleteRule' must be written as .nullify, .cascade or .deny")
@@ -111,6 +112,25 @@ struct EntityCheck {
                     "deferredKey", "'\(name)' identifies the object and must be read with it; remove .loadOnRefresh",
                     nil)
             }
+        }
+    }
+
+    /// What a reference to an object of any entity cannot be as well.
+    private static func checkAnyObject(
+        _ property: PropertySource, in source: EntitySource, _ find: (String, String, Syntax?) -> Void
+    ) {
+        guard property.isAnyObject else { return }
+        let name = property.name
+        if !source.isClass {
+            find("anyObjectInStruct", "a struct holds no objects; make it a class, or store the object's key", nil)
+        } else if !property.isOptional {
+            find("anyObject", "'\(name)' is nil when its object is removed; write '(any ObjectEntity)?'", nil)
+        }
+        if property.isSerialized || property.isMarkedKey || property.has("identity") {
+            find("anyObjectKey", "'\(name)' refers to an object and is neither a key nor a value of its own", nil)
+        }
+        if property.relationship?.contains(where: { $0.name == "owned" }) == true {
+            find("anyObjectOwned", "only what has a class of its own can be .owned; give '\(name)' one", nil)
         }
     }
 

@@ -124,9 +124,15 @@ struct PropertySource {
     /// because a macro sees the spelling of a type and not the type.
     var needsSlot: Bool {
         !isSerialized && !isStamp
-            && (isCollection
+            && (isCollection || isAnyObject
                 || isOptional && !isMany && !Self.valueTypes.contains(baseType) && !baseType.contains("<")
                     && !baseType.hasPrefix("[") && !baseType.hasPrefix("(") && !baseType.hasSuffix("?"))
+    }
+    /// Whether it refers to an object of any entity: `(any ObjectEntity)?`.
+    var isAnyObject: Bool {
+        var spelling = baseType
+        if spelling.hasPrefix("("), spelling.hasSuffix(")") { spelling = String(spelling.dropFirst().dropLast()) }
+        return ["any ObjectEntity", "any Mako.ObjectEntity", "any MakoCore.ObjectEntity"].contains(spelling)
     }
     /// Whether it is an array, set or dictionary of something that could be an entity.
     var isCollection: Bool {

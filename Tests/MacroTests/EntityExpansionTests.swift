@@ -253,6 +253,16 @@ import Testing
                 "holds its objects itself"
             ),
             ("@Entity final class A { @Attribute(.serialized, .identity) var x = 1 }", "identifies nothing"),
+            ("@Entity struct A { var x: (any ObjectEntity)? }", "a struct holds no objects"),
+            ("@Entity final class A { var x: any ObjectEntity = B() }", "write '(any ObjectEntity)?'"),
+            (
+                "@Entity final class A { @Attribute(.primaryKey) var x: (any ObjectEntity)? }",
+                "neither a key nor a value"
+            ),
+            (
+                "@Entity final class A { @Relationship(.owned) var x: (any ObjectEntity)? }",
+                "only what has a class of its own"
+            ),
             ("@Entity final class A { @Attribute(.loadOnRefresh) var x = 1 }", "nil until its object is refreshed"),
             ("@Entity struct A { @Attribute(.loadOnRefresh) var x: Int? }", "a struct is not refreshed"),
             ("@Entity final class A { @Attribute(.loadOnRefresh, .identity) var x: Int? }", "must be read with it"),

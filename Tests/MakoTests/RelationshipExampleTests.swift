@@ -77,6 +77,23 @@ enum RelationshipExample {
     }
 
     // EXAMPLE Relationships.md
+    @Entity final class Remark {
+        var text = ""
+        var subject: (any ObjectEntity)?
+    }
+    // EXAMPLE ends
+
+    static func remarked(_ db: Database, _ tower: Sight) throws -> [Remark] {
+        // EXAMPLE Relationships.md
+        let remark = Remark(text: "closed on Mondays", subject: tower)
+        try db.save(remark)
+        let about = try db.query(Remark.self).where(\.subject == tower).fetch()
+        if let sight = about.first?.subject as? Sight { print(sight.name) }
+        // EXAMPLE ends
+        return about.array
+    }
+
+    // EXAMPLE Relationships.md
     @Entity final class Invoice {
         var number = 0
         @Relationship(.owned) var lines: [Line] = []
@@ -178,6 +195,14 @@ enum RelationshipExample {
         try read.stops[1].remove()
         #expect(try db.find(E.Walk.self, 1)?.stops.map(\.name) == ["bridge"])
         #expect(try db.find(E.Walk.self, 1)?.byWeather.isEmpty == true)
+    }
+
+    @Test func aReferenceToAnyObjectIsFoundAndLoaded() throws {
+        let tower = E.Sight(name: "tower")
+        let about = try E.remarked(db, tower)
+        #expect(about.map(\.text) == ["closed on Mondays"])
+        #expect((about.first?.subject as? E.Sight)?.id == tower.id)
+        #expect(try tower.referencing(E.Remark.self).count == 1)
     }
 
     @Test func ownedObjectsGo() throws {

@@ -70,7 +70,7 @@ enum SchemaText {
         var text = "\(name(column.name)) \(sqlType(column.type))"
         if !column.isOptional { text += " NOT NULL" }
         if !column.defaultValue.isNull { text += " DEFAULT \(literal(column.defaultValue))" }
-        if let target = column.target { text += " REFERENCES \(name(target))" }
+        if let target = column.target, target != AnyReference.anyTable { text += " REFERENCES \(name(target))" }
         return text
     }
 

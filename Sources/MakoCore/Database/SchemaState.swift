@@ -29,12 +29,13 @@ final class Binding: Sendable {
         layout = try records { () throws(RecordError) in
             try table.layout(for: model.columns.map { if case .absent = $0.kind { nil } else { $0.column } })
         }
-        hasReferences = model.columns.contains { if case .column(_, _, _, .some) = $0.kind { true } else { false } }
+        hasReferences = model.columns.contains(where: \.isReference)
         mergesUpserts = model.mergesUpserts
         identityIndex = model.identityIndex
         var referrers: [Referrer] = []
         for other in catalogue.handles {
-            for column in other.schema.liveColumns where column.target == model.table {
+            for column in other.schema.liveColumns
+            where column.target == model.table || column.target == AnyReference.anyTable {
                 let layout = try records { () throws(RecordError) in try other.layout(for: [column.name]) }
                 referrers.append(
                     Referrer(

@@ -109,7 +109,8 @@ extension SchemaState {
             if table.schema.column(named: column)?.type == .keys {
                 return try table.keys(holding: key, in: column, view: view)
             }
-            let value = ReferenceKeys.value(of: key, model)
+            let isAny = table.schema.column(named: column)?.target == AnyReference.anyTable
+            let value = isAny ? AnyReference(table: model.table, key: key).stored : ReferenceKeys.value(of: key, model)
             let selection = Selection(
                 table: table.schema.name,
                 condition: .comparison(.equal, .column([column]), .literal(value, at: .none)))

@@ -109,6 +109,13 @@ public struct PropertyModel: @unchecked Sendable {
 
     /// Whether the column holds JSON.
     var isJSON: Bool { coding?.isJSON == true }
+    /// Whether it refers to objects of any entity.
+    var refersToAny: Bool { coding?.refersToAny == true }
+    /// Whether the column refers to other rows.
+    var isReference: Bool {
+        guard case .column(_, _, _, let target) = kind else { return false }
+        return target != nil || refersToAny
+    }
 
     /// The property's value as a row holds it.
     func value(of entity: any Entity) -> StoredValue { read?(entity) ?? .null }
@@ -383,7 +390,9 @@ extension EntityModel {
             columns.append(
                 ColumnSchema(
                     property.column, type, isOptional: isOptional && !keyNames.contains(property.name),
-                    default: defaultValue, target: target?.entityModel.table, originalName: original))
+                    default: defaultValue,
+                    target: property.refersToAny ? AnyReference.anyTable : target?.entityModel.table,
+                    originalName: original))
         }
         for column in columns
         where column.target != nil && !indexes.contains(where: { $0.columns.first?.name == column.name }) {

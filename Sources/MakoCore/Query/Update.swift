@@ -115,7 +115,7 @@ public struct Update<T: Entity>: Sendable {
         let value: Result<Expr, MakoError>
     }
 
-    private func adding(
+    func adding(
         _ path: [PathStep], _ object: (any ObjectEntity)? = nil,
         _ value: (PropertyModel) throws(MakoError) -> Expr
     ) -> Update {
@@ -193,7 +193,7 @@ extension EntityModel {
 
 extension PropertyModel {
     /// Whether it does not refer to objects.
-    fileprivate var isValue: Bool { if case .column(_, _, _, .some) = kind { false } else { true } }
+    fileprivate var isValue: Bool { !isReference }
 }
 
 /// A property that an update sets.

@@ -16,7 +16,7 @@ extension Query {
     /// - Throws: the terminal throws `MakoError.query` when no property could refer to it.
     public func referencing(_ object: some ObjectEntity) -> Query {
         let target = type(of: object).entityModel
-        let columns = ReferenceColumns.names(of: T.entityModel) { $0 === target }
+        let columns = ReferenceColumns.names(of: T.entityModel, to: target)
         if columns.isEmpty {
             return adding(
                 .failed(.query(message: "no property of \(T.entityModel.name) refers to objects of \(target.name)")))
@@ -28,10 +28,7 @@ extension Query {
 
     /// Objects that refer to nobody: `referencing(.nobody)`.
     public func referencing(_ nobody: Nobody) -> Query {
-        let isReferring = T.entityModel.columns.contains {
-            if case .column(_, _, _, .some) = $0.kind { true } else { false }
-        }
-        return isReferring ? adding(.unreferring) : self
+        return T.entityModel.columns.contains(where: \.isReference) ? adding(.unreferring) : self
     }
 
     /// Objects that this one refers to, as its row is stored.
@@ -95,9 +92,10 @@ extension ObjectEntity {
 
 /// The columns that refer to other rows.
 private enum ReferenceColumns {
-    static func names(of model: EntityModel, where isWanted: (EntityModel) -> Bool) -> [String] {
+    static func names(of model: EntityModel, to wanted: EntityModel) -> [String] {
         model.columns.compactMap { property in
-            guard case .column(_, _, _, let target?) = property.kind, isWanted(target.entityModel) else { return nil }
+            if property.refersToAny { return property.column }
+            guard case .column(_, _, _, let target?) = property.kind, target.entityModel === wanted else { return nil }
             return property.column
         }
     }
@@ -121,9 +119,13 @@ enum ReferenceCondition: Sendable {
         case .refers(let columns, let key, let target):
             var parts: [MakoRecords.Condition] = []
             for column in columns {
-                if binding.table.schema.column(named: column)?.type == .keys {
+                let stored = binding.table.schema.column(named: column)
+                if stored?.type == .keys {
                     let keys = try schema.holders(of: key, target, in: column, of: binding.table, view)
                     parts.append(try Self.among(keys, binding.table.schema))
+                } else if stored?.target == AnyReference.anyTable {
+                    let value = AnyReference(table: target.table, key: key).stored
+                    parts.append(.comparison(.equal, .column([column]), .literal(value, at: .none)))
                 } else {
                     let value = ReferenceKeys.value(of: key, target)
                     parts.append(.comparison(.equal, .column([column]), .literal(value, at: .none)))
@@ -160,7 +162,7 @@ enum ReferenceCondition: Sendable {
         var single: [MakoRecords.Condition] = []
         var many: [Int] = []
         for (position, property) in binding.model.columns.enumerated() {
-            guard case .column(let type, _, _, _?) = property.kind else { continue }
+            guard property.isReference, case .column(let type, _, _, _) = property.kind else { continue }
             if type == .keys { many.append(position) } else { single.append(.isNull(.column([property.column]))) }
         }
         if many.isEmpty { return .and(single) }
@@ -190,6 +192,11 @@ enum ReferenceCondition: Sendable {
             var keys: Set<RowKey> = []
             try binding.table.withRow(row, layout: binding.layout, in: view) { reader in
                 for (position, property) in binding.model.columns.enumerated() {
+                    if property.refersToAny {
+                        let reference = AnyReference(reader.value(position))
+                        if let reference, reference.table == target.table { keys.insert(reference.key) }
+                        continue
+                    }
                     guard case .column(let type, _, _, let held?) = property.kind, held.entityModel === target else {
                         continue
                     }

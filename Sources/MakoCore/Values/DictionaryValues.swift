@@ -32,7 +32,8 @@ public struct DictionaryValues {
             return empty
         }
         if !areStored, let value = content as? C.Property { return value }
-        if let stored = Self.stored(content), C.target == nil || content is StoredValue, let value = C.value(stored) {
+        let isReference = C.target != nil || C.refersToAny
+        if let stored = Self.stored(content), !isReference || content is StoredValue, let value = C.value(stored) {
             return value
         }
         throw .typeMismatch(
@@ -43,8 +44,8 @@ public struct DictionaryValues {
     ///
     /// - Throws: `MakoError.typeMismatch` when there is one of another type.
     public func slot<C: SlotCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Slot? {
-        if C.target != nil, let entry = values[name.lowercased()], let content = Self.unwrapped(entry) as? StoredValue,
-            let slot = C.slot(stored: content)
+        if C.target != nil || C.refersToAny, let entry = values[name.lowercased()],
+            let content = Self.unwrapped(entry) as? StoredValue, let slot = C.slot(stored: content)
         {
             return slot
         }

@@ -10,6 +10,8 @@ public protocol PropertyCodec {
     static var isOptional: Bool { get }
     /// The entity a reference leads to.
     static var target: (any Entity.Type)? { get }
+    /// Whether it is a reference that leads to an object of any entity.
+    static var refersToAny: Bool { get }
     /// Whether the column holds JSON.
     static var isJSON: Bool { get }
     static func stored(_ value: Property) -> StoredValue
@@ -22,6 +24,7 @@ public protocol PropertyCodec {
 extension PropertyCodec {
     @inlinable public static var isOptional: Bool { false }
     @inlinable public static var target: (any Entity.Type)? { nil }
+    @inlinable public static var refersToAny: Bool { false }
     @inlinable public static var isJSON: Bool { false }
 }
 

@@ -35,6 +35,9 @@ extension Binder {
             guard let target = column.target else {
                 throw at.error("\(place.schema.name).\(name) holds \(column.type.name) and refers to no other table")
             }
+            guard target != AnyReference.anyTable else {
+                throw at.error("\(place.schema.name).\(name) refers to rows of any table, so no path leads on from it")
+            }
             guard let next = catalogue.table(named: target) else {
                 throw at.error("\(place.schema.name).\(name) refers to table \(target), which is not there")
             }

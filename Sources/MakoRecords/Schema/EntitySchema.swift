@@ -6,7 +6,8 @@ public struct ColumnSchema: Sendable, Hashable {
     public var isOptional: Bool
     /// What a row gets that was written without the column.
     public var defaultValue: Value
-    /// For a reference: the table it points to. Also set on a column that holds the key of a table without row ids.
+    /// For a reference: the table it points to. Also set on a column that holds the key of a table without row ids. A column of
+    /// texts may refer to rows of any table: ``AnyReference``.
     public var target: String?
     /// The name the column had before, when a migration is to rename it.
     public var originalName: String?

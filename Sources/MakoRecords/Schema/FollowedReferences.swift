@@ -22,7 +22,9 @@ struct FollowedReferences {
                 let target = column.target.map { newName($0) }
                 if target != column.target { after.retarget(column.ordinal, to: target) }
                 let isMerged = merged.contains { $0.record.schema.name == column.target }
-                if isMerged || column.type == .keys && !merged.isEmpty { columns.append(column) }
+                if isMerged || column.target == AnyReference.anyTable || column.type == .keys && !merged.isEmpty {
+                    columns.append(column)
+                }
             }
             if !columns.isEmpty { try follow(columns, record, after, trees.ids, tx) }
             if after != record { try StoredCatalogue.store(after, trees.catalogue, tx) }
@@ -63,6 +65,10 @@ struct FollowedReferences {
     }
 
     private func followed(_ value: Value, _ column: ColumnSchema, _ table: String) throws(RecordError) -> Value {
+        if column.target == AnyReference.anyTable {
+            guard let reference = AnyReference(value), !sabotaged("anyReferencesNotFollowed") else { return value }
+            return try followed(reference, column, table).stored
+        }
         guard column.type == .keys else {
             for source in merged where source.record.schema.name == column.target {
                 return try source.followed(value, column, of: table)
@@ -81,6 +87,16 @@ struct FollowedReferences {
             return (number, key)
         }
         return .blob(new.encoded)
+    }
+
+    private func followed(
+        _ reference: AnyReference, _ column: ColumnSchema, _ table: String
+    ) throws(RecordError) -> AnyReference {
+        for source in merged where source.record.schema.name == reference.table {
+            let found = try source.followed(0, reference.key, column, isTarget: true, willBeTarget: true, of: table)
+            return AnyReference(table: source.targetName, key: found?.1 ?? reference.key)
+        }
+        return AnyReference(table: newName(reference.table), key: reference.key)
     }
 }
 

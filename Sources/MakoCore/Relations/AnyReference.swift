@@ -1,0 +1,170 @@
+import MakoRecords
+
+/// A reference of a class to an object of any entity: a table and a key until it is first read, then an object.
+public struct AnyReferenceSlot: PropertySlot {
+    private var object: (any ObjectEntity)?
+    private(set) var reference: AnyReference?
+    /// Whether `object` is the answer; nil then means that there is none.
+    public private(set) var isSettled: Bool
+
+    /// A reference that somebody set.
+    init(object: (any ObjectEntity)?) {
+        self.object = object
+        reference = object?.anyReference
+        isSettled = true
+    }
+
+    /// A reference as a row holds it.
+    init(_ reference: AnyReference?) {
+        self.reference = reference
+        isSettled = reference == nil
+    }
+
+    public var value: (any ObjectEntity)? { object }
+    public var loadedObject: (any ObjectEntity)? { object }
+
+    public func loaded(by owner: some ObjectEntity, property: Int) -> Self {
+        guard let reference, !isSettled else { return self }
+        do throws(MakoError) {
+            var copy = self
+            copy.object = try LazyLoad.object(reference, for: owner)
+            copy.isSettled = true
+            return copy
+        } catch {
+            LazyLoad.failed(error, owner: owner)
+            return self
+        }
+    }
+
+    public mutating func settle(_ loaded: Self, replacing before: Self) {
+        guard loaded.isSettled, !isSettled, reference == before.reference else { return }
+        self = loaded
+    }
+
+    public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
+        guard self.object === object else { return }
+        reference = key == .noRow ? nil : AnyReference(table: type(of: object).entityModel.table, key: key)
+    }
+}
+
+/// References of classes to objects of any entity: stored as a text.
+public enum AnyReferenceCodec: SlotCodec {
+    public typealias Property = (any ObjectEntity)?
+    public typealias Slot = AnyReferenceSlot
+
+    public static var columnType: ColumnType { .text }
+    public static var isOptional: Bool { true }
+    public static var refersToAny: Bool { true }
+
+    public static func stored(_ value: Property) -> StoredValue { value?.anyReference?.stored ?? .null }
+
+    /// A key alone is no object: references come out of rows as slots.
+    public static func value(_ stored: StoredValue) -> Property? { stored.isNull ? .some(.none) : .none }
+
+    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property { nil }
+
+    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        writer.set(position, stored(value))
+    }
+
+    public static var emptySlot: Slot { Slot(nil) }
+    public static func slot(_ value: Property) -> Slot { Slot(object: value) }
+    public static func slot(stored: StoredValue) -> Slot? {
+        if stored.isNull { return Slot(nil) }
+        return AnyReference(stored).map { Slot($0) }
+    }
+
+    public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot {
+        if let slot = slot(stored: row.reader.value(position)) { return slot }
+        throw EntityCoding.mismatch(row, position, Property.self)
+    }
+
+    public static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        writer.set(position, slot.reference?.stored ?? .null)
+    }
+}
+
+extension EntityCoding {
+    public static func codec(_: (any ObjectEntity)?.Type) -> AnyReferenceCodec.Type { AnyReferenceCodec.self }
+}
+
+extension ObjectEntity {
+    /// Nil before the first commit.
+    fileprivate var anyReference: AnyReference? {
+        storedKey.map { AnyReference(table: type(of: self).entityModel.table, key: $0) }
+    }
+}
+
+extension ObjectEntity {
+    /// Loads what a reference to any object leads to and answers it; throws where plain access would answer nil.
+    ///
+    /// - Throws: `MakoError.unsupported` when the class of the object is not in use; what reading it met.
+    @discardableResult
+    public func load(_ relation: KeyPath<Self, (any ObjectEntity)?>) throws(MakoError) -> (any ObjectEntity)? {
+        lockedState { $0.setLoadError(nil) }
+        let value = self[keyPath: relation]
+        if value == nil, let error = loadError { throw error }
+        return value
+    }
+}
+
+extension LazyLoad {
+    /// The object that a reference to any entity leads to; nil when it is not there any more.
+    ///
+    /// - Throws: `MakoError.unsupported` when no type for the table is in use.
+    static func object(_ reference: AnyReference, for owner: some ObjectEntity) throws(MakoError) -> (any ObjectEntity)?
+    {
+        let model = Swift.type(of: owner).entityModel
+        let database = try Database.resolve(number: owner.lockedState { $0.database }, for: model)
+        let (target, isThere) = try database.viewing { (_, schema) throws(MakoError) in
+            (schema.binding(ofTable: reference.table)?.model, schema.catalogue.table(named: reference.table) != nil)
+        }
+        if !isThere { return nil }
+        guard let type = target?.type as? any ObjectEntity.Type else {
+            throw .unsupported(
+                "\(model.name) referring to an object in the table \(reference.table), whose class is not in use (name it in "
+                    + "'entities:' when the database is opened),")
+        }
+        return try loaded(type, reference.key, owner)
+    }
+
+    private static func loaded<Target: ObjectEntity>(
+        _ type: Target.Type, _ key: RowKey, _ owner: some ObjectEntity
+    ) throws(MakoError) -> (any ObjectEntity)? {
+        try object(type, key: key, for: owner)
+    }
+}
+
+// MARK: - Conditions
+
+/// The reference leads to this object; nil: to nobody.
+public func == <R: Entity>(
+    left: KeyPath<Row<R>, Column<(any ObjectEntity)?>>, right: (any ObjectEntity)?
+) -> Condition<R> {
+    if let right, right.anyReference == nil { return Condition(.constant(false)) }
+    return ConditionBuilder.compare(left.path(), .equal, AnyReferenceCodec.stored(right))
+}
+
+public func != <R: Entity>(
+    left: KeyPath<Row<R>, Column<(any ObjectEntity)?>>, right: (any ObjectEntity)?
+) -> Condition<R> {
+    if let right, right.anyReference == nil { return Condition(.constant(true)) }
+    return ConditionBuilder.compare(left.path(), .notEqual, AnyReferenceCodec.stored(right))
+}
+
+extension Update {
+    /// Has a reference to any object lead to this one, which is stored already, or to nobody.
+    public func set(
+        _ keyPath: KeyPath<Row<T>, Column<(any ObjectEntity)?>>, to object: (any ObjectEntity)?
+    ) -> Update {
+        adding(keyPath.path(), object) { (property) throws(MakoError) in
+            if let object, object.anyReference == nil {
+                throw .query(
+                    message:
+                        "\(T.entityModel.name).\(property.name) is to refer to a \(type(of: object).entityModel.name) "
+                        + "that has no row; save it before the update")
+            }
+            return .literal(AnyReferenceCodec.stored(object), at: .none)
+        }
+    }
+}

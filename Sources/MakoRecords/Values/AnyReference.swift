@@ -1,0 +1,61 @@
+/// What a column holds that refers to rows of any table: a table and the key of a row in it.
+///
+/// The column is one of texts, and its schema's target is ``anyTable``. The text is `Person:5`, or with the bytes of a key made of columns
+/// `Account:x616461`; in the table's name a colon is written `%3A`, and a per cent sign `%25`.
+///
+/// ```swift
+/// let reference = AnyReference(table: "Person", key: .rowID(5))
+/// print(reference.stored)     // 'Person:5'
+/// ```
+public struct AnyReference: Sendable, Hashable {
+    /// The target of columns that refer to rows of any table.
+    public static let anyTable = "*"
+
+    public let table: String
+    public let key: RowKey
+
+    public init(table: String, key: RowKey) {
+        self.table = table
+        self.key = key
+    }
+
+    /// - Returns: nil when the column's content is no reference.
+    public init?(_ stored: Value) {
+        guard case .text(let text) = stored, let colon = text.firstIndex(of: ":"),
+            let key = Self.key(text[text.index(after: colon)...])
+        else { return nil }
+        let name = String(text[..<colon])
+        self.init(table: name.replacing("%3A", with: ":").replacing("%25", with: "%"), key: key)
+    }
+
+    /// The content of the column.
+    public var stored: Value {
+        let name = table.replacing("%", with: "%25").replacing(":", with: "%3A")
+        return .text("\(name):\(keyText)")
+    }
+
+    private var keyText: String {
+        switch key {
+        case .rowID(let id): return "\(id)"
+        case .bytes(let bytes):
+            var text = "x"
+            for byte in bytes {
+                text += String(byte >> 4, radix: 16)
+                text += String(byte & 15, radix: 16)
+            }
+            return text
+        }
+    }
+
+    private static func key(_ text: Substring) -> RowKey? {
+        guard text.first == "x" else { return Int64(text).map { .rowID($0) } }
+        let digits = text.utf8.dropFirst().map { Character(Unicode.Scalar($0)).hexDigitValue }
+        guard digits.count % 2 == 0 else { return nil }
+        var bytes: [UInt8] = []
+        for place in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = digits[place], let low = digits[place + 1] else { return nil }
+            bytes.append(UInt8(high << 4 | low))
+        }
+        return .bytes(bytes)
+    }
+}
