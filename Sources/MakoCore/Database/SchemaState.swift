@@ -52,8 +52,8 @@ final class SchemaState: Sendable {
     let version: Int
     private let bindings: [Binding?]
     private let byTable: [String: Binding]
-    /// The numbers of the models whose objects others may own.
-    private let owned: Set<Int>
+    /// The tables whose rows others may own.
+    private let owned: Set<String>
 
     init(catalogue: Catalogue, models: [EntityModel], version: Int = 0) throws(MakoError) {
         self.version = version
@@ -69,17 +69,17 @@ final class SchemaState: Sendable {
         }
         self.bindings = bindings
         self.byTable = byTable
-        var owned: Set<Int> = []
+        var owned: Set<String> = []
         for model in models where model.ownedColumns != 0 {
             for property in model.columns where property.relation.contains(.owned) {
-                if case .column(_, _, _, let target?) = property.kind { owned.insert(target.entityModel.number) }
+                if case .column(_, _, _, let target?) = property.kind { owned.insert(target.entityModel.table) }
             }
         }
         self.owned = owned
     }
 
     /// Whether objects of a model may be owned by others.
-    func isOwned(_ model: EntityModel) -> Bool { !owned.isEmpty && owned.contains(model.number) }
+    func isOwned(_ model: EntityModel) -> Bool { !owned.isEmpty && owned.contains(model.table) }
 
     func binding(_ model: EntityModel) -> Binding? {
         model.number < bindings.count ? bindings[model.number] : nil

@@ -118,7 +118,7 @@ extension Transaction {
         of property: Int, _ child: any ObjectEntity, _ model: EntityModel
     ) throws(MakoError) {
         guard case .column(_, _, _, let target?) = model.columns[property].kind,
-            Swift.type(of: child).entityModel !== target.entityModel
+            !Swift.type(of: child).entityModel.hasTable(of: target.entityModel)
         else { return }
         throw .unsupported(
             "\(model.name).\(model.columns[property].name) referring to a \(Swift.type(of: child).entityModel.name), "

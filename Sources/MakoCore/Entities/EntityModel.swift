@@ -314,6 +314,11 @@ extension EntityModel {
         }
     }
 
+    /// Whether the rows of both are those of one table: a key stands for the same row then.
+    func hasTable(of other: EntityModel) -> Bool {
+        self === other || table == other.table && !sabotaged("typeTakenForTable")
+    }
+
     /// Whether rows own what a column of theirs refers to.
     func owns(column name: String) -> Bool {
         ownedColumns != 0 && columns.contains { $0.column == name && $0.relation.contains(.owned) }

@@ -16,7 +16,7 @@ extension Query {
     /// - Throws: the terminal throws `MakoError.query` when no property could refer to it.
     public func referencing(_ object: some ObjectEntity) -> Query {
         let target = type(of: object).entityModel
-        let columns = ReferenceColumns.names(of: T.entityModel) { $0 === target }
+        let columns = ReferenceColumns.names(of: T.entityModel) { $0.hasTable(of: target) }
         if columns.isEmpty {
             return adding(
                 .failed(.query(message: "no property of \(T.entityModel.name) refers to objects of \(target.name)")))
@@ -190,9 +190,9 @@ enum ReferenceCondition: Sendable {
             var keys: Set<RowKey> = []
             try binding.table.withRow(row, layout: binding.layout, in: view) { reader in
                 for (position, property) in binding.model.columns.enumerated() {
-                    guard case .column(let type, _, _, let held?) = property.kind, held.entityModel === target else {
-                        continue
-                    }
+                    guard case .column(let type, _, _, let held?) = property.kind,
+                        held.entityModel.hasTable(of: target)
+                    else { continue }
                     if type == .keys {
                         KeyTree(reader.blob(position))?.forEachKey { _, key in keys.insert(key) }
                     } else if let key = ReferenceKeys.read(reader, position, of: target) {
