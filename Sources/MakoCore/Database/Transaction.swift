@@ -97,11 +97,10 @@ public final class Transaction: @unchecked Sendable {
         }
         do throws(MakoError) {
             try recordHistory()
-            try turn.commit(durability)
+            // Whoever is told of a new table is to find it, also where the commit waits for nothing.
+            try turn.commit(durability, isShown: isMigrated && !sabotaged("firstUseToldTooEarly"))
         } catch {
-            turn.rollback()
-            database.historyWriter.invalidate()
-            if isMigrated { database.writerSchema = base }
+            forgetCommit(error, isMigrated: isMigrated)
             database.hub.cancel(ticket)
             undo.rollback(to: 0)
             throw error
@@ -117,6 +116,23 @@ public final class Transaction: @unchecked Sendable {
             database.hub.publish(
                 ticket, base: before, changes, schema, touched.compactMapValues(\.self), silentRows, database)
         }
+    }
+
+    /// Has the next writer begin with what is in the file: it begins when the turn is given up.
+    private func forgetCommit(_ error: MakoError, isMigrated: Bool) {
+        if sabotaged("failedCommitLetsGoFirst") {
+            turn.rollback()
+            Thread.sleep(forTimeInterval: 0.02)
+        }
+        // Past that the device failed, and nobody writes any more.
+        if turn.isHeld || sabotaged("failedCommitLetsGoFirst") { database.historyWriter.invalidate() }
+        if isMigrated {
+            var isLatched = false
+            if case .storage(.readOnly) = error { isLatched = true }
+            // Tables of a commit that nobody can be shown are waited for by nobody.
+            database.writerSchema = isLatched ? database.schema : base
+        }
+        turn.rollback()
     }
 
     /// The rows of whose changes watchers are not told.
