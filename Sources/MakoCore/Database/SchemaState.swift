@@ -51,7 +51,7 @@ final class SchemaState: Sendable {
     /// Later states have higher numbers.
     let version: Int
     private let bindings: [Binding?]
-    private let byTable: [String: Binding]
+    private let byTable: [String: [Binding]]
     /// The tables whose rows others may own.
     private let owned: Set<String>
 
@@ -59,13 +59,12 @@ final class SchemaState: Sendable {
         self.version = version
         self.catalogue = catalogue
         var bindings: [Binding?] = []
-        var byTable: [String: Binding] = [:]
+        var byTable: [String: [Binding]] = [:]
         for model in models {
             let binding = try Binding(model: model, catalogue: catalogue)
             while bindings.count <= model.number { bindings.append(nil) }
             bindings[model.number] = binding
-            // Several models may have one table; the first speaks for it.
-            if !model.isPartial && byTable[model.table] == nil { byTable[model.table] = binding }
+            if !model.isPartial { byTable[model.table, default: []].append(binding) }
         }
         self.bindings = bindings
         self.byTable = byTable
@@ -88,7 +87,24 @@ final class SchemaState: Sendable {
     /// The names of all tables.
     var tables: Set<String> { Set(catalogue.handles.map(\.schema.name)) }
 
-    func binding(ofTable name: String) -> Binding? { byTable[name] }
+    /// Several models may have one table; the first speaks for it.
+    func binding(ofTable name: String) -> Binding? { byTable[name]?.first }
+
+    /// Whether a table's changes are told to anybody: one of its models says so, or none is in use.
+    func raisesEvents(table name: String) -> Bool {
+        byTable[name]?.contains { $0.model.raisesEvents } ?? true
+    }
+
+    /// What a table's models call a column; its own name where they do not agree. Nil: none of them has it.
+    func property(ofColumn column: String, inTable name: String) -> String? {
+        var found: String?
+        for binding in byTable[name] ?? [] {
+            guard let property = binding.model.properties(ofColumns: [column]).first else { continue }
+            if found != nil && found != property { return column }
+            found = property
+        }
+        return found
+    }
 
     var models: [EntityModel] { bindings.compactMap { $0?.model } }
 

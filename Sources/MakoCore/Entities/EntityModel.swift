@@ -324,6 +324,11 @@ extension EntityModel {
         ownedColumns != 0 && columns.contains { $0.column == name && $0.relation.contains(.owned) }
     }
 
+    /// What it calls columns of its table, without those that it does not have.
+    func properties(ofColumns names: [String]) -> [String] {
+        names.compactMap { name in columns.first { $0.column == name }?.name }
+    }
+
     /// What the row's number is called in Swift.
     var rowNumberProperty: String {
         for property in properties { if case .rowNumber = property.kind { return property.name } }
