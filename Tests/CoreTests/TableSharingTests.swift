@@ -157,6 +157,27 @@ import Testing
         #expect(Set(told.withLock { $0 }) == ["crate: name", "parcel: label weight", "all: name weight"])
         withExtendedLifetime(tokens) {}
     }
+
+    @Test func theHistoryOfATypeHasItsNames() throws {
+        let db = try HistoryPlace().open(.kept(), [Crate.self, Parcel.self])
+        try db.save(Crate(name: "tea"))
+        let token = try db.historyToken()
+        let parcel = try #require(try db.query(Parcel.self).first())
+        parcel.label = "salt"
+        parcel.weight = 7
+        try db.save(parcel)
+        #expect(try db.told(since: token) == ["update Crate 1 (name, weight)"])
+    }
+
+    @Test func theStreamOfATypeHasItsNames() async throws {
+        let db = try HistoryPlace().open(.kept(), [Crate.self, Parcel.self])
+        let token = try db.historyToken()
+        try await db.transaction { _ in try db.save(Parcel(label: "tea")) }
+        try await db.transaction { _ in try db.update(Parcel.self).set(\.label, to: "salt").run() }
+        var parcels = db.changes(of: Parcel.self, since: token).makeAsyncIterator()
+        #expect(try await parcels.next()?.text == "insert Crate 1")
+        #expect(try await parcels.next()?.text == "update Crate 1 (label)")
+    }
 }
 
 extension Crate {
