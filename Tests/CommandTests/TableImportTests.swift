@@ -151,4 +151,22 @@ import Testing
         _ = try work.run(columns: work.inspect().columns, in: store)
         #expect(calls == ["reading 4 1", "reading 6 2", "storing 4 1", "storing 6 2"])
     }
+
+    @Test func whoeverFollowsTheHistoryIsToldToReadTheTableAnew() throws {
+        try add("name\nAda\n")
+        let trees = try store.read { $0.trees.map(\.name) }
+        #expect(!trees.contains("mako.history"))
+        try store.write { tx in try HistoryWriter(SystemEntropy()).begin(HistoryLimits(), date: 0, in: tx) }
+        let start = try #require(try store.read { try StoredHistory.end(in: $0) })
+        try add("name\nBob\nCleo\n")
+        try add("code\nx\n", to: "U", key: ["code"])
+        #expect(throws: InputError.self) { try add("name,age\nDan\n") }
+        try add("name\nEve\n", replaces: true)
+        let page = try #require(try store.read { try HistoryPage(after: start, limit: 10, in: $0) })
+        #expect(!page.isMissed && page.records.map { $0.tables.map(\.name) } == [["T"], ["U"], ["T"]])
+        for record in page.records {
+            #expect(record.tables.allSatisfy { $0.isRewritten && $0.number > 0 } && record.spans.isEmpty)
+            #expect(record.date > 0)
+        }
+    }
 }

@@ -83,6 +83,8 @@ enum LaterHistory {
         var people: Int
         var id: String { code }
 
+        init(code: String, people: Int) { (self.code, self.people) = (code, people) }
+
         static func migrate(_ m: inout Migration) throws {
             if m.version < 1 {
                 m.renameTable(from: "Country")

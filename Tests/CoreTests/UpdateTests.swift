@@ -76,6 +76,41 @@ import Testing
         #expect(throws: MakoError.closed(path: ":memory:")) { try update.run() }
     }
 
+    @Test func objectsWithoutARowAreNoTargets() throws {
+        let db = try Database.inMemory(entities: [Crate.self, Docker.self])
+        let crate = Crate(name: "tea")
+        try db.save(Docker(carrying: crate))
+        func refusal(_ update: Update<Docker>) -> String? {
+            do throws(MakoError) { try update.run() } catch {
+                if case .query(let message) = error { return message }
+            }
+            return nil
+        }
+        let expected = "Docker.crate is to refer to a Crate that has no row; save it before the update"
+        // It has a key, and was never stored.
+        let unsaved = Crate(name: "salt")
+        unsaved.id = 99
+        var message = refusal(db.update(Docker.self).set(\.crate, to: unsaved))
+        #expect(message == expected)
+        // It was stored, and is to be another one.
+        let renumbered = Crate(name: "ore")
+        try db.save(renumbered)
+        renumbered.id = 98
+        message = refusal(db.update(Docker.self).set(\.crate, to: renumbered))
+        #expect(message == expected)
+        // It was there when the update was put together.
+        let update = db.update(Docker.self).set(\.crate, to: crate)
+        try db.delete(crate)
+        message = refusal(update)
+        #expect(message == expected)
+        #expect(try db.query(Docker.self).where(\.crate == nil).count() == 1)
+        // It is there by the time the update runs.
+        let late = db.update(Docker.self).set(\.crate, to: unsaved)
+        try db.save(unsaved)
+        #expect(try late.run() == 1)
+        #expect(try db.query(Docker.self).where(\.crate == unsaved).count() == 1)
+    }
+
     @Test func valuesThatDoNotFitChangeNothing() throws {
         let db = try makeSailors(200)
         try db.update(Sailor.self).set(\.grade, to: 100).where(\.age == 50).run()

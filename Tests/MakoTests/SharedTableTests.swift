@@ -49,6 +49,34 @@ import Testing
     var name = 0
 }
 
+@Entity("yards") class Yard {
+    var name = ""
+    var twin: Yard?
+}
+
+@Entity("yards") final class WalledYard: Yard {
+    var height = 2
+}
+
+@Entity("yards") final class YardOnTheMap {
+    #Index<YardOnTheMap>([\.label])
+    @Attribute(.column("name")) var label = ""
+    @Relationship(inverse: \Gate.yard) var gates: ToMany<Gate>
+}
+
+@Entity("yards") final class YardWithAShed {
+    @Relationship(.owned) var shed: Gate?
+}
+
+@Entity("yards") final class YardWithRules {
+    @Relationship(inverse: \Gate.yard, deleteRule: .cascade) var gates: ToMany<Gate>
+}
+
+@Entity final class Gate {
+    var name = ""
+    var yard: Yard?
+}
+
 @Entity class Login {
     #Index<Login>([\.owner])
     var owner = ""
@@ -197,6 +225,52 @@ import Testing
         #expect {
             try Database.inMemory(entities: [SellersThing.self, OthersThing.self])
         } throws: { "\($0)".contains("name of another type") }
+    }
+
+    @Test func whoeverShowsTheTableIsReferredTo() throws {
+        let db = try makeDatabase([Yard.self, WalledYard.self, YardOnTheMap.self, Gate.self])
+        let walled = WalledYard(height: 3)
+        walled.name = "north"
+        let gate = Gate(name: "main", yard: walled)
+        try db.save([gate, Gate(name: "lost")])
+        #expect(try db.query(Gate.self).where(\.yard == walled).fetch().map(\.name) == ["main"])
+        #expect(try db.query(Gate.self).where(\.yard != walled).fetch().map(\.name) == ["lost"])
+        let shown = try #require(try db.query(YardOnTheMap.self).first())
+        #expect(shown.label == "north" && shown.isSame(as: walled))
+        #expect(try shown.gates.fetch().map(\.name) == ["main"])
+        #expect(try db.query(Gate.self).referencing(shown).fetch().map(\.name) == ["main"])
+        #expect(try db.query(YardOnTheMap.self).referenced(by: gate).fetch().map(\.label) == ["north"])
+        let other = WalledYard()
+        try db.save(other)
+        try db.update(Gate.self).set(\.yard, to: other).run()
+        #expect(try db.query(Gate.self).where(\.yard == other).count() == 2)
+    }
+
+    @Test func rowsOfSharedTablesOwnNothingAndHaveNoRules() throws {
+        let db = try makeDatabase([YardOnTheMap.self, Gate.self])
+        #expect {
+            try db.query(YardWithAShed.self).count()
+        } throws: { "\($0)".contains("its shed cannot own what it refers to") }
+        #expect {
+            try db.query(YardWithRules.self).count()
+        } throws: { "\($0)".contains("its gates cannot have the delete rule cascade") }
+        try db.save(YardOnTheMap(label: "south"))
+        #expect(try db.query(YardOnTheMap.self).where(\.label == "south").count() == 1)
+    }
+
+    @Test func handlersSeeTheNamesOfTheirOwnType() throws {
+        let db = try makeDatabase([Yard.self, YardOnTheMap.self])
+        let (yard, shown) = (Collected<[String]>(), Collected<[String]>())
+        let tokens = [
+            try Yard.onChange(.update, in: db) { yard.append($0.changedProperties) },
+            try YardOnTheMap.onChange(.update, in: db) { shown.append($0.changedProperties) },
+        ]
+        let made = YardOnTheMap(label: "south")
+        try db.save(made)
+        made.label = "west"
+        try db.save(made)
+        #expect(yard.all == [["name"]] && shown.all == [["label"]])
+        withExtendedLifetime(tokens) {}
     }
 
     @Test func droppingGoesForAll() throws {

@@ -210,7 +210,7 @@ extension ObjectEntity {
 
     /// Whether two objects stand for the same row.
     public func isSame(as other: some ObjectEntity) -> Bool {
-        guard type(of: self).entityModel === type(of: other).entityModel, let key = storedKey else {
+        guard type(of: self).entityModel.hasTable(of: type(of: other).entityModel), let key = storedKey else {
             return self === other
         }
         return key == other.storedKey

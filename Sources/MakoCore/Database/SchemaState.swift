@@ -52,35 +52,34 @@ final class SchemaState: Sendable {
     /// Later states have higher numbers.
     let version: Int
     private let bindings: [Binding?]
-    private let byTable: [String: Binding]
-    /// The numbers of the models whose objects others may own.
-    private let owned: Set<Int>
+    private let byTable: [String: [Binding]]
+    /// The tables whose rows others may own.
+    private let owned: Set<String>
 
     init(catalogue: Catalogue, models: [EntityModel], version: Int = 0) throws(MakoError) {
         self.version = version
         self.catalogue = catalogue
         var bindings: [Binding?] = []
-        var byTable: [String: Binding] = [:]
+        var byTable: [String: [Binding]] = [:]
         for model in models {
             let binding = try Binding(model: model, catalogue: catalogue)
             while bindings.count <= model.number { bindings.append(nil) }
             bindings[model.number] = binding
-            // Several models may have one table; the first speaks for it.
-            if !model.isPartial && byTable[model.table] == nil { byTable[model.table] = binding }
+            if !model.isPartial { byTable[model.table, default: []].append(binding) }
         }
         self.bindings = bindings
         self.byTable = byTable
-        var owned: Set<Int> = []
+        var owned: Set<String> = []
         for model in models where model.ownedColumns != 0 {
             for property in model.columns where property.relation.contains(.owned) {
-                if case .column(_, _, _, let target?) = property.kind { owned.insert(target.entityModel.number) }
+                if case .column(_, _, _, let target?) = property.kind { owned.insert(target.entityModel.table) }
             }
         }
         self.owned = owned
     }
 
     /// Whether objects of a model may be owned by others.
-    func isOwned(_ model: EntityModel) -> Bool { !owned.isEmpty && owned.contains(model.number) }
+    func isOwned(_ model: EntityModel) -> Bool { !owned.isEmpty && owned.contains(model.table) }
 
     func binding(_ model: EntityModel) -> Binding? {
         model.number < bindings.count ? bindings[model.number] : nil
@@ -89,7 +88,24 @@ final class SchemaState: Sendable {
     /// The names of all tables.
     var tables: Set<String> { Set(catalogue.handles.map(\.schema.name)) }
 
-    func binding(ofTable name: String) -> Binding? { byTable[name] }
+    /// Several models may have one table; the first speaks for it.
+    func binding(ofTable name: String) -> Binding? { byTable[name]?.first }
+
+    /// Whether a table's changes are told to anybody: one of its models says so, or none is in use.
+    func raisesEvents(table name: String) -> Bool {
+        byTable[name]?.contains { $0.model.raisesEvents } ?? true
+    }
+
+    /// What a table's models call a column; its own name where they do not agree. Nil: none of them has it.
+    func property(ofColumn column: String, inTable name: String) -> String? {
+        var found: String?
+        for binding in byTable[name] ?? [] {
+            guard let property = binding.model.properties(ofColumns: [column]).first else { continue }
+            if found != nil && found != property { return column }
+            found = property
+        }
+        return found
+    }
 
     var models: [EntityModel] { bindings.compactMap { $0?.model } }
 

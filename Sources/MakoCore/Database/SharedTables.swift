@@ -14,6 +14,7 @@ extension SchemaState {
                 $0.table == model.table && $0 !== model && !$0.isPartial && !sabotaged("sharedTableTornApart")
             }
             var migration = try model.migration(dropsRetired: dropsRetired)
+            if !others.isEmpty { for each in [model] + others { try each.checkSharing() } }
             for other in others {
                 if migration.steps == nil {
                     migration.steps = try other.migration(dropsRetired: dropsRetired).steps
@@ -58,6 +59,25 @@ extension EntitySchema {
 }
 
 extension EntityModel {
+    /// Makes sure that it is the same by which of a table's models a row goes.
+    fileprivate func checkSharing() throws(MakoError) {
+        if sabotaged("sharedRowsOwn") { return }
+        for property in properties {
+            if property.relation.contains(.owned) {
+                throw .migration(
+                    entity: name,
+                    reason: "several types show the table \(table), so its \(property.name) cannot own what it refers "
+                        + "to; remove '.owned', or give \(name) a table of its own")
+            }
+            if case .many(_, let rule) = property.kind, rule != .nullify {
+                throw .migration(
+                    entity: name,
+                    reason: "several types show the table \(table), so its \(property.name) cannot have the delete "
+                        + "rule \(rule); leave it out, or give \(name) a table of its own")
+            }
+        }
+    }
+
     /// Makes sure that a model which shows a part of a table reads there what it says.
     func checkPart(of catalogue: Catalogue) throws(MakoError) {
         guard let table = catalogue.table(named: table)?.schema else {

@@ -1,14 +1,16 @@
 import MakoRecords
 import MakoStorage
 
-/// A row that another one owns, or did.
+/// A row that another one owns, or did; by whatever type it was reached.
 struct OwnedRow: Hashable {
     let model: EntityModel
     let key: RowKey
 
-    static func == (left: OwnedRow, right: OwnedRow) -> Bool { left.model === right.model && left.key == right.key }
+    static func == (left: OwnedRow, right: OwnedRow) -> Bool {
+        left.key == right.key && left.model.hasTable(of: right.model)
+    }
     func hash(into hasher: inout Hasher) {
-        hasher.combine(model.number)
+        hasher.combine(model.table)
         hasher.combine(key)
     }
 }
@@ -79,7 +81,7 @@ extension Transaction {
             let owner = schema.binding(ofTable: referrer.table.schema.name)?.model
             if let owner, !owner.owns(column: referrer.column) { continue }
             let keys = try holders(of: row.key, row.model, in: referrer.column, of: referrer.table)
-            if keys.contains(where: { owner !== row.model || $0 != row.key }) { return true }
+            if keys.contains(where: { owner?.hasTable(of: row.model) != true || $0 != row.key }) { return true }
         }
         return false
     }

@@ -18,7 +18,7 @@ extension Transaction {
             defer { object.lockedState { state in _ = state.flags.remove(.removing) } }
             try ask(.willDelete, object, hooks)
         }
-        let wasThere = try remove(key, binding)
+        let wasThere = try remove(key, current(binding))
         undo.recordState(of: object, before)
         object.lockedState { state in
             if !sabotaged("removedObjectNotSterile") { state.flags.insert(.sterile) }
@@ -52,7 +52,7 @@ extension Transaction {
             guard removing.insert(row).inserted else { return false }
         }
         defer { removing.remove(row) }
-        for referrer in binding.referrers { try release(referrer, from: key, binding) }
+        let binding = try release(from: key, binding)
         // Who asked for silence is noted after this.
         if !silences.isEmpty { silences.append((row, false)) }
         let owned = try owned(by: key, binding)
@@ -61,6 +61,19 @@ extension Transaction {
         }
         try noteLetGo(owned, by: key, binding)
         return wasThere
+    }
+
+    /// Deals with what refers to a row, also with what hooks have brought into use meanwhile.
+    ///
+    /// - Returns: the row's table as it is by now.
+    private func release(from key: RowKey, _ binding: Binding) throws(MakoError) -> Binding {
+        for referrer in binding.referrers {
+            try release(referrer, from: key, binding)
+            let now = current(binding)
+            // What has been released refers to the row no more.
+            if now !== binding { return try release(from: key, now) }
+        }
+        return binding
     }
 
     private func release(_ referrer: Binding.Referrer, from key: RowKey, _ binding: Binding) throws(MakoError) {

@@ -14,7 +14,7 @@ extension Transaction {
     ) throws(MakoError) -> Bool {
         let type = Swift.type(of: object)
         if type.entityModel.isPartial && !sabotaged("partStored") { return false }
-        let binding = try binding(type.entityModel)
+        var binding = try binding(type.entityModel)
         let hooks = type._$hooks
         if !binding.hasReferences && hooks.isDisjoint(with: .beforeWriting) {
             return try write(object, nil, binding, mode, hooks, run, references: nil) ?? false
@@ -30,10 +30,16 @@ extension Transaction {
             if before.database != 0 && before.database != database.number {
                 throw .foreignObject(entity: binding.model.name)
             }
-            if !hooks.isDisjoint(with: .beforeWriting) { try askToWrite(object, before, mode, hooks) }
+            if !hooks.isDisjoint(with: .beforeWriting) {
+                try askToWrite(object, before, mode, hooks)
+                binding = current(binding)
+            }
             var references = ResolvedReferences()
             while true {
-                if binding.hasReferences { try saveReferences(of: object, binding, &references) }
+                if binding.hasReferences {
+                    try saveReferences(of: object, binding, &references)
+                    binding = current(binding)
+                }
                 guard
                     let isWritten = try write(
                         object, ObjectNotes(before), binding, mode, hooks, run, references: references)
@@ -101,7 +107,7 @@ extension Transaction {
             try checkTarget(of: property, child, binding.model)
             let isWeak = weak & 1 << UInt64(property) != 0 && !sabotaged("weakObjectsCommitted")
             if !isWeak, options?.ignores(child) != true {
-                references.keys[place] = try savedKey(of: child, parent: object, binding) ?? .noRow
+                references.keys[place] = try savedKey(of: child, parent: object, current(binding)) ?? .noRow
             } else if let key = try keyOfIgnored(child) {
                 references.keys[place] = key
             } else {
@@ -118,7 +124,7 @@ extension Transaction {
         of property: Int, _ child: any ObjectEntity, _ model: EntityModel
     ) throws(MakoError) {
         guard case .column(_, _, _, let target?) = model.columns[property].kind,
-            Swift.type(of: child).entityModel !== target.entityModel
+            !Swift.type(of: child).entityModel.hasTable(of: target.entityModel)
         else { return }
         throw .unsupported(
             "\(model.name).\(model.columns[property].name) referring to a \(Swift.type(of: child).entityModel.name), "
@@ -412,7 +418,7 @@ extension Transaction {
             return
         }
         try refusePartial(T.entityModel)
-        let binding = try binding(T.entityModel)
+        var binding = try binding(T.entityModel)
         if value._$value.database != 0 && value._$value.database != database.number {
             throw .foreignObject(entity: T.entityModel.name)
         }
@@ -425,6 +431,7 @@ extension Transaction {
                 try save(child)
                 value.resolveReference(property, to: child, key: child.storedKey ?? .noRow)
             }
+            binding = current(binding)
         }
         value.assignMissingKey()
         if binding.model.hasStamps { value._$stamp(isNew: value._$value.database == 0, at: date) }

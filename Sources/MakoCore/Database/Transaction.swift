@@ -12,7 +12,8 @@ public final class Transaction: @unchecked Sendable {
     let turn: WriteTurn
     let view: Snapshot
     @exclusivity(unchecked) var schema: SchemaState
-    private let base: SchemaState
+    /// What it began with.
+    let base: SchemaState
     private var steps: [MigrationStep] = []
     /// Tables of which the history says that they are to be read anew.
     private(set) var rewrites: [String] = []
@@ -97,11 +98,10 @@ public final class Transaction: @unchecked Sendable {
         }
         do throws(MakoError) {
             try recordHistory()
-            try turn.commit(durability)
+            // Whoever is told of a new table is to find it, also where the commit waits for nothing.
+            try turn.commit(durability, isShown: isMigrated && !sabotaged("firstUseToldTooEarly"))
         } catch {
-            turn.rollback()
-            database.historyWriter.invalidate()
-            if isMigrated { database.writerSchema = base }
+            forgetCommit(error, isMigrated: isMigrated)
             database.hub.cancel(ticket)
             undo.rollback(to: 0)
             throw error
@@ -117,6 +117,23 @@ public final class Transaction: @unchecked Sendable {
             database.hub.publish(
                 ticket, base: before, changes, schema, touched.compactMapValues(\.self), silentRows, database)
         }
+    }
+
+    /// Has the next writer begin with what is in the file: it begins when the turn is given up.
+    private func forgetCommit(_ error: MakoError, isMigrated: Bool) {
+        if sabotaged("failedCommitLetsGoFirst") {
+            turn.rollback()
+            Thread.sleep(forTimeInterval: 0.02)
+        }
+        // Past that the device failed, and nobody writes any more.
+        if turn.isHeld || sabotaged("failedCommitLetsGoFirst") { database.historyWriter.invalidate() }
+        if isMigrated {
+            var isLatched = false
+            if case .storage(.readOnly) = error { isLatched = true }
+            // Tables of a commit that nobody can be shown are waited for by nobody.
+            database.writerSchema = isLatched ? database.schema : base
+        }
+        turn.rollback()
     }
 
     /// The rows of whose changes watchers are not told.
@@ -273,31 +290,42 @@ public final class Transaction: @unchecked Sendable {
         let old = schema
         let models = try old.withSplitTargets(models)
         let tables = try old.migrations(of: models, dropsRetired: database.options.dropsRetired)
-        let told = database.options.onMigration
-        let reports = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
-            // Whoever catches the error and goes on must not commit half a migration.
-            let savepoint = tx.savepoint()
-            do throws(RecordError) {
-                return try Catalogue.migrate(
-                    tables, previous: old.catalogue, bound: Set(old.models.map(\.table)),
-                    progress: told.map { told in { told(MigrationProgress($0)) } }, in: tx)
-            } catch {
-                if !sabotaged("failedMigrationKept") {
+        // Whoever catches the error and goes on must not commit half a migration.
+        let savepoint = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
+        let reports: [MigrationReport]
+        do throws(MakoError) {
+            reports = try migrate(tables, from: old)
+            let catalogue = try records { () throws(RecordError) in
+                try Catalogue.load(view: view, previous: old.catalogue)
+            }
+            schema = try SchemaState(catalogue: catalogue, models: old.models + models, version: old.version + 1)
+        } catch {
+            if !sabotaged("failedMigrationKept") {
+                try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
                     try storage { () throws(StorageError) in try tx.rollback(to: savepoint) }
                 }
-                throw MakoError(error)
             }
+            throw error
         }
         for report in reports {
             steps += report.steps.map { MigrationStep(entity: report.table, description: "\($0)") }
         }
-        let catalogue = try records { () throws(RecordError) in
-            try Catalogue.load(view: view, previous: old.catalogue)
-        }
-        schema = try SchemaState(catalogue: catalogue, models: old.models + models, version: old.version + 1)
         for report in reports where report.changesRows {
             // Steps by hand may reach rows of any table.
             rewrites += report.isByHand ? old.tables.union(schema.tables).sorted() : [report.table]
+        }
+    }
+
+    private func migrate(
+        _ tables: [TableMigration], from old: SchemaState
+    ) throws(MakoError) -> [MigrationReport] {
+        let told = database.options.onMigration
+        return try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+            try records { () throws(RecordError) in
+                try Catalogue.migrate(
+                    tables, previous: old.catalogue, bound: Set(old.models.map(\.table)),
+                    progress: told.map { told in { told(MigrationProgress($0)) } }, in: tx)
+            }
         }
     }
 
@@ -323,6 +351,12 @@ public final class Transaction: @unchecked Sendable {
         }
         steps.append(MigrationStep(entity: model.table, description: "dropped"))
         rewrites.append(model.table)
+    }
+
+    /// A binding as it is by now: a hook may have brought another type of the table into use, or one that refers to it.
+    func current(_ binding: Binding) -> Binding {
+        if sabotaged("bindingFromBeforeTheHook") { return binding }
+        return schema.binding(binding.model) ?? binding
     }
 
     func binding(_ model: EntityModel) throws(MakoError) -> Binding {

@@ -20,12 +20,21 @@ final class WriteTurn {
         }
     }
 
-    func commit(_ durability: Durability?) throws(MakoError) {
-        guard let transaction = transaction.take() else { throw .transactionEnded }
-        do throws(StorageError) {
-            try transaction.commit(durability: durability)
-        } catch {
-            throw MakoError(error)
+    /// Commits. Where that fails before others can write, the turn is held until ``rollback()``.
+    func commit(_ durability: Durability?, isShown: Bool) throws(MakoError) {
+        try with { (transaction: borrowing WriteTransaction) throws(MakoError) in
+            try storage { () throws(StorageError) in
+                try transaction.commitOrHold(durability: durability, isShown: isShown)
+            }
+        }
+        _ = transaction.take()
+    }
+
+    /// Whether nobody else can write yet.
+    var isHeld: Bool {
+        switch transaction {
+        case .some(let transaction): transaction.hasTurn
+        case .none: false
         }
     }
 

@@ -321,9 +321,19 @@ extension EntityModel {
         }
     }
 
+    /// Whether the rows of both are those of one table: a key stands for the same row then.
+    func hasTable(of other: EntityModel) -> Bool {
+        self === other || table == other.table && !sabotaged("typeTakenForTable")
+    }
+
     /// Whether rows own what a column of theirs refers to.
     func owns(column name: String) -> Bool {
         ownedColumns != 0 && columns.contains { $0.column == name && $0.relation.contains(.owned) }
+    }
+
+    /// What it calls columns of its table, without those that it does not have.
+    func properties(ofColumns names: [String]) -> [String] {
+        names.compactMap { name in columns.first { $0.column == name }?.name }
     }
 
     /// What the row's number is called in Swift.

@@ -45,6 +45,8 @@ final class ChangeBuffer<T: Entity>: Sendable {
             .init(
                 table: T.entityModel.table,
                 deliver: { events, _, database in
+                    // Another type of the table may raise events.
+                    guard T.entityModel.raisesEvents || sabotaged("silentRowsTold") else { return }
                     for event in events where wanted.contains(event.kind) {
                         Self.put(event.change(database, T.self), into: state)
                     }
@@ -121,7 +123,10 @@ extension EventHub.Event {
             // Nothing to tell when the row is gone again or cannot be read: the change itself is what happened.
             do throws(MakoError) { found = try database.object(type, key: key) } catch { found = nil }
         }
-        return ObjectChange(kind: kind, key: key, changedProperties: changedProperties, object: found)
+        let names =
+            sabotaged("namesOfTheFirstType")
+            ? changedProperties : type.entityModel.properties(ofColumns: changedColumns)
+        return ObjectChange(kind: kind, key: key, changedProperties: names, object: found)
     }
 }
 

@@ -13,6 +13,8 @@ final class EventHub: Sendable {
         let table: String
         let key: RowKey
         let kind: ChangeKind
+        let changedColumns: [String]
+        /// By the names that the types of the table have for them.
         let changedProperties: [String]
         let object: (any ObjectEntity)?
     }
@@ -165,8 +167,7 @@ final class EventHub: Sendable {
         if watcherCount.load(ordering: .relaxed) == 0 || changes.isEmpty { return enqueue(ticket, nil) }
         let events = changes.changes.compactMap { change -> Event? in
             let row = Identity(table: change.table, key: change.key)
-            let binding = schema.binding(ofTable: change.table)
-            let isSilent = silent.contains(row) || binding?.model.raisesEvents == false
+            let isSilent = silent.contains(row) || !schema.raisesEvents(table: change.table)
             if isSilent && !sabotaged("silentRowsTold") { return nil }
             let kind: ChangeKind =
                 switch change.kind {
@@ -176,14 +177,15 @@ final class EventHub: Sendable {
                 }
             let columns =
                 schema.catalogue.table(named: change.table).map { change.changedColumns.names(in: $0.schema) } ?? []
-            let names = binding.map { binding in
-                columns.compactMap { column in binding.model.columns.first { $0.column == column }?.name }
+            let isBound = schema.binding(ofTable: change.table) != nil
+            let names = columns.compactMap { column in
+                isBound ? schema.property(ofColumn: column, inTable: change.table) : column
             }
             // An object that has another key by now does not stand for this row any more.
             let object = objects[row]
             let stands = object.map { $0.lockedState { $0.key } == change.key } ?? false
             return Event(
-                table: change.table, key: change.key, kind: kind, changedProperties: names ?? columns,
+                table: change.table, key: change.key, kind: kind, changedColumns: columns, changedProperties: names,
                 object: stands ? object : nil)
         }
         enqueue(ticket, Batch(events: events, base: base, database: database))

@@ -58,6 +58,8 @@ extension Entity {
         let watcher = EventHub.Watcher(
             table: type.entityModel.table,
             deliver: { events, base, database in
+                // Another type of the table may raise events.
+                guard type.entityModel.raisesEvents || sabotaged("silentRowsTold") else { return }
                 for event in events where isWanted(event) {
                     prepare(event, base, database)
                     let change: ObjectChange<Self> = event.change(database, type)

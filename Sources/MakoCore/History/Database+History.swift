@@ -38,7 +38,8 @@ extension Database {
     /// The history of one entity's objects; see ``changes(since:)``.
     ///
     /// Commits that do not concern it are left out. So that the token goes on all the same, and is not left behind by what is trimmed, a
-    /// batch without changes stands for each 256 of them.
+    /// batch without changes stands for each 256 of them. A table that is given another name takes those who follow it along: they are told to read
+    /// it anew, and then of its rows under that name, unless the entity has a table of its own again.
     public func changes<T: Entity>(of type: T.Type, since token: HistoryToken?) -> HistorySequence {
         HistorySequence(database: self, token: token, model: type.entityModel)
     }
@@ -65,8 +66,9 @@ extension Database {
         try viewing { (view, schema) throws(MakoError) in
             var token = token
             var isLast = limit <= 0
+            var tables = HistoryTables(of: nil)
             while !isLast, events.count < limit {
-                let page = try historyPage(after: token, limit: limit - events.count, nil, view, schema)
+                let page = try historyPage(after: token, limit: limit - events.count, &tables, view, schema)
                 (token, isLast) = (page.token, page.isLast)
                 events += page.events
             }
@@ -130,9 +132,9 @@ extension Database {
 
     /// The next events, where there are any among the next `limit` commits.
     ///
-    /// - Parameter model: the entity that counts; nil: all.
+    /// - Parameter tables: those that count.
     func historyPage(
-        after token: HistoryToken?, limit: Int, _ model: EntityModel?, _ view: Snapshot, _ schema: SchemaState
+        after token: HistoryToken?, limit: Int, _ tables: inout HistoryTables, _ view: Snapshot, _ schema: SchemaState
     ) throws(MakoError) -> HistoryReading {
         let head = try keptHead(view)
         if let token, !token.isOf(head), !sabotaged("foreignTokenTaken") { throw .foreignHistory(path: path) }
@@ -147,17 +149,13 @@ extension Database {
             reading.token = end
             return reading
         }
-        // Another process may have made tables since this one was opened for reading.
-        let catalogue =
-            options.readOnly
-            ? try records { () throws(RecordError) in try Catalogue.load(view: view) } : schema.catalogue
-        let names = HistoryNames(catalogue, schema)
+        let names = try HistoryNames(page.records, view, schema)
         for record in page.records {
             let token = HistoryToken(head, record.point)
             reading.token = token
-            let rewritten = record.tables.filter(\.isRewritten).map { names.now($0).name }
-                .filter { model == nil || $0 == model?.table }
-            let changes = HistoryChanges(record, names, of: model)
+            tables.look(at: record, names)
+            let rewritten = tables.rewritten(by: record, names)
+            let changes = HistoryChanges(record, names, tables)
             if changes.isEmpty, rewritten.isEmpty { continue }
             reading.events.append(
                 .batch(
@@ -197,7 +195,8 @@ extension Transaction {
             var tables: [String] = []
             for table in rewrites where !tables.contains(table) { tables.append(table) }
             try history.append(
-                changes, rewritten: tables, schema.catalogue, date: Date().timeIntervalSinceReferenceDate, in: tx)
+                changes, rewritten: tables, schema.catalogue, before: base.catalogue,
+                date: Date().timeIntervalSinceReferenceDate, in: tx)
         }
     }
 

@@ -89,15 +89,15 @@ public struct HistoryChanges: RandomAccessCollection, Sendable {
 
     init() { (tables, spans, starts) = ([], [], [0]) }
 
-    init(_ record: HistoryRecord, _ names: HistoryNames, of model: EntityModel?) {
+    init(_ record: HistoryRecord, _ names: HistoryNames, _ followed: HistoryTables) {
         tables = record.tables.map { table in
             let (name, handle) = names.now(table)
             return Table(
                 name: name, table: handle,
-                properties: record.columnLists.map { names.properties($0, ofTable: name) })
+                properties: record.columnLists.map { names.properties($0, ofTable: name, followed.model) })
         }
-        let tables = tables
-        spans = record.spans.filter { model == nil || tables[$0.table].name == model?.table }
+        let isFollowed = record.tables.map { followed.contains($0, names) }
+        spans = record.spans.filter { isFollowed[$0.table] }
         var starts = [0]
         starts.reserveCapacity(spans.count + 1)
         for span in spans { starts.append(starts[starts.count - 1] + Int(span.count)) }
@@ -132,29 +132,5 @@ public struct HistoryChanges: RandomAccessCollection, Sendable {
             entity: table.name, key: key, kind: kind,
             changedProperties: span.kind == .update && span.columns >= 0 ? table.properties[span.columns] : [],
             table: table.table)
-    }
-}
-
-/// What the tables and columns in records are called now.
-struct HistoryNames {
-    private let schema: SchemaState
-    private let handles: [UInt32: TableHandle]
-
-    init(_ catalogue: Catalogue, _ schema: SchemaState) {
-        self.schema = schema
-        var handles: [UInt32: TableHandle] = [:]
-        for handle in catalogue.handles { handles[handle.number] = handle }
-        self.handles = handles
-    }
-
-    /// The present name of a table, which may have been given another since.
-    func now(_ table: HistoryRecord.Table) -> (name: String, handle: TableHandle?) {
-        guard let handle = handles[table.number] else { return (table.name, nil) }
-        return (sabotaged("oldNamesTold") ? table.name : handle.schema.name, handle)
-    }
-
-    func properties(_ columns: [String], ofTable name: String) -> [String] {
-        guard let model = schema.binding(ofTable: name)?.model else { return columns }
-        return columns.map { column in model.columns.first { $0.column == column }?.name ?? column }
     }
 }

@@ -60,12 +60,12 @@ final class HistoryStream: Sendable {
         /// How many of the events were handed out.
         var head = 0
         var token: HistoryToken?
+        var tables: HistoryTables
         /// How many commits were passed since something was told.
         var passed: UInt64 = 0
     }
 
     private let database: Database
-    private let model: EntityModel?
     private let bell = HistoryBell()
     private let follower: Int
     // Used by one caller after the other; the lock is for those who copy an iterator.
@@ -73,8 +73,7 @@ final class HistoryStream: Sendable {
 
     init(_ database: Database, _ token: HistoryToken?, _ model: EntityModel?) {
         self.database = database
-        self.model = model
-        state = Protected(State(token: token))
+        state = Protected(State(token: token, tables: HistoryTables(of: model)))
         let bell = bell
         follower = database.hub.add(
             EventHub.Follower(tell: { bell.ring($0) }, finish: { bell.finish() }))
@@ -112,12 +111,12 @@ final class HistoryStream: Sendable {
             let schema = database.schema
             let view = try storage { () throws(StorageError) in try database.store.snapshot() }
             let page = try database.historyPage(
-                after: state.token, limit: HistoryStream.pageLimit, model, view, schema)
+                after: state.token, limit: HistoryStream.pageLimit, &state.tables, view, schema)
             state.head = 0
             state.events = page.events
             let before = state.token
             state.token = page.token
-            if page.events.isEmpty, let token = page.token, model != nil {
+            if page.events.isEmpty, let token = page.token, state.tables.model != nil {
                 state.passed += token.commit - (before?.commit ?? 0)
                 if state.passed >= HistoryStream.pageLimit, !sabotaged("filteredTokenStays") {
                     state.events = [.batch(HistoryBatch(passing: token))]

@@ -84,14 +84,14 @@ public func != <R: Entity, V>(left: KeyPath<Row<R>, Column<V>>, right: KeyPath<R
 
 /// The relationship leads to this object; nil: to nobody.
 public func == <R: Entity, T: ObjectEntity>(left: KeyPath<Row<R>, Related<T>>, right: T?) -> Condition<R> {
-    if let right, right.storedKey == nil || type(of: right).entityModel !== T.entityModel {
+    if let right, right.storedKey == nil || !type(of: right).entityModel.hasTable(of: T.entityModel) {
         // No row, or one in a subclass's table: the column leads to neither.
         return Condition(.constant(false))
     }
     return ConditionBuilder.compare(left.path(), .equal, right?.conditionValue ?? .null)
 }
 public func != <R: Entity, T: ObjectEntity>(left: KeyPath<Row<R>, Related<T>>, right: T?) -> Condition<R> {
-    if let right, right.storedKey == nil || type(of: right).entityModel !== T.entityModel {
+    if let right, right.storedKey == nil || !type(of: right).entityModel.hasTable(of: T.entityModel) {
         return Condition(.constant(true))
     }
     return ConditionBuilder.compare(left.path(), .notEqual, right?.conditionValue ?? .null)

@@ -83,7 +83,7 @@ extension Query {
             let binding = try transaction.binding(T.entityModel)
             let keys = try keys()
             var count = 0
-            for key in keys where try transaction.removeTelling(key, binding) { count += 1 }
+            for key in keys where try transaction.removeTelling(key, transaction.current(binding)) { count += 1 }
             return count
         }
     }

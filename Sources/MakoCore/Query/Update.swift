@@ -50,14 +50,8 @@ public struct Update<T: Entity>: Sendable {
 
     /// Has a relationship lead to an object, which is stored already, or to nobody.
     public func set<Target: ObjectEntity>(_ keyPath: KeyPath<Row<T>, Related<Target>>, to object: Target?) -> Update {
-        adding(keyPath.path(), object) { (property) throws(MakoError) in
-            if let object, object.storedKey == nil {
-                throw .query(
-                    message: "\(T.entityModel.name).\(property.name) is to refer to a \(Target.entityModel.name) that "
-                        + "has no row; save it before the update")
-            }
-            return .literal(object?.conditionValue ?? .null, at: .none)
-        }
+        // Which row an object has is asked when the update runs.
+        adding(keyPath.path(), object) { (_) throws(MakoError) in .literal(.null, at: .none) }
     }
 
     // MARK: - Which objects
@@ -160,14 +154,12 @@ public struct Update<T: Entity>: Sendable {
         let model = T.entityModel
         var fields: [UpdatedField] = []
         for assignment in assignments {
-            let value = try assignment.value.get()
+            var value = try assignment.value.get()
             let property = try Self.property(assignment.path)
             guard let position = model.columns.firstIndex(where: { $0.column == property.column }) else { continue }
             if let object = assignment.object {
                 try transaction.checkTarget(of: position, object, model)
-                if object.lockedState({ $0.database }) != transaction.database.number {
-                    throw .foreignObject(entity: type(of: object).entityModel.name)
-                }
+                value = .literal(try Self.reference(to: object, property, transaction.database), at: .none)
             }
             fields.removeAll { $0.position == position }
             fields.append(UpdatedField(position: position, property: property, value: value))
@@ -180,6 +172,21 @@ public struct Update<T: Entity>: Sendable {
         }
         if fields.isEmpty { throw .query(message: "this update of \(model.name) sets nothing; call set(_:to:)") }
         return fields
+    }
+
+    /// The key of an object's row, which must be there: an object may have a key and never have been stored under it.
+    private static func reference(
+        to object: any ObjectEntity, _ property: PropertyModel, _ database: Database
+    ) throws(MakoError) -> StoredValue {
+        let name = type(of: object).entityModel.name
+        let state = object.lockedState { $0 }
+        if state.database != 0 && state.database != database.number { throw .foreignObject(entity: name) }
+        if !state.flags.contains(.exists) && !sabotaged("keyTakenForARow") {
+            throw .query(
+                message: "\(T.entityModel.name).\(property.name) is to refer to a \(name) that has no row; "
+                    + "save it before the update")
+        }
+        return object.conditionValue
     }
 }
 

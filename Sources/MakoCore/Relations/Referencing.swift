@@ -95,7 +95,9 @@ private enum ReferenceColumns {
     static func names(of model: EntityModel, to wanted: EntityModel) -> [String] {
         model.columns.compactMap { property in
             if property.refersToAny { return property.column }
-            guard case .column(_, _, _, let target?) = property.kind, target.entityModel === wanted else { return nil }
+            guard case .column(_, _, _, let target?) = property.kind, target.entityModel.hasTable(of: wanted) else {
+                return nil
+            }
             return property.column
         }
     }
@@ -197,9 +199,9 @@ enum ReferenceCondition: Sendable {
                         if let reference, reference.table == target.table { keys.insert(reference.key) }
                         continue
                     }
-                    guard case .column(let type, _, _, let held?) = property.kind, held.entityModel === target else {
-                        continue
-                    }
+                    guard case .column(let type, _, _, let held?) = property.kind,
+                        held.entityModel.hasTable(of: target)
+                    else { continue }
                     if type == .keys {
                         KeyTree(reader.blob(position))?.forEachKey { _, key in keys.insert(key) }
                     } else if let key = ReferenceKeys.read(reader, position, of: target) {

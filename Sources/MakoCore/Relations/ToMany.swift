@@ -24,7 +24,7 @@ public struct ToMany<Target: ObjectEntity>: @unchecked Sendable {
             let column = try Target.entityModel.columnName(of: inverse)
             let model = type(of: owner).entityModel
             // A subclass inherits the property; nothing refers to its rows by this column, which holds keys of another table.
-            if Target.entityModel.target(ofColumn: column) !== model {
+            if Target.entityModel.target(ofColumn: column)?.hasTable(of: model) != true {
                 return query.adding(.parsed(.constant(sabotaged("keysOfSubclassesMixed"))))
             }
             return query.adding(.refers(columns: [column], to: key, of: model))

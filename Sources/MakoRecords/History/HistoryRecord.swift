@@ -15,10 +15,10 @@ public struct HistoryRecord: Sendable {
     public struct Table: Sendable, Hashable {
         /// Its number in the file, which it keeps under another name; 0 where it was gone at the commit's end.
         public let number: UInt32
-        /// Its name at that time.
+        /// Its name at that time. A table that the commit gave another name stands there with both.
         public let name: String
         /// Whether any of its rows may have changed, of which the record says nothing else.
-        public let isRewritten: Bool
+        public fileprivate(set) var isRewritten: Bool
     }
 
     /// Rows to which the same happened, one behind the other: one row, or `count` with ids in a row.
@@ -32,6 +32,8 @@ public struct HistoryRecord: Sendable {
     }
 
     static let format: UInt8 = 1
+    /// So many bytes about rows are kept of one commit. Half of what a value may have; two million rows that stand apart.
+    static let rowBytes = 32 << 20
 
     /// The number of the commit.
     public let number: UInt64
@@ -56,11 +58,15 @@ public struct HistoryRecord: Sendable {
         self.date = date
     }
 
-    /// - Parameter rewritten: the names of tables that are to be read anew.
-    mutating func note(_ changes: ChangeSet, rewritten: [String], _ catalogue: Catalogue) {
+    /// - Parameters:
+    ///   - rewritten: the names of tables that are to be read anew.
+    ///   - before: the tables at the beginning of the transaction.
+    mutating func note(_ changes: ChangeSet, rewritten: [String], _ catalogue: Catalogue, before: Catalogue?) {
+        let numbers = Set(catalogue.handles.map(\.number))
         for name in rewritten {
-            tables.append(
-                Table(number: catalogue.table(named: name)?.number ?? 0, name: name, isRewritten: true))
+            var number = catalogue.table(named: name)?.number
+            if number == nil, let old = before?.table(named: name)?.number, numbers.contains(old) { number = old }
+            tables.append(Table(number: number ?? 0, name: name, isRewritten: true))
         }
         var places: [String: Int] = [:]
         var lists: [[String]: Int] = [:]
@@ -91,6 +97,24 @@ public struct HistoryRecord: Sendable {
         }
     }
 
+    /// Where the rows take more than some bytes, has tables read anew in their place, those first that take most.
+    mutating func limitRows(to limit: Int) {
+        var bytes = [Int](repeating: 0, count: tables.count)
+        var last: Span?
+        for span in spans {
+            if last?.isAlike(span) != true { bytes[span.table] += HistoryRecord.groupBytes }
+            bytes[span.table] += span.encodedBytes
+            last = span
+        }
+        var total = bytes.reduce(0, +)
+        if total <= limit || sabotaged("historyRecordUnbounded") { return }
+        for place in tables.indices.sorted(by: { bytes[$0] > bytes[$1] }) where total > limit {
+            tables[place].isRewritten = true
+            total -= bytes[place]
+        }
+        spans.removeAll { tables[$0.table].isRewritten }
+    }
+
     private mutating func append(_ span: Span) {
         if case .rowID(let id) = span.key, let last = spans.last, case .rowID(let first) = last.key,
             last.table == span.table, last.kind == span.kind, last.columns == span.columns,
@@ -117,12 +141,22 @@ public struct HistoryPoint: Sendable, Hashable {
 extension HistoryRecord.Span {
     fileprivate var isID: Bool { key.rowID != nil }
 
+    fileprivate var encodedBytes: Int {
+        switch key {
+        case .rowID: 12
+        case .bytes(let bytes): 4 + bytes.count
+        }
+    }
+
     fileprivate func isAlike(_ other: HistoryRecord.Span) -> Bool {
         table == other.table && kind == other.kind && columns == other.columns && isID == other.isID
     }
 }
 
 extension HistoryRecord {
+    /// What a group has before its spans.
+    fileprivate static let groupBytes = 14
+
     func encoded() -> [UInt8] {
         var out = ByteSink()
         out.byte(HistoryRecord.format)

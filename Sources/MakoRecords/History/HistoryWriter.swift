@@ -28,10 +28,15 @@ public final class HistoryWriter: @unchecked Sendable {
     private static let trimLimit: UInt64 = 256
 
     private let entropy: any Entropy
+    private let rowBytes: Int
     private var mark: UInt64?
     private var known: Known?
 
-    public init(_ entropy: any Entropy) { self.entropy = entropy }
+    /// - Parameter rowBytes: how many bytes about rows are kept of one commit; nil: as many as fit.
+    public init(_ entropy: any Entropy, rowBytes: Int? = nil) {
+        self.entropy = entropy
+        self.rowBytes = rowBytes ?? HistoryRecord.rowBytes
+    }
 
     /// Forgets what was known of the file: a transaction that changed the history was rolled back.
     public func invalidate() { known = nil }
@@ -40,9 +45,10 @@ public final class HistoryWriter: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - rewritten: tables that are to be read anew.
+    ///   - before: the tables at the beginning of the transaction, so that one with another name is known again.
     ///   - date: seconds since 2001-01-01 00:00:00 UTC.
     public func append(
-        _ changes: ChangeSet, rewritten: [String] = [], _ catalogue: Catalogue, date: Double,
+        _ changes: ChangeSet, rewritten: [String] = [], _ catalogue: Catalogue, before: Catalogue? = nil, date: Double,
         in tx: borrowing WriteTransaction
     ) throws(RecordError) {
         let view = tx.view
@@ -53,7 +59,8 @@ public final class HistoryWriter: @unchecked Sendable {
         known = nil
         var record = HistoryRecord(
             number: number, mark: takeMark(), previous: now.last, position: now.end, date: date)
-        record.note(changes, rewritten: sabotaged("historyRewriteUntold") ? [] : rewritten, catalogue)
+        record.note(changes, rewritten: sabotaged("historyRewriteUntold") ? [] : rewritten, catalogue, before: before)
+        record.limitRows(to: rowBytes)
         let bytes = record.encoded()
         try engine { () throws(StorageError) in try tx.put(bytes, for: number, in: tree) }
         now.last = record.point

@@ -51,13 +51,12 @@ extension Store {
                 basePoint: writer.base.point, writesBarrier: true, fillsBothSlots: true)
             try checkpointer.checkpoint(self, request)
         } catch {
-            rollback(writer)
+            takeBack(writer)
             throw error
         }
         writer.isEnded = true
         finishLargeCommit(request)
-        writer.rest()
-        turn.release()
+        releaseTurn(of: writer)
     }
 
     /// Publishes a commit that is durable by its checkpoint.

@@ -10,6 +10,16 @@ struct PendingCommit {
 // write or sync of the log afterwards latches the store, because nobody can know what the device kept.
 extension Store {
     func commit(_ writer: Writer, _ durability: Durability) throws(StorageError) {
+        do throws(StorageError) { try commitOrHold(writer, durability, isShown: false) } catch {
+            rollback(writer)
+            throw error
+        }
+    }
+
+    /// Commits; what is kept out of the log is taken back, but the turn is left to the caller, who gives it up by rolling back.
+    ///
+    /// - Parameter isShown: whether to wait until new snapshots show the commit, and what was there before it, whatever the durability.
+    func commitOrHold(_ writer: Writer, _ durability: Durability, isShown: Bool) throws(StorageError) {
         // What fails here is noted as the transaction's failure.
         do throws(StorageError) {
             if !sabotaged("waitingPutsLostAtCommit") { try writer.enterWaitingPuts() }
@@ -17,11 +27,12 @@ extension Store {
             if writer.hasStaleCounts && !sabotaged("committedBeforeCounts") { try writer.settleCounts() }
         } catch {}
         if let failure = writer.failure {
-            rollback(writer)
+            takeBack(writer)
             throw failure
         }
         guard writer.hasChanges else {
             rollback(writer)
+            if isShown { try waitUntilPublished(writer.base.commit) }
             return
         }
         guard writer.isRecording else {
@@ -36,7 +47,7 @@ extension Store {
             try reservePages(for: writer)
             point = try takeSerial()
         } catch {
-            rollback(writer)
+            takeBack(writer)
             throw error
         }
         let (allocated, freed) = writer.end(at: point)
@@ -56,11 +67,10 @@ extension Store {
         if !publishesNow { pending.append(record) }
         commitLock.unlock()
         if publishesNow { publish(CollectionOfOne(record)) }
-        writer.rest()
-        turn.release()
+        releaseTurn(of: writer)
         if publishesNow {
             commitLock.withLock { publishedCommit = max(publishedCommit, commit) }
-        } else if maxDelay == nil && !sabotaged("acknowledgedBeforeFlush") {
+        } else if (maxDelay == nil || isShown) && !sabotaged("acknowledgedBeforeFlush") {
             try waitUntilPublished(commit)
         }
         if due != .max && options.background == .threads { flusher.wake(self, at: due) }
@@ -86,9 +96,19 @@ extension Store {
     }
 
     func rollback(_ writer: Writer) {
+        takeBack(writer)
+        releaseTurn(of: writer)
+    }
+
+    func takeBack(_ writer: Writer) {
         guard !writer.isEnded else { return }
         writer.abandon()
         forgetPages(of: writer)
+    }
+
+    func releaseTurn(of writer: Writer) {
+        guard writer.hasTurn else { return }
+        writer.hasTurn = false
         writer.rest()
         turn.release()
     }

@@ -371,6 +371,17 @@ public struct WriteTransaction: ~Copyable {
         try store.commit(writer, durability ?? store.options.durability)
     }
 
+    /// Commits. A transaction of which nothing entered the log has ended, but goes on having the writer's turn until it is rolled back: nobody
+    /// writes before its owner has taken back what is known of it elsewhere.
+    ///
+    /// - Parameter isShown: whether to wait, with every durability, until new snapshots show the commit, and what was there before it.
+    package borrowing func commitOrHold(durability: Durability?, isShown: Bool) throws(StorageError) {
+        try store.commitOrHold(writer, durability ?? store.options.durability, isShown: isShown)
+    }
+
+    /// Whether nobody else can write yet.
+    package var hasTurn: Bool { writer.hasTurn }
+
     /// Takes all changes back.
     public consuming func rollback() { store.rollback(writer) }
 }

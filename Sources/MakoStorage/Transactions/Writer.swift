@@ -52,6 +52,8 @@ final class Writer {
     /// The savepoints that can still be gone back to, oldest first.
     private(set) var openMarks: [UInt64] = []
     var isEnded = false
+    /// Whether it stands in the way of other writers. Of a transaction: what replays a log has a turn that is not its own.
+    var hasTurn = true
     private var isResting = false
     /// A failure in the middle of a change leaves the private trees unusable.
     private(set) var failure: StorageError?

@@ -1,0 +1,89 @@
+import Dispatch
+import MakoCore
+import MakoStorage
+import MakoTestSupport
+import Synchronization
+import Testing
+
+/// What the history tells when tables get other names.
+@Suite(.timeLimit(.minutes(1))) struct RenamedHistoryTests {
+    /// Has somebody else give the table its new name, and write to it.
+    private func rename(_ place: HistoryPlace) throws {
+        let db = try place.open(.asInFile, [LaterHistory.Nation.self])
+        var nation = LaterHistory.Nation(code: "DE", people: 84)
+        try db.save(&nation)
+        try db.close()
+    }
+
+    @Test func theStreamOfAnEntityGoesWithItsRows() async throws {
+        let place = HistoryPlace()
+        let db = try place.open(.kept())
+        try await db.transaction { _ in try db.set("FR", 68) }
+        try await db.close()
+        let reader = try place.open(readOnly: true)
+        var events = reader.changes(of: Country.self, since: nil).makeAsyncIterator()
+        #expect(try await events.next()?.text == "insert Country 'FR'")
+        try rename(place)
+        #expect(try await events.next()?.text == "Country anew; Nation anew")
+        #expect(try await events.next()?.text == "insert Nation 'DE'")
+        try await reader.close()
+    }
+
+    @Test func aStreamThatBeginsAfterTheRenamingGoesWithThemToo() async throws {
+        let place = HistoryPlace()
+        var db = try place.open(.kept())
+        try await db.transaction { [db] _ in try db.set("FR", 68) }
+        let token = try db.historyToken()
+        try await db.close()
+        try rename(place)
+        db = try place.open(.asInFile, [])
+        var old = db.changes(of: Country.self, since: token).makeAsyncIterator()
+        #expect(try await old.next()?.text == "Country anew; Nation anew")
+        #expect(try await old.next()?.text == "insert Nation 'DE'")
+        var new = db.changes(of: LaterHistory.Nation.self, since: nil).makeAsyncIterator()
+        #expect(try await new.next()?.text == "insert Nation 'FR'")
+        #expect(try await new.next()?.text == "Nation anew")
+        #expect(try await new.next()?.text == "insert Nation 'DE'")
+        try await db.close()
+    }
+
+    @Test func anotherTableOfTheOldNameIsTheEntitysOwn() async throws {
+        let place = HistoryPlace()
+        var db = try place.open(.kept())
+        try await db.transaction { [db] _ in try db.set("FR", 68) }
+        let token = try db.historyToken()
+        try await db.close()
+        try rename(place)
+        db = try place.open(.asInFile, [Country.self])
+        try await db.transaction { [db] _ in try db.set("IT", 59) }
+        var events = db.changes(of: Country.self, since: token).makeAsyncIterator()
+        #expect(try await events.next()?.text == "Country anew")
+        #expect(try await events.next()?.text == "insert Country 'IT'")
+        try await db.close()
+    }
+
+    @Test func whoeverReadsWhileATableIsRenamedIsToldTheNewName() throws {
+        for _ in 0..<30 {
+            let place = HistoryPlace()
+            var db = try place.open(.kept())
+            try db.set("FR", 68)
+            let token = try db.historyToken()
+            try db.close()
+            db = try place.open(.asInFile, [])
+            let isDone = Atomic<Bool>(false)
+            let texts = Mutex<Set<String>>([])
+            let ended = DispatchSemaphore(value: 0)
+            DispatchQueue.global().async { [db] in
+                while !isDone.load(ordering: .relaxed) {
+                    if let text = try? db.told(since: token).first { _ = texts.withLock { $0.insert(text) } }
+                }
+                ended.signal()
+            }
+            #expect(try db.query(LaterHistory.Nation.self).count() == 1)
+            isDone.store(true, ordering: .relaxed)
+            ended.wait()
+            #expect(texts.withLock { $0 }.subtracting(["Country anew; Nation anew"]) == [])
+            try db.close()
+        }
+    }
+}
