@@ -27,7 +27,7 @@ final class Binding: Sendable {
         let table = try records { () throws(RecordError) in try catalogue.requireTable(model.table) }
         self.table = table
         layout = try records { () throws(RecordError) in
-            try table.layout(for: model.columns.map { if case .absent = $0.kind { nil } else { $0.column } })
+            try table.layout(of: model.columns)
         }
         hasReferences = model.columns.contains { if case .column(_, _, _, .some) = $0.kind { true } else { false } }
         mergesUpserts = model.mergesUpserts

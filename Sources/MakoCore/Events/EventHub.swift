@@ -176,9 +176,7 @@ final class EventHub: Sendable {
                 }
             let columns =
                 schema.catalogue.table(named: change.table).map { change.changedColumns.names(in: $0.schema) } ?? []
-            let names = binding.map { binding in
-                columns.compactMap { column in binding.model.columns.first { $0.column == column }?.name }
-            }
+            let names = binding.map { $0.model.propertyNames(ofColumns: columns) { _ in nil } }
             // An object that has another key by now does not stand for this row any more.
             let object = objects[row]
             let stands = object.map { $0.lockedState { $0.key } == change.key } ?? false

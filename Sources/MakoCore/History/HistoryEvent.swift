@@ -155,6 +155,6 @@ struct HistoryNames {
 
     func properties(_ columns: [String], ofTable name: String) -> [String] {
         guard let model = schema.binding(ofTable: name)?.model else { return columns }
-        return columns.map { column in model.columns.first { $0.column == column }?.name ?? column }
+        return model.propertyNames(ofColumns: columns) { $0 }
     }
 }
