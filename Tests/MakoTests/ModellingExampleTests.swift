@@ -61,6 +61,39 @@ enum ModellingExample {
     }
 
     // EXAMPLE Modelling.md
+    struct Money: CompositeValue {
+        var amount: Double
+        var currency: String
+
+        static let valueParts = [ValuePart("amount", \Money.amount), ValuePart("currency", \Money.currency)]
+        init(_ amount: Double, _ currency: String) { (self.amount, self.currency) = (amount, currency) }
+        init(parts: ValueParts<Money>) throws(MakoError) { self.init(try parts[\.amount], try parts[\.currency]) }
+    }
+
+    @Entity final class Berth {
+        #Index<Berth>([\.place])
+        var outline: CGRect = .zero  // outline_x, outline_y, outline_width, outline_height
+        var place: Coordinate?  // place_latitude, place_longitude; both NULL when it is nil
+        var season: Range<Int>?  // season_lowerBound, season_upperBound
+        var paint: RGBAColor = RGBAColor(red: 1, green: 1, blue: 1)
+        var fee: Money?  // fee_amount, fee_currency
+    }
+    // EXAMPLE ends
+
+    static func moored(_ db: Database) throws -> (long: [Berth], same: [Berth]) {
+        // EXAMPLE Modelling.md
+        let bergen = Coordinate(latitude: 60.4, longitude: 5.3)
+        let outline = CGRect(x: 10, y: 0, width: 4, height: 12)
+        try db.save(Berth(outline: outline, place: bergen, season: 4..<10, fee: Money(80, "NOK")))
+        let long = try db.query(Berth.self).where(\.outline.height > 10 && \.fee.currency == "NOK").fetch()
+        let same = try db.query(Berth.self).where(\.place == bergen).where("outline_width < 5").orderBy(\.fee.amount)
+            .fetch()
+        try db.update(Berth.self).set(\.outline.x, to: \.outline.x + 5).set(\.season, to: nil).run()
+        // EXAMPLE ends
+        return (long.array, same.array)
+    }
+
+    // EXAMPLE Modelling.md
     @Entity final class Port {
         @Attribute(.primaryKey) var code = ""  // a UUID's text, when it is still empty at the commit
         var name = ""
@@ -276,6 +309,13 @@ enum ModellingExample {
         #expect(try db.find(E.Wreck.self, wreck.name)?.finder.load()?.name == "Ada")
         #expect(try db.find(E.Wreck.self, "Vestris")?.depth == 32)
         #expect(try E.warm(db) == 1)
+    }
+
+    @Test func valuesWithSeveralColumns() throws {
+        let (long, same) = try E.moored(db)
+        #expect(long.map(\.outline.width) == [4] && same.map(\.fee?.amount) == [80])
+        let read = try #require(try db.query(E.Berth.self).first())
+        #expect(read.outline == CGRect(x: 15, y: 0, width: 4, height: 12) && read.season == nil)
     }
 
     @Test func aHookRefuses() throws {

@@ -27,7 +27,7 @@ final class Binding: Sendable {
         let table = try records { () throws(RecordError) in try catalogue.requireTable(model.table) }
         self.table = table
         layout = try records { () throws(RecordError) in
-            try table.layout(for: model.columns.map { if case .absent = $0.kind { nil } else { $0.column } })
+            try table.layout(of: model.columns)
         }
         hasReferences = model.columns.contains(where: \.isReference)
         mergesUpserts = model.mergesUpserts
@@ -96,13 +96,18 @@ final class SchemaState: Sendable {
         byTable[name]?.contains { $0.model.raisesEvents } ?? true
     }
 
-    /// What a table's models call a column; its own name where they do not agree. Nil: none of them has it.
-    func property(ofColumn column: String, inTable name: String) -> String? {
-        var found: String?
-        for binding in byTable[name] ?? [] {
-            guard let property = binding.model.properties(ofColumns: [column]).first else { continue }
-            if found != nil && found != property { return column }
-            found = property
+    /// What a table's models call columns; a column's own name where they do not agree, nothing where none of them has it. The columns
+    /// themselves where none is in use.
+    func propertyNames(ofColumns columns: [String], inTable name: String, keepingUnknown: Bool = false) -> [String] {
+        guard let bindings = byTable[name], let first = bindings.first?.model else { return columns }
+        if bindings.count == 1 { return first.propertyNames(ofColumns: columns) { keepingUnknown ? $0 : nil } }
+        var found: [String] = []
+        for column in columns {
+            var names = bindings.compactMap { $0.model.propertyNames(ofColumns: [column]) { _ in nil }.first }
+            if names.isEmpty && keepingUnknown { names = [column] }
+            guard let name = names.first else { continue }
+            let agreed = names.allSatisfy { $0 == name } ? name : column
+            if !found.contains(agreed) { found.append(agreed) }
         }
         return found
     }

@@ -16,18 +16,16 @@ extension ObjectEntity where Self: Encodable {
         for property in model.columns {
             guard case .column = property.kind else { continue }
             let key = PropertyKey(property.name)
-            switch property.value(of: self) {
-            case .null: try container.encodeNil(forKey: key)
-            case .bool(let value): try container.encode(value, forKey: key)
-            case .integer(let value): try container.encode(value, forKey: key)
-            case .unsigned(let value): try container.encode(value, forKey: key)
-            case .double(let value): try container.encode(value, forKey: key)
-            case .date(let value): try container.encode(Date(timeIntervalSinceReferenceDate: value), forKey: key)
-            case .blob(let value): try container.encode(Data(value), forKey: key)
-            case .uuid(let high, let low): try container.encode(UUID(high: high, low: low), forKey: key)
-            case .text(let value) where property.isJSON:
-                try container.encode(try JSONDecoder().decode(JSONTree.self, from: Data(value.utf8)), forKey: key)
-            case .text(let value): try container.encode(value, forKey: key)
+            let values = property.values(of: self)
+            if property.parts.isEmpty {
+                try key.encode(values.first ?? .null, isJSON: property.isJSON, &container)
+            } else if values.allSatisfy(\.isNull) {
+                try container.encodeNil(forKey: key)
+            } else {
+                var parts = container.nestedContainer(keyedBy: PropertyKey.self, forKey: key)
+                for (part, value) in zip(property.parts, values) {
+                    try PropertyKey(part.name).encode(value, isJSON: false, &parts)
+                }
             }
         }
     }
@@ -51,6 +49,10 @@ extension ObjectEntity where Self: Decodable {
             guard case .column(let type, _, _, _) = property.kind else { continue }
             let key = PropertyKey(property.name)
             if !container.contains(key) { continue }
+            if !property.parts.isEmpty {
+                values[property.name] = try key.parts(of: property, container)
+                continue
+            }
             values[property.name] = try PropertyKey.value(type, isJSON: property.isJSON, container, key)
         }
         do { try _$take(DictionaryValues(stored: values, entity: model.name)) } catch {
@@ -67,6 +69,37 @@ private struct PropertyKey: CodingKey {
     init(_ name: String) { stringValue = name }
     init?(stringValue: String) { self.stringValue = stringValue }
     init?(intValue: Int) { nil }
+
+    func encode(
+        _ value: StoredValue, isJSON: Bool, _ container: inout KeyedEncodingContainer<PropertyKey>
+    ) throws {
+        switch value {
+        case .null: try container.encodeNil(forKey: self)
+        case .bool(let value): try container.encode(value, forKey: self)
+        case .integer(let value): try container.encode(value, forKey: self)
+        case .unsigned(let value): try container.encode(value, forKey: self)
+        case .double(let value): try container.encode(value, forKey: self)
+        case .date(let value): try container.encode(Date(timeIntervalSinceReferenceDate: value), forKey: self)
+        case .blob(let value): try container.encode(Data(value), forKey: self)
+        case .uuid(let high, let low): try container.encode(UUID(high: high, low: low), forKey: self)
+        case .text(let value) where isJSON:
+            try container.encode(try JSONDecoder().decode(JSONTree.self, from: Data(value.utf8)), forKey: self)
+        case .text(let value): try container.encode(value, forKey: self)
+        }
+    }
+
+    /// The parts of a value with several columns, as `DictionaryValues` take them.
+    func parts(of property: PropertyModel, _ container: KeyedDecodingContainer<PropertyKey>) throws -> Any {
+        if try container.decodeNil(forKey: self) { return StoredValue.null }
+        let inner = try container.nestedContainer(keyedBy: PropertyKey.self, forKey: self)
+        var values: [String: Any] = [:]
+        for part in property.parts {
+            let key = PropertyKey(part.name)
+            if part.isOptional && !inner.contains(key) { continue }
+            values[part.name] = try PropertyKey.value(part.columnType, isJSON: false, inner, key)
+        }
+        return values
+    }
 
     static func value(
         _ type: ColumnType, isJSON: Bool, _ container: KeyedDecodingContainer<PropertyKey>, _ key: PropertyKey

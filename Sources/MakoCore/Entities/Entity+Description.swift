@@ -9,7 +9,7 @@ extension Entity {
         let fields = model.columns.enumerated().compactMap { index, property -> String? in
             if case .absent = property.kind { return nil }
             guard case .column(let type, _, _, let target) = property.kind, target != nil else {
-                return "\(property.name): \(property.value(of: self))"
+                return "\(property.name): \(property.text(of: property.values(of: self)))"
             }
             guard let keys = held[index] else { return "\(property.name): not loaded" }
             let list = keys.map(\.description).joined(separator: ", ")
@@ -20,13 +20,14 @@ extension Entity {
         return "\(head) {\(fields.joined(separator: ", "))}"
     }
 
-    /// The stored properties by name, as a row holds them; relationships by their key.
+    /// The stored properties by name, as a row holds them; relationships by their key, values with several columns by their parts, such as
+    /// `frame_x`.
     public var asDictionary: [String: StoredValue] {
         let model = entityModelOfInstance
         var result: [String: StoredValue] = [:]
         for property in model.columns {
             if case .absent = property.kind { continue }
-            result[property.name] = property.value(of: self)
+            for (field, value) in zip(property.fields, property.values(of: self)) { result[field.name] = value }
         }
         if !model.hasColumnKey { result[model.rowNumberProperty] = ReferenceKeys.value(of: keyOfInstance, model) }
         return result

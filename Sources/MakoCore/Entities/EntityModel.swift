@@ -106,6 +106,10 @@ public struct PropertyModel: @unchecked Sendable {
     /// The coding of its column; nil: it has none.
     let coding: (any AnyPropertyCoding)?
     private let read: (@Sendable (any Entity) -> StoredValue)?
+    /// The columns of a property that has several; else none.
+    private(set) var parts: [PropertyPart] = []
+    private(set) var defaultParts: [StoredValue] = []
+    private var readParts: (@Sendable (any Entity) -> [StoredValue])?
 
     /// Whether the column holds JSON.
     var isJSON: Bool { coding?.isJSON == true }
@@ -120,6 +124,9 @@ public struct PropertyModel: @unchecked Sendable {
     /// The property's value as a row holds it.
     func value(of entity: any Entity) -> StoredValue { read?(entity) ?? .null }
 
+    /// What the property's columns hold.
+    func values(of entity: any Entity) -> [StoredValue] { readParts?(entity) ?? [value(of: entity)] }
+
     /// A property with a column.
     public static func column<Root: Entity, C: PropertyCodec>(
         _ name: String, _ keyPath: KeyPath<Root, C.Property>, _ codec: C.Type, column: String? = nil,
@@ -127,13 +134,19 @@ public struct PropertyModel: @unchecked Sendable {
         relation: [RelationshipOption] = []
     ) -> PropertyModel {
         nonisolated(unsafe) let path = keyPath
-        return PropertyModel(
+        let start = value()
+        var property = PropertyModel(
             name: name, column: column ?? name,
             kind: .column(
-                type: C.columnType, isOptional: C.isOptional, defaultValue: value().map(C.stored) ?? .null,
+                type: C.columnType, isOptional: C.isOptional, defaultValue: start.map(C.stored) ?? .null,
                 target: C.target),
             keyPath: keyPath, inverse: nil, options: options, relation: relation, coding: CodecCoding<C>(),
             read: { entity in (entity as? Root).map { C.stored($0[keyPath: path]) } ?? .null })
+        property.parts = C.parts
+        if property.parts.isEmpty { return property }
+        property.defaultParts = start.map(C.storedParts) ?? []
+        property.readParts = { entity in (entity as? Root).map { C.storedParts($0[keyPath: path]) } ?? [] }
+        return property
     }
 
     /// An integer property that is the key: it is the row's number and takes no column.
@@ -225,6 +238,8 @@ public final class EntityModel: @unchecked Sendable {
     /// What the row's number is called in conditions.
     let rowNumberName: String
     let keyPaths: [AnyKeyPath: String]
+    /// The properties with several columns.
+    let composites: CompositeColumns
     /// Position in the tables of bindings.
     let number: Int
 
@@ -280,6 +295,9 @@ public final class EntityModel: @unchecked Sendable {
             case .column, .rowNumber: break
             }
             keyPaths[property.keyPath] = property.column
+            for (field, part) in zip(property.fields, property.parts) {
+                if let path = property.keyPath.appending(path: part.keyPath) { keyPaths[path] = field.column }
+            }
             guard case .rowNumber = property.kind else { continue }
             rowNumberName = property.column
             if let id { keyPaths[id] = property.column }
@@ -289,6 +307,7 @@ public final class EntityModel: @unchecked Sendable {
         }
         self.rowNumberName = rowNumberName
         self.keyPaths = keyPaths
+        composites = CompositeColumns(columns)
         number = EntityModel.count.with { count in
             count += 1
             return count - 1
@@ -331,11 +350,6 @@ extension EntityModel {
         ownedColumns != 0 && columns.contains { $0.column == name && $0.relation.contains(.owned) }
     }
 
-    /// What it calls columns of its table, without those that it does not have.
-    func properties(ofColumns names: [String]) -> [String] {
-        names.compactMap { name in columns.first { $0.column == name }?.name }
-    }
-
     /// What the row's number is called in Swift.
     var rowNumberProperty: String {
         for property in properties { if case .rowNumber = property.kind { return property.name } }
@@ -348,6 +362,12 @@ extension EntityModel {
             if case .column(_, _, _, let target) = property.kind { return target?.entityModel }
         }
         return nil
+    }
+
+    /// The columns of a property, or of one part of it.
+    func columnNames(of keyPath: AnyKeyPath) throws(MakoError) -> [String] {
+        let name = try columnName(of: keyPath)
+        return composite(named: name)?.fields.map(\.column) ?? [name]
     }
 
     func columnName(of keyPath: AnyKeyPath) throws(MakoError) -> String {
@@ -367,6 +387,7 @@ extension EntityModel {
             throw .migration(
                 entity: name, reason: "it has \(self.columns.count) properties with its superclasses; 64 are the limit")
         }
+        try checkComposites()
         var columns: [ColumnSchema] = []
         var indexes: [IndexSchema] = []
         func add(_ parts: [IndexColumn], isUnique: Bool) {
@@ -379,8 +400,9 @@ extension EntityModel {
         for index in self.indexes {
             var parts: [IndexColumn] = []
             for part in index.parts {
-                parts.append(
-                    IndexColumn(try columnName(of: part.keyPath), descending: part.descending, noCase: part.noCase))
+                for name in try columnNames(of: part.keyPath) {
+                    parts.append(IndexColumn(name, descending: part.descending, noCase: part.noCase))
+                }
             }
             add(parts, isUnique: index.isUnique)
         }
@@ -390,11 +412,15 @@ extension EntityModel {
             var original: String?
             for option in property.options {
                 switch option.kind {
-                case .unique: add([IndexColumn(property.column)], isUnique: true)
-                case .indexed: add([IndexColumn(property.column)], isUnique: false)
+                case .unique: add(property.fields.map { IndexColumn($0.column) }, isUnique: true)
+                case .indexed: add(property.fields.map { IndexColumn($0.column) }, isUnique: false)
                 case .originalName(let name): original = name
                 default: break
                 }
+            }
+            if !property.parts.isEmpty {
+                columns += property.schemas(originalName: original)
+                continue
             }
             if let target, type != .keys { type = try target.entityModel.referenceType() }
             columns.append(
@@ -417,7 +443,7 @@ extension EntityModel {
 
     /// The columns that identify an object together.
     private var identityColumns: [String] {
-        columns.filter { $0.options.contains { $0.kind == .identity } }.map(\.column)
+        columns.filter { $0.options.contains { $0.kind == .identity } }.flatMap(\.fields).map(\.column)
     }
 
     /// The unique index over what identifies an object; nil: nothing but its key does.
@@ -432,6 +458,7 @@ extension EntityModel {
     /// The type of a column that refers to this entity.
     func referenceType() throws(MakoError) -> ColumnType {
         guard let key = keyNames.first else { return .reference }
+        try checkComposites()
         guard keyNames.count == 1, let property = columns.first(where: { $0.name == key }),
             case .column(let type, _, _, _) = property.kind
         else { throw .unsupported("a reference to \(name), whose key has several properties,") }

@@ -4,6 +4,8 @@ import MakoRecords
 protocol AnyPropertyCoding: Sendable {
     /// What the column holds of the value that this stands for; nil: it stands for none.
     func normalised(_ stored: StoredValue) -> StoredValue?
+    /// The same for a property of several columns.
+    func normalised(_ parts: [StoredValue]) -> [StoredValue]?
     /// The name of the property's type.
     var typeName: String { get }
     /// Whether the column holds JSON.
@@ -17,12 +19,17 @@ class PropertyCoding<V>: @unchecked Sendable {
     // Unchecked: it holds nothing.
     func stored(_ value: V) -> StoredValue { .null }
     func value(_ stored: StoredValue) -> V? { nil }
+    func storedParts(_ value: V) -> [StoredValue] { [] }
+    func joined(_ parts: [StoredValue]) -> V? { nil }
 }
 
 final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyPropertyCoding, @unchecked Sendable {
     override func stored(_ value: C.Property) -> StoredValue { C.stored(value) }
     override func value(_ stored: StoredValue) -> C.Property? { C.value(stored) }
+    override func storedParts(_ value: C.Property) -> [StoredValue] { C.storedParts(value) }
+    override func joined(_ parts: [StoredValue]) -> C.Property? { C.joined(parts) }
     func normalised(_ stored: StoredValue) -> StoredValue? { C.value(stored).map(C.stored) }
+    func normalised(_ parts: [StoredValue]) -> [StoredValue]? { C.joined(parts).map(C.storedParts) }
     var typeName: String { "\(C.Property.self)" }
     var isJSON: Bool { C.isJSON }
     var refersToAny: Bool { C.refersToAny }

@@ -125,7 +125,7 @@ extension EventHub.Event {
         }
         let names =
             sabotaged("namesOfTheFirstType")
-            ? changedProperties : type.entityModel.properties(ofColumns: changedColumns)
+            ? changedProperties : type.entityModel.propertyNames(ofColumns: changedColumns) { _ in nil }
         return ObjectChange(kind: kind, key: key, changedProperties: names, object: found)
     }
 }

@@ -177,10 +177,7 @@ final class EventHub: Sendable {
                 }
             let columns =
                 schema.catalogue.table(named: change.table).map { change.changedColumns.names(in: $0.schema) } ?? []
-            let isBound = schema.binding(ofTable: change.table) != nil
-            let names = columns.compactMap { column in
-                isBound ? schema.property(ofColumn: column, inTable: change.table) : column
-            }
+            let names = schema.propertyNames(ofColumns: columns, inTable: change.table)
             // An object that has another key by now does not stand for this row any more.
             let object = objects[row]
             let stands = object.map { $0.lockedState { $0.key } == change.key } ?? false

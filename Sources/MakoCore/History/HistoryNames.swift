@@ -40,8 +40,8 @@ struct HistoryNames {
 
     /// - Parameter model: whose names count, where it has some; nil: those of any type of the table.
     func properties(_ columns: [String], ofTable name: String, _ model: EntityModel?) -> [String] {
-        if let model, model.table == name { return model.properties(ofColumns: columns) }
-        return columns.map { schema.property(ofColumn: $0, inTable: name) ?? $0 }
+        if let model, model.table == name { return model.propertyNames(ofColumns: columns) { _ in nil } }
+        return schema.propertyNames(ofColumns: columns, inTable: name, keepingUnknown: true)
     }
 }
 

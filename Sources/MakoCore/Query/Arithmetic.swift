@@ -47,10 +47,19 @@ public struct Arithmetic<Root: Entity, V>: Sendable {
 extension [PathStep] {
     /// The property of the object itself.
     func ownExpr() throws(MakoError) -> Expr {
-        if count != 1 {
-            throw .query(message: "an update takes properties of the objects themselves, not of those they refer to")
-        }
+        try requireOwn()
         return try expr()
+    }
+
+    /// The columns of a property of the object itself.
+    func ownExprs() throws(MakoError) -> [Expr] {
+        try requireOwn()
+        return try exprs()
+    }
+
+    private func requireOwn() throws(MakoError) {
+        if count == 1 { return }
+        throw .query(message: "an update takes properties of the objects themselves, not of those they refer to")
     }
 }
 

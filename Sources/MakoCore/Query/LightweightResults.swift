@@ -87,6 +87,8 @@ final class LightweightRows<T: Entity>: Sendable {
 
     let keys: [RowKey]
     private let properties: [PropertyModel]
+    /// Where the values of each property begin in a row of them, and where the row ends.
+    private let starts: [Int]
     /// For each key the values of the properties, one row behind the other.
     private let values: [StoredValue]
     private let isRetaining: Bool
@@ -101,6 +103,7 @@ final class LightweightRows<T: Entity>: Sendable {
     ) {
         self.keys = keys
         self.properties = properties
+        starts = properties.reduce(into: [0]) { $0.append($0[$0.count - 1] + $1.fields.count) }
         self.values = values
         self.isRetaining = isRetaining
         self.query = query
@@ -163,8 +166,10 @@ final class LightweightRows<T: Entity>: Sendable {
         let model = T.entityModel
         guard keys.indices.contains(place), let name = model.keyPaths[keyPath] else { return nil }
         if let position = properties.firstIndex(where: { $0.column == name }) {
-            let value = values[place * properties.count + (sabotaged("lightweightValuesShifted") ? 0 : position)]
-            return (properties[position].coding as? PropertyCoding<V>)?.value(value)
+            let shown = sabotaged("lightweightValuesShifted") ? 0 : position
+            let (coding, row) = (properties[position].coding as? PropertyCoding<V>, row(place, of: shown))
+            return properties[position].parts.isEmpty
+                ? coding?.value(row[row.startIndex]) : coding?.joined(Array(row))
         }
         if case .rowID(let id) = keys[place] { return name == model.rowNumberName ? number(id) : nil }
         guard case .columns(let names) = schema.key, let part = names.firstIndex(of: name),
@@ -173,6 +178,12 @@ final class LightweightRows<T: Entity>: Sendable {
         // A key that its table cannot read is read with its row, which says so.
         guard let parts = try? keys[place].values(in: schema) else { return nil }
         return (property.coding as? PropertyCoding<V>)?.value(parts[part])
+    }
+
+    /// What was read of a property.
+    private func row(_ place: Int, of position: Int) -> ArraySlice<StoredValue> {
+        let start = place * (starts.last ?? 0)
+        return values[start + starts[position]..<start + starts[position + 1]]
     }
 
     private func number<V>(_ id: Int64) -> V? {
@@ -202,8 +213,7 @@ final class LightweightRows<T: Entity>: Sendable {
 
     func description(_ place: Int) -> String {
         guard keys.indices.contains(place) else { return "no \(T.entityModel.name)" }
-        let row = values[place * properties.count..<(place + 1) * properties.count]
-        let fields = zip(properties, row).map { "\($0.name): \($1)" }
+        let fields = properties.enumerated().map { "\($1.name): \($1.text(of: Array(row(place, of: $0))))" }
         return "\(T.entityModel.name) \(keys[place]) {\(fields.joined(separator: ", "))}"
     }
 }
@@ -240,12 +250,18 @@ extension Query {
                 keys = try records { () throws(RecordError) in try plan.keys(in: view) }
             } else {
                 let layout = try records { () throws(RecordError) in
-                    try binding.table.layout(for: properties.map(\.column))
+                    try binding.table.layout(of: properties)
                 }
+                let counts = properties.map { Swift.max(1, $0.parts.count) }
                 try translated {
                     try plan.forEachRow(layout: layout, in: view) { key, reader in
                         keys.append(key)
-                        for position in properties.indices { values.append(reader.value(position)) }
+                        for position in counts.indices {
+                            values.append(reader.value(position))
+                            for part in 1..<counts[position] {
+                                values.append(reader.value(layout.position(ofPart: part, at: position)))
+                            }
+                        }
                         return true
                     }
                 }
@@ -265,14 +281,15 @@ extension Query {
                 throw .query(
                     message: "\(keyPath) is not a stored property of \(model.name); stored ones can be prefetched")
             }
-            // The row's number has no column: it is in the key.
-            guard let property = model.columns.first(where: { $0.column == name }) else { continue }
+            // The row's number has no column: it is in the key. Of a value with several columns all are read.
+            let whole = model.composite(named: name) ?? model.place(ofColumn: name).map { model.columns[$0.position] }
+            guard let property = whole else { continue }
             if case .column(_, _, _, .some) = property.kind {
                 throw .query(
                     message: "\(model.name).\(property.name) is a relationship, which cannot be prefetched by itself; "
                         + "use prefetch(\\.\(property.name)) and fetch()")
             }
-            if !found.contains(where: { $0.column == name }) { found.append(property) }
+            if !found.contains(where: { $0.column == property.column }) { found.append(property) }
         }
         return found
     }

@@ -13,19 +13,56 @@ enum ConditionBuilder {
     }
 
     static func compare<R: Entity>(_ path: [PathStep], _ op: ComparisonOperator, _ value: StoredValue) -> Condition<R> {
-        make(path) { (expr) throws(MakoError) in
-            switch (op, value.isNull) {
-            case (.equal, true): .isNull(expr)
-            case (.notEqual, true): .not(.isNull(expr))
-            // As Swift compares optionals: nil is unlike any value.
-            case (.notEqual, false): .or([.comparison(op, expr, .literal(value, at: .none)), .isNull(expr)])
-            default: .comparison(op, expr, .literal(value, at: .none))
-            }
+        do throws(MakoError) { return compared(try path.expr(), op, value) } catch {
+            return Condition(source: .failed(error))
+        }
+    }
+
+    private static func compared<R: Entity>(
+        _ expr: Expr, _ op: ComparisonOperator, _ value: StoredValue
+    ) -> Condition<R> {
+        switch (op, value.isNull) {
+        case (.equal, true): Condition(.isNull(expr))
+        case (.notEqual, true): Condition(.not(.isNull(expr)))
+        // As Swift compares optionals: nil is unlike any value.
+        case (.notEqual, false): Condition(.or([.comparison(op, expr, .literal(value, at: .none)), .isNull(expr)]))
+        default: Condition(.comparison(op, expr, .literal(value, at: .none)))
         }
     }
 
     static func compare<R: Entity>(_ left: [PathStep], _ op: ComparisonOperator, _ right: [PathStep]) -> Condition<R> {
-        make(left) { (expr) throws(MakoError) in .comparison(op, expr, try right.expr()) }
+        if left.last?.composite != nil { return compareParts(left, op, right) }
+        return make(left) { (expr) throws(MakoError) in .comparison(op, expr, try right.expr()) }
+    }
+
+    /// Compares a value of several columns: equal when all its parts are, unequal when one of them is.
+    static func compareParts<R: Entity>(
+        _ path: [PathStep], _ op: ComparisonOperator, _ values: [StoredValue]?
+    ) -> Condition<R> {
+        do throws(MakoError) {
+            guard path.last?.composite != nil else { throw path.withoutParts }
+            let columns = try path.exprs()
+            // The first part tells whether there is a value.
+            guard let values else { return compared(columns[0], op, .null) }
+            let parts: [Condition<R>] = zip(columns, values).map { compared($0, op, $1) }
+            return joined(sabotaged("onlyFirstPartCompared") ? Array(parts.prefix(1)) : parts, op)
+        } catch { return Condition(source: .failed(error)) }
+    }
+
+    private static func compareParts<R: Entity>(
+        _ left: [PathStep], _ op: ComparisonOperator, _ right: [PathStep]
+    ) -> Condition<R> {
+        do throws(MakoError) {
+            let parts = zip(try left.exprs(), try right.exprs()).map {
+                Condition<R>(source: .parsed(.comparison(op, $0, $1)))
+            }
+            return joined(parts, op)
+        } catch { return Condition(source: .failed(error)) }
+    }
+
+    private static func joined<R: Entity>(_ parts: [Condition<R>], _ op: ComparisonOperator) -> Condition<R> {
+        guard let first = parts.first else { return Condition(.constant(op == .equal)) }
+        return parts.dropFirst().reduce(first) { op == .equal ? $0 && $1 : $0 || $1 }
     }
 
     static func between<R: Entity>(_ path: [PathStep], _ low: StoredValue, _ high: StoredValue) -> Condition<R> {
@@ -80,6 +117,20 @@ public func == <R: Entity, V>(left: KeyPath<Row<R>, Column<V>>, right: KeyPath<R
 }
 public func != <R: Entity, V>(left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>) -> Condition<R> {
     ConditionBuilder.compare(left.path(), .notEqual, right.path())
+}
+
+/// All parts of a value with several columns are equal.
+public func == <R: Entity, V: CompositeValue>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Condition<R> {
+    ConditionBuilder.compareParts(left.path(), .equal, right.storedParts)
+}
+public func != <R: Entity, V: CompositeValue>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Condition<R> {
+    ConditionBuilder.compareParts(left.path(), .notEqual, right.storedParts)
+}
+public func == <R: Entity, V: CompositeValue>(left: KeyPath<Row<R>, Column<V?>>, right: V?) -> Condition<R> {
+    ConditionBuilder.compareParts(left.path(), .equal, right?.storedParts)
+}
+public func != <R: Entity, V: CompositeValue>(left: KeyPath<Row<R>, Column<V?>>, right: V?) -> Condition<R> {
+    ConditionBuilder.compareParts(left.path(), .notEqual, right?.storedParts)
 }
 
 /// The relationship leads to this object; nil: to nobody.

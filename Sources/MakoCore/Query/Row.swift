@@ -32,14 +32,33 @@ public struct Related<Target: ObjectEntity>: Sendable {
     }
 }
 
-/// A property in a typed condition.
+/// A property in a typed condition. Where its values have several columns, `\.frame.origin.x` is one of them.
+@dynamicMemberLookup
 public struct Column<V>: Sendable {
     let path: [PathStep]
+
+    /// A part of the property's value.
+    public subscript<M>(dynamicMember keyPath: KeyPath<V, M>) -> Column<M> where V: CompositeValue {
+        Column<M>(path: path.member(keyPath))
+    }
+
+    // The part of nil is nil.
+    public subscript<W: CompositeValue, M>(dynamicMember keyPath: KeyPath<W, M>) -> Column<M?> where V == W? {
+        Column<M?>(path: path.member(keyPath))
+    }
+    public subscript<W: CompositeValue, M>(dynamicMember keyPath: KeyPath<W, M?>) -> Column<M?> where V == W? {
+        Column<M?>(path: path.member(keyPath))
+    }
+
+    /// A part by its name.
+    func part<M>(_ name: String) -> Column<M> { Column<M>(path: path.part(name)) }
 }
 
 /// One step of a path: the column's name, or why there is none.
 struct PathStep: Sendable {
     let name: Result<String, MakoError>
+    /// The property, where the step leads to one with several columns.
+    let composite: CompositeStep?
     /// Where the step leads to another object.
     private(set) var reference: Reference?
 
@@ -63,13 +82,64 @@ struct PathStep: Sendable {
     init<T: Entity>(_ type: T.Type, _ keyPath: PartialKeyPath<T>) {
         let model = T.entityModel
         if let name = model.keyPaths[keyPath] {
-            self.name = .success(name)
+            let property = model.composite(named: name)
+            composite = property.map { CompositeStep(entity: model.name, property: $0, member: nil) }
+            self.name = composite.map { .failure($0.fault) } ?? .success(name)
         } else {
+            composite = nil
             self.name = .failure(
                 .query(
                     message:
                         "\(keyPath) is not a stored property of \(model.name); conditions take stored properties only"))
         }
+    }
+
+    fileprivate init(_ composite: CompositeStep) {
+        name = .failure(composite.fault)
+        self.composite = composite
+    }
+
+    /// A step that leads nowhere.
+    fileprivate init(_ fault: MakoError) {
+        name = .failure(fault)
+        composite = nil
+    }
+
+    fileprivate init(column: String) {
+        name = .success(column)
+        composite = nil
+    }
+}
+
+/// A property with several columns, or a member of its value that is none of its parts, though one of its own members may be.
+struct CompositeStep: Sendable {
+    let entity: String
+    let property: PropertyModel
+    // Key paths are immutable, but do not say so.
+    nonisolated(unsafe) let member: AnyKeyPath?
+
+    /// Why it cannot stand where one column must.
+    var fault: MakoError {
+        let columns = property.fields.map(\.column).joined(separator: ", ")
+        if let member {
+            return .query(message: "\(member) is no part of \(entity).\(property.name), which has \(columns)")
+        }
+        return .query(
+            message: "\(entity).\(property.name) has the columns \(columns); name one of its parts here, as in "
+                + "\\.\(property.name).\(property.parts.first?.name ?? "")")
+    }
+
+    /// The step to a member of the value.
+    fileprivate func step(to keyPath: AnyKeyPath) -> PathStep {
+        let path = member.map { $0.appending(path: keyPath) } ?? keyPath
+        if let number = property.parts.firstIndex(where: { $0.keyPath == path }) {
+            return PathStep(column: property.fields[number].column)
+        }
+        return PathStep(CompositeStep(entity: entity, property: property, member: path))
+    }
+
+    fileprivate func step(toPart name: String) -> PathStep? {
+        property.parts.firstIndex { $0.name == name }.map { PathStep(column: property.fields[$0].column) }
     }
 }
 
@@ -78,6 +148,32 @@ extension [PathStep] {
         var names: [String] = []
         for step in self { names.append(try step.name.get()) }
         return .column(names)
+    }
+
+    /// The property's columns, in their order: one unless its values have several.
+    func exprs() throws(MakoError) -> [Expr] {
+        guard let composite = last?.composite, composite.member == nil else { return [try expr()] }
+        var names: [String] = []
+        for step in dropLast() { names.append(try step.name.get()) }
+        return composite.property.fields.map { .column(names + [$0.column]) }
+    }
+
+    /// The path to a member of the property's value.
+    func member(_ keyPath: AnyKeyPath) -> [PathStep] {
+        dropLast() + [last?.composite?.step(to: keyPath) ?? PathStep(withoutParts)]
+    }
+
+    func part(_ name: String) -> [PathStep] {
+        dropLast() + [last?.composite?.step(toPart: name) ?? PathStep(withoutParts)]
+    }
+
+    /// What is wrong with asking for parts here: it is no stored property, or one that is stored otherwise.
+    var withoutParts: MakoError {
+        switch last?.name {
+        case .failure(let error)?: error
+        case .success(let name)?: .query(message: "\(name) is stored in one column; its parts cannot be asked for")
+        case nil: .query(message: "an object has no parts")
+        }
     }
 }
 

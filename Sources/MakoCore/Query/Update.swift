@@ -26,32 +26,36 @@ public struct Update<T: Entity>: Sendable {
     public func set<V>(_ keyPath: KeyPath<Row<T>, Column<V>>, to value: V) -> Update {
         adding(keyPath.path()) { (property) throws(MakoError) in
             guard let coding = property.coding as? PropertyCoding<V>, property.isValue else {
+                // One part of a value with several columns.
+                if !property.parts.isEmpty, let part = Self.storedPart(value) {
+                    return [.literal(part, at: .none)]
+                }
                 throw .query(message: "\(T.entityModel.name).\(property.name) takes an object or nil in an update")
             }
-            return .literal(coding.stored(value), at: .none)
+            return coding.storedParts(value).map { .literal($0, at: .none) }
         }
     }
 
     /// Sets a property to a value that is worked out of the object's own: `set(\.age, to: \.age + 1)`.
     public func set<V>(_ keyPath: KeyPath<Row<T>, Column<V>>, to value: Arithmetic<T, V>) -> Update {
-        adding(keyPath.path()) { (_) throws(MakoError) in try value.source.get() }
+        adding(keyPath.path()) { (_) throws(MakoError) in [try value.source.get()] }
     }
     public func set<V>(_ keyPath: KeyPath<Row<T>, Column<V?>>, to value: Arithmetic<T, V>) -> Update {
-        adding(keyPath.path()) { (_) throws(MakoError) in try value.source.get() }
+        adding(keyPath.path()) { (_) throws(MakoError) in [try value.source.get()] }
     }
 
     /// Sets a property to the value of another one: `set(\.formerName, to: \.name)`.
     public func set<V>(_ keyPath: KeyPath<Row<T>, Column<V>>, to other: KeyPath<Row<T>, Column<V>>) -> Update {
-        set(keyPath, to: Arithmetic<T, V>(other.path()))
+        adding(keyPath.path()) { (_) throws(MakoError) in try other.path().ownExprs() }
     }
     public func set<V>(_ keyPath: KeyPath<Row<T>, Column<V?>>, to other: KeyPath<Row<T>, Column<V>>) -> Update {
-        set(keyPath, to: Arithmetic<T, V>(other.path()))
+        adding(keyPath.path()) { (_) throws(MakoError) in try other.path().ownExprs() }
     }
 
     /// Has a relationship lead to an object, which is stored already, or to nobody.
     public func set<Target: ObjectEntity>(_ keyPath: KeyPath<Row<T>, Related<Target>>, to object: Target?) -> Update {
         // Which row an object has is asked when the update runs.
-        adding(keyPath.path(), object) { (_) throws(MakoError) in .literal(.null, at: .none) }
+        adding(keyPath.path(), object) { (_) throws(MakoError) in [.literal(.null, at: .none)] }
     }
 
     // MARK: - Which objects
@@ -72,7 +76,8 @@ public struct Update<T: Entity>: Sendable {
     ///
     /// Watchers and live queries are told, row by row, which properties changed. No hooks are called, since there are no objects to call them of, and
     /// objects in memory stay as they are: ``Database/refresh(_:)`` brings them up to date. Keys and `.writeOnce` properties cannot
-    /// be set; `.keepWhenNil` properties keep what they have where nil is set. Rows are changed one after the other, in the order of the query that
+    /// be set; `.keepWhenNil` properties keep what they have where nil is set. A part of a value with several columns is set by itself, as in
+    /// `set(\.frame.x, to: \.frame.x + 10)`, where the value is not nil. Rows are changed one after the other, in the order of the query that
     /// ``Query/update()`` is asked of: a unique property that is moved along, as with `set(\.place, to: \.place + 1)`, needs the order in which no two
     /// have the same value meanwhile.
     ///
@@ -101,24 +106,31 @@ public struct Update<T: Entity>: Sendable {
 
     // MARK: -
 
+    /// A part as its column holds it. By the type that is asked for: nil is a value of an optional one.
+    private static func storedPart<V>(_ value: V) -> StoredValue? {
+        func stored<S: StorableValue>(_ type: S.Type) -> StoredValue? { (value as? S)?.stored }
+        guard let type = V.self as? any StorableValue.Type else { return nil }
+        return stored(type)
+    }
+
     private struct Assignment: Sendable {
         let path: [PathStep]
         /// The object that the value stands for.
         let object: (any ObjectEntity)?
-        /// What it is set to, or why it cannot be: faults are told by the call that runs the update.
-        let value: Result<Expr, MakoError>
+        /// What the columns of the path are set to, or why they cannot be: faults are told by the call that runs the update.
+        let values: Result<[Expr], MakoError>
     }
 
     func adding(
         _ path: [PathStep], _ object: (any ObjectEntity)? = nil,
-        _ value: (PropertyModel) throws(MakoError) -> Expr
+        _ values: (PropertyModel) throws(MakoError) -> [Expr]
     ) -> Update {
         var copy = self
         do throws(MakoError) {
-            let made = try value(try Self.property(path))
-            copy.assignments.append(Assignment(path: path, object: object, value: .success(made)))
+            let made = try values(T.entityModel.columns[try Self.place(path).position])
+            copy.assignments.append(Assignment(path: path, object: object, values: .success(made)))
         } catch {
-            copy.assignments.append(Assignment(path: path, object: object, value: .failure(error)))
+            copy.assignments.append(Assignment(path: path, object: object, values: .failure(error)))
         }
         return copy
     }
@@ -129,24 +141,24 @@ public struct Update<T: Entity>: Sendable {
         return copy
     }
 
-    /// The property that is to be set, if it can be.
-    private static func property(_ path: [PathStep]) throws(MakoError) -> PropertyModel {
+    /// The property that is to be set, if it can be, and the first of its columns that are.
+    private static func place(_ path: [PathStep]) throws(MakoError) -> CompositeColumns.Place {
         let model = T.entityModel
-        guard case .column(let names, _) = try path.ownExpr(), let name = names.first else {
+        guard case .column(let names, _)? = try path.ownExprs().first, let name = names.first else {
             throw .query(message: "an update sets stored properties of \(model.name)")
         }
-        guard let property = model.columns.first(where: { $0.column == name }),
-            !model.keyNames.contains(property.name)
+        guard let place = model.place(ofColumn: name), !model.keyNames.contains(model.columns[place.position].name)
         else {
             throw .query(message: "\(model.name).\(name) is the key, which an update cannot change; save a new object")
         }
+        let property = model.columns[place.position]
         if property.options.contains(.writeOnce) {
             throw .query(message: "\(model.name).\(property.name) is written once; an update cannot change it")
         }
         if case .column(.keys, _, _, _) = property.kind {
             throw .unsupported("setting the collection \(model.name).\(property.name) in an update")
         }
-        return property
+        return place
     }
 
     /// What is to be set, by the positions of the columns.
@@ -154,21 +166,25 @@ public struct Update<T: Entity>: Sendable {
         let model = T.entityModel
         var fields: [UpdatedField] = []
         for assignment in assignments {
-            var value = try assignment.value.get()
-            let property = try Self.property(assignment.path)
-            guard let position = model.columns.firstIndex(where: { $0.column == property.column }) else { continue }
+            var values = try assignment.values.get()
+            let (position, part) = try (Self.place(assignment.path).position, Self.place(assignment.path).part)
             if let object = assignment.object {
                 try transaction.checkTarget(of: position, object, model)
-                value = .literal(try Self.reference(to: object, property, transaction.database), at: .none)
+                let property = model.columns[position]
+                values = [.literal(try Self.reference(to: object, property, transaction.database), at: .none)]
             }
-            fields.removeAll { $0.position == position }
-            fields.append(UpdatedField(position: position, property: property, value: value))
+            // The other parts of a value of which one is set are what they were.
+            let known = fields.firstIndex { $0.position == position }
+            var field = known.map { fields.remove(at: $0) } ?? UpdatedField(position, model.columns[position])
+            for (number, value) in values.enumerated() where field.values.indices.contains(part + number) {
+                field.values[part + number] = value
+            }
+            fields.append(field)
         }
         if !fields.isEmpty, let stamp = model.updateStamp, !fields.contains(where: { $0.position == stamp.position }) {
-            fields.append(
-                UpdatedField(
-                    position: stamp.position, property: stamp.property,
-                    value: .literal(transaction.date.stored, at: .none)))
+            var field = UpdatedField(stamp.position, stamp.property)
+            field.values = [.literal(transaction.date.stored, at: .none)]
+            fields.append(field)
         }
         if fields.isEmpty { throw .query(message: "this update of \(model.name) sets nothing; call set(_:to:)") }
         return fields
@@ -186,7 +202,7 @@ public struct Update<T: Entity>: Sendable {
                 message: "\(T.entityModel.name).\(property.name) is to refer to a \(name) that has no row; "
                     + "save it before the update")
         }
-        return object.conditionValue
+        return property.refersToAny ? AnyReferenceCodec.stored(object) : object.conditionValue
     }
 }
 
@@ -207,7 +223,20 @@ extension PropertyModel {
 struct UpdatedField {
     let position: Int
     let property: PropertyModel
-    let value: Expr
+    /// One for each of the property's columns.
+    var values: [Expr]
+
+    /// The property as it is.
+    init(_ position: Int, _ property: PropertyModel) {
+        self.position = position
+        self.property = property
+        values = property.fields.map { .column([$0.column]) }
+    }
+
+    /// Whether its values have to be worked out of a row.
+    var isComputed: Bool {
+        values.contains { if case .literal = $0 { false } else { true } }
+    }
 }
 
 extension Transaction {
@@ -219,12 +248,15 @@ extension Transaction {
         _ plan: Plan, _ fields: [UpdatedField], _ binding: Binding, _ view: Snapshot
     ) throws(MakoError) -> Int {
         if isEncoding { throw .unsupported("an update while an object is being written") }
-        let names = fields.map(\.property.column)
+        let names = fields.flatMap { $0.property.fields.map(\.column) }
         var portions = try records { () throws(RecordError) in
             sabotaged("updateMeetsItsOwnRows") ? Portions(of: plan) : try Portions(of: plan, changing: names, in: view)
         }
-        let computed = fields.filter { if case .literal = $0.value { false } else { true } }
-        let values = try records { () throws(RecordError) in try ExpressionRun(computed.map(\.value), plan, view) }
+        let computed = fields.filter(\.isComputed)
+        let width = computed.reduce(0) { $0 + $1.values.count }
+        let values = try records { () throws(RecordError) in
+            try ExpressionRun(computed.flatMap(\.values), plan, view)
+        }
         var isOwning = false
         for field in fields where binding.model.ownedColumns & 1 << UInt64(field.position) != 0 { isOwning = true }
         var count = 0
@@ -239,11 +271,24 @@ extension Transaction {
             }
             for (place, key) in keys.enumerated() {
                 writer.begin(binding.layout)
-                for field in fields {
-                    if case .literal(let value, _) = field.value { writer.set(field.position, value) }
+                for field in fields where !field.isComputed {
+                    for (part, value) in field.values.enumerated() {
+                        guard case .literal(let value, _) = value else { continue }
+                        writer.set(binding.layout.position(ofPart: part, at: field.position), value)
+                    }
                 }
-                for (number, field) in computed.enumerated() {
-                    writer.set(field.position, try fitted(found[place * computed.count + number], field, binding.model))
+                var start = place * width
+                for field in computed {
+                    let end = start + field.values.count
+                    if field.property.parts.isEmpty {
+                        writer.set(field.position, try fitted(found[start], field.property, binding.model))
+                    } else {
+                        let values = try fitted(found[start..<end], field.property, binding.model)
+                        for (part, value) in values.enumerated() {
+                            writer.set(binding.layout.position(ofPart: part, at: field.position), value)
+                        }
+                    }
+                    start = end
                 }
                 let owned = isOwning ? try self.owned(by: key, binding) : []
                 keepWhenNil(binding)
@@ -260,17 +305,30 @@ extension Transaction {
 
     /// A worked-out value as the property holds it.
     private func fitted(
-        _ value: StoredValue, _ field: UpdatedField, _ model: EntityModel
+        _ value: StoredValue, _ property: PropertyModel, _ model: EntityModel
     ) throws(MakoError) -> StoredValue {
-        guard case .column(let type, let isOptional, _, _) = field.property.kind else { return value }
-        if value.isNull && !isOptional { throw .missingValue(entity: model.name, property: field.property.name) }
+        guard case .column(let type, let isOptional, _, _) = property.kind else { return value }
+        if value.isNull && !isOptional { throw .missingValue(entity: model.name, property: property.name) }
         if sabotaged("updateOverflows") { return value }
-        guard let stored = type.coerced(value), let fitting = field.property.coding?.normalised(stored) else {
-            let expected = field.property.coding?.typeName ?? "\(type)"
+        guard let stored = type.coerced(value), let fitting = property.coding?.normalised(stored) else {
+            let expected = property.coding?.typeName ?? "\(type)"
             throw .typeMismatch(
-                entity: model.name, property: field.property.name, expected: expected, found: value.description)
+                entity: model.name, property: property.name, expected: expected, found: value.description)
         }
         return fitting
+    }
+
+    /// Worked-out values as the columns of one property hold them.
+    private func fitted(
+        _ values: ArraySlice<StoredValue>, _ property: PropertyModel, _ model: EntityModel
+    ) throws(MakoError) -> [StoredValue] {
+        let stored = zip(values, property.parts).compactMap { $1.columnType.coerced($0) }
+        // Parts that make no value together would be a row that nobody can read.
+        if stored.count == values.count, let fitting = property.coding?.normalised(stored) { return fitting }
+        if values.allSatisfy(\.isNull) { throw .missingValue(entity: model.name, property: property.name) }
+        throw .typeMismatch(
+            entity: model.name, property: property.name, expected: property.coding?.typeName ?? property.name,
+            found: property.text(of: Array(values)))
     }
 
     /// Objects that this transaction saved before know nothing of the change, so they are not what watchers are given; and who asked for silence

@@ -157,14 +157,6 @@ extension Update {
     public func set(
         _ keyPath: KeyPath<Row<T>, Column<(any ObjectEntity)?>>, to object: (any ObjectEntity)?
     ) -> Update {
-        adding(keyPath.path(), object) { (property) throws(MakoError) in
-            if let object, object.anyReference == nil {
-                throw .query(
-                    message:
-                        "\(T.entityModel.name).\(property.name) is to refer to a \(type(of: object).entityModel.name) "
-                        + "that has no row; save it before the update")
-            }
-            return .literal(AnyReferenceCodec.stored(object), at: .none)
-        }
+        adding(keyPath.path(), object) { (_) throws(MakoError) in [.literal(.null, at: .none)] }
     }
 }

@@ -24,6 +24,7 @@ public struct DictionaryValues {
     ///
     /// - Throws: `MakoError.typeMismatch` when there is one of another type.
     public func value<C: PropertyCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Property? {
+        if !C.parts.isEmpty { return try composite(name, codec) }
         guard let entry = values[name.lowercased()] else { return nil }
         guard let content = Self.unwrapped(entry) else {
             guard let empty = C.value(.null) else {
@@ -38,6 +39,56 @@ public struct DictionaryValues {
         }
         throw .typeMismatch(
             entity: entity, property: name, expected: "\(C.Property.self)", found: "\(type(of: content))")
+    }
+
+    /// The value for a property with several columns: a value, a dictionary of its parts, or the parts beside the other properties, as
+    /// `asDictionary` gives them.
+    private func composite<C: PropertyCodec>(_ name: String, _ codec: C.Type) throws(MakoError) -> C.Property? {
+        var parts: [String: Any] = [:]
+        if let entry = values[name.lowercased()] {
+            guard let content = Self.unwrapped(entry) else { return try joined(name, codec, nil) }
+            if let value = content as? C.Property { return value }
+            guard let inner = content as? [String: Any] else {
+                throw .typeMismatch(
+                    entity: entity, property: name, expected: "\(C.Property.self)", found: "\(type(of: content))")
+            }
+            for (key, value) in inner { parts[key.lowercased()] = value }
+        } else {
+            for part in C.parts {
+                let key = part.name.lowercased()
+                parts[key] = values["\(name.lowercased())_\(key)"]
+            }
+            if parts.isEmpty { return nil }
+        }
+        var stored: [StoredValue] = []
+        for part in C.parts {
+            let content = parts[part.name.lowercased()].flatMap(Self.unwrapped)
+            guard let value = content.map(Self.storedPart) ?? .null else {
+                throw .typeMismatch(
+                    entity: entity, property: "\(name)_\(part.name)", expected: part.columnType.name,
+                    found: "\(type(of: content ?? StoredValue.null))")
+            }
+            stored.append(value)
+        }
+        return try joined(name, codec, stored)
+    }
+
+    private func joined<C: PropertyCodec>(
+        _ name: String, _ codec: C.Type, _ parts: [StoredValue]?
+    ) throws(MakoError) -> C.Property {
+        let stored = parts ?? Array(repeating: .null, count: C.parts.count)
+        if let value = C.joined(stored) { return value }
+        if let place = stored.firstIndex(where: \.isNull) {
+            let isWhole = stored.allSatisfy(\.isNull)
+            throw .missingValue(entity: entity, property: isWhole ? name : "\(name)_\(C.parts[place].name)")
+        }
+        throw .typeMismatch(
+            entity: entity, property: name, expected: "\(C.Property.self)",
+            found: "(" + stored.map(\.description).joined(separator: ", ") + ")")
+    }
+
+    private static func storedPart(_ content: Any) -> StoredValue? {
+        stored(content) ?? (content as? any StorableValue)?.stored
     }
 
     /// The content for a property that may be a reference: an object, or the key of one as `asDictionary` gives it.

@@ -30,6 +30,12 @@ public enum EntityCoding {
     where T.RawValue: StorableValue {
         OptionalCodec<RawCodec<T>>.self
     }
+    @inlinable
+    public static func codec<T: CompositeValue>(_: T.Type) -> CompositeCodec<T>.Type { CompositeCodec<T>.self }
+    @inlinable
+    public static func codec<T: CompositeValue>(_: T?.Type) -> OptionalCodec<CompositeCodec<T>>.Type {
+        OptionalCodec<CompositeCodec<T>>.self
+    }
     @_disfavoredOverload @inlinable
     public static func codec<T: Codable>(_: T.Type) -> JSONCodec<T>.Type { JSONCodec<T>.self }
     @_disfavoredOverload @inlinable

@@ -19,9 +19,23 @@ public protocol PropertyCodec {
     static func value(_ stored: StoredValue) -> Property?
     static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property
     static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError)
+
+    /// The columns of a property that has several, in their order; else none.
+    static var parts: [PropertyPart] { get }
+    /// What the property's columns hold, however many these are.
+    static func storedParts(_ value: Property) -> [StoredValue]
+    /// The property's value that the contents of its columns stand for; `nil` when they stand for none.
+    static func joined(_ parts: [StoredValue]) -> Property?
+    /// Makes all of the property's columns NULL.
+    static func writeNull(_ writer: inout RowWriter, _ position: Int)
 }
 
 extension PropertyCodec {
+    @inlinable public static var parts: [PropertyPart] { [] }
+    public static func storedParts(_ value: Property) -> [StoredValue] { [stored(value)] }
+    public static func joined(_ parts: [StoredValue]) -> Property? { parts.count == 1 ? value(parts[0]) : nil }
+    @inlinable
+    public static func writeNull(_ writer: inout RowWriter, _ position: Int) { writer.setNull(position) }
     @inlinable public static var isOptional: Bool { false }
     @inlinable public static var target: (any Entity.Type)? { nil }
     @inlinable public static var refersToAny: Bool { false }
@@ -153,8 +167,22 @@ public enum OptionalCodec<Base: PropertyCodec>: SlotCodec where Base.Property: S
 
     @inlinable
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        if let value { try Base.write(value, &writer, position) } else { writer.setNull(position) }
+        if let value { try Base.write(value, &writer, position) } else { Base.writeNull(&writer, position) }
     }
+
+    @inlinable public static var parts: [PropertyPart] { Base.parts }
+
+    public static func storedParts(_ value: Property) -> [StoredValue] {
+        value.map(Base.storedParts) ?? Array(repeating: .null, count: max(1, parts.count))
+    }
+
+    public static func joined(_ parts: [StoredValue]) -> Property? {
+        if parts.allSatisfy(\.isNull) { return .some(.none) }
+        return Base.joined(parts).map { .some($0) }
+    }
+
+    @inlinable
+    public static func writeNull(_ writer: inout RowWriter, _ position: Int) { Base.writeNull(&writer, position) }
 
     @inlinable public static var emptySlot: Slot { Slot(nil) }
     @inlinable public static func slot(_ value: Property) -> Slot { Slot(value) }

@@ -79,24 +79,27 @@ public final class TableHandle: Sendable {
     /// A layout over some of the columns, in the caller's order, so that code can use constant positions. Nil makes a position without a
     /// column, which reads as NULL and must not be written.
     ///
+    /// - Parameter further: for each name the columns that its position has besides; see ``RowLayout/position(ofPart:at:)``.
     /// - Throws: `RecordError.columnNotFound` with the nearest right name.
-    public func layout(for names: [String?]) throws(RecordError) -> RowLayout {
+    public func layout(for names: [String?], further: [[String]] = []) throws(RecordError) -> RowLayout {
         var positions: [ColumnSchema?] = []
-        for name in names {
-            guard let name else {
-                positions.append(nil)
-                continue
-            }
-            guard let column = schema.column(named: name) else {
-                throw .columnNotFound(
-                    table: schema.name, name: name,
-                    nearest: Spelling.nearest(to: name, in: schema.liveColumns.map(\.name)))
-            }
-            positions.append(column)
+        for name in names { positions.append(try name.map { (name) throws(RecordError) in try column(name) }) }
+        var others: [[ColumnSchema]] = []
+        for list in further {
+            var columns: [ColumnSchema] = []
+            for name in list { columns.append(try column(name)) }
+            others.append(columns)
         }
         return RowLayout(
             table: schema.name, tableID: id, version: UInt32(truncatingIfNeeded: schema.version), columns: columns,
-            positions: positions)
+            positions: positions, further: others)
+    }
+
+    private func column(_ name: String) throws(RecordError) -> ColumnSchema {
+        if let column = schema.column(named: name) { return column }
+        throw .columnNotFound(
+            table: schema.name, name: name,
+            nearest: Spelling.nearest(to: name, in: schema.liveColumns.map(\.name)))
     }
 
     /// How many rows the table has.

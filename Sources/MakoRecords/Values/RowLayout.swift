@@ -36,6 +36,9 @@ public final class RowLayout: @unchecked Sendable {
 
     /// How many positions there are.
     public let count: Int
+    /// For each of the caller's positions where the columns begin that it has beyond its first, and where the last of them end. Empty where
+    /// each has one column.
+    private let furtherPositions: [Int]
     /// The names of the columns by position.
     public let names: [String]
     let table: String
@@ -65,7 +68,18 @@ public final class RowLayout: @unchecked Sendable {
     static let headerSize = 8
     static let format: UInt8 = 1
 
-    init(table: String, tableID: UInt32, version: UInt32, columns: [ColumnSchema], positions: [ColumnSchema?]) {
+    /// - Parameter further: for each position the columns that it has beyond its first.
+    init(
+        table: String, tableID: UInt32, version: UInt32, columns: [ColumnSchema], positions: [ColumnSchema?],
+        further: [[ColumnSchema]] = []
+    ) {
+        var starts: [Int] = []
+        if further.contains(where: { !$0.isEmpty }) {
+            starts.append(positions.count)
+            for list in further { starts.append(starts[starts.count - 1] + list.count) }
+        }
+        furtherPositions = starts
+        let positions = positions + further.flatMap { $0 }
         self.table = table
         self.tableID = tableID
         self.version = version
@@ -123,6 +137,21 @@ public final class RowLayout: @unchecked Sendable {
 
     /// The position of a column by its name, or `nil`.
     public func position(of name: String) -> Int? { names.firstIndex(of: name) }
+
+    /// Where one of the columns stands that a position has: the first there, the others behind all positions. What the position does not
+    /// have is the place without a column, which reads as NULL and takes nothing.
+    public func position(ofPart part: Int, at position: Int) -> Int {
+        if part == 0 { return position }
+        guard part > 0, position >= 0, position + 1 < furtherPositions.count else { return count }
+        let place = furtherPositions[position] + part - 1
+        return place < furtherPositions[position + 1] ? place : count
+    }
+
+    /// How many columns a position has beyond its first.
+    func furtherCount(at position: Int) -> Int {
+        guard position >= 0, position + 1 < furtherPositions.count else { return 0 }
+        return furtherPositions[position + 1] - furtherPositions[position]
+    }
 
     /// The type of the column at a position.
     public func type(_ position: Int) -> ColumnType { slot(position).type }

@@ -141,6 +141,11 @@ public struct RowReader: @unchecked Sendable {
 }
 
 extension RowReader {
+    /// Where one of the columns stands that a position has, see ``RowLayout/position(ofPart:at:)``.
+    public func position(ofPart part: Int, at position: Int) -> Int {
+        borrowedLayout.position(ofPart: part, at: position)
+    }
+
     @inlinable
     public func isNull(_ position: Int) -> Bool { address(slot(position)) == nil }
 

@@ -142,12 +142,27 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         bytes.withUnsafeBytes { set(position, $0) }
     }
 
+    /// Where one of the columns stands that a position has, see ``RowLayout/position(ofPart:at:)``.
+    public func position(ofPart part: Int, at position: Int) -> Int {
+        layout?.position(ofPart: part, at: position) ?? -1
+    }
+
     public mutating func setNull(_ position: Int) {
         guard let slot = slot(position) else { return }
         storeNull(slot)
     }
 
-    /// Makes those of some columns unset that were set to NULL: a stored row keeps what it has there.
+    /// Sets all columns to NULL that a position has.
+    public mutating func setNullParts(_ position: Int) {
+        setNull(position)
+        guard let layout else { return }
+        for part in 0..<layout.furtherCount(at: position) {
+            setNull(layout.position(ofPart: part + 1, at: position))
+        }
+    }
+
+    /// Makes those of some columns unset that were set to NULL: a stored row keeps what it has there. What a position has beyond its first
+    /// column goes with that.
     ///
     /// - Parameter positions: positions of the layout, as bits.
     public mutating func unsetNulls(_ positions: UInt64) {
@@ -155,14 +170,19 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         while rest != 0 {
             let position = rest.trailingZeroBitCount
             rest &= rest - 1
-            guard let slot = slot(position), isNull(Int(slot.ordinal)) else { continue }
-            let ordinal = Int(slot.ordinal)
-            guard ordinal < 64 else {
-                wideMarks[ordinal - 64] = 0
-                continue
+            guard let slot = slot(position), isNull(Int(slot.ordinal)), let layout else { continue }
+            for part in 0...layout.furtherCount(at: position) {
+                if let slot = self.slot(layout.position(ofPart: part, at: position)) { clearMark(Int(slot.ordinal)) }
             }
+        }
+    }
+
+    private mutating func clearMark(_ ordinal: Int) {
+        if ordinal < 64 {
             nulls &= ~(1 << UInt64(ordinal))
             unset |= 1 << UInt64(ordinal)
+        } else {
+            wideMarks[ordinal - 64] = 0
         }
     }
 

@@ -1,0 +1,172 @@
+import MakoRecords
+
+/// A type whose values fill several columns, one for each part: a rectangle has `frame_x`, `frame_y`, `frame_width` and `frame_height`.
+///
+/// Conditions, orders and indexes may name a part by itself. Rectangles, points, sizes, ranges, ``Coordinate`` and ``RGBAColor`` conform. A type
+/// of your own needs the list of its parts and an initialiser:
+///
+/// ```swift
+/// struct Money: CompositeValue {
+///     var amount: Double
+///     var currency: String
+///
+///     static let valueParts = [ValuePart("amount", \Money.amount), ValuePart("currency", \Money.currency)]
+///     init(parts: ValueParts<Money>) throws(MakoError) {
+///         amount = try parts[\.amount]
+///         currency = try parts[\.currency]
+///     }
+/// }
+///
+/// // @Entity final class Invoice { var total = Money(…) }
+/// try db.query(Invoice.self).where(\.total.currency == "NOK").where("total_amount > 100")
+/// ```
+///
+/// Where a property is optional, all its columns are NULL when it is nil. The first part tells the two apart, so it cannot be optional itself.
+public protocol CompositeValue: Sendable {
+    /// The parts in the order of their columns. A constant, not worked out at each call.
+    static var valueParts: [ValuePart<Self>] { get }
+    /// Makes the value again.
+    ///
+    /// - Throws: any error where the parts stand for no value; whoever reads the object is told which property it is.
+    init(parts: ValueParts<Self>) throws(MakoError)
+    /// Writes the parts to a row. There is one for all types that goes by ``valueParts``.
+    func write(to writer: inout RowWriter, _ position: Int)
+}
+
+extension CompositeValue {
+    public func write(to writer: inout RowWriter, _ position: Int) {
+        for (number, part) in Self.valueParts.enumerated() {
+            part.write(self, &writer, writer.position(ofPart: number, at: position))
+        }
+    }
+
+    /// What the columns hold.
+    var storedParts: [StoredValue] { Self.valueParts.map { $0.stored(self) } }
+}
+
+/// One part of a ``CompositeValue``: its name, and where it stands in the value.
+public struct ValuePart<Root>: Sendable {
+    let part: PropertyPart
+    let stored: @Sendable (Root) -> StoredValue
+    let write: @Sendable (Root, inout RowWriter, Int) -> Void
+
+    /// - Parameters:
+    ///   - name: what stands behind the property's name and an underscore in the column's.
+    ///   - keyPath: the part itself, a number, a text, a date or another value that fills one column.
+    public init<V: StorableValue>(_ name: String, _ keyPath: KeyPath<Root, V>) {
+        // Key paths are immutable, but do not say so.
+        nonisolated(unsafe) let path = keyPath
+        part = PropertyPart(name: name, columnType: V.columnType, isOptional: V.isOptionalColumn, keyPath: keyPath)
+        stored = { $0[keyPath: path].stored }
+        write = { value, writer, position in value[keyPath: path].write(to: &writer, position) }
+    }
+}
+
+/// What is known of a part without its type.
+public struct PropertyPart: @unchecked Sendable {
+    // Unchecked: key paths are immutable, but `AnyKeyPath` does not say so.
+
+    public let name: String
+    public let columnType: ColumnType
+    public let isOptional: Bool
+    let keyPath: AnyKeyPath
+}
+
+/// The parts of a value that is to be made; see ``CompositeValue/init(parts:)``. Valid inside that call only.
+public struct ValueParts<Root: CompositeValue> {
+    private let row: RowReader?
+    private let position: Int
+    private let values: [StoredValue]
+
+    init(_ row: RowReader, _ position: Int) {
+        self.row = row
+        self.position = position
+        values = []
+    }
+
+    init(_ values: [StoredValue]) {
+        row = nil
+        position = 0
+        self.values = values
+    }
+
+    /// A part by the key path that ``CompositeValue/valueParts`` gives for it.
+    ///
+    /// - Throws: `MakoError.typeMismatch` where it has no value of the type.
+    public subscript<V: StorableValue>(_ keyPath: KeyPath<Root, V>) -> V {
+        get throws(MakoError) {
+            guard let number = Root.valueParts.firstIndex(where: { $0.part.keyPath == keyPath }) else {
+                throw .typeMismatch(
+                    entity: "\(Root.self)", property: "\(keyPath)", expected: "one of its parts", found: "another path")
+            }
+            return try value(number)
+        }
+    }
+
+    /// A part by its place in ``CompositeValue/valueParts``, without a look at key paths.
+    ///
+    /// - Throws: `MakoError.typeMismatch` where it has no value of the type.
+    public func value<V: StorableValue>(_ number: Int, as type: V.Type = V.self) throws(MakoError) -> V {
+        if let value: V = found(number) { return value }
+        let parts = Root.valueParts
+        throw .typeMismatch(
+            entity: "\(Root.self)", property: parts.indices.contains(number) ? parts[number].part.name : "\(number)",
+            expected: "\(V.self)", found: content(number).description)
+    }
+
+    private func found<V: StorableValue>(_ number: Int) -> V? {
+        guard let row else { return V(stored: content(number)) }
+        let place = row.position(ofPart: number, at: position)
+        // A field without a value reads as zero.
+        if !V.isOptionalColumn && row.isNull(place) { return nil }
+        return V.read(row, place)
+    }
+
+    private func content(_ number: Int) -> StoredValue {
+        if let row { return row.value(row.position(ofPart: number, at: position)) }
+        return values.indices.contains(number) ? values[number] : .null
+    }
+}
+
+/// Values that fill several columns.
+public enum CompositeCodec<Property: CompositeValue>: ValueSlotCodec {
+    public static var columnType: ColumnType { parts.first?.columnType ?? .blob }
+    public static var parts: [PropertyPart] { Property.valueParts.map(\.part) }
+
+    // One column alone holds no such value.
+    public static func stored(_ value: Property) -> StoredValue { .null }
+    public static func value(_ stored: StoredValue) -> Property? { nil }
+
+    public static func storedParts(_ value: Property) -> [StoredValue] { value.storedParts }
+
+    public static func joined(_ parts: [StoredValue]) -> Property? {
+        do throws(MakoError) { return try Property(parts: ValueParts(parts)) } catch { return nil }
+    }
+
+    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
+        do throws(MakoError) { return try Property(parts: ValueParts(row.reader, position)) } catch {
+            throw mismatch(row, position)
+        }
+    }
+
+    private static func mismatch(_ row: EntityRow, _ position: Int) -> MakoError {
+        let layout = row.reader.layout
+        let columns = parts.indices.map { layout.position(ofPart: $0, at: position) }
+        let first = layout.names.indices.contains(position) ? layout.names[position] : "\(position)"
+        let suffix = parts.first.map { "_" + $0.name } ?? ""
+        return .typeMismatch(
+            entity: row.entity, property: first.hasSuffix(suffix) ? String(first.dropLast(suffix.count)) : first,
+            expected: "\(Property.self)",
+            found: "(" + columns.map { row.reader.value($0).description }.joined(separator: ", ") + ")")
+    }
+
+    @inlinable
+    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        value.write(to: &writer, position)
+    }
+
+    public static func writeNull(_ writer: inout RowWriter, _ position: Int) {
+        if sabotaged("partsOfNilStay") { return writer.setNull(position) }
+        writer.setNullParts(position)
+    }
+}

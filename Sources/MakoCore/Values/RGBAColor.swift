@@ -1,0 +1,35 @@
+import MakoRecords
+
+/// A colour of the sRGB space, each part from 0 to 1: `var paint = RGBAColor(red: 1, green: 0.5, blue: 0)` has the columns `paint_red`,
+/// `paint_green`, `paint_blue` and `paint_alpha`. Parts beyond 0 and 1, as wide colours have them, are stored as they are.
+public struct RGBAColor: CompositeValue, Hashable, Codable {
+    public var red: Double
+    public var green: Double
+    public var blue: Double
+    /// 0 is invisible, 1 hides what is behind.
+    public var alpha: Double
+
+    public init(red: Double, green: Double, blue: Double, alpha: Double = 1) {
+        self.red = red
+        self.green = green
+        self.blue = blue
+        self.alpha = alpha
+    }
+
+    public static let valueParts = [
+        ValuePart("red", \RGBAColor.red), ValuePart("green", \RGBAColor.green), ValuePart("blue", \RGBAColor.blue),
+        ValuePart("alpha", \RGBAColor.alpha),
+    ]
+
+    public init(parts: ValueParts<RGBAColor>) throws(MakoError) {
+        self.init(
+            red: try parts.value(0), green: try parts.value(1), blue: try parts.value(2), alpha: try parts.value(3))
+    }
+
+    public func write(to writer: inout RowWriter, _ position: Int) {
+        red.write(to: &writer, position)
+        green.write(to: &writer, writer.position(ofPart: 1, at: position))
+        blue.write(to: &writer, writer.position(ofPart: 2, at: position))
+        alpha.write(to: &writer, writer.position(ofPart: 3, at: position))
+    }
+}

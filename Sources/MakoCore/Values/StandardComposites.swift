@@ -1,0 +1,140 @@
+import Foundation
+import MakoRecords
+
+// The types of Foundation that are several numbers. Each writes its parts itself: no list of them is gone through row by row.
+
+// MARK: - Geometry
+
+extension CGFloat: StorableValue {
+    @inlinable public static var columnType: ColumnType { .double }
+    public var stored: StoredValue { .double(Double(self)) }
+    public init?(stored: StoredValue) {
+        guard let value = Double(stored: stored) else { return nil }
+        self.init(value)
+    }
+    @inlinable @inline(__always)
+    public static func read(_ row: RowReader, _ position: Int) -> CGFloat? { CGFloat(row.double(position)) }
+    @inlinable
+    public func write(to writer: inout RowWriter, _ position: Int) { writer.set(position, Double(self)) }
+}
+
+extension CGPoint: CompositeValue {
+    public static let valueParts = [ValuePart("x", \CGPoint.x), ValuePart("y", \CGPoint.y)]
+
+    public init(parts: ValueParts<CGPoint>) throws(MakoError) {
+        self.init(x: try parts.value(0, as: CGFloat.self), y: try parts.value(1, as: CGFloat.self))
+    }
+
+    public func write(to writer: inout RowWriter, _ position: Int) {
+        x.write(to: &writer, position)
+        y.write(to: &writer, writer.position(ofPart: 1, at: position))
+    }
+}
+
+extension CGSize: CompositeValue {
+    public static let valueParts = [ValuePart("width", \CGSize.width), ValuePart("height", \CGSize.height)]
+
+    public init(parts: ValueParts<CGSize>) throws(MakoError) {
+        self.init(width: try parts.value(0, as: CGFloat.self), height: try parts.value(1, as: CGFloat.self))
+    }
+
+    public func write(to writer: inout RowWriter, _ position: Int) {
+        width.write(to: &writer, position)
+        height.write(to: &writer, writer.position(ofPart: 1, at: position))
+    }
+}
+
+extension CGRect: CompositeValue {
+    public static let valueParts = [
+        ValuePart("x", \CGRect.origin.x), ValuePart("y", \CGRect.origin.y),
+        ValuePart("width", \CGRect.size.width), ValuePart("height", \CGRect.size.height),
+    ]
+
+    public init(parts: ValueParts<CGRect>) throws(MakoError) {
+        self.init(
+            origin: CGPoint(x: try parts.value(0, as: CGFloat.self), y: try parts.value(1, as: CGFloat.self)),
+            size: CGSize(width: try parts.value(2, as: CGFloat.self), height: try parts.value(3, as: CGFloat.self)))
+    }
+
+    public func write(to writer: inout RowWriter, _ position: Int) {
+        origin.x.write(to: &writer, position)
+        origin.y.write(to: &writer, writer.position(ofPart: 1, at: position))
+        size.width.write(to: &writer, writer.position(ofPart: 2, at: position))
+        size.height.write(to: &writer, writer.position(ofPart: 3, at: position))
+    }
+}
+
+/// A rectangle's parts by the names of their columns; `origin.x` and the others are the same.
+extension Column where V == CGRect {
+    public var x: Column<CGFloat> { part("x") }
+    public var y: Column<CGFloat> { part("y") }
+    public var width: Column<CGFloat> { part("width") }
+    public var height: Column<CGFloat> { part("height") }
+}
+
+extension Column where V == CGRect? {
+    public var x: Column<CGFloat?> { part("x") }
+    public var y: Column<CGFloat?> { part("y") }
+    public var width: Column<CGFloat?> { part("width") }
+    public var height: Column<CGFloat?> { part("height") }
+}
+
+// MARK: - Ranges
+
+extension NSRange: CompositeValue {
+    public static let valueParts = [ValuePart("location", \NSRange.location), ValuePart("length", \NSRange.length)]
+
+    public init(parts: ValueParts<NSRange>) throws(MakoError) {
+        self.init(location: try parts.value(0, as: Int.self), length: try parts.value(1, as: Int.self))
+    }
+
+    public func write(to writer: inout RowWriter, _ position: Int) {
+        location.write(to: &writer, position)
+        length.write(to: &writer, writer.position(ofPart: 1, at: position))
+    }
+}
+
+extension Range: CompositeValue where Bound: StorableValue {
+    public static var valueParts: [ValuePart<Range>] {
+        [ValuePart("lowerBound", \Range.lowerBound), ValuePart("upperBound", \Range.upperBound)]
+    }
+
+    /// - Throws: `MakoError.invalidArgument` where the bounds are the wrong way round.
+    public init(parts: ValueParts<Range>) throws(MakoError) {
+        let (lower, upper) = try parts.bounds(of: Bound.self)
+        self = lower..<upper
+    }
+
+    public func write(to writer: inout RowWriter, _ position: Int) {
+        lowerBound.write(to: &writer, position)
+        upperBound.write(to: &writer, writer.position(ofPart: 1, at: position))
+    }
+}
+
+extension ClosedRange: CompositeValue where Bound: StorableValue {
+    public static var valueParts: [ValuePart<ClosedRange>] {
+        [ValuePart("lowerBound", \ClosedRange.lowerBound), ValuePart("upperBound", \ClosedRange.upperBound)]
+    }
+
+    /// - Throws: `MakoError.invalidArgument` where the bounds are the wrong way round.
+    public init(parts: ValueParts<ClosedRange>) throws(MakoError) {
+        let (lower, upper) = try parts.bounds(of: Bound.self)
+        self = lower...upper
+    }
+
+    public func write(to writer: inout RowWriter, _ position: Int) {
+        lowerBound.write(to: &writer, position)
+        upperBound.write(to: &writer, writer.position(ofPart: 1, at: position))
+    }
+}
+
+extension ValueParts {
+    /// The bounds of a range, which would trap where they are none.
+    fileprivate func bounds<Bound: StorableValue & Comparable>(of type: Bound.Type) throws(MakoError) -> (Bound, Bound)
+    {
+        let lower = try value(0, as: Bound.self)
+        let upper = try value(1, as: Bound.self)
+        if lower <= upper { return (lower, upper) }
+        throw .invalidArgument("a range cannot begin at \(lower) and end at \(upper)")
+    }
+}
