@@ -62,6 +62,7 @@ public final class Transaction: @unchecked Sendable {
         view = turn.view
         schema = database.writerSchema
         base = schema
+        writer.database = database.number
         RunningTransactions.begin()
     }
 
@@ -272,7 +273,10 @@ public final class Transaction: @unchecked Sendable {
         try settle()
         let old = schema
         let models = try old.withSplitTargets(models)
-        let tables = try old.migrations(of: models, dropsRetired: database.options.dropsRetired)
+        var tables = try old.migrations(of: models, dropsRetired: database.options.dropsRetired)
+        let access = CipherAccess { [database] () throws(PropertyKeyProblem) in try database.valueCipher() }
+        for place in tables.indices { tables[place].access = access }
+        try lockProperties(of: models)
         let told = database.options.onMigration
         let reports = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             // Whoever catches the error and goes on must not commit half a migration.

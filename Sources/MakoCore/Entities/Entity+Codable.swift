@@ -9,13 +9,13 @@ extension ObjectEntity where Self: Encodable {
     public func encode(to encoder: any Encoder) throws {
         // An array of a superclass may hold it.
         let model = type(of: self).entityModel
-        var container = encoder.container(keyedBy: PropertyKey.self)
+        var container = encoder.container(keyedBy: PropertyName.self)
         if !model.hasColumnKey, case .rowID(let id)? = storedKey {
-            try container.encode(id, forKey: PropertyKey(model.rowNumberProperty))
+            try container.encode(id, forKey: PropertyName(model.rowNumberProperty))
         }
         for property in model.columns {
             guard case .column = property.kind else { continue }
-            let key = PropertyKey(property.name)
+            let key = PropertyName(property.name)
             switch property.value(of: self) {
             case .null: try container.encodeNil(forKey: key)
             case .bool(let value): try container.encode(value, forKey: key)
@@ -41,17 +41,18 @@ extension ObjectEntity where Self: Decodable {
     public init(from decoder: any Decoder) throws {
         self.init()
         let model = Self.entityModel
-        let container = try decoder.container(keyedBy: PropertyKey.self)
+        let container = try decoder.container(keyedBy: PropertyName.self)
         var values: [String: Any] = [:]
-        let number = PropertyKey(model.rowNumberProperty)
+        let number = PropertyName(model.rowNumberProperty)
         if !model.hasColumnKey, let id = try container.decodeIfPresent(Int64.self, forKey: number) {
             values[number.stringValue] = StoredValue.integer(id)
         }
         for property in model.columns {
-            guard case .column(let type, _, _, _) = property.kind else { continue }
-            let key = PropertyKey(property.name)
+            guard case .column(let column, _, _, _) = property.kind else { continue }
+            let type = property.sealedType ?? column
+            let key = PropertyName(property.name)
             if !container.contains(key) { continue }
-            values[property.name] = try PropertyKey.value(type, isJSON: property.isJSON, container, key)
+            values[property.name] = try PropertyName.value(type, isJSON: property.isJSON, container, key)
         }
         do { try _$take(DictionaryValues(stored: values, entity: model.name)) } catch {
             throw DecodingError.dataCorrupted(
@@ -60,7 +61,7 @@ extension ObjectEntity where Self: Decodable {
     }
 }
 
-private struct PropertyKey: CodingKey {
+private struct PropertyName: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }
 
@@ -69,7 +70,7 @@ private struct PropertyKey: CodingKey {
     init?(intValue: Int) { nil }
 
     static func value(
-        _ type: ColumnType, isJSON: Bool, _ container: KeyedDecodingContainer<PropertyKey>, _ key: PropertyKey
+        _ type: ColumnType, isJSON: Bool, _ container: KeyedDecodingContainer<PropertyName>, _ key: PropertyName
     ) throws -> StoredValue {
         if try container.decodeNil(forKey: key) { return .null }
         switch type {

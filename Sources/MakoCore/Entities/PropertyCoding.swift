@@ -8,6 +8,8 @@ protocol AnyPropertyCoding: Sendable {
     var typeName: String { get }
     /// Whether the column holds JSON.
     var isJSON: Bool { get }
+    /// The type of what is encrypted in the column; nil: nothing is.
+    var sealedType: ColumnType? { get }
 }
 
 /// The coding of properties of one type.
@@ -23,4 +25,5 @@ final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyProper
     func normalised(_ stored: StoredValue) -> StoredValue? { C.value(stored).map(C.stored) }
     var typeName: String { "\(C.Property.self)" }
     var isJSON: Bool { C.isJSON }
+    var sealedType: ColumnType? { C.sealedType }
 }

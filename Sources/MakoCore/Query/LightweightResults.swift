@@ -245,7 +245,18 @@ extension Query {
                 try translated {
                     try plan.forEachRow(layout: layout, in: view) { key, reader in
                         keys.append(key)
-                        for position in properties.indices { values.append(reader.value(position)) }
+                        for position in properties.indices {
+                            guard properties[position].isEncrypted else {
+                                values.append(reader.value(position))
+                                continue
+                            }
+                            values.append(
+                                try reader.value(
+                                    position,
+                                    opening: { () throws(PropertyKeyProblem) in
+                                        try database.valueCipher()
+                                    }))
+                        }
                         return true
                     }
                 }

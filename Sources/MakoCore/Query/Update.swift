@@ -233,10 +233,10 @@ extension Transaction {
             for (place, key) in keys.enumerated() {
                 writer.begin(binding.layout)
                 for field in fields {
-                    if case .literal(let value, _) = field.value { writer.set(field.position, value) }
+                    if case .literal(let value, _) = field.value { try set(field, value) }
                 }
                 for (number, field) in computed.enumerated() {
-                    writer.set(field.position, try fitted(found[place * computed.count + number], field, binding.model))
+                    try set(field, try fitted(found[place * computed.count + number], field, binding.model))
                 }
                 let owned = isOwning ? try self.owned(by: key, binding) : []
                 keepWhenNil(binding)
@@ -251,11 +251,23 @@ extension Transaction {
         return count
     }
 
+    private func set(_ field: UpdatedField, _ value: StoredValue) throws(MakoError) {
+        guard field.property.isEncrypted else { return writer.set(field.position, value) }
+        try records { () throws(RecordError) in
+            try writer.set(
+                field.position, value,
+                sealing: { () throws(PropertyKeyProblem) in
+                    try database.valueCipher()
+                })
+        }
+    }
+
     /// A worked-out value as the property holds it.
     private func fitted(
         _ value: StoredValue, _ field: UpdatedField, _ model: EntityModel
     ) throws(MakoError) -> StoredValue {
-        guard case .column(let type, let isOptional, _, _) = field.property.kind else { return value }
+        guard case .column(let column, let isOptional, _, _) = field.property.kind else { return value }
+        let type = field.property.sealedType ?? column
         if value.isNull && !isOptional { throw .missingValue(entity: model.name, property: field.property.name) }
         if sabotaged("updateOverflows") { return value }
         guard let stored = type.coerced(value), let fitting = field.property.coding?.normalised(stored) else {
