@@ -17,6 +17,10 @@ public typealias RowReader = MakoRecords.RowReader
 public typealias Durability = MakoStorage.Durability
 /// How a database is encrypted, and what it opens with.
 public typealias Encryption = MakoStorage.Encryption
+/// What the encrypted properties of a database are sealed with.
+public typealias PropertyKey = MakoStorage.PropertyKey
+/// Why an encrypted property cannot be read or stored.
+public typealias PropertyKeyProblem = MakoStorage.PropertyKeyProblem
 /// How far a backup has come.
 public typealias CopyProgress = MakoStorage.CopyProgress
 /// What a backup holds.

@@ -40,6 +40,8 @@ public enum MakoError: Error, Sendable, Hashable {
     case query(message: String)
     /// The type and the stored table cannot be brought together.
     case migration(entity: String, reason: String)
+    /// An encrypted property cannot be read or stored: no key was given, or not the right one, or the stored value is damaged.
+    case propertyKey(entity: String, property: String, PropertyKeyProblem)
     /// Stored bytes are damaged.
     case damaged(reason: String)
     /// The database keeps no history of its changes; see ``DatabaseOptions/history``.
@@ -95,6 +97,7 @@ extension MakoError: CustomStringConvertible, LocalizedError {
             "\(entity) has no property \(name)" + (nearest.map { "; did you mean \($0)?" } ?? "")
         case .query(let message): message
         case .migration(let entity, let reason): "the stored \(entity) cannot be migrated: \(reason)"
+        case .propertyKey(let entity, let property, let problem): "\(entity).\(property) is encrypted: \(problem)"
         case .damaged(let reason): "\(reason); run `mako check` and restore a backup or salvage the file"
         case .historyNotKept(let path):
             "\(path) keeps no history of its changes; open it with DatabaseOptions.history = .kept() to begin one"
@@ -136,6 +139,8 @@ extension MakoError {
         case .stepFailed(let table, let step, let row, let reason):
             self = .migration(
                 entity: table, reason: "\(step) fails at row \(row): \(reason); nothing was changed")
+        case .valueSealed(let table, let column, let problem):
+            self = .propertyKey(entity: table, property: column, problem)
         case .rowDamaged, .indexDamaged, .catalogueDamaged: self = .damaged(reason: "\(error)")
         }
     }

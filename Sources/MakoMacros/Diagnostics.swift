@@ -10,13 +10,24 @@ struct MacroComplaint: DiagnosticMessage {
     var severity: DiagnosticSeverity { .error }
 }
 
+/// What a fix-it does, in words.
+struct MacroRepair: FixItMessage {
+    let message: String
+    let id: String
+    var fixItID: MessageID { MessageID(domain: "Mako", id: id) }
+}
+
 /// One finding of the parse and check steps.
 struct Finding {
     var id: String
     var message: String
     var node: Syntax
+    /// What the compiler offers to write instead.
+    var fixIt: FixIt? = nil
 
     func report(in context: some MacroExpansionContext) {
-        context.diagnose(Diagnostic(node: node, message: MacroComplaint(message: message, id: id)))
+        let fixIts = fixIt.map { [$0] } ?? []
+        context.diagnose(
+            Diagnostic(node: node, message: MacroComplaint(message: message, id: id), fixIts: fixIts))
     }
 }

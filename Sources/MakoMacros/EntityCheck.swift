@@ -4,9 +4,9 @@ import SwiftSyntax
 struct EntityCheck {
     static let supportedAttributes: Set<String> = [
         "primaryKey", "unique", "identity", "indexed", "column", "originalName", "writeOnce", "keepWhenNil",
-        "serialized", "loadOnRefresh",
+        "serialized", "loadOnRefresh", "encrypted",
     ]
-    static let plannedAttributes: Set<String> = ["encrypted", "fullText"]
+    static let plannedAttributes: Set<String> = ["fullText"]
     /// Methods that the library calls by their names.
     static let hooks = [
         "willInsert", "willUpdate", "willDelete", "didInsert", "didUpdate", "didDelete", "didSave", "didLoad",
@@ -18,7 +18,10 @@ struct EntityCheck {
 
     static func findings(in source: EntitySource) -> [Finding] {
         var found: [Finding] = []
-        for property in source.properties { check(property, of: source, &found) }
+        for property in source.properties {
+            check(property, of: source, &found)
+            if property.isEncrypted { found += encryptionFindings(property, in: source) }
+        }
         checkKeys(of: source, &found)
         checkNames(of: source, &found)
         if source.columns.count > propertyLimit {

@@ -21,6 +21,9 @@ struct EntityRender {
 
     /// The codec of a property of a class.
     static func codec(_ property: PropertySource) -> String {
+        if property.isEncrypted {
+            return "EntityCoding.encrypted\(property.isSerialized ? "Serialized" : "")Codec((\(property.type)).self)"
+        }
         if property.isSerialized { return "EntityCoding.serializedCodec((\(property.type)).self)" }
         return "EntityCoding.\(property.isCollection ? "collectionCodec" : "codec")((\(property.type)).self)"
     }

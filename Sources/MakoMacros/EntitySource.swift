@@ -101,6 +101,8 @@ struct PropertySource {
 
     /// Whether it is stored as one text, whatever its type.
     var isSerialized: Bool { attributes.contains { $0.name == "serialized" } }
+    /// Whether it stands encrypted in its row.
+    var isEncrypted: Bool { attributes.contains { $0.name == "encrypted" } }
     /// Whether it is nil until the object is refreshed.
     var isDeferred: Bool { attributes.contains { $0.name == "loadOnRefresh" } }
     var isOptional: Bool { type.hasSuffix("?") || type.hasPrefix("Optional<") }
@@ -123,7 +125,7 @@ struct PropertySource {
     /// Whether the type could be another entity: then the property lives in a slot whose type overload resolution picks,
     /// because a macro sees the spelling of a type and not the type.
     var needsSlot: Bool {
-        !isSerialized && !isStamp
+        !isSerialized && !isEncrypted && !isStamp
             && (isCollection || isAnyObject
                 || isOptional && !isMany && !Self.valueTypes.contains(baseType) && !baseType.contains("<")
                     && !baseType.hasPrefix("[") && !baseType.hasPrefix("(") && !baseType.hasSuffix("?"))
@@ -136,7 +138,7 @@ struct PropertySource {
     }
     /// Whether it is an array, set or dictionary of something that could be an entity.
     var isCollection: Bool {
-        if isSerialized { return false }
+        if isSerialized || isEncrypted { return false }
         var element = baseType
         var isInside = false
         while let inner = Self.element(of: element) {
@@ -175,7 +177,9 @@ struct PropertySource {
     /// Whether a class keeps it in a word that is read without a lock.
     var isScalar: Bool { Self.scalarTypes.contains(type) }
     /// Whether a class leaves it in its row until it is asked for.
-    var isLazy: Bool { ["String", "Data", "[UInt8]"].contains(baseType) && !isSerialized && !isDeferred }
+    var isLazy: Bool {
+        ["String", "Data", "[UInt8]"].contains(baseType) && !isSerialized && !isDeferred && !isEncrypted
+    }
     /// How a class keeps it, a case of `StoredPropertyKind`.
     var storage: String {
         if isMany { return "many" }

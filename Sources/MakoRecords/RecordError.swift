@@ -23,6 +23,9 @@ public enum RecordError: Error, Sendable, Hashable {
     case idsExhausted(table: String)
     case rowTooLarge(table: String)
 
+    /// An encrypted value cannot be sealed or opened.
+    case valueSealed(table: String, column: String, PropertyKeyProblem)
+
     // Schemas.
     case incompatibleSchema(table: String, reason: String)
     /// Rows hold values that the column's new type cannot take. At most the first ten are named; nothing was changed.
@@ -66,6 +69,8 @@ extension RecordError: CustomStringConvertible {
             "\(table) holds a row with the largest possible id, so no further id can be given"
         case .rowTooLarge(let table):
             "a row of \(table) is too large to be stored"
+        case .valueSealed(let table, let column, let problem):
+            "\(table).\(column) is encrypted: \(problem)"
         case .incompatibleSchema(let table, let reason):
             "the schema of \(table) cannot be used: \(reason)"
         case .conversionFailed(let table, let column, let rows, let reason):

@@ -211,7 +211,22 @@ import Testing
             ("@Entity final class A { weak var x: A? }", "'weak'"),
             ("@Entity final class A { var x: Int = 1 { didSet { } } }", "'didSet'"),
             ("@Entity final class A { @Transient var x: Int }", "needs a default value"),
-            ("@Entity final class A { @Attribute(.encrypted) var x = 1 }", "not supported yet"),
+            ("@Entity final class A { @Attribute(.fullText) var x = 1 }", "not supported yet"),
+            ("@Entity final class A { @Attribute(.encrypted) var x = 1 }", "must be optional"),
+            ("@Entity struct A { @Attribute(.encrypted) var x: Int }", "must be optional"),
+            ("@Entity final class A { @Attribute(.encrypted) var x: Int? = 1 }", "a default would stand in the file"),
+            ("@Entity final class A { @Attribute(.encrypted, .primaryKey) var x: String? }", "identifies nothing"),
+            ("@Entity final class A { @Attribute(.encrypted, .identity) var x: String? }", "identifies nothing"),
+            ("@Entity final class A { @Attribute(.encrypted) var id: String? }", "identifies nothing"),
+            ("@Entity final class A { @Attribute(.encrypted, .unique) var x: Int? }", "cannot be searched for"),
+            ("@Entity final class A { @Attribute(.encrypted, .indexed) var x: Int? }", "cannot be searched for"),
+            ("@Entity final class A { #Index<A>([\\.x]) ; @Attribute(.encrypted) var x: Int? }", "or the index"),
+            (
+                "@Entity final class A { #Unique<A>([\\.y, \\.x]) ; var y = 1; @Attribute(.encrypted) var x: Int? }",
+                "or the index"
+            ),
+            ("@Entity struct A { @Attribute(.encrypted) var x: ToOne<B> }", "refers to objects"),
+            ("@Entity final class A { @Attribute(.encrypted) @Relationship(.owned) var x: B? }", "refers to objects"),
             ("@Entity final class A { @Attribute(.shiny) var x = 1 }", "no option '.shiny'"),
             ("@Entity final class A { @Relationship(.shared) var x: [A] = [] }", "no option '.shared'"),
             ("@Entity final class A { @Relationship(.owned) var x: [Int] = [] }", "refers to no objects"),
@@ -274,6 +289,30 @@ import Testing
         #expect(messages.contains { $0.contains(part) }, "\(messages)")
         // A refused type gets no half of an expansion.
         #expect(!expand(source).text.contains("entityModel"))
+    }
+
+    @Test func encryptedPropertiesHaveTheirOwnCodec() {
+        let (text, messages) = expand(
+            """
+            @Entity final class A {
+                @Attribute(.encrypted) var mood: Mood?
+                @Attribute(.encrypted) var name: String? = nil
+                @Attribute(.encrypted, .serialized) var list: [B]?
+                @Attribute(.encrypted, .column("t")) var title: Optional<String>
+            }
+            """)
+        #expect(messages.isEmpty)
+        #expect(text.contains("EntityCoding.encryptedCodec((Mood?).self)"))
+        #expect(text.contains("EntityCoding.encryptedSerializedCodec(([B]?).self)"))
+        #expect(text.contains("column: \"t\", options: [.encrypted])"))
+        // Neither a slot nor left in the row.
+        #expect(text.contains("private var _mood: Mood?") && !text.contains("LazyRow"))
+    }
+
+    @Test func aFixItMakesAnEncryptedPropertyOptional() {
+        let fixed = repaired("@Entity final class A { @Attribute(.encrypted) var x: Int /* years */ = 1 }")
+        #expect(fixed == ["make 'x' optional: Int? /* years */ "])
+        #expect(repaired("@Entity final class A { @Attribute(.encrypted) var x = 1 }").isEmpty)
     }
 
     @Test func subclassesHaveNoKeyOfTheirOwn() {

@@ -14,6 +14,21 @@ let allConformances = [
 ]
 
 func expand(_ source: String, conformances: [String] = allConformances) -> (text: String, messages: [String]) {
+    let (text, diagnostics) = diagnosed(source, conformances: conformances)
+    return (text, diagnostics.map(\.message))
+}
+
+/// What the fix-its of a source text offer, with the text that they put in.
+func repaired(_ source: String) -> [String] {
+    diagnosed(source, conformances: allConformances).diagnostics.flatMap(\.fixIts).map { fixIt in
+        let texts = fixIt.changes.map { change in
+            if case .replace(_, let node) = change { node.description } else { "" }
+        }
+        return "\(fixIt.message.message): \(texts.joined(separator: ", "))"
+    }
+}
+
+private func diagnosed(_ source: String, conformances: [String]) -> (text: String, diagnostics: [Diagnostic]) {
     let file = Parser.parse(source: source)
     let context = BasicMacroExpansionContext(sourceFiles: [file: .init(moduleName: "Test", fullFilePath: "Test.swift")])
     let types = conformances.map { TypeSyntax(stringLiteral: $0) }
@@ -28,7 +43,7 @@ func expand(_ source: String, conformances: [String] = allConformances) -> (text
         contextGenerator: { node in
             BasicMacroExpansionContext(sharingWith: context, lexicalContext: node.allMacroLexicalContexts())
         }, indentationWidth: .spaces(4))
-    return (expanded.description, context.diagnostics.map(\.message))
+    return (expanded.description, context.diagnostics)
 }
 
 /// The messages of a source text that is to be refused.

@@ -165,6 +165,24 @@ enum ModellingExample {
     }
 
     // EXAMPLE Modelling.md
+    @Entity final class Patient {
+        var name = ""
+        @Attribute(.encrypted) var diagnosis: String?
+    }
+    // EXAMPLE ends
+
+    static func treated(_ path: String, _ keyBytes: [UInt8]) throws -> (Database, Int) {
+        // EXAMPLE Modelling.md
+        var options = DatabaseOptions()
+        options.propertyKey = .key(keyBytes)  // 32 random bytes, out of the system's key store
+        let db = try Database(at: path, entities: [Patient.self], options: options)
+        try db.save(Patient(name: "Ada", diagnosis: "influenza"))
+        let ill = try db.query(Patient.self).where(\.diagnosis != nil).count()
+        // EXAMPLE ends
+        return (db, ill)
+    }
+
+    // EXAMPLE Modelling.md
     @Entity class Vessel {
         #Index<Vessel>([\.name])
         var name = ""
@@ -292,6 +310,17 @@ enum ModellingExample {
         #expect(try db.query(E.Visit.self).where(\.day == 3).count() == 1)
         #expect(throws: MakoError.self) { try db.save(E.Visit(ship: "Ada", day: 3)) }
         try db.save(E.Visit(ship: "Ada", day: 4))
+    }
+
+    @Test(.enabled(if: Encryption.isAvailable)) func propertiesAreEncrypted() throws {
+        try withTemporaryFile { path in
+            let (hospital, ill) = try E.treated(path, [UInt8](repeating: 7, count: 32))
+            #expect(ill == 1)
+            #expect(try hospital.find(E.Patient.self, 1)?.diagnosis == "influenza")
+            try hospital.close()
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+            #expect(bytes.range(of: Data("influenza".utf8)) == nil)
+        }
     }
 
     @Test func subclassesHaveTablesOfTheirOwn() throws {

@@ -98,6 +98,7 @@ import Testing
         "Sources/MakoRecords/Values/Folding.swift",
         "Sources/MakoStorage/Encryption/DatabaseKeys.swift",
         "Sources/MakoStorage/Encryption/KeyRecord.swift",
+        "Sources/MakoStorage/Encryption/ValueCipher.swift",
         "Sources/MakoStorage/Files/FileSystem.swift",
         "Sources/MakoStorage/Files/MemoryFileSystem.swift",
         "Sources/MakoStorage/Inspection/LogInspection.swift",

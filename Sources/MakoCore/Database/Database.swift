@@ -26,6 +26,8 @@ public final class Database: Sendable {
     let hub = EventHub()
     let metricsCounters = MetricsCounters()
     let historyWriter: HistoryWriter
+    /// The cipher of the encrypted properties, since it was first needed.
+    let knownCipher = Protected<ValueCipher?>(nil)
     let writerQueue = DispatchQueue(label: "mako.writer")
     let readerQueue = DispatchQueue(label: "mako.readers", attributes: .concurrent)
 
@@ -96,6 +98,9 @@ public final class Database: Sendable {
         self.sandbox = sandbox
         self.store = store
         self.options = options
+        if options.propertyKey != nil && !Encryption.isAvailable {
+            throw .storage(.encryptionUnavailable(path: path))
+        }
         let view = try storage { () throws(StorageError) in try store.snapshot() }
         let catalogue = try records { () throws(RecordError) in try Catalogue.load(view: view) }
         view.close()

@@ -14,6 +14,8 @@ public struct DatabaseOptions: Sendable {
     public var writerTimeout: Duration?
     /// What the database is encrypted with; nil for one that is not, and is not to be. Needs the package trait `Encryption`.
     public var encryption: Encryption?
+    /// What properties marked `.encrypted` are sealed with; without it they can be nil only. Needs the package trait `Encryption`.
+    public var propertyKey: PropertyKey?
     /// Queries that take longer are told to ``onSlowQuery``; nil: none.
     public var slowQueryThreshold: Duration?
     /// Called on the thread of a slow query, when it is done.
@@ -27,8 +29,10 @@ public struct DatabaseOptions: Sendable {
 
     public init(
         durability: Durability = .full, cacheBytes: Int = 256 << 20, readOnly: Bool = false, dropsRetired: Bool = false,
-        writerTimeout: Duration? = nil, encryption: Encryption? = nil, storage: StoreOptions = StoreOptions()
+        writerTimeout: Duration? = nil, encryption: Encryption? = nil, propertyKey: PropertyKey? = nil,
+        storage: StoreOptions = StoreOptions()
     ) {
+        self.propertyKey = propertyKey
         self.durability = durability
         self.cacheBytes = cacheBytes
         self.readOnly = readOnly

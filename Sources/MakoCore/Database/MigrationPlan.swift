@@ -161,7 +161,9 @@ extension MigrationPlan {
         let catalogue = try records { () throws(RecordError) in try Catalogue.load(view: view) }
         let unbound = try SchemaState(catalogue: catalogue, models: [])
         let models = try unbound.withSplitTargets(unbound.missing(from: entities.map { $0.entityModel }))
-        let tables = try unbound.migrations(of: models, dropsRetired: options.dropsRetired)
+        var tables = try unbound.migrations(of: models, dropsRetired: options.dropsRetired)
+        let access = options.cipherAccess(planning: view)
+        for place in tables.indices { tables[place].access = access }
         self.init(try records { () throws(RecordError) in try Catalogue.survey(tables, view: view) })
     }
 }

@@ -26,6 +26,7 @@ final class Binding: Sendable {
         if model.isPartial { try model.checkPart(of: catalogue) }
         let table = try records { () throws(RecordError) in try catalogue.requireTable(model.table) }
         self.table = table
+        try model.checkEncryption(of: table.schema)
         layout = try records { () throws(RecordError) in
             try table.layout(of: model.columns)
         }

@@ -44,7 +44,15 @@ extension EntitySchema {
                 joined.columns.append(column)
                 continue
             }
-            if known.type != column.type || known.isOptional != column.isOptional || known.target != column.target {
+            if (known.sealedType == nil) != (column.sealedType == nil) {
+                throw .migration(
+                    entity: model.name,
+                    reason:
+                        "another type has the table \(name) too, and \(column.name) is encrypted in one of them only")
+            }
+            if known.sealedType != column.sealedType || known.type != column.type
+                || known.isOptional != column.isOptional || known.target != column.target
+            {
                 throw .migration(
                     entity: model.name,
                     reason: "another type has the table \(name) too, and \(column.name) of another type there")
@@ -94,12 +102,34 @@ extension EntityModel {
                 throw .migration(
                     entity: name, reason: "\(self.table), of which it shows a part, has no \(column.name)")
             }
-            if stored.type != column.type || stored.isOptional && !column.isOptional || stored.target != column.target {
+            if (stored.sealedType == nil) != (column.sealedType == nil) {
+                throw .migration(
+                    entity: name,
+                    reason:
+                        "its \(column.name) is encrypted either here or in \(self.table), of which it shows a part; "
+                        + "mark both .encrypted or none")
+            }
+            if stored.sealedType != column.sealedType || stored.type != column.type
+                || stored.isOptional && !column.isOptional || stored.target != column.target
+            {
                 throw .migration(
                     entity: name,
                     reason:
                         "its \(column.name) is not of the type that it has in \(self.table), of which it shows a part")
             }
+        }
+    }
+
+    /// Makes sure that what is sealed is not taken for plain bytes, nor these for it: a file that is only read is not migrated.
+    func checkEncryption(of table: EntitySchema) throws(MakoError) {
+        for property in columns {
+            guard case .column = property.kind, let stored = table.column(named: property.column),
+                (stored.sealedType == nil) != (property.sealedType == nil)
+            else { continue }
+            throw .migration(
+                entity: name,
+                reason: "\(property.name) is \(stored.sealedType == nil ? "not encrypted" : "encrypted") in the file; "
+                    + "open the file for writing with this type once")
         }
     }
 }

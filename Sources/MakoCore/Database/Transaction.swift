@@ -63,6 +63,7 @@ public final class Transaction: @unchecked Sendable {
         view = turn.view
         schema = database.writerSchema
         base = schema
+        writer.database = database.number
         RunningTransactions.begin()
     }
 
@@ -289,11 +290,14 @@ public final class Transaction: @unchecked Sendable {
         try settle()
         let old = schema
         let models = try old.withSplitTargets(models)
-        let tables = try old.migrations(of: models, dropsRetired: database.options.dropsRetired)
+        var tables = try old.migrations(of: models, dropsRetired: database.options.dropsRetired)
+        let access = CipherAccess { [database] () throws(PropertyKeyProblem) in try database.valueCipher() }
+        for place in tables.indices { tables[place].access = access }
         // Whoever catches the error and goes on must not commit half a migration.
         let savepoint = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
         let reports: [MigrationReport]
         do throws(MakoError) {
+            try lockProperties(of: models)
             reports = try migrate(tables, from: old)
             let catalogue = try records { () throws(RecordError) in
                 try Catalogue.load(view: view, previous: old.catalogue)

@@ -9,22 +9,22 @@ extension ObjectEntity where Self: Encodable {
     public func encode(to encoder: any Encoder) throws {
         // An array of a superclass may hold it.
         let model = type(of: self).entityModel
-        var container = encoder.container(keyedBy: PropertyKey.self)
+        var container = encoder.container(keyedBy: PropertyName.self)
         if !model.hasColumnKey, case .rowID(let id)? = storedKey {
-            try container.encode(id, forKey: PropertyKey(model.rowNumberProperty))
+            try container.encode(id, forKey: PropertyName(model.rowNumberProperty))
         }
         for property in model.columns {
             guard case .column = property.kind else { continue }
-            let key = PropertyKey(property.name)
+            let key = PropertyName(property.name)
             let values = property.values(of: self)
             if property.parts.isEmpty {
                 try key.encode(values.first ?? .null, isJSON: property.isJSON, &container)
             } else if values.allSatisfy(\.isNull) {
                 try container.encodeNil(forKey: key)
             } else {
-                var parts = container.nestedContainer(keyedBy: PropertyKey.self, forKey: key)
+                var parts = container.nestedContainer(keyedBy: PropertyName.self, forKey: key)
                 for (part, value) in zip(property.parts, values) {
-                    try PropertyKey(part.name).encode(value, isJSON: false, &parts)
+                    try PropertyName(part.name).encode(value, isJSON: false, &parts)
                 }
             }
         }
@@ -39,21 +39,22 @@ extension ObjectEntity where Self: Decodable {
     public init(from decoder: any Decoder) throws {
         self.init()
         let model = Self.entityModel
-        let container = try decoder.container(keyedBy: PropertyKey.self)
+        let container = try decoder.container(keyedBy: PropertyName.self)
         var values: [String: Any] = [:]
-        let number = PropertyKey(model.rowNumberProperty)
+        let number = PropertyName(model.rowNumberProperty)
         if !model.hasColumnKey, let id = try container.decodeIfPresent(Int64.self, forKey: number) {
             values[number.stringValue] = StoredValue.integer(id)
         }
         for property in model.columns {
-            guard case .column(let type, _, _, _) = property.kind else { continue }
-            let key = PropertyKey(property.name)
+            guard case .column(let column, _, _, _) = property.kind else { continue }
+            let type = property.sealedType ?? column
+            let key = PropertyName(property.name)
             if !container.contains(key) { continue }
             if !property.parts.isEmpty {
                 values[property.name] = try key.parts(of: property, container)
                 continue
             }
-            values[property.name] = try PropertyKey.value(type, isJSON: property.isJSON, container, key)
+            values[property.name] = try PropertyName.value(type, isJSON: property.isJSON, container, key)
         }
         do { try _$take(DictionaryValues(stored: values, entity: model.name)) } catch {
             throw DecodingError.dataCorrupted(
@@ -62,7 +63,7 @@ extension ObjectEntity where Self: Decodable {
     }
 }
 
-private struct PropertyKey: CodingKey {
+private struct PropertyName: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }
 
@@ -71,7 +72,7 @@ private struct PropertyKey: CodingKey {
     init?(intValue: Int) { nil }
 
     func encode(
-        _ value: StoredValue, isJSON: Bool, _ container: inout KeyedEncodingContainer<PropertyKey>
+        _ value: StoredValue, isJSON: Bool, _ container: inout KeyedEncodingContainer<PropertyName>
     ) throws {
         switch value {
         case .null: try container.encodeNil(forKey: self)
@@ -89,20 +90,20 @@ private struct PropertyKey: CodingKey {
     }
 
     /// The parts of a value with several columns, as `DictionaryValues` take them.
-    func parts(of property: PropertyModel, _ container: KeyedDecodingContainer<PropertyKey>) throws -> Any {
+    func parts(of property: PropertyModel, _ container: KeyedDecodingContainer<PropertyName>) throws -> Any {
         if try container.decodeNil(forKey: self) { return StoredValue.null }
-        let inner = try container.nestedContainer(keyedBy: PropertyKey.self, forKey: self)
+        let inner = try container.nestedContainer(keyedBy: PropertyName.self, forKey: self)
         var values: [String: Any] = [:]
         for part in property.parts {
-            let key = PropertyKey(part.name)
+            let key = PropertyName(part.name)
             if part.isOptional && !inner.contains(key) { continue }
-            values[part.name] = try PropertyKey.value(part.columnType, isJSON: false, inner, key)
+            values[part.name] = try PropertyName.value(part.columnType, isJSON: false, inner, key)
         }
         return values
     }
 
     static func value(
-        _ type: ColumnType, isJSON: Bool, _ container: KeyedDecodingContainer<PropertyKey>, _ key: PropertyKey
+        _ type: ColumnType, isJSON: Bool, _ container: KeyedDecodingContainer<PropertyName>, _ key: PropertyName
     ) throws -> StoredValue {
         if try container.decodeNil(forKey: key) { return .null }
         switch type {

@@ -15,7 +15,7 @@ public enum DeleteRule: Sendable, Hashable {
 public struct AttributeOption: Sendable, Hashable {
     enum Kind: Sendable, Hashable {
         case primaryKey, unique, identity, indexed, column(String), originalName(String), writeOnce, keepWhenNil
-        case serialized, loadOnRefresh
+        case serialized, loadOnRefresh, encrypted
         case planned(String)
     }
     let kind: Kind
@@ -47,8 +47,10 @@ public struct AttributeOption: Sendable, Hashable {
     /// value alone, as with ``keepWhenNil``.
     public static let loadOnRefresh = AttributeOption(kind: .loadOnRefresh)
 
-    // `@Entity` refuses these by name; they are declared so that it is the one to speak.
-    public static let encrypted = AttributeOption(kind: .planned("encrypted"))
+    /// The value stands encrypted in the file, under ``DatabaseOptions/propertyKey``. Conditions can only ask whether it is nil.
+    public static let encrypted = AttributeOption(kind: .encrypted)
+
+    // `@Entity` refuses this one by name; it is declared so that it is the one to speak.
     public static let fullText = AttributeOption(kind: .planned("fullText"))
 }
 
@@ -120,6 +122,9 @@ public struct PropertyModel: @unchecked Sendable {
         guard case .column(_, _, _, let target) = kind else { return false }
         return target != nil || refersToAny
     }
+    /// The type of what is encrypted in its column; nil: nothing is.
+    var sealedType: ColumnType? { coding?.sealedType }
+    var isEncrypted: Bool { sealedType != nil }
 
     /// The property's value as a row holds it.
     func value(of entity: any Entity) -> StoredValue { read?(entity) ?? .null }
@@ -138,7 +143,9 @@ public struct PropertyModel: @unchecked Sendable {
         var property = PropertyModel(
             name: name, column: column ?? name,
             kind: .column(
-                type: C.columnType, isOptional: C.isOptional, defaultValue: start.map(C.stored) ?? .null,
+                type: C.columnType, isOptional: C.isOptional,
+                // A default stands in the catalogue, where what is encrypted must not be.
+                defaultValue: C.sealedType == nil ? start.map(C.stored) ?? .null : .null,
                 target: C.target),
             keyPath: keyPath, inverse: nil, options: options, relation: relation, coding: CodecCoding<C>(),
             read: { entity in (entity as? Root).map { C.stored($0[keyPath: path]) } ?? .null })
@@ -229,6 +236,7 @@ public final class EntityModel: @unchecked Sendable {
     let writeOnceColumns: UInt64
     /// The columns that keep their value when nil is to be stored.
     let keepWhenNilColumns: UInt64
+    let hasEncryptedColumns: Bool
     /// The positions without a column.
     let absentColumns: UInt64
     /// The columns whose objects the row owns.
@@ -282,6 +290,7 @@ public final class EntityModel: @unchecked Sendable {
         }
         writeOnceColumns = columnBits { $0.options.contains(.writeOnce) }
         keepWhenNilColumns = columnBits { $0.options.contains(.keepWhenNil) || $0.options.contains(.loadOnRefresh) }
+        hasEncryptedColumns = columns.contains(where: \.isEncrypted)
         absentColumns = columnBits { if case .absent = $0.kind { true } else { false } }
         ownedColumns = columnBits { $0.relation.contains(.owned) }
         weakColumns = columnBits { $0.relation.contains(.weak) }
@@ -409,6 +418,10 @@ extension EntityModel {
         if !identityColumns.isEmpty { add(identityColumns.map { IndexColumn($0) }, isUnique: true) }
         for property in self.columns {
             guard case .column(var type, let isOptional, let defaultValue, let target) = property.kind else { continue }
+            if property.options.contains(.encrypted) && !property.isEncrypted {
+                throw .migration(
+                    entity: name, reason: "\(property.name) is marked .encrypted and needs EntityCoding.encryptedCodec")
+            }
             var original: String?
             for option in property.options {
                 switch option.kind {
@@ -428,7 +441,7 @@ extension EntityModel {
                     property.column, type, isOptional: isOptional && !keyNames.contains(property.name),
                     default: defaultValue,
                     target: property.refersToAny ? AnyReference.anyTable : target?.entityModel.table,
-                    originalName: original))
+                    originalName: original, sealing: property.sealedType))
         }
         for column in columns
         where column.target != nil && !indexes.contains(where: { $0.columns.first?.name == column.name }) {

@@ -12,6 +12,8 @@ protocol AnyPropertyCoding: Sendable {
     var isJSON: Bool { get }
     /// Whether it refers to objects of any entity.
     var refersToAny: Bool { get }
+    /// The type of what is encrypted in the column; nil: nothing is.
+    var sealedType: ColumnType? { get }
 }
 
 /// The coding of properties of one type.
@@ -33,4 +35,5 @@ final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyProper
     var typeName: String { "\(C.Property.self)" }
     var isJSON: Bool { C.isJSON }
     var refersToAny: Bool { C.refersToAny }
+    var sealedType: ColumnType? { C.sealedType }
 }

@@ -257,6 +257,15 @@ extension Query {
                     try plan.forEachRow(layout: layout, in: view) { key, reader in
                         keys.append(key)
                         for position in counts.indices {
+                            if properties[position].isEncrypted {
+                                values.append(
+                                    try reader.value(
+                                        position,
+                                        opening: { () throws(PropertyKeyProblem) in
+                                            try database.valueCipher()
+                                        }))
+                                continue
+                            }
                             values.append(reader.value(position))
                             for part in 1..<counts[position] {
                                 values.append(reader.value(layout.position(ofPart: part, at: position)))

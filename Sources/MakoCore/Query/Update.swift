@@ -274,19 +274,17 @@ extension Transaction {
                 for field in fields where !field.isComputed {
                     for (part, value) in field.values.enumerated() {
                         guard case .literal(let value, _) = value else { continue }
-                        writer.set(binding.layout.position(ofPart: part, at: field.position), value)
+                        try set(field, part, value, binding)
                     }
                 }
                 var start = place * width
                 for field in computed {
                     let end = start + field.values.count
                     if field.property.parts.isEmpty {
-                        writer.set(field.position, try fitted(found[start], field.property, binding.model))
+                        try set(field, 0, try fitted(found[start], field.property, binding.model), binding)
                     } else {
                         let values = try fitted(found[start..<end], field.property, binding.model)
-                        for (part, value) in values.enumerated() {
-                            writer.set(binding.layout.position(ofPart: part, at: field.position), value)
-                        }
+                        for (part, value) in values.enumerated() { try set(field, part, value, binding) }
                     }
                     start = end
                 }
@@ -303,11 +301,27 @@ extension Transaction {
         return count
     }
 
+    private func set(
+        _ field: UpdatedField, _ part: Int, _ value: StoredValue, _ binding: Binding
+    ) throws(MakoError) {
+        guard field.property.isEncrypted else {
+            return writer.set(binding.layout.position(ofPart: part, at: field.position), value)
+        }
+        try records { () throws(RecordError) in
+            try writer.set(
+                field.position, value,
+                sealing: { () throws(PropertyKeyProblem) in
+                    try database.valueCipher()
+                })
+        }
+    }
+
     /// A worked-out value as the property holds it.
     private func fitted(
         _ value: StoredValue, _ property: PropertyModel, _ model: EntityModel
     ) throws(MakoError) -> StoredValue {
-        guard case .column(let type, let isOptional, _, _) = property.kind else { return value }
+        guard case .column(let column, let isOptional, _, _) = property.kind else { return value }
+        let type = property.sealedType ?? column
         if value.isNull && !isOptional { throw .missingValue(entity: model.name, property: property.name) }
         if sabotaged("updateOverflows") { return value }
         guard let stored = type.coerced(value), let fitting = property.coding?.normalised(stored) else {

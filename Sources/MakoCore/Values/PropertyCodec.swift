@@ -14,6 +14,8 @@ public protocol PropertyCodec {
     static var refersToAny: Bool { get }
     /// Whether the column holds JSON.
     static var isJSON: Bool { get }
+    /// The type of the values that the column's bytes hold encrypted; nil: they are not.
+    static var sealedType: ColumnType? { get }
     static func stored(_ value: Property) -> StoredValue
     /// The property's value a column's content stands for; `nil` when it stands for none.
     static func value(_ stored: StoredValue) -> Property?
@@ -40,6 +42,7 @@ extension PropertyCodec {
     @inlinable public static var target: (any Entity.Type)? { nil }
     @inlinable public static var refersToAny: Bool { false }
     @inlinable public static var isJSON: Bool { false }
+    @inlinable public static var sealedType: ColumnType? { nil }
 }
 
 /// The codec of a property whose type may be an entity, or a collection of one: what a class keeps for it is a slot.

@@ -25,7 +25,8 @@ extension Binder {
             }
             if isLast {
                 return BoundColumn(
-                    node: node, ordinal: column.ordinal, type: column.type, path: path.joined(separator: "."))
+                    node: node, ordinal: column.ordinal, type: column.type, path: path.joined(separator: "."),
+                    isSealed: column.sealedType != nil)
             }
             if column.type == .keys {
                 throw at.error(

@@ -21,7 +21,13 @@ extension Binder {
             }
             return .constant(value)
         case .column(let path, let at):
-            return .column(try resolve(path, at))
+            let column = try resolve(path, at)
+            if column.isSealed && !sabotaged("encryptedPropertyCompared") {
+                throw at.error(
+                    "\(column.path) is encrypted, so that nothing can be asked of it but whether it is nil: "
+                        + "IS NULL, IS NOT NULL, == nil, != nil")
+            }
+            return .column(column)
         case .negate(let inner):
             let bound = try bind(inner)
             guard kind(bound).isNumber || kind(bound) == .null else {
@@ -39,6 +45,12 @@ extension Binder {
         case .function(let name, let arguments, let at):
             return try bindFunction(name, arguments, at)
         }
+    }
+
+    /// An expression that is not looked into: what is asked is whether there is a value, or the value as it is stored.
+    mutating func bindUnseen(_ expr: Expr) throws(RecordError) -> BoundExpr {
+        guard case .column(let path, let at) = expr else { return try bind(expr) }
+        return .column(try resolve(path, at))
     }
 
     private mutating func bindArithmetic(

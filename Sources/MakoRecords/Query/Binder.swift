@@ -64,7 +64,7 @@ struct Binder {
         case .glob(let value, let pattern):
             return .glob(try text(value), try text(pattern))
         case .isNull(let value):
-            return .isNull(try bind(value))
+            return .isNull(try bindUnseen(value))
         case .truth(let value):
             let bound = try bind(value)
             guard [.bool, .whole, .null].contains(kind(bound)) else {

@@ -54,6 +54,8 @@ struct BoundColumn: Sendable, Hashable {
     let ordinal: Int?
     let type: ColumnType
     let path: String
+    /// Whether its values are encrypted.
+    var isSealed = false
 }
 
 enum QueryFunction: String, Sendable, Hashable {

@@ -128,8 +128,12 @@ public struct Plan: Sendable, CustomStringConvertible {
     }
 
     /// The rows' values of some expressions, in order.
-    public func rows(_ columns: [Expr], in view: Snapshot) throws(RecordError) -> [[Value]] {
-        let values = try ExpressionRun(columns, self, view)
+    ///
+    /// - Parameter compared: whether they are to be compared with each other; then none may be encrypted.
+    public func rows(
+        _ columns: [Expr], compared: Bool = false, in view: Snapshot
+    ) throws(RecordError) -> [[Value]] {
+        let values = try ExpressionRun(columns, self, view, areCompared: compared)
         var rows: [[Value]] = []
         try recorded {
             try forEachRow(in: view) { key, row in
@@ -192,11 +196,15 @@ public struct ExpressionRun {
     let kinds: [ValueKind]
 
     /// - Throws: `syntax` for names and types that do not fit.
-    public init(_ expressions: [Expr], _ plan: Plan, _ view: Snapshot) throws(RecordError) {
+    public init(
+        _ expressions: [Expr], _ plan: Plan, _ view: Snapshot, areCompared: Bool = true
+    ) throws(RecordError) {
         let bound = plan.bound
         var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
         var resolved: [BoundExpr] = []
-        for expression in expressions { resolved.append(try binder.bind(expression)) }
+        for expression in expressions {
+            resolved.append(try areCompared ? binder.bind(expression) : binder.bindUnseen(expression))
+        }
         self.init(bound: resolved, plan.table, binder.joins, view)
     }
 

@@ -17,11 +17,14 @@ public struct ColumnSchema: Sendable, Hashable {
     var fill: Value
     /// Whether the column left the model: hidden, its bytes kept.
     public internal(set) var isRetired: Bool
+    /// The type of the values that stand encrypted in the column's blobs; nil: it is not encrypted.
+    public var sealedType: ColumnType?
 
     public init(
         _ name: String, _ type: ColumnType, isOptional: Bool = false, default: Value = .null, target: String? = nil,
-        originalName: String? = nil
+        originalName: String? = nil, sealing sealedType: ColumnType? = nil
     ) {
+        self.sealedType = sealedType
         self.name = name
         self.type = type
         self.isOptional = isOptional
@@ -139,6 +142,7 @@ public struct EntitySchema: Sendable, Hashable {
                 throw refuse("the reference \(column.name) names no table")
             }
             if column.type == .keys { try validateKeys(column) }
+            if column.sealedType != nil { try validateSealed(column) }
         }
         if case .columns(let names) = key {
             if names.isEmpty || Set(names).count != names.count { throw refuse("its key has no columns, or one twice") }
@@ -180,5 +184,20 @@ public struct EntitySchema: Sendable, Hashable {
         guard over.count == 1, over[0].columns.count == 1, !over[0].isUnique, !over[0].columns[0].descending else {
             throw refuse("\(column.name) holds keys of rows and needs one index, plain and of its own")
         }
+    }
+
+    /// Of a sealed value nothing can be asked but whether there is one, and nothing may stand beside it in the plain.
+    private func validateSealed(_ column: ColumnSchema) throws(RecordError) {
+        func refuse(_ reason: String) -> RecordError {
+            .incompatibleSchema(table: name, reason: "\(column.name) is encrypted and \(reason)")
+        }
+        guard column.type == .blob, column.sealedType != .keys, column.sealedType != .reference, column.target == nil
+        else { throw refuse("holds no values") }
+        if case .columns(let names) = key, names.contains(column.name) { throw refuse("cannot be a part of the key") }
+        if indexes.contains(where: { $0.columns.contains { $0.name == column.name } }) {
+            throw refuse("cannot be unique, an identity or indexed")
+        }
+        if !column.isOptional { throw refuse("must be optional") }
+        if !column.defaultValue.isNull { throw refuse("cannot have a default, which would stand in the file") }
     }
 }

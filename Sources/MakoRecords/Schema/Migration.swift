@@ -11,6 +11,9 @@ public enum MigrationStep: Sendable, Hashable, CustomStringConvertible {
     /// A retired column is given up; its bytes cannot be reached any more.
     case removeColumn(String)
     case changeColumn(String, from: ColumnType, to: ColumnType)
+    /// The values of a column are encrypted from now on.
+    case encryptColumn(String)
+    case decryptColumn(String)
     /// Whether the column may be NULL, its default or its target.
     case changeColumnRules(String)
     /// Another order of columns, or another name of the id column.
@@ -30,6 +33,8 @@ public enum MigrationStep: Sendable, Hashable, CustomStringConvertible {
         case .restoreColumn(let name): "restore column \(name)"
         case .removeColumn(let name): "remove column \(name)"
         case .changeColumn(let name, let from, let to): "convert column \(name) from \(from.name) to \(to.name)"
+        case .encryptColumn(let name): "encrypt column \(name)"
+        case .decryptColumn(let name): "decrypt column \(name)"
         case .changeColumnRules(let name): "change the rules of column \(name)"
         case .reorder: "note the new order of columns"
         case .addIndex(let name): "add index \(name)"
@@ -82,7 +87,7 @@ extension Catalogue {
         if !plan.steps.isEmpty {
             let trees = try StoredCatalogue.trees(tx)
             let id = try plan.record.id != 0 ? plan.record.id : StoredCatalogue.takeTableID(trees.catalogue, tx)
-            try TableRewrite(plan, nil, id: id, trees, RowIDSequences(nil)).run(tx)
+            try TableRewrite(plan, nil, id: id, trees, RowIDSequences(nil), .none).run(tx)
         }
         return plan.report
     }
@@ -202,7 +207,9 @@ struct MigrationPlan {
                     result.append(planned)
                     continue
                 }
-                let sharesSlot = found.type == column.type || MigrationPlan.sharesSlot(found.type, column.type)
+                let sharesSlot =
+                    found.sealedType == column.sealedType
+                    && (found.type == column.type || MigrationPlan.sharesSlot(found.type, column.type))
                 if sharesSlot, !(try needsValues(found, column, view)) {
                     planned.ordinal = found.ordinal
                     if found.type != column.type {
@@ -217,9 +224,7 @@ struct MigrationPlan {
                 } else {
                     conversionOfStep[steps.count] = conversions.count
                     steps.append(
-                        sharesSlot
-                            ? .changeColumnRules(column.name)
-                            : .changeColumn(column.name, from: found.type, to: column.type))
+                        sharesSlot ? .changeColumnRules(column.name) : MigrationPlan.conversion(of: found, to: column))
                     planned.ordinal = record.columns.count
                     record.columns[found.ordinal].isRetired = true
                     record.columns[found.ordinal].name = ""
@@ -260,9 +265,25 @@ struct MigrationPlan {
         return result
     }
 
+    /// A step that rewrites a column's values.
+    private static func conversion(of old: ColumnSchema, to new: ColumnSchema) -> MigrationStep {
+        switch (old.sealedType, new.sealedType) {
+        case (nil, .some): .encryptColumn(new.name)
+        case (.some, nil): .decryptColumn(new.name)
+        default: .changeColumn(new.name, from: old.sealedType ?? old.type, to: new.sealedType ?? new.type)
+        }
+    }
+
     /// What rows read that steps by hand give no value of their own.
     private func fill(_ origin: StepProgram.Origin, _ column: ColumnSchema) throws(RecordError) -> Value {
         guard case .constant(let value) = origin else { return column.defaultValue }
+        if column.sealedType != nil && !value.isNull {
+            throw .migrationFailed(
+                table: record.schema.name,
+                reason:
+                    "\(column.name) is encrypted, and a value for all rows would stand in the file; give it in a closure"
+            )
+        }
         if let fitting = RowConversion.convert(value, to: column) { return fitting }
         throw .migrationFailed(
             table: record.schema.name, reason: "\(value) was added as \(column.name), which holds \(column.type.name)")

@@ -118,7 +118,9 @@ private struct MigrationRun {
             let meter = progress.map {
                 ProgressMeter(schema.name, total: plan.rows + merged.reduce(0) { $0 + $1.rows }, $0)
             }
-            try TableRewrite(plan, program, merged: merged, id: number, trees, sequences, meter: meter).run(tx)
+            try TableRewrite(
+                plan, program, merged: merged, id: number, trees, sequences, migration.request.access, meter: meter
+            ).run(tx)
         }
         if let version = migration.version, version > 0, !sabotaged("stepVersionForgotten") {
             try StoredCatalogue.setStepVersion(version, of: number, trees.catalogue, tx)

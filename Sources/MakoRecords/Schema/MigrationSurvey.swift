@@ -59,11 +59,13 @@ private struct TableSurvey {
     private let program: StepProgram?
     private let records: [TableRecord]
     private let view: Snapshot
+    private let access: CipherAccess
     private var survey: MigrationSurvey
 
     init(_ migration: ResolvedMigration, _ records: [TableRecord], _ view: Snapshot) throws(RecordError) {
         self.records = records
         self.view = view
+        access = migration.request.access
         let stored = records.first { $0.id == migration.storedID }
         let schema = migration.request.schema
         program = try StepProgram(migration, from: stored, records)
@@ -111,7 +113,7 @@ private struct TableSurvey {
         let layout = RowLayout(
             table: stored.schema.name, tableID: stored.id, version: UInt32(truncatingIfNeeded: stored.schema.version),
             columns: stored.columns, positions: stored.columns)
-        var machine = program.map { RowMachine($0) }
+        var machine = program.map { RowMachine($0, access) }
         var pieces = try RowPieces(table, view)
         while try pieces.next() {
             for place in 0..<pieces.count {
@@ -126,16 +128,32 @@ private struct TableSurvey {
                     }
                 }
                 for (step, conversion) in conversions {
-                    let value = row.value(plan.conversions[conversion].from)
-                    if !value.isNull { survey.steps[step].rows += 1 }
-                    let column = plan.record.columns[plan.conversions[conversion].to]
-                    if RowConversion.convert(value, to: column) == nil {
-                        fail(step, "row \(pieces.keys[place]): \(value) does not become a \(column.type.name)")
-                    }
+                    try lookAt(row, pieces.keys[place], plan.conversions[conversion], step)
                 }
                 machine?.begin()
                 try runSteps(&machine, pieces.keys[place], row)
             }
+        }
+    }
+
+    private mutating func lookAt(
+        _ row: RowReader, _ key: RowKey, _ conversion: MigrationPlan.Conversion, _ step: Int
+    ) throws(RecordError) {
+        let column = plan.record.columns[conversion.to]
+        do throws(RecordError) {
+            let value = try row.value(conversion.from, opening: access)
+            if !value.isNull { survey.steps[step].rows += 1 }
+            if RowConversion.convert(value, to: column) == nil {
+                let isPlain = column.sealedType == nil && plan.stored?.columns[conversion.from].sealedType == nil
+                let shown = isPlain ? "\(value)" : "a value of type \(value.typeName)"
+                fail(step, "row \(key): \(shown) does not become a \((column.sealedType ?? column.type).name)")
+            }
+            if !value.isNull && column.sealedType != nil {
+                try access.check(for: column.name, of: plan.record.schema.name)
+            }
+        } catch {
+            guard case .valueSealed = error else { throw error }
+            fail(step, "row \(key): \(error)")
         }
     }
 
@@ -163,9 +181,9 @@ private struct TableSurvey {
         guard let source = records.first(where: { $0.schema.name == merge.source }) else { return }
         let step = firstByHand + merge.step
         let reader = try MergedRows(
-            source, merge, into: program.table, try StoredCatalogue.idTree(in: view), view)
+            source, merge, into: program.table, access, try StoredCatalogue.idTree(in: view), view)
         let names = program.finalNames
-        var machine = RowMachine(program)
+        var machine = RowMachine(program, access)
         var pieces = try RowPieces(reader.table, view)
         while try pieces.next() {
             for place in 0..<pieces.count {

@@ -2,11 +2,12 @@ import MakoStorage
 
 /// Values under another type.
 enum RowConversion {
-    /// The value under the column's type, or `nil` when it cannot be one.
+    /// The value under the column's type, or `nil` when it cannot be one; of an encrypted column, under the type of what is sealed there.
     static func convert(_ value: Value, to column: ColumnSchema) -> Value? {
+        let type = column.sealedType ?? column.type
         if value.isNull { return column.isOptional ? .null : (column.defaultValue.isNull ? nil : column.defaultValue) }
-        if let fitting = column.type.coerced(value) { return fitting }
-        switch (column.type, value) {
+        if let fitting = type.coerced(value) { return fitting }
+        switch (type, value) {
         case (.text, .integer), (.text, .unsigned), (.text, .double): return .text(value.description)
         case (.text, .bool(let flag)): return .text(flag ? "true" : "false")
         case (.text, .date(let seconds)): return .text(DateText.format(seconds))
@@ -40,8 +41,13 @@ struct ConversionFailures {
     private var number: Int?
     private var rows: [RowKey] = []
     private var example: Value = .null
+    private let access: CipherAccess
 
-    init(_ stored: TableRecord, _ record: TableRecord, _ conversions: [MigrationPlan.Conversion]) {
+    init(
+        _ stored: TableRecord, _ record: TableRecord, _ conversions: [MigrationPlan.Conversion],
+        _ access: CipherAccess
+    ) {
+        self.access = access
         self.stored = stored
         self.record = record
         self.conversions = conversions
@@ -52,7 +58,7 @@ struct ConversionFailures {
     /// Notes the first row that fails, or looks at a further one.
     mutating func note(_ row: RowReader, _ key: RowKey, _ failed: Int? = nil) throws(RecordError) {
         guard let number = number ?? failed else { return }
-        let value = row.value(conversions[number].from)
+        let value = try row.value(conversions[number].from, opening: access)
         if self.number == nil {
             self.number = number
             example = value
@@ -66,10 +72,15 @@ struct ConversionFailures {
 
     func check() throws(RecordError) {
         guard let number else { return }
-        let from = stored.columns[conversions[number].from].type
+        let old = stored.columns[conversions[number].from]
         let column = record.columns[conversions[number].to]
+        let type = column.sealedType ?? column.type
+        // What is encrypted before or after is not for messages.
+        let shown =
+            old.sealedType == nil && column.sealedType == nil
+            ? "a \(old.type.name) such as \(example)" : "an encrypted \((old.sealedType ?? old.type).name)"
         throw .conversionFailed(
             table: stored.schema.name, column: column.name, rows: rows,
-            reason: "a \(from.name) such as \(example) does not become a \(column.type.name)")
+            reason: "\(shown) does not become a \(type.name)")
     }
 }

@@ -5,12 +5,14 @@ struct RowMachine {
     /// Whether a slot has a value: of a row that came from another table not all have.
     private var isGiven: [Bool]
     private let storedSlots: [Int]
+    private let access: CipherAccess
     private var isLoaded = false
     /// The action that ran last.
     private(set) var current = 0
 
-    init(_ program: StepProgram) {
+    init(_ program: StepProgram, _ access: CipherAccess) {
         self.program = program
+        self.access = access
         values = program.slots.map { if case .constant(let value) = $0 { value } else { .null } }
         isGiven = Array(repeating: true, count: values.count)
         storedSlots = program.slots.indices.filter { if case .stored = program.slots[$0] { true } else { false } }
@@ -57,20 +59,20 @@ struct RowMachine {
             case .transform(let from, let to, let body):
                 let before =
                     if let reader, !isLoaded, case .stored = program.slots[from] {
-                        reader.value(from)
+                        try reader.value(from, opening: access)
                     } else {
                         values[from]
                     }
                 do { values[to] = try body(before) } catch { throw failure(program.stepOfAction[place], key, error) }
                 isGiven[to] = true
             case .compute(let to, let names, let body):
-                load(reader)
+                try load(reader)
                 do { values[to] = try body(OldRow(key: new ?? key, names: names, values: values)) } catch {
                     throw failure(program.stepOfAction[place], key, error)
                 }
                 isGiven[to] = true
             case .split(let target, let link, let names, let body):
-                load(reader)
+                try load(reader)
                 let rows: [[String: Value]]
                 do { rows = try body(OldRow(key: new ?? key, names: names, values: values)) } catch {
                     throw failure(program.stepOfAction[place], key, error)
@@ -87,9 +89,9 @@ struct RowMachine {
         }
     }
 
-    private mutating func load(_ reader: RowReader?) {
+    private mutating func load(_ reader: RowReader?) throws(RecordError) {
         guard let reader, !isLoaded else { return }
-        for slot in storedSlots { values[slot] = reader.value(slot) }
+        for slot in storedSlots { values[slot] = try reader.value(slot, opening: access) }
         isLoaded = true
     }
 

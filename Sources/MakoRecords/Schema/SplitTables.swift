@@ -11,11 +11,13 @@ final class SplitTables {
 
     private let idTree: Tree
     private let sequences: RowIDSequences
+    private let access: CipherAccess
     private var targets: [String: Target] = [:]
     private let batch = IndexBatch()
     private var changes = ChangeSet()
 
-    init(_ idTree: Tree, _ sequences: RowIDSequences) {
+    init(_ idTree: Tree, _ sequences: RowIDSequences, _ access: CipherAccess) {
+        self.access = access
         self.idTree = idTree
         self.sequences = sequences
     }
@@ -31,7 +33,7 @@ final class SplitTables {
             let idColumn = target.table.schema.idColumn
             for (name, value) in values where name != idColumn {
                 let (position, fitting) = try SplitTables.fit(name, value, target.table.schema)
-                target.writer.set(position, fitting)
+                try target.writer.set(position, fitting, sealing: access)
             }
             let id = idColumn.flatMap { values[$0] }
             let key = try target.table.insert(

@@ -115,10 +115,13 @@ struct MergedRows {
     private let names: ColumnNames
     private let body: ((OldRow) throws -> [String: Value])?
     private let live: [ColumnSchema]
+    private let access: CipherAccess
 
     init(
-        _ source: TableRecord, _ merge: StepProgram.Merge, into target: String, _ idTree: Tree, _ view: Snapshot
+        _ source: TableRecord, _ merge: StepProgram.Merge, into target: String, _ access: CipherAccess,
+        _ idTree: Tree, _ view: Snapshot
     ) throws(RecordError) {
+        self.access = access
         var bare = source
         bare.indexes = []
         table = try StoredCatalogue.handle(bare, idTree, RowIDSequence(), view)
@@ -147,8 +150,10 @@ struct MergedRows {
     /// The values of a row by the names of the table that takes it.
     func values(_ row: RowReader, _ key: RowKey) throws -> [String: Value] {
         if let body {
-            return try body(OldRow(key: key, names: names, values: (0..<layout.count).map { row.value($0) }))
+            let values = try (0..<layout.count).map { try row.value($0, opening: access) }
+            return try body(OldRow(key: key, names: names, values: values))
         }
-        return Dictionary(uniqueKeysWithValues: live.map { ($0.name, row.value($0.ordinal)) })
+        return Dictionary(
+            uniqueKeysWithValues: try live.map { ($0.name, try row.value($0.ordinal, opening: access)) })
     }
 }

@@ -3,7 +3,7 @@
 //
 //   format (1) = 1, table id (4), version (8), next index id (4)
 //   key: 0 and the name of the id column, or 1, a count (4) and the names of the key columns
-//   column count (4), then per ordinal: name, type (1), flags (1: optional 1, retired 2, has target 4), default, fill, [target]
+//   column count (4), then per ordinal: name, type (1; 16 and then the type of what is sealed for an encrypted one), flags (1: optional 1, retired 2, has target 4), default, fill, [target]
 //   live count (4), then the ordinals (4) of the live columns in the model's order
 //   index count (4), then: id (4), name, unique (1), column count (4), then: name, flags (1: descending 1, no case 2)
 //
@@ -24,6 +24,8 @@ struct TableRecord: Sendable, Hashable {
     var nextIndexID: UInt32
 
     static let format: UInt8 = 1
+    /// The type of an encrypted column, in the place of blob, so that no program takes what is sealed for plain bytes.
+    static let sealedCode: UInt8 = 16
 
     static let rowsTreePrefix = "mako.rows."
     static let indexTreePrefix = "mako.index."
@@ -49,7 +51,8 @@ struct TableRecord: Sendable, Hashable {
         out.number(UInt32(columns.count))
         for column in columns {
             out.text(column.name)
-            out.byte(column.type.rawValue)
+            if column.sealedType != nil { out.byte(TableRecord.sealedCode) }
+            out.byte((column.sealedType ?? column.type).rawValue)
             out.byte((column.isOptional ? 1 : 0) | (column.isRetired ? 2 : 0) | (column.target != nil ? 4 : 0))
             out.value(column.defaultValue)
             out.value(column.fill)
@@ -101,13 +104,17 @@ struct TableRecord: Sendable, Hashable {
         columns = []
         for ordinal in 0..<(try source.count()) {
             let name = try source.text()
-            let code = try source.byte()
+            var code = try source.byte()
+            let isSealed = code == TableRecord.sealedCode
+            if isSealed { code = try source.byte() }
             guard let type = ColumnType(rawValue: code) else {
                 throw .catalogueDamaged(
                     reason: "column \(name) has type \(code), which this version of Mako does not know")
             }
             let flags = try source.byte()
-            var column = ColumnSchema(name, type, isOptional: flags & 1 != 0, default: try source.value())
+            var column = ColumnSchema(
+                name, isSealed ? .blob : type, isOptional: flags & 1 != 0, default: try source.value(),
+                sealing: isSealed ? type : nil)
             column.fill = try source.value()
             if flags & 4 != 0 { column.target = try source.text() }
             column.isRetired = flags & 2 != 0

@@ -16,11 +16,14 @@ struct TableRewrite {
     private let trees: (catalogue: Tree, ids: Tree)
     private let sequences: RowIDSequences
     private let meter: ProgressMeter?
+    private let access: CipherAccess
 
     init(
         _ plan: MigrationPlan, _ program: StepProgram?, merged: [MergedTable] = [], id: UInt32,
-        _ trees: (catalogue: Tree, ids: Tree), _ sequences: RowIDSequences, meter: ProgressMeter? = nil
+        _ trees: (catalogue: Tree, ids: Tree), _ sequences: RowIDSequences, _ access: CipherAccess,
+        meter: ProgressMeter? = nil
     ) {
+        self.access = access
         self.plan = plan
         self.program = program
         self.merged = merged
@@ -50,7 +53,7 @@ struct TableRewrite {
                 try engine { () throws(StorageError) in try tx.dropTree(tree) }
             }
         }
-        let splits = SplitTables(trees.ids, sequences)
+        let splits = SplitTables(trees.ids, sequences, access)
         if plan.rows > 0, !plan.conversions.isEmpty || program?.rewritesRows == true { try rewriteRows(splits, tx) }
         if let program, !program.merges.isEmpty { try mergeRows(program, splits, tx) }
         try splits.flush(tx)
@@ -101,8 +104,8 @@ struct TableRewrite {
         let before = layout(stored)
         let after = layout(record)
         let sources = sources(stored)
-        var machine = program.map { RowMachine($0) }
-        var failures = ConversionFailures(stored, record, plan.conversions)
+        var machine = program.map { RowMachine($0, access) }
+        var failures = ConversionFailures(stored, record, plan.conversions, access)
         var writer = RowWriter()
         var keys = KeyBuffer()
         var pieces = try RowPieces(table, tx.view)
@@ -122,12 +125,14 @@ struct TableRewrite {
                     case .none: break
                     case .copy: writer.copy(ordinal, from: row)
                     case .slot(let slot):
-                        let value = machine?.value(slot)
-                        writer.set(ordinal, try record.fitting(value, ordinal, key, program?.stepOfSlot[slot], program))
+                        let value = try record.fitting(
+                            machine?.value(slot), ordinal, key, program?.stepOfSlot[slot], program)
+                        try writer.set(ordinal, value, sealing: access)
                     case .conversion(let number):
                         let from = plan.conversions[number].from
-                        if let value = RowConversion.convert(row.value(from), to: record.columns[ordinal]) {
-                            writer.set(ordinal, value)
+                        let old = try row.value(from, opening: access)
+                        if let value = RowConversion.convert(old, to: record.columns[ordinal]) {
+                            try writer.set(ordinal, value, sealing: access)
                         } else {
                             try failures.note(row, key, number)
                         }
@@ -174,13 +179,13 @@ struct TableRewrite {
         let slots = record.schema.liveColumns.map { column in
             (column.ordinal, names.slots[plan.namesBefore[column.name] ?? column.name])
         }
-        var machine = RowMachine(program)
+        var machine = RowMachine(program, access)
         var writer = RowWriter()
         let batch = IndexBatch()
         var changes = ChangeSet()
         for (merge, source) in zip(program.merges, merged) {
             let reader = try MergedRows(
-                try current(source.record, tx.view), merge, into: record.schema.name, trees.ids, tx.view)
+                try current(source.record, tx.view), merge, into: record.schema.name, access, trees.ids, tx.view)
             var pieces = try RowPieces(reader.table, tx.view)
             while try pieces.next() {
                 for place in 0..<pieces.count {
@@ -198,7 +203,8 @@ struct TableRewrite {
                     writer.begin(after)
                     for (ordinal, slot) in slots {
                         let value = slot.flatMap { machine.value($0) }
-                        writer.set(ordinal, try record.fitting(value, ordinal, old, merge.step, program))
+                        let fitting = try record.fitting(value, ordinal, old, merge.step, program)
+                        try writer.set(ordinal, fitting, sealing: access)
                     }
                     let new = try table.insert(&writer, key: key, in: tx, changes: &changes, batch: batch)
                     try source.check(old, new, table: record.schema.name)
@@ -224,7 +230,9 @@ extension TableRecord {
         let reason =
             value.isNull
             ? "nothing is given for \(column.name), which must have a value"
-            : "\(value) is given for \(column.name), which holds \(column.type.name)"
+            : column.sealedType.map {
+                "a value of type \(value.typeName) is given for \(column.name), which holds encrypted \($0.name)"
+            } ?? "\(value) is given for \(column.name), which holds \(column.type.name)"
         let text = step.flatMap { program?.steps[$0].description } ?? "adding \(column.name)"
         throw .stepFailed(table: schema.name, step: text, row: row, reason: reason)
     }

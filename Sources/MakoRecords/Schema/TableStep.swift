@@ -43,6 +43,8 @@ public struct TableMigration {
     public var keepsIDs: Bool
     /// Nil: nothing is done by hand, and nothing has been.
     public var steps: Steps?
+    /// For values that are encrypted before or afterwards.
+    package var access = CipherAccess.none
 
     public init(_ schema: EntitySchema, dropsRetired: Bool = false, keepsIDs: Bool = false, steps: Steps? = nil) {
         self.schema = schema

@@ -21,6 +21,8 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     /// Of the columns behind the first 64: 0 unset, 1 set, 2 NULL.
     private var wideMarks: [UInt8] = []
     private(set) var layout: RowLayout?
+    /// The number of the database that the rows are for, by which its cipher is found; 0: none.
+    package var database: UInt32 = 0
     // Of the layout, so that setting a column does not count a reference to it.
     private var slots: UnsafeMutablePointer<ColumnSlot>?
     private var slotCount = 0
@@ -189,6 +191,10 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     /// A dynamic value; one of another type is converted where that loses nothing (see ``ColumnType/coerced(_:)``).
     public mutating func set(_ position: Int, _ value: Value) {
         guard let slot = slot(position) else { return }
+        if slot.type == .blob, !value.isNull, let layout, let column = layout.column(position), column.sealedType != nil
+        {
+            return fail(.valueSealed(table: layout.table, column: column.name, .missing))
+        }
         guard let fitting = slot.type.coerced(value) else { return refuse(position, "\(value.typeName) \(value)") }
         switch fitting {
         case .null: setNull(position)
@@ -381,9 +387,15 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     }
 
     private mutating func refuse(_ position: Int, _ found: String) {
-        guard fault == nil, let layout, let column = layout.column(position) else { return }
+        guard let layout, let column = layout.column(position) else { return }
+        fail(.typeMismatch(table: layout.table, column: column.name, expected: column.type, found: found))
+    }
+
+    /// Notes what the call that stores the row is to throw; the first fault counts.
+    private mutating func fail(_ error: RecordError) {
+        if hasFault { return }
         hasFault = true
-        fault = .typeMismatch(table: layout.table, column: column.name, expected: column.type, found: found)
+        fault = error
     }
 
     private mutating func reserve(_ wanted: Int) {

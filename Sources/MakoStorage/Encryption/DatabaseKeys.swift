@@ -93,7 +93,7 @@ final class DatabaseKeys: Sendable {
 
 extension KeyRecord.Derivation {
     /// What a new lock is made with.
-    fileprivate init(for encryption: Encryption, salt: [UInt8]) throws(StorageError) {
+    init(for encryption: Encryption, salt: [UInt8]) throws(StorageError) {
         switch encryption.secret.source {
         case .key: self.init(kind: .key, salt: salt)
         case .passphrase(let text, let rounds):
@@ -113,7 +113,7 @@ extension KeyRecord.Derivation {
 
 extension Encryption.Secret {
     /// Why it does not open what was locked with a secret of this kind.
-    fileprivate func mismatch(_ kind: KeyRecord.Derivation.Kind) -> String {
+    func mismatch(_ kind: KeyRecord.Derivation.Kind) -> String {
         switch (source, kind) {
         case (.key(let bytes), .key) where bytes.count != KeyRecord.keyBytes:
             "a key has \(KeyRecord.keyBytes) bytes, not \(bytes.count)"

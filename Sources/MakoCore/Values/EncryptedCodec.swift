@@ -1,0 +1,161 @@
+import MakoRecords
+import MakoStorage
+
+/// The codec of a property that stands encrypted in its row: the column holds sealed bytes, and everything else, as dictionaries, JSON and
+/// descriptions, has the plain value. `nil` is NULL.
+public enum EncryptedCodec<Base: PropertyCodec>: PropertyCodec where Base.Property: Sendable {
+    public typealias Property = Base.Property?
+
+    public static var columnType: ColumnType { .blob }
+    public static var sealedType: ColumnType? { Base.columnType }
+    public static var isOptional: Bool { true }
+    public static var isJSON: Bool { Base.isJSON }
+    public static func stored(_ value: Property) -> StoredValue { value.map(Base.stored) ?? .null }
+
+    public static func value(_ stored: StoredValue) -> Property? {
+        if stored.isNull { return .some(.none) }
+        return Base.value(stored).map { .some($0) }
+    }
+
+    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
+        if row.reader.isNull(position) { return nil }
+        let stored = try records { () throws(RecordError) in
+            try row.reader.value(
+                position,
+                opening: { () throws(PropertyKeyProblem) in
+                    try Database.valueCipher(ofNumber: row.database)
+                })
+        }
+        if let value = Base.value(stored) { return value }
+        let names = row.reader.layout.names
+        // The value itself is not for messages.
+        throw .typeMismatch(
+            entity: row.entity, property: names.indices.contains(position) ? names[position] : "\(position)",
+            expected: "\(Base.Property.self)", found: "an encrypted \(stored.typeName)")
+    }
+
+    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        guard let value else { return writer.setNull(position) }
+        let stored = Base.stored(value)
+        if stored.isNull {
+            throw .typeMismatch(
+                entity: "\(Base.Property.self)", property: "\(position)", expected: "a value that can be encoded",
+                found: "one that cannot")
+        }
+        let database = writer.database
+        try records { () throws(RecordError) in
+            try writer.set(
+                position, stored,
+                sealing: { () throws(PropertyKeyProblem) in
+                    try Database.valueCipher(ofNumber: database)
+                })
+        }
+    }
+}
+
+extension EntityCoding {
+    @inlinable
+    public static func encryptedCodec<T: StorableValue>(_: T?.Type) -> EncryptedCodec<StorableCodec<T>>.Type {
+        EncryptedCodec<StorableCodec<T>>.self
+    }
+    @inlinable
+    public static func encryptedCodec<T: StorableValue & RawRepresentable>(
+        _: T?.Type
+    ) -> EncryptedCodec<StorableCodec<T>>.Type where T.RawValue: StorableValue {
+        EncryptedCodec<StorableCodec<T>>.self
+    }
+    @inlinable
+    public static func encryptedCodec<T: RawRepresentable>(_: T?.Type) -> EncryptedCodec<RawCodec<T>>.Type
+    where T.RawValue: StorableValue {
+        EncryptedCodec<RawCodec<T>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func encryptedCodec<T: Codable>(_: T?.Type) -> EncryptedCodec<JSONCodec<T>>.Type {
+        EncryptedCodec<JSONCodec<T>>.self
+    }
+    @inlinable
+    public static func encryptedSerializedCodec<T: Codable>(_: T?.Type) -> EncryptedCodec<JSONCodec<T>>.Type {
+        EncryptedCodec<JSONCodec<T>>.self
+    }
+
+    @available(
+        *, unavailable,
+        message: "a relationship cannot be encrypted; encrypt properties of the object, or add .serialized"
+    )
+    public static func encryptedCodec<T: Entity>(_: T?.Type) -> EncryptedCodec<JSONCodec<String>>.Type {
+        EncryptedCodec<JSONCodec<String>>.self
+    }
+}
+
+// MARK: - Finding the cipher
+
+extension DatabaseOptions {
+    /// The cipher that opens what is sealed in a file with this lock.
+    func valueCipher(_ lock: [UInt8]?) throws(PropertyKeyProblem) -> ValueCipher {
+        guard let propertyKey else { throw .missing }
+        guard Encryption.isAvailable else { throw .unavailable }
+        // Nothing is sealed before there is a lock.
+        guard let lock else { throw .damaged }
+        return try ValueCipher(opening: lock, with: propertyKey, entropy: storage.entropy)
+    }
+
+    /// The way to the cipher, as a plan of migrations needs it: of a file without a lock it is one that nothing is stored with.
+    func cipherAccess(planning view: Snapshot) -> CipherAccess {
+        CipherAccess { () throws(PropertyKeyProblem) in
+            guard let propertyKey else { throw .missing }
+            if let lock = try view.propertyLock() { return try valueCipher(lock) }
+            return try ValueCipher.make(for: propertyKey, entropy: storage.entropy).cipher
+        }
+    }
+}
+
+extension Snapshot {
+    fileprivate func propertyLock() throws(PropertyKeyProblem) -> [UInt8]? {
+        do throws(RecordError) { return try Catalogue.propertyLock(in: self) } catch {
+            throw .unreadable(reason: "\(error)")
+        }
+    }
+}
+
+extension Database {
+    /// The cipher of the database that a row is of, whichever runs on this thread.
+    static func valueCipher(ofNumber number: UInt32) throws(PropertyKeyProblem) -> ValueCipher {
+        guard let database = DatabaseRegistry.database(number) else { throw .missing }
+        return try database.valueCipher()
+    }
+
+    /// The cipher of the database's encrypted properties. What a commit has made of it stays; what a running transaction has made may go.
+    func valueCipher() throws(PropertyKeyProblem) -> ValueCipher {
+        if let known = knownCipher.with({ $0 }) { return known }
+        if options.propertyKey == nil { throw .missing }
+        let view: Snapshot
+        do throws(StorageError) { view = try store.snapshot() } catch { throw .unreadable(reason: "\(error)") }
+        defer { view.close() }
+        if let committed = try view.propertyLock() {
+            let cipher = try options.valueCipher(committed)
+            knownCipher.with { $0 = cipher }
+            return cipher
+        }
+        return try options.valueCipher(try ThreadScope.current(of: self)?.transaction?.view.propertyLock())
+    }
+}
+
+extension Transaction {
+    /// Has the file know its property key before anything is sealed with it.
+    func lockProperties(of models: [EntityModel]) throws(MakoError) {
+        guard let key = database.options.propertyKey, models.contains(where: \.hasEncryptedColumns) else { return }
+        let entropy = database.options.storage.entropy
+        try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+            try records { () throws(RecordError) in
+                if try Catalogue.propertyLock(in: tx.view) != nil { return }
+                let lock: [UInt8]
+                do throws(PropertyKeyProblem) { lock = try ValueCipher.make(for: key, entropy: entropy).lock } catch {
+                    let model = models.first(where: \.hasEncryptedColumns)
+                    let column = model?.columns.first(where: \.isEncrypted)
+                    throw .valueSealed(table: model?.table ?? "", column: column?.column ?? "", error)
+                }
+                try Catalogue.setPropertyLock(lock, in: tx)
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import SwiftDiagnostics
+import SwiftSyntax
+
+extension EntityCheck {
+    /// What an encrypted property cannot be as well: nothing can be asked of it but whether it is nil.
+    static func encryptionFindings(_ property: PropertySource, in source: EntitySource) -> [Finding] {
+        var found: [Finding] = []
+        func find(_ id: String, _ message: String, _ fixIt: FixIt? = nil) {
+            found.append(Finding(id: id, message: message, node: property.node, fixIt: fixIt))
+        }
+        let name = property.name
+        if property.isMany || property.isToOne || !(property.relationship ?? []).isEmpty {
+            find("encryptedReference", "'\(name)' refers to objects, which cannot be encrypted; remove .encrypted")
+            return found
+        }
+        if source.keyProperties.contains(where: { $0.name == name }) || property.has("identity") {
+            find("encryptedKey", "'\(name)' is encrypted and identifies nothing; remove .encrypted")
+        }
+        if property.has("unique") || property.has("indexed")
+            || source.indexes.contains(where: { $0.names(name) })
+        {
+            find("encryptedIndex", "'\(name)' is encrypted and cannot be searched for; remove .encrypted or the index")
+        }
+        if !property.isOptional {
+            find(
+                "encrypted", "'\(name)' is encrypted and must be optional: nil is a missing value",
+                madeOptional(property))
+        }
+        if let value = property.defaultValue, value != "nil", property.isOptional {
+            find(
+                "encryptedDefault",
+                "'\(name)' is encrypted, and a default would stand in the file; give the value in an initialiser")
+        }
+        return found
+    }
+
+    private static func madeOptional(_ property: PropertySource) -> FixIt? {
+        guard let type = property.node.parent?.as(PatternBindingSyntax.self)?.typeAnnotation?.type else { return nil }
+        let optional = OptionalTypeSyntax(wrappedType: type.trimmed, trailingTrivia: type.trailingTrivia)
+        return FixIt(
+            message: MacroRepair(message: "make '\(property.name)' optional", id: "encryptedOptional"),
+            changes: [.replace(oldNode: Syntax(type), newNode: Syntax(optional))])
+    }
+}
+
+extension IndexSource {
+    /// Whether one of its key paths is that of a property.
+    fileprivate func names(_ property: String) -> Bool {
+        groups.contains { group in
+            group.split(whereSeparator: { !$0.isLetter && !$0.isNumber && $0 != "_" }).contains { $0 == property }
+        }
+    }
+}
