@@ -29,24 +29,34 @@ extension CrashState {
 
     /// The disks that a crash at this moment can leave behind, each different one once.
     public func images(_ choice: CrashChoice) -> [DiskImage] {
+        tornImages(choice).map(\.image)
+    }
+
+    /// The same, and whether a sector was torn to make each.
+    private func tornImages(_ choice: CrashChoice) -> [(image: DiskImage, isTorn: Bool)] {
         let units = units()
         var seen: Set<Int> = []
-        var images: [DiskImage] = []
+        var images: [(DiskImage, Bool)] = []
         for selection in selections(units, choice) {
             let image = image(units, selection)
-            if seen.insert(image.fingerprint).inserted { images.append(image) }
+            let isTorn = selection.contains { $0.tear != .whole }
+            if seen.insert(image.fingerprint).inserted { images.append((image, isTorn)) }
         }
         return images
     }
 
     /// The same, and whether each is a structured one: nothing persisted, everything, one pending thing missing or alone.
-    func markedImages(_ choice: CrashChoice) -> [(image: DiskImage, isStructured: Bool)] {
+    func markedImages(_ choice: CrashChoice) -> [(image: DiskImage, isStructured: Bool, isTorn: Bool)] {
         var structured: Set<Int> = []
-        var marked: [(DiskImage, Bool)] = []
+        var marked: [(DiskImage, Bool, Bool)] = []
         var plain = CrashChoice.structured
         plain.structuredUnits = choice.structuredUnits
-        for image in images(plain) where structured.insert(image.fingerprint).inserted { marked.append((image, true)) }
-        for image in images(choice) where !structured.contains(image.fingerprint) { marked.append((image, false)) }
+        for image in images(plain) where structured.insert(image.fingerprint).inserted {
+            marked.append((image, true, false))
+        }
+        for (image, isTorn) in tornImages(choice) where !structured.contains(image.fingerprint) {
+            marked.append((image, false, isTorn))
+        }
         return marked
     }
 

@@ -27,7 +27,7 @@ public final class CrashHistory<State> {
     /// back to the last acknowledged one.
     public func begin(_ state: State) {
         states.append(state)
-        enter(CrashSpan(acknowledged: span.acknowledged, begun: states.count - 1))
+        enter(CrashSpan(acknowledged: span.acknowledged, shown: span.shown, begun: states.count - 1))
     }
 
     /// Everything that was begun has been promised to last.
@@ -35,9 +35,9 @@ public final class CrashHistory<State> {
         enter(CrashSpan(acknowledged: states.count - 1, begun: states.count - 1))
     }
 
-    /// A state, given by its index, has been shown to others, and so is promised to last.
-    public func acknowledge(through index: Int) {
-        enter(CrashSpan(acknowledged: max(index, span.acknowledged), begun: states.count - 1))
+    /// A state, given by its index, has been shown to others who made it durable themselves.
+    public func show(_ index: Int) {
+        enter(CrashSpan(acknowledged: span.acknowledged, shown: max(index, span.shown), begun: states.count - 1))
     }
 
     /// This is what a restart within the run found. It was shown, so it lasts.
@@ -55,5 +55,17 @@ public final class CrashHistory<State> {
 /// From the last state that was promised to last to the last that was begun, as indexes of a history's states.
 public struct CrashSpan: Sendable, Hashable {
     public var acknowledged: Int
+    /// The last state that others have shown after they had made it durable. It lasts where no sector is torn that the writer, who does not know
+    /// of them, goes on writing to.
+    public var shown: Int
     public var begun: Int
+
+    init(acknowledged: Int, shown: Int = 0, begun: Int) {
+        self.acknowledged = acknowledged
+        self.shown = max(acknowledged, shown)
+        self.begun = begun
+    }
+
+    /// What may be found where no sector was torn.
+    var untorn: CrashSpan { CrashSpan(acknowledged: shown, begun: begun) }
 }

@@ -130,7 +130,8 @@ private struct CrashExploration<Workload: CrashWorkload> {
         for point in points {
             if point.state.isExhausted(by: effort.crash) { report.exhaustedMoments += 1 }
             let span = history.spans[point.tag]
-            for (image, isStructured) in point.state.markedImages(effort.crash) {
+            for (image, isStructured, isTorn) in point.state.markedImages(effort.crash) {
+                let span = isTorn ? span : span.untorn
                 let isRoot = isStructured || !effort.recoversFromStructured
                 if let place = places[image.fingerprint] {
                     images[place].spans.insert(span)

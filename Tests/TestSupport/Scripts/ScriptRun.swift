@@ -536,7 +536,7 @@ public final class ScriptRun {
         readers[name] = reader
         let shown = try reader.look(states, span, name)
         // A disk that fails may show what it has not kept.
-        if verifies { history.acknowledge(through: shown) }
+        if verifies { history.show(shown) }
     }
 
     private func keep(_ name: String, _ model: ModelStore) throws {
