@@ -84,6 +84,34 @@ import Testing
         disk.cutPower()
     }
 
+    /// The checkpoint that lets go of the older one finds its pages in the file, also where that cannot grow and there is no reserve.
+    @Test func aFullDiskKeepsNobodyFromOpening() throws {
+        for keys in [UInt64(21), 40, 60] {
+            let disk = SimulatedDisk()
+            var options = options(disk)
+            options.diskReserveBytes = 0
+            let store = try Store(at: ReopenedTests.path, options: options)
+            let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+            try fill(store, tree, 0..<20)
+            try store.checkpoint()
+            try fill(store, tree, 20..<keys)
+            try store.checkpoint()
+            var image = disk.settledImage()
+            disk.cutPower()
+            // Not a byte behind the last page in use.
+            let used = store.spaceLock.withLock { store.space.extent }
+            let bytes = try #require(image.files[ReopenedTests.path]).bytes(at: 0, count: Int(used) * pageBytes)
+            image.files[ReopenedTests.path] = ByteImage(bytes)
+            let next = SimulatedDisk(image)
+            next.capacity = image.files.values.reduce(0) { $0 + $1.size }
+            options.fileSystem = next
+            let reopened = try Store(at: ReopenedTests.path, options: options)
+            #expect(try reopened.read { try $0.count(of: tree) } == keys)
+            #expect(next.contents(of: ReopenedTests.path)?.count == Int(used) * pageBytes)
+            next.cutPower()
+        }
+    }
+
     /// Wherever a commit that is too large for the log is broken off, its mark in the log is in nobody's way later.
     @Test func aBrokenOffLargeCommitLeavesNoMark() throws {
         var calls = 1
