@@ -69,6 +69,22 @@ enum QueryingExample {
         return told
     }
 
+    static func predicates(_ db: Database) throws -> [[City]] {
+        // EXAMPLE Querying.md
+        let wanted = ["CH", "AT"]
+        let large = try db.query(City.self)
+            .where(#Predicate { wanted.contains($0.country) && $0.population > 150_000 })
+            .fetch()
+        let onTheAare = try db.query(City.self).where(#Predicate { $0.river?.name == "Aare" }).fetch()
+        let dense = try db.query(City.self).where(
+            #Predicate { city in
+                if let area = city.area { area < 60 } else { city.name.starts(with: "V") }
+            }
+        ).fetch()
+        // EXAMPLE ends
+        return [large.array, onTheAare.array, dense.array]
+    }
+
     static func formatted(_ db: Database) throws -> [City] {
         // EXAMPLE Querying.md
         let found = try db.query(City.self)
@@ -225,6 +241,11 @@ enum QueryingExample {
         let (page, byName) = try E.chained(db)
         #expect(names(page) == ["Bern", "Basel"])
         #expect(names(byName) == ["Basel", "Bern", "Zurich"])
+    }
+
+    @Test func predicates() throws {
+        let found = try E.predicates(db).map { names($0).sorted() }
+        #expect(found == [["Basel", "Vienna", "Zurich"], ["Bern"], ["Basel", "Bern"]])
     }
 
     @Test func answers() throws {

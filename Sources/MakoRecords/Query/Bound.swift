@@ -58,8 +58,8 @@ struct BoundColumn: Sendable, Hashable {
     var isSealed = false
 }
 
-enum QueryFunction: String, Sendable, Hashable {
-    case lower, upper, length, abs, round, coalesce, nullif, trim, substr, date
+enum QueryFunction: String, Sendable, Hashable, CaseIterable {
+    case lower, upper, length, abs, round, coalesce, nullif, trim, substr, date, ltrim, rtrim, replace, instr, strftime
 }
 
 /// An expression whose names are resolved, whose parameters are filled in and whose types agree.

@@ -261,6 +261,21 @@ final class Evaluator {
             let length = count > 2 ? try value(lists[first + 2], row, key) : .integer(.max)
             guard case .integer(let start) = start, case .integer(let length) = length else { return .null }
             return .text(Calculation.part(of: bytes, from: start, length: length))
+        case (.ltrim, .text(let bytes)): return .text(Calculation.trimmed(bytes, atEnd: false))
+        case (.rtrim, .text(let bytes)): return .text(Calculation.trimmed(bytes, atStart: false))
+        case (.instr, .text(let bytes)):
+            guard case .text(let part) = try value(lists[first + 1], row, key) else { return .null }
+            return .integer(Calculation.place(of: part, in: bytes))
+        case (.replace, .text(let bytes)):
+            guard case .text(let part) = try value(lists[first + 1], row, key),
+                case .text(let other) = try value(lists[first + 2], row, key)
+            else { return .null }
+            return .text(try arena.replace(part, by: other, in: bytes))
+        case (.strftime, .text(let bytes)):
+            guard case .date(let seconds) = try value(lists[first + 1], row, key),
+                let text = DateText.format(seconds, String(decoding: bytes, as: UTF8.self))
+            else { return .null }
+            return .text(arena.keep(text))
         case (.date, .date): return operand
         case (.date, .text(let bytes)):
             return DateText.parse(String(decoding: bytes, as: UTF8.self)).map { .date($0) } ?? .null
