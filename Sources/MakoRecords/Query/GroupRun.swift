@@ -1,0 +1,126 @@
+import MakoStorage
+
+/// Puts rows together to groups: their keys in a table of bytes, their aggregates in flat memory behind each other. Nothing is allocated
+/// for a row.
+final class GroupRun {
+    private struct Place {
+        var tally = Tally()
+        /// The smallest or largest value.
+        var best = KeptOperand.plain(.null)
+    }
+
+    private let plan: GroupPlan
+    private let keys: ExpressionRun
+    private let arguments: ExpressionRun
+    private let functions: [AggregateFunction]
+    /// Keys that are worked out may be whole in one row and broken in the next.
+    private let areMixed: [Bool]
+    private var table = KeyTable()
+    private var values: [KeptOperand] = []
+    private var places: [Place] = []
+    private var store = OperandStore()
+    private var buffer = KeyBuffer()
+    /// Which values each aggregate over different values has met, group by group.
+    private var seen: SeenValues
+
+    init(_ plan: GroupPlan, _ table: TableHandle?, _ nodes: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows) {
+        self.plan = plan
+        keys = ExpressionRun(bound: plan.keys, table, nodes, view, supply)
+        arguments = ExpressionRun(
+            bound: plan.aggregates.map { $0.argument ?? .constant(.integer(1)) }, table, nodes, view, supply)
+        functions = plan.aggregates.map(\.function)
+        areMixed = plan.keys.map { KeyCoding.isMixed($0) }
+        seen = SeenValues()
+    }
+
+    /// Without keys there is one group, also when there are no rows.
+    func begin() {
+        if plan.keys.isEmpty { _ = group() }
+    }
+
+    func add(_ row: RowReader, _ key: RowKey) throws(RecordError) {
+        buffer.clear()
+        for index in areMixed.indices {
+            KeyCoding.append(try keys.operand(index, row, key), isMixed: areMixed[index], to: &buffer)
+        }
+        let (number, isNew) = group()
+        if isNew {
+            for index in areMixed.indices { values.append(store.keep(try keys.operand(index, row, key))) }
+        }
+        let first = number &* functions.count
+        for index in functions.indices {
+            let operand = try arguments.operand(index, row, key)
+            if operand.isNull && !sabotaged("nullsCounted") { continue }
+            if plan.aggregates[index].isDistinct && !seen.isNew(operand, number, index) { continue }
+            add(operand, functions[index], first &+ index)
+        }
+    }
+
+    private func group() -> (number: Int, isNew: Bool) {
+        let found = table.place(of: buffer.raw)
+        if found.isNew { for _ in functions { places.append(Place()) } }
+        return found
+    }
+
+    @inline(__always)
+    private func add(_ operand: Operand, _ function: AggregateFunction, _ place: Int) {
+        places[place].tally.addRow()
+        switch function {
+        case .count: break
+        case .sum, .average, .total: places[place].tally.add(operand)
+        case .minimum, .maximum:
+            let old = places[place].best
+            if let order = operand.compare(store.operand(old)), function == .minimum ? order >= 0 : order <= 0 {
+                return
+            }
+            places[place].best = store.keep(operand, insteadOf: old)
+        }
+    }
+
+    /// Puts each group's results where expressions over groups find them, in the order of the keys.
+    func forEachGroup(_ supply: SuppliedRows, _ body: () throws(RecordError) -> Bool) throws(RecordError) {
+        let keyCount = areMixed.count
+        for number in table.sortedNumbers() {
+            for index in 0..<keyCount { supply.results[index] = store.operand(values[number * keyCount + index]) }
+            for (index, function) in functions.enumerated() {
+                let place = places[number * functions.count + index]
+                supply.results[keyCount + index] = place.tally.result(function) ?? store.operand(place.best)
+            }
+            guard try body() else { return }
+        }
+    }
+}
+
+/// Codes values that are equal in a statement as equal bytes.
+enum KeyCoding {
+    /// Whether an expression may give whole numbers for one row and broken ones for the next.
+    static func isMixed(_ expr: BoundExpr) -> Bool {
+        if case .column = expr { return false }
+        return Binder.kind(expr).isNumber
+    }
+
+    static func append(_ operand: Operand, isMixed: Bool, to buffer: inout KeyBuffer) {
+        guard isMixed, let number = operand.asDouble else { return buffer.append(operand) }
+        // Equal numbers have equal doubles; what doubles do not tell apart the whole number does.
+        buffer.append(number)
+        if let whole = operand.asWhole {
+            buffer.append(Int64(truncatingIfNeeded: whole))
+        } else {
+            buffer.append(Int64(exactly: number) ?? 0)
+        }
+    }
+}
+
+/// The values that aggregates over different values have met.
+struct SeenValues: ~Copyable {
+    private var table = KeyTable()
+    private var buffer = KeyBuffer()
+
+    mutating func isNew(_ operand: Operand, _ group: Int, _ aggregate: Int) -> Bool {
+        buffer.clear()
+        buffer.append(Int64(group))
+        buffer.append(Int64(aggregate))
+        KeyCoding.append(operand, isMixed: true, to: &buffer)
+        return table.place(of: buffer.raw).isNew
+    }
+}
