@@ -88,6 +88,7 @@ import Testing
             try rows("SELECT big, count(*) FROM Sale GROUP BY big ORDER BY big DESC LIMIT 2") == [
                 "1152921504606846977 2", "1152921504606846976 2",
             ])
+        #expect(try rows("SELECT max(big) FROM Sale GROUP BY shop ORDER BY 1 DESC LIMIT 1") == ["1152921504606846977"])
         // A number is one group, whole or not.
         #expect(
             try rows("SELECT coalesce(amount, 1.0), count(*) FROM Sale GROUP BY coalesce(amount, 1.0) ORDER BY 1").count

@@ -56,15 +56,15 @@ import Testing
     }
 
     @Test func ordersAndLimits() throws {
-        #expect(
-            try plan(
-                "SELECT * FROM Person p JOIN Department d ON p.department = d.id ORDER BY p.age LIMIT 5",
-                ["Person": 100_000, "Department": 10_000])
-                    == """
-                    scan Person using index Person.age, already in order of p.age as p
-                    join Department AS d by key (p.department)
-                    limit 5
-                    """)
+        let ordered = try plan(
+            "SELECT * FROM Person p JOIN Department d ON p.department = d.id ORDER BY p.age LIMIT 5",
+            ["Person": 100_000, "Department": 10_000])
+        let expected = """
+            scan Person using index Person.age, already in order of p.age as p
+            join Department AS d by key (p.department)
+            limit 5
+            """
+        #expect(ordered == expected)
         #expect(
             try plan(
                 "SELECT d.name, count(*) FROM Person p JOIN Department d ON p.department = d.id GROUP BY d.name HAVING count(*) > 2 ORDER BY 2 DESC LIMIT 5",

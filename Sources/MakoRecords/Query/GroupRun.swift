@@ -101,12 +101,17 @@ enum KeyCoding {
 
     static func append(_ operand: Operand, isMixed: Bool, to buffer: inout KeyBuffer) {
         guard isMixed, let number = operand.asDouble else { return buffer.append(operand) }
-        // Equal numbers have equal doubles; what doubles do not tell apart the whole number does.
+        append(operand, number, to: &buffer)
+    }
+
+    /// A number so that the order of bytes is that of numbers, whole or not: as a double, and then as what doubles do not tell apart.
+    static func append(_ operand: Operand, _ number: Double, to buffer: inout KeyBuffer) {
         buffer.append(number)
-        if let whole = operand.asWhole {
-            buffer.append(Int64(truncatingIfNeeded: whole))
+        let whole = operand.asWhole ?? Int128(exactly: number) ?? 0
+        if let unsigned = UInt64(exactly: whole) {
+            buffer.append(unsigned)
         } else {
-            buffer.append(Int64(exactly: number) ?? 0)
+            buffer.append(Int64(exactly: whole) ?? 0)
         }
     }
 }

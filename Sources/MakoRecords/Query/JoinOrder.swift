@@ -72,7 +72,8 @@ struct JoinOrder {
     }
 
     private func extended(_ path: Path, _ next: Int, _ placed: SourceSet) -> Path {
-        let way = JoinWay.best(next, placed, planner, path.rows)
+        let outer = visited(path)
+        let way = JoinWay.best(next, placed, planner, outer)
         var rows = path.rows * way.fan
         if planner.sources[next].left != nil {
             rows = max(rows, path.rows)
@@ -80,8 +81,15 @@ struct JoinOrder {
             rows *= JoinEstimate.shareOfTheRest(next, placed, planner)
         }
         return Path(
-            sources: path.sources + [next], outer: path.outer + [path.rows],
+            sources: path.sources + [next], outer: path.outer + [outer],
             cost: path.cost + way.cost(path.rows) + rows, build: path.build + way.build, rows: max(rows, 0.01))
+    }
+
+    /// The rows of a path that are looked at, where a limit may end the loops before all are.
+    private func visited(_ path: Path) -> Double {
+        guard let wanted = planner.question.wanted else { return path.rows }
+        let isEnded = planner.question.orders.isEmpty || planner.ordered[path.sources[0]] != nil
+        return isEnded ? min(path.rows, Double(wanted)) : path.rows
     }
 
     /// With what sorting costs, and what a limit spares.

@@ -23,17 +23,14 @@ struct OrderCoding {
             if case .column = order.expr {
             } else if case .result = order.expr, values.kinds[index].isNumber, let number = operand.asDouble {
                 // Those of groups may be beyond what doubles tell apart.
-                buffer.append(number)
-                operand = .integer(Int64(exactly: number) == nil ? 0 : OrderCoding.whole(operand, number))
+                KeyCoding.append(operand, number, to: &buffer)
+                if order.descending { buffer.complement(from: start) }
+                continue
             } else if values.kinds[index].isNumber, let number = operand.asDouble {
                 operand = .double(number)
             }
             buffer.append(operand, noCase: order.noCase)
             if order.descending { buffer.complement(from: start) }
         }
-    }
-
-    private static func whole(_ operand: Operand, _ number: Double) -> Int64 {
-        if case .integer(let whole) = operand { whole } else { Int64(exactly: number) ?? 0 }
     }
 }

@@ -9,7 +9,9 @@ extension SelectStatement {
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> Plan {
         let found = try prepared(catalogue, parameters, named, nil)
-        guard case .table(let plan) = found.feed else { throw tableAt.error("a join has several plans") }
+        guard case .table(let plan) = found.feed, compounds.isEmpty else {
+            throw tableAt.error("this takes several plans")
+        }
         return plan
     }
 
@@ -20,7 +22,9 @@ extension SelectStatement {
     public func explanation(
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:], view: Snapshot? = nil
     ) throws(RecordError) -> String {
-        try prepared(catalogue, parameters, named, view).description
+        if compounds.isEmpty { return try prepared(catalogue, parameters, named, view).description }
+        return try compound { (part) throws(RecordError) in try part.prepared(catalogue, parameters, named, view) }
+            .description
     }
 
     /// Runs the statement over a snapshot or a transaction's view.
@@ -29,8 +33,12 @@ extension SelectStatement {
     public func run(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> QueryRows {
-        let plan = try prepared(catalogue, parameters, named, view)
-        return QueryRows(columns: plan.names, rows: try plan.rows(in: view))
+        if compounds.isEmpty {
+            let plan = try prepared(catalogue, parameters, named, view)
+            return QueryRows(columns: plan.names, rows: try plan.rows(in: view))
+        }
+        let plan = try compound { (part) throws(RecordError) in try part.prepared(catalogue, parameters, named, view) }
+        return QueryRows(columns: plan.first.names, rows: try plan.rows(in: view))
     }
 
     /// Resolved and planned. Without a view tables are taken to be large.

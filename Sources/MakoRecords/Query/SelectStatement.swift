@@ -3,6 +3,7 @@
 ///     SELECT [DISTINCT] * | table.* | expression [AS name], … | count(*) | sum(x) avg min max total, …
 ///     FROM table [AS name] { [INNER | LEFT] JOIN table [AS name] ON condition | CROSS JOIN table | , table }
 ///     [WHERE condition] [GROUP BY expression | name | number, …] [HAVING condition]
+///     { UNION [ALL] | INTERSECT | EXCEPT SELECT … }
 ///     [ORDER BY expression | name | number [DESC], …] [LIMIT n [OFFSET n]]
 ///
 /// Expressions and conditions are those of the where language, dotted paths included: a path over references takes the place of a join.
@@ -33,24 +34,35 @@ public struct SelectStatement: Sendable, Hashable {
     var condition: Condition?
     var groupBy: [Expr] = []
     var having: Condition?
+    /// Further questions whose rows meet those of this one, before the order.
+    var compounds: [SetClause] = []
     var orderBy: [Order] = []
     var limit: Int?
     var offset: Int?
     var alias: String?
     var tableAt = SourcePosition.none
 
-    /// How many tables it joins.
-    public var tableCount: Int { 1 + joins.count }
+    /// How many tables it joins; of several questions the most.
+    public var tableCount: Int { compounds.reduce(1 + joins.count) { max($0, $1.statement.tableCount) } }
 
     var isGrouped: Bool {
         !groupBy.isEmpty || having != nil || outputs.contains { $0.expr.hasAggregate }
-            || orderBy.contains { $0.expr.hasAggregate }
+            || compounds.isEmpty && orderBy.contains { $0.expr.hasAggregate }
     }
 
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public static func parse(_ text: String) throws(RecordError) -> SelectStatement {
         var parser = try Parser(text)
         var statement = try SelectStatement(&parser)
+        let start = parser.position(parser.token)
+        while let operation = parser.takeSetOperator() {
+            let at = parser.position(parser.token)
+            let next = try SelectStatement(&parser)
+            statement.compounds.append(SetClause(operation: operation, statement: try next.checked(), at: at))
+        }
+        if statement.compounds.count > Parser.depthLimit {
+            throw start.error("at most \(Parser.depthLimit) questions can be put together")
+        }
         if parser.takeWord("ORDER") {
             try parser.expectWord("BY")
             statement.orderBy = try Order.list(&parser)
@@ -60,10 +72,15 @@ public struct SelectStatement: Sendable, Hashable {
         _ = parser.takeSymbol(";")
         try parser.expectEnd()
         statement.parameterCount = parser.parameterCount
-        if statement.isGrouped && statement.outputs.isEmpty {
-            throw statement.tableAt.error("GROUP BY needs the columns to be named")
+        for index in statement.compounds.indices {
+            statement.compounds[index].statement.parameterCount = parser.parameterCount
         }
-        return statement.unaliased()
+        return try statement.checked()
+    }
+
+    private func checked() throws(RecordError) -> SelectStatement {
+        if isGrouped && outputs.isEmpty { throw tableAt.error("GROUP BY needs the columns to be named") }
+        return unaliased()
     }
 
     /// Up to where an order may stand.
