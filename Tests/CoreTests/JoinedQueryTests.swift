@@ -24,6 +24,7 @@ import Testing
         #expect(found.map { $0.joinedResults["Twin.name"] } == [.text("Paris"), .text("Rome"), .null, .null])
         #expect(found[0].joinedResults["Twin.id"] == found[1].id.map { .integer(Int64($0)) })
         #expect(Set(found[2].joinedResults.keys) == ["Twin.id", "Twin.name", "Twin.twin"])
+        #expect("\(found[1])".hasSuffix(", Twin.id: 1, Twin.name: 'Rome', Twin.twin: NULL}"))
         #expect(try cities().query(City.self).fetch()[0].joinedResults.isEmpty)
     }
 
@@ -99,6 +100,13 @@ import Testing
             let error = #expect(throws: MakoError.self) { try query.fetch() }
             #expect("\(try #require(error))".contains(message))
         }
+    }
+
+    @Test func groupsAwayFromTheCaller() async throws {
+        let grouped = try cities().query(City.self).group(by: "twin IS NULL").select(.count)
+        await #expect(throws: MakoError.self) { try await grouped.fetch() }
+        let named = try cities().query(City.self).group(by: \.name).select(.count).limit(1)
+        #expect(try await named.fetch().rows == [[.text("Oslo"), .integer(1)]])
     }
 
     @Test func groupsAreRows() throws {

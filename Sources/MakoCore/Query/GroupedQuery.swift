@@ -103,7 +103,7 @@ public func >= <T: Entity, V: StorableValue>(left: GroupColumn<T>, right: V) -> 
 /// A question about groups of objects; see ``Query/group(by:)-(String...)``. A value: each method answers a changed copy, nothing is read before
 /// ``fetch()``.
 public struct GroupedQuery<T: Entity>: Sendable {
-    private let query: Query<T>
+    private var query: Query<T>
     private let keys: Result<[Expr], MakoError>
     private let keyNames: [String]
     private var columns: [(expr: Result<Expr, MakoError>, name: String)] = []
@@ -190,6 +190,15 @@ public struct GroupedQuery<T: Entity>: Sendable {
             try statement.run(catalogue, view: view)
         }
         return RawResults(columns: found.columns, rows: found.rows)
+    }
+
+    /// The same on a thread of the database.
+    public func fetch() async throws(MakoError) -> RawResults {
+        let database = try query.target()
+        var copy = self
+        copy.query = query.on(database)
+        let bound = copy
+        return try await database.onOwnThread(writes: false) { () throws(MakoError) in try bound.fetch() }
     }
 
     /// How the groups are found.

@@ -4,8 +4,8 @@ import MakoStorage
 final class Evaluator {
     private let program: Program
     private let related: [RelatedRows]
-    private var arena = Arena()
-    private var scratch = KeyBuffer()
+    @exclusivity(unchecked) private var arena = Arena()
+    @exclusivity(unchecked) private var scratch = KeyBuffer()
     // The program's parts, without the counting that arrays would cost for each.
     private let values: UnsafeMutableBufferPointer<ValueNode>
     private let conditions: UnsafeMutableBufferPointer<ConditionNode>

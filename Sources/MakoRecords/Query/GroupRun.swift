@@ -13,15 +13,19 @@ final class GroupRun {
     private let keys: ExpressionRun
     private let arguments: ExpressionRun
     private let functions: [AggregateFunction]
+    /// What rows are counted by has no value to look at.
+    private let countsRows: [Bool]
+    private let areDistinct: [Bool]
     /// Keys that are worked out may be whole in one row and broken in the next.
     private let areMixed: [Bool]
-    private var table = KeyTable()
-    private var values: [KeptOperand] = []
-    private var places: [Place] = []
-    private var store = OperandStore()
-    private var buffer = KeyBuffer()
+    // One thread's, and never read while it is changed: to have that checked would cost as much for each row as all the rest.
+    @exclusivity(unchecked) private var table = KeyTable()
+    @exclusivity(unchecked) private var values: [KeptOperand] = []
+    @exclusivity(unchecked) private var places: [Place] = []
+    @exclusivity(unchecked) private var store = OperandStore()
+    @exclusivity(unchecked) private var buffer = KeyBuffer()
     /// Which values each aggregate over different values has met, group by group.
-    private var seen: SeenValues
+    @exclusivity(unchecked) private var seen: SeenValues
 
     init(_ plan: GroupPlan, _ table: TableHandle?, _ nodes: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows) {
         self.plan = plan
@@ -29,6 +33,8 @@ final class GroupRun {
         arguments = ExpressionRun(
             bound: plan.aggregates.map { $0.argument ?? .constant(.integer(1)) }, table, nodes, view, supply)
         functions = plan.aggregates.map(\.function)
+        countsRows = plan.aggregates.map { $0.argument == nil }
+        areDistinct = plan.aggregates.map(\.isDistinct)
         areMixed = plan.keys.map { KeyCoding.isMixed($0) }
         seen = SeenValues()
     }
@@ -49,9 +55,13 @@ final class GroupRun {
         }
         let first = number &* functions.count
         for index in functions.indices {
+            if countsRows[index] {
+                places[first &+ index].tally.addRow()
+                continue
+            }
             let operand = try arguments.operand(index, row, key)
             if operand.isNull && !sabotaged("nullsCounted") { continue }
-            if plan.aggregates[index].isDistinct && !seen.isNew(operand, number, index) { continue }
+            if areDistinct[index] && !seen.isNew(operand, number, index) { continue }
             add(operand, functions[index], first &+ index)
         }
     }

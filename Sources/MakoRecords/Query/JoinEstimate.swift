@@ -1,5 +1,5 @@
 /// How many rows conditions leave, and what it costs to read them. A column that is not known to be unique is taken to have a tenth as many
-/// values as its table has rows, a reference as many as there are rows that it can name.
+/// values as its table has rows.
 enum JoinEstimate {
     /// Where no size is known.
     static let unknownSize = 1_000_000.0
@@ -30,12 +30,12 @@ enum JoinEstimate {
     /// The share of a table's rows for which a condition on it alone holds.
     private static func share(_ condition: BoundCondition, _ source: JoinSource) -> Double {
         switch condition {
-        case .comparison(.equal, .column(let column), _) where column.node < 0: 1 / values(column.ordinal, source)
+        case .comparison(.equal, .column(let column), _) where column.node < 0: 1 / values(column.ordinal, source).count
         case .comparison(.equal, _, _): 0.01
         case .comparison(.notEqual, _, _), .not: 0.9
         case .comparison: 0.3
         case .isIn(.column(let column), let items) where column.node < 0:
-            min(1, Double(items.count) / values(column.ordinal, source))
+            min(1, Double(items.count) / values(column.ordinal, source).count)
         case .isIn: 0.05
         case .isNull: 0.05
         case .like, .glob: 0.1
@@ -45,33 +45,30 @@ enum JoinEstimate {
         }
     }
 
-    /// How many different values a column has.
-    private static func values(_ ordinal: Int?, _ source: JoinSource) -> Double {
+    /// How many different values a column has, and whether that is known.
+    private static func values(_ ordinal: Int?, _ source: JoinSource) -> (count: Double, isKnown: Bool) {
         let size = max(1, source.size)
-        guard let ordinal else { return size }
+        guard let ordinal else { return (size, true) }
         let table = source.table
-        if table.keySlots.count == 1, Int(table.keySlots[0].ordinal) == ordinal { return size }
-        if table.layout.allSlots[ordinal].type == .bool { return 2 }
+        if table.keySlots.count == 1, Int(table.keySlots[0].ordinal) == ordinal { return (size, true) }
+        if table.layout.allSlots[ordinal].type == .bool { return (2, true) }
         let isUnique = table.indexes.contains {
             $0.isUnique && $0.parts.count == 1 && Int($0.parts[0].slot.ordinal) == ordinal
         }
-        return isUnique ? size : max(1, size / 10)
+        return isUnique ? (size, true) : (max(1, size / 10), false)
     }
 
-    /// The share of a table's rows that an equation leaves for each row before it.
+    /// The share of a table's rows that an equation leaves for each row before it: one row for each value of the column with more values.
+    /// Beside a column that is a key one of which nothing is known is taken to hold such keys.
     static func share(ofEqual inner: BoundExpr, _ outer: BoundExpr, _ planner: JoinPlanner) -> Double {
-        1 / max(1, values(inner, planner) ?? 10, values(outer, planner) ?? 1)
+        let (a, b) = (values(inner, planner), values(outer, planner))
+        let known = [a, b].compactMap { $0 }.filter(\.isKnown).map(\.count)
+        return 1 / max(1, known.max() ?? max(a?.count ?? 10, b?.count ?? 1))
     }
 
-    private static func values(_ expr: BoundExpr, _ planner: JoinPlanner) -> Double? {
+    private static func values(_ expr: BoundExpr, _ planner: JoinPlanner) -> (count: Double, isKnown: Bool)? {
         switch expr {
         case .column(let column) where column.node < planner.sources.count:
-            if column.type == .reference {
-                let target = planner.sources[column.node].table.columns.first { $0.ordinal == column.ordinal }?.target
-                if let size = planner.sources.first(where: { $0.table.schema.name == target })?.size {
-                    return min(max(1, size), max(1, planner.sources[column.node].size))
-                }
-            }
             return values(column.ordinal, planner.sources[column.node])
         case .noCase(let inner): return values(inner, planner)
         default: return nil

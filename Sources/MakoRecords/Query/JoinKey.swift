@@ -30,8 +30,8 @@ final class JoinKey {
     private let parts: [JoinKeyPart]
     private let values: ExpressionRun
     private let supply: SuppliedRows
-    private var buffer = KeyBuffer()
-    private(set) var bytes: [UInt8] = []
+    @exclusivity(unchecked) private var buffer = KeyBuffer()
+    @exclusivity(unchecked) private(set) var bytes: [UInt8] = []
 
     init(_ parts: [JoinKeyPart], _ joins: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows) {
         self.parts = parts
@@ -99,9 +99,9 @@ final class JoinIndexWalk {
     private let table: TableHandle
     private let key: JoinKey
     private let view: Snapshot
-    private var cursor: Cursor
-    private var found: [UInt64] = []
-    private var keys: [[UInt8]] = []
+    @exclusivity(unchecked) private var cursor: Cursor
+    @exclusivity(unchecked) private var found: [UInt64] = []
+    @exclusivity(unchecked) private var keys: [[UInt8]] = []
 
     init(_ index: IndexHandle, _ table: TableHandle, _ key: JoinKey, _ view: Snapshot) throws {
         self.index = index

@@ -42,8 +42,8 @@ private final class JoinLoop {
     private let after: Evaluator?
     private let lookup: JoinLookup
     private let blankKey = RowKey.rowID(0)
-    private var hasMet = false
-    private var steps = 0
+    @exclusivity(unchecked) private var hasMet = false
+    @exclusivity(unchecked) private var steps = 0
     private let cancellation: Cancellation?
 
     init(
@@ -158,10 +158,10 @@ private final class KeptRows {
     private let view: Snapshot
     private let inner: JoinKeyCoding
     private let outer: JoinKeyCoding
-    private var rows = JoinTable()
-    private var buffer = KeyBuffer()
+    @exclusivity(unchecked) private var rows = JoinTable()
+    @exclusivity(unchecked) private var buffer = KeyBuffer()
     private let supply: SuppliedRows
-    private var isRead = false
+    @exclusivity(unchecked) private var isRead = false
 
     init(
         _ step: JoinStep, _ equalities: [JoinEquality], _ joins: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows

@@ -7,8 +7,8 @@ final class ResultSink {
     private let sorter: Sorter?
     private let limit: Int
     private let offset: Int
-    private var left: Int
-    private var found: [[Value]] = []
+    @exclusivity(unchecked) private var left: Int
+    @exclusivity(unchecked) private var found: [[Value]] = []
     private var seen: DistinctRows?
 
     init(
@@ -58,8 +58,8 @@ final class ResultSink {
 
 /// The rows of a result that were met, by the bytes of their values.
 final class DistinctRows {
-    private var table = KeyTable()
-    private var buffer = KeyBuffer()
+    @exclusivity(unchecked) private var table = KeyTable()
+    @exclusivity(unchecked) private var buffer = KeyBuffer()
 
     func begin() { buffer.clear() }
 

@@ -89,6 +89,11 @@ struct SelectNames {
         return orders
     }
 
+    /// Whether rows are ordered by nothing but what they consist of.
+    static func areOutputs(_ orders: [Order], _ outputs: [SelectStatement.Output]) -> Bool {
+        orders.allSatisfy { order in outputs.contains { $0.expr == order.expr } }
+    }
+
     private static func numbered(
         _ expr: Expr, _ outputs: [SelectStatement.Output]
     ) throws(RecordError) -> Expr? {

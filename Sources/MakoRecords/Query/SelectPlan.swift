@@ -79,10 +79,17 @@ struct SelectPlanner {
             table: table.schema.name, condition: statement.condition, parameters: parameters, namedParameters: named,
             orderBy: orders, limit: isWhole ? statement.limit : nil, offset: isWhole ? statement.offset : nil)
         selection.joins = statement.references
-        let plan = try selection.plan(catalogue)
+        var plan = try selection.plan(catalogue)
+        var rest: [BoundOrder] = []
+        if statement.isDistinct, !plan.orders.isEmpty, SelectNames.areOutputs(orders, outputs) {
+            // Fewer rows are sorted when the equal ones are gone.
+            rest = plan.bound.orders
+            selection.orderBy = []
+            plan = try selection.plan(catalogue)
+        }
         var binder = Binder(table, catalogue, parameters, named, joins: plan.bound.joins)
         binder.references = plan.bound.references
-        return try finished(statement, outputs, .table(plan), binder, plan.description, orders: [])
+        return try finished(statement, outputs, .table(plan), binder, plan.description, orders: rest)
     }
 
     // MARK: Several tables

@@ -15,11 +15,11 @@ final class Sorter {
 
     private let coding: OrderCoding?
     private let wanted: Int?
-    private var entries: [Entry] = []
-    private var codings: [UInt8] = []
+    @exclusivity(unchecked) private var entries: [Entry] = []
+    @exclusivity(unchecked) private var codings: [UInt8] = []
     /// How many bytes of codings there may be before those that nobody needs are sought.
-    private var allowed = 1 << 20
-    private var buffer = KeyBuffer()
+    @exclusivity(unchecked) private var allowed = 1 << 20
+    @exclusivity(unchecked) private var buffer = KeyBuffer()
 
     convenience init(_ plan: Plan, _ view: Snapshot) {
         self.init(OrderCoding(plan.orders, plan.bound, view), limit: plan.bound.limit, offset: plan.bound.offset)
