@@ -180,8 +180,40 @@ enum QueryingExample {
         return (people, density, mean, most, least, lines)
     }
 
-    static func selected(_ db: Database) throws -> (RawResults, StoredValue?) {
+    static func grouped(_ db: Database) throws -> [String] {
+        var lines: [String] = []
+        func print(_ values: StoredValue...) { lines.append(values.map(\.description).joined(separator: " ")) }
         // EXAMPLE Querying.md
+        let countries = try db.query(City.self)
+            .where(\.population > 1000)
+            .group(by: \.country)
+            .select(.count.named("cities"), .sum(\.population))
+            .having(.count > 1)
+            .orderBy("cities DESC")
+            .fetch()
+        for row in countries.rows { print(row[0], row[1], row[2]) }
+        // EXAMPLE ends
+        return lines
+    }
+
+    static func joined(_ db: Database) throws -> [StoredValue?] {
+        // EXAMPLE Querying.md
+        let joined = try db.query(City.self)
+            .joinTo(River.self, left: "river", target: "id")
+            .where("River.length > 200").orderBy("River.name")
+            .fetch()
+        let rivers = joined.map { $0.joinedResults["River.name"] }
+        // EXAMPLE ends
+        return rivers
+    }
+
+    static func selected(_ db: Database) throws -> (RawResults, RawResults, StoredValue?) {
+        // EXAMPLE Querying.md
+        let shared = try db.rawQuery(
+            """
+            SELECT r.name, count(c.id) AS cities, sum(c.population) / count(c.id) FROM River r
+            LEFT JOIN City c ON c.river = r.id AND c.population > \(1000) GROUP BY r.id, r.name HAVING r.name <> 'Aare'
+            """)
         let found = try db.rawQuery(
             """
             SELECT country, count(*) AS cities, sum(population) FROM City
@@ -189,7 +221,7 @@ enum QueryingExample {
             """)
         let first = found.value("cities", row: 0)
         // EXAMPLE ends
-        return (found, first)
+        return (shared, found, first)
     }
 
     static func explained(_ db: Database) throws -> String {
@@ -281,7 +313,10 @@ enum QueryingExample {
         #expect(people == 720_000 && most == 420_000 && mean == 240_000 && least == nil)
         #expect(abs(density - (170_000 / 24.0 + 130_000 / 52.0)) < 0.001)
         #expect(lines == ["'AT' 1", "'CH' 3", "'XX' 1"])
-        let (rows, first) = try E.selected(db)
+        #expect(try E.grouped(db) == ["'CH' 3 720000"])
+        #expect(try E.joined(db) == [.text("Aare"), .text("Rhine")])
+        let (shared, rows, first) = try E.selected(db)
+        #expect(shared.rows == [[.text("Rhine"), .integer(1), .integer(170_000)]])
         #expect(rows.columns == ["country", "cities", "sum(population)"] && rows.rowCount == 1)
         #expect(first == .integer(2))
     }

@@ -21,6 +21,7 @@ extension Binder {
             }
             return .constant(value)
         case .column(let path, let at):
+            if let results { return try results.value(path, at) }
             let column = try resolve(path, at)
             if column.isSealed && !sabotaged("encryptedPropertyCompared") {
                 throw at.error(
@@ -49,7 +50,7 @@ extension Binder {
 
     /// An expression that is not looked into: what is asked is whether there is a value, or the value as it is stored.
     mutating func bindUnseen(_ expr: Expr) throws(RecordError) -> BoundExpr {
-        guard case .column(let path, let at) = expr else { return try bind(expr) }
+        guard case .column(let path, let at) = expr, results == nil else { return try bind(expr) }
         return .column(try resolve(path, at))
     }
 
@@ -91,6 +92,11 @@ extension Binder {
                 "lower", "upper", "length", "abs", "round", "coalesce", "ifnull", "nullif", "trim", "substr", "date",
                 "ltrim", "rtrim", "replace", "instr", "strftime",
             ]
+            if let bare = AggregateFunction(marked: name) {
+                if arguments.count != 1 { throw at.error("\(bare.rawValue) takes 1 value, not \(arguments.count)") }
+                throw at.error(
+                    "\(bare.rawValue) is of many rows: it stands among the columns, in HAVING or in ORDER BY")
+            }
             throw at.error("there is no function \(name)", nearest: Spelling.nearest(to: name, in: names))
         }
         let counts: ClosedRange<Int> =
@@ -162,6 +168,7 @@ extension Binder {
         case .column(let column): return ValueKind(column.type)
         case .constant(let value): return ValueKind(value)
         case .noCase: return .text
+        case .result(_, let kind, _): return kind
         case .negate(let inner): return kind(inner)
         case .arithmetic(.concatenate, _, _): return .text
         case .arithmetic(_, let left, let right):

@@ -4,15 +4,22 @@ import MakoStorage
 final class Evaluator {
     private let program: Program
     private let related: [RelatedRows]
-    private var arena = Arena()
-    private var scratch = KeyBuffer()
+    @exclusivity(unchecked) private var arena = Arena()
+    @exclusivity(unchecked) private var scratch = KeyBuffer()
     // The program's parts, without the counting that arrays would cost for each.
     private let values: UnsafeMutableBufferPointer<ValueNode>
     private let conditions: UnsafeMutableBufferPointer<ConditionNode>
     private let lists: UnsafeMutableBufferPointer<Int32>
+    /// What the loop of a join and the groups supply.
+    private let supply: SuppliedRows?
+    private let supplied: UnsafeMutableBufferPointer<SuppliedRows.Place>
+    private let results: UnsafeMutableBufferPointer<Operand>
 
-    init(_ program: Program, _ view: Snapshot?) {
+    init(_ program: Program, _ view: Snapshot?, _ supply: SuppliedRows? = nil) {
         self.program = program
+        self.supply = supply
+        supplied = supply?.rows ?? UnsafeMutableBufferPointer(start: nil, count: 0)
+        results = supply?.results ?? UnsafeMutableBufferPointer(start: nil, count: 0)
         related = view.map { view in program.joins.map { RelatedRows($0, view) } } ?? []
         values = Evaluator.copy(program.values)
         conditions = Evaluator.copy(program.conditions)
@@ -222,11 +229,20 @@ final class Evaluator {
             return .text(arena.fold(bytes))
         case .function(let function, let first, let count):
             return try call(function, Int(first), Int(count), row, key)
+        case .suppliedColumn(let node, let slot):
+            guard let other = supplied[Int(node)].row else { return .null }
+            return Operand(other, slot)
+        case .suppliedRowID(let node):
+            let place = supplied[Int(node)]
+            return place.row == nil ? .null : .integer(place.id)
+        case .result(let number):
+            return results[Int(number)]
         }
     }
 
     private func joined(_ join: Int, _ row: RowReader) throws(RecordError) -> RowReader? {
         let node = program.joins[join]
+        if node.isSupplied { return supplied[join].row }
         guard let parent = node.parent < 0 ? row : try joined(node.parent, row) else { return nil }
         return try related[join].find(parent)
     }
