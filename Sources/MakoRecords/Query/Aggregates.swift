@@ -129,6 +129,7 @@ extension Plan {
             return nil
         }
         var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
+        binder.matches = bound.matches
         let column = try binder.bind(expr)
         let condition = BoundCondition.and((bound.condition.map { [$0] } ?? []) + [.not(.isNull(column))])
         let plan = Planner.plan(

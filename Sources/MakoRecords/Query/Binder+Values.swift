@@ -21,6 +21,7 @@ extension Binder {
             }
             return .constant(value)
         case .column(let path, let at):
+            if let rank = try rank(path, at) { return rank }
             let column = try resolve(path, at)
             if column.isSealed && !sabotaged("encryptedPropertyCompared") {
                 throw at.error(
@@ -50,6 +51,7 @@ extension Binder {
     /// An expression that is not looked into: what is asked is whether there is a value, or the value as it is stored.
     mutating func bindUnseen(_ expr: Expr) throws(RecordError) -> BoundExpr {
         guard case .column(let path, let at) = expr else { return try bind(expr) }
+        if let rank = try rank(path, at) { return rank }
         return .column(try resolve(path, at))
     }
 
@@ -81,6 +83,7 @@ extension Binder {
     private mutating func bindFunction(
         _ name: String, _ arguments: [Expr], _ at: SourcePosition
     ) throws(RecordError) -> BoundExpr {
+        if let excerpt = try excerpt(name, arguments, at) { return excerpt }
         let function: QueryFunction
         if name == "ifnull" {
             function = .coalesce
@@ -89,6 +92,7 @@ extension Binder {
         } else {
             let names = [
                 "lower", "upper", "length", "abs", "round", "coalesce", "ifnull", "nullif", "trim", "substr", "date",
+                "highlight", "snippet",
             ]
             throw at.error("there is no function \(name)", nearest: Spelling.nearest(to: name, in: names))
         }
@@ -154,6 +158,8 @@ extension Binder {
         case .column(let column): return ValueKind(column.type)
         case .constant(let value): return ValueKind(value)
         case .noCase: return .text
+        case .rank: return .real
+        case .excerpt: return .text
         case .negate(let inner): return kind(inner)
         case .arithmetic(.concatenate, _, _): return .text
         case .arithmetic(_, let left, let right):

@@ -8,6 +8,8 @@ struct Binder {
     let parameters: [Value]
     let named: [String: Value]
     var joins: [JoinNode]
+    /// What MATCH asks, in the order of the condition.
+    var matches: [BoundMatch] = []
     var depth = 0
 
     init(
@@ -78,6 +80,8 @@ struct Binder {
                 }
             }
             return .truth(bound)
+        case .match(let left, let right):
+            return try bindMatch(left, right)
         }
     }
 

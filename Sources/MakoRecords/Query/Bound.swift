@@ -70,6 +70,9 @@ indirect enum BoundExpr: Sendable, Hashable {
     case negate(BoundExpr)
     case function(QueryFunction, [BoundExpr])
     case noCase(BoundExpr)
+    /// How well the row fits a match: less is better, as in SQLite.
+    case rank(BoundMatch)
+    case excerpt(BoundExcerpt)
 
     var constant: Value? {
         if case .constant(let value) = self { value } else { nil }
@@ -89,6 +92,7 @@ indirect enum BoundCondition: Sendable, Hashable {
     case glob(BoundExpr, BoundExpr)
     case isNull(BoundExpr)
     case truth(BoundExpr)
+    case match(BoundMatch)
 
     /// The parts that must all hold.
     var conjuncts: [BoundCondition] {
@@ -113,6 +117,8 @@ public struct BoundSelection: Sendable {
     let offset: Int
     let parameters: [Value]
     let namedParameters: [String: Value]
+    /// What MATCH asks, for expressions that show ranks and excerpts.
+    var matches: [BoundMatch] = []
 }
 
 extension BoundExpr: CustomStringConvertible {
@@ -125,6 +131,8 @@ extension BoundExpr: CustomStringConvertible {
         case .function(let function, let arguments):
             "\(function.rawValue)(\(arguments.map(\.description).joined(separator: ", ")))"
         case .noCase(let inner): "\(inner) COLLATE NOCASE"
+        case .rank: "rank"
+        case .excerpt(let excerpt): "\(excerpt.style.words == nil ? "highlight" : "snippet")(\(excerpt.column.path))"
         }
     }
 }
@@ -145,6 +153,7 @@ extension BoundCondition: CustomStringConvertible {
         case .glob(let value, let pattern): "\(value) GLOB \(pattern)"
         case .isNull(let value): "\(value) IS NULL"
         case .truth(let value): "\(value)"
+        case .match(let match): "\(match)"
         }
     }
 

@@ -4,6 +4,9 @@ import MakoStorage
 final class Evaluator {
     private let program: Program
     private let related: [RelatedRows]
+    private let view: Snapshot?
+    /// The rows of each match of the program, found when they are asked for first.
+    private var matched: [MatchedRows?]
     private var arena = Arena()
     private var scratch = KeyBuffer()
     // The program's parts, without the counting that arrays would cost for each.
@@ -13,6 +16,8 @@ final class Evaluator {
 
     init(_ program: Program, _ view: Snapshot?) {
         self.program = program
+        self.view = view
+        matched = Array(repeating: nil, count: program.matches.count)
         related = view.map { view in program.joins.map { RelatedRows($0, view) } } ?? []
         values = Evaluator.copy(program.values)
         conditions = Evaluator.copy(program.conditions)
@@ -122,7 +127,27 @@ final class Evaluator {
                 return .unknown
             }
             return Truth(TextPattern(glob: String(decoding: pattern, as: UTF8.self)).matches(bytes))
+        case .match(let match, let place, let inner):
+            var key = key
+            if place >= 0 {
+                guard case .integer(let id) = try value(place, row, key) else { return .unknown }
+                key = .rowID(id)
+            }
+            if try rows(of: match)?.contains(key) == true { return .yes }
+            if inner < 0 { return .no }
+            return try value(inner, row, key).isNull ? .unknown : .no
         }
+    }
+
+    private func rows(of match: Int32) throws(RecordError) -> MatchedRows? {
+        let place = Int(match)
+        // Ranks are asked for by expressions that were added since.
+        while matched.count <= place { matched.append(nil) }
+        if matched[place] == nil, let view {
+            let (match, isRanked) = program.matches[place]
+            matched[place] = try MatchedRows(match, isRanked: isRanked, view)
+        }
+        return matched[place]
     }
 
     @inline(__always)
@@ -220,6 +245,11 @@ final class Evaluator {
         case .noCase(let inner):
             guard case .text(let bytes) = try value(inner, row, key) else { return .null }
             return .text(arena.fold(bytes))
+        case .rank(let match):
+            return try rows(of: match)?.score(key).map { .double(-$0) } ?? .null
+        case .excerpt(let excerpt, let slot):
+            guard row.address(slot) != nil else { return .null }
+            return .text(arena.keep(program.excerpts[Int(excerpt)].show(row.content(slot))))
         case .function(let function, let first, let count):
             return try call(function, Int(first), Int(count), row, key)
         }
