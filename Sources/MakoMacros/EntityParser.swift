@@ -164,9 +164,14 @@ struct EntityParser {
 
     private mutating func parse(_ macro: MacroExpansionDeclSyntax, into source: inout EntitySource) {
         let name = macro.macroName.text
-        guard name == "Index" || name == "Unique" else { return }
+        guard name == "Index" || name == "Unique" || name == "FullText" else { return }
         var groups: [String] = []
+        var stemming: String?
         for argument in macro.arguments {
+            if name == "FullText", argument.label?.text == "stemming" {
+                stemming = argument.expression.trimmedDescription
+                continue
+            }
             if argument.label != nil {
                 find(
                     "indexOption", "#\(name): '\(argument.label?.text ?? "")' is not supported yet; remove it",
@@ -188,7 +193,10 @@ struct EntityParser {
         if groups.isEmpty && macro.arguments.isEmpty {
             find("indexEmpty", "#\(name) needs at least one array of key paths, such as [\\.name]", Syntax(macro))
         }
-        source.indexes.append(IndexSource(isUnique: name == "Unique", groups: groups, node: Syntax(macro)))
+        source.indexes.append(
+            IndexSource(
+                isUnique: name == "Unique", isFullText: name == "FullText", stemming: stemming, groups: groups,
+                node: Syntax(macro)))
     }
 
     private mutating func parse(_ variable: VariableDeclSyntax, into source: inout EntitySource) {
