@@ -4,7 +4,7 @@ import SwiftSyntax
 struct EntityCheck {
     static let supportedAttributes: Set<String> = [
         "primaryKey", "unique", "identity", "indexed", "column", "originalName", "writeOnce", "keepWhenNil",
-        "serialized", "loadOnRefresh", "encrypted",
+        "serialized", "loadOnRefresh", "encrypted", "spatial",
     ]
     static let plannedAttributes: Set<String> = ["fullText"]
     /// Methods that the library calls by their names.

@@ -135,7 +135,17 @@ struct EntityParser {
         let name = macro.macroName.text
         guard name == "Index" || name == "Unique" else { return }
         var groups: [String] = []
+        var condition: String?
         for argument in macro.arguments {
+            if argument.label?.text == "where" {
+                if argument.expression.as(StringLiteralExprSyntax.self)?.representedLiteralValue == nil {
+                    find(
+                        "indexCondition", "#\(name): 'where' takes a text without interpolation, such as \"age > 18\"",
+                        Syntax(argument.expression))
+                }
+                condition = argument.expression.trimmedDescription
+                continue
+            }
             if argument.label != nil {
                 find(
                     "indexOption", "#\(name): '\(argument.label?.text ?? "")' is not supported yet; remove it",
@@ -157,7 +167,8 @@ struct EntityParser {
         if groups.isEmpty && macro.arguments.isEmpty {
             find("indexEmpty", "#\(name) needs at least one array of key paths, such as [\\.name]", Syntax(macro))
         }
-        source.indexes.append(IndexSource(isUnique: name == "Unique", groups: groups, node: Syntax(macro)))
+        source.indexes.append(
+            IndexSource(isUnique: name == "Unique", groups: groups, condition: condition, node: Syntax(macro)))
     }
 
     private mutating func parse(_ variable: VariableDeclSyntax, into source: inout EntitySource) {

@@ -83,7 +83,8 @@ extension EntityRender {
         source.indexes.flatMap { index in
             index.groups.map { group in
                 let keys = root == type ? group : group.replacing("\\\(type).", with: "\\.")
-                return "EntityModel.index(\(root).self, \(keys), isUnique: \(index.isUnique))"
+                let condition = index.condition.map { ", where: \($0)" } ?? ""
+                return "EntityModel.index(\(root).self, \(keys), isUnique: \(index.isUnique)\(condition))"
             }
         }
     }

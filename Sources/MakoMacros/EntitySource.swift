@@ -214,5 +214,7 @@ struct IndexSource {
     var isUnique: Bool
     /// Each element is the source text of one array of key paths or index keys.
     var groups: [String]
+    /// The source text of the condition of a partial index.
+    var condition: String?
     var node: Syntax
 }

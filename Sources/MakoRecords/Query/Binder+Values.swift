@@ -81,6 +81,7 @@ extension Binder {
     private mutating func bindFunction(
         _ name: String, _ arguments: [Expr], _ at: SourcePosition
     ) throws(RecordError) -> BoundExpr {
+        let arguments = name == "distance" ? Binder.withPlaces(arguments) : arguments
         let function: QueryFunction
         if name == "ifnull" {
             function = .coalesce
@@ -89,6 +90,7 @@ extension Binder {
         } else {
             let names = [
                 "lower", "upper", "length", "abs", "round", "coalesce", "ifnull", "nullif", "trim", "substr", "date",
+                "distance",
             ]
             throw at.error("there is no function \(name)", nearest: Spelling.nearest(to: name, in: names))
         }
@@ -99,6 +101,7 @@ extension Binder {
             case .nullif: 2...2
             case .substr: 2...3
             case .coalesce: 1...100
+            case .distance: 4...4
             }
         guard counts.contains(arguments.count) else {
             let wanted = counts.count == 1 ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
@@ -123,6 +126,7 @@ extension Binder {
                 case .date: found == .text || found == .date
                 case .coalesce, .nullif:
                     kinds[..<place].allSatisfy { $0 == .null || $0 == found || ($0.isNumber && found.isNumber) }
+                case .distance: found.isNumber
                 }
             if !isRight {
                 throw sources[place].position.error(
@@ -172,6 +176,7 @@ extension Binder {
             case .coalesce:
                 let kinds = arguments.map(kind).filter { $0 != .null }
                 return kinds.contains(.real) ? .real : (kinds.first ?? .null)
+            case .distance: return .real
             }
         }
     }

@@ -60,6 +60,7 @@ struct BoundColumn: Sendable, Hashable {
 
 enum QueryFunction: String, Sendable, Hashable {
     case lower, upper, length, abs, round, coalesce, nullif, trim, substr, date
+    case distance
 }
 
 /// An expression whose names are resolved, whose parameters are filled in and whose types agree.

@@ -59,11 +59,20 @@ public struct IndexSchema: Sendable, Hashable {
     public var name: String
     public var columns: [IndexColumn]
     public var isUnique: Bool
+    /// The condition of the rows that a partial index holds, as text over the row's own columns; nil: it holds all rows.
+    public var condition: String?
+    /// Whether it finds places that are near: its columns are a latitude and a longitude, in degrees.
+    public var isSpatial: Bool
 
-    public init(_ name: String, _ columns: [IndexColumn], isUnique: Bool = false) {
+    public init(
+        _ name: String, _ columns: [IndexColumn], isUnique: Bool = false, where condition: String? = nil,
+        isSpatial: Bool = false
+    ) {
         self.name = name
         self.columns = columns
         self.isUnique = isUnique
+        self.condition = condition
+        self.isSpatial = isSpatial
     }
 }
 
@@ -170,6 +179,22 @@ public struct EntitySchema: Sendable, Hashable {
                     throw refuse("index \(index.name) folds \(part.name), which is not text")
                 }
             }
+            if index.isSpatial { try validateSpatial(index) }
+            if index.condition != nil { _ = try IndexCondition.parse(index, of: name) }
+        }
+    }
+
+    private func validateSpatial(_ index: IndexSchema) throws(RecordError) {
+        let isPlain =
+            !index.isUnique && index.condition == nil && index.columns.allSatisfy { !$0.descending && !$0.noCase }
+        guard isPlain, index.columns.count == 2,
+            index.columns.allSatisfy({ column(named: $0.name)?.type == .double })
+        else {
+            throw .incompatibleSchema(
+                table: name,
+                reason:
+                    "the spatial index \(index.name) needs a latitude and a longitude, both of type double, and nothing else"
+            )
         }
     }
 
