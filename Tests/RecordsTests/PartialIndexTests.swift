@@ -211,6 +211,23 @@ import Testing
         #expect(try session.plan("SELECT title FROM Task WHERE done = FALSE AND due > '1'").contains("index open"))
     }
 
+    /// What was another text is the same day.
+    @Test func aConvertedColumnHasOtherRowsHeld() throws {
+        let session = try StatementSession(
+            "CREATE TABLE T (n INTEGER, day TEXT)", "CREATE INDEX first ON T (n) WHERE day = '2026-01-31'",
+            "INSERT INTO T (n, day) VALUES (1, '2026-01-31'), (2, '2026-01-31 00:00:00'), (3, '2026-02-01')")
+        let question = "SELECT n FROM T WHERE day = '2026-01-31' AND n > 0 ORDER BY n"
+        #expect(try session.rows(question) == [[.integer(1)]])
+        var schema = try session.table("T").schema
+        for place in schema.columns.indices where schema.columns[place].name == "day" {
+            schema.columns[place].type = .date
+        }
+        let wanted = schema
+        try session.store.write { tx in _ = try Catalogue.migrate(to: wanted, in: tx) }
+        #expect(try session.rows(question) == [[.integer(1)], [.integer(2)]])
+        #expect(try session.faults() == [])
+    }
+
     @Test func batchesOfRowsEnterWhatTheyShould() throws {
         let session = try tasks()
         let rows = (0..<300).map { "(\($0), \($0 % 3 == 0 ? "FALSE" : "TRUE"))" }.joined(separator: ", ")
