@@ -170,6 +170,21 @@ struct EntityCheck {
         ]
     }
 
+    /// A class is observable together with its superclasses.
+    static func observationFindings(in source: EntitySource, superclassObservable: Bool) -> [Finding] {
+        func finding(_ id: String, _ message: String) -> [Finding] {
+            [Finding(id: id, message: message, node: source.node)]
+        }
+        if !source.isObservable { return [] }
+        if !source.isClass {
+            return finding("observableStruct", "a struct is observed by whoever holds it; remove 'observable:'")
+        }
+        guard source.isSubclass, !superclassObservable else { return [] }
+        return finding(
+            "observableSubclass",
+            "'\(source.name)' cannot be followed without its superclass; write 'observable: true' there, too")
+    }
+
     /// What a class cannot have whose superclass is an entity already.
     static func findings(inSubclass source: EntitySource) -> [Finding] {
         source.keyProperties.map {

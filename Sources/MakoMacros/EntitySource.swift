@@ -25,6 +25,8 @@ struct EntitySource {
     var hasStamps = false
     /// Whether it shows some of another entity's properties.
     var isPartial = false
+    /// Whether whoever reads its properties can follow them.
+    var isObservable = false
     /// Whether the properties of its superclass stay out of its table.
     var ignoresSuperclass = false
     var properties: [PropertySource] = []

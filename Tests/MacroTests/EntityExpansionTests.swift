@@ -239,11 +239,14 @@ import Testing
             ("@Entity final class A { var x: ToMany<B> }", "@Relationship(inverse: \\B.property)"),
             ("@Entity final class A { @Relationship(inverse: \\B.a) var x: B? }", "to-many side only"),
             ("@Entity final class A { @Wrapped var x = 1 }", "cannot be combined"),
-            ("@Entity @Observable final class A { var x = 1 }", "@Observable"),
+            ("@Entity @Observable final class A { var x = 1 }", "write @Entity(observable: true)"),
+            ("@Entity(observable: true) struct A { var x = 1 }", "a struct is observed by whoever holds it"),
+            ("@Entity(observable: yes) final class A { }", "'observable' must be written as true or false"),
+            ("@Entity(observable: false) final class A { }", "not observable by themselves"),
             ("@Entity final class A { @Attribute(.column(\"Y\")) var x = 1; var y = 2 }", "share the column"),
             ("@Entity final class A { #Index<A>(keys) ; var x = 1 }", "array literals"),
             ("@Entity final class A { #Index<A>() ; var x = 1 }", "at least one"),
-            ("@Entity(observable: true) final class A { }", "'observable' is not supported yet"),
+            ("@Entity(tuned: .forInserts) final class A { }", "'tuned' is not supported yet"),
             ("@Entity final class A { var id: Int { 3 } }", "'id' is taken"),
             ("func f() { @Entity final class A { } }", "inside a function"),
             ("struct S<T> { @Entity final class A { } }", "inside a generic type"),
@@ -313,6 +316,10 @@ import Testing
         let fixed = repaired("@Entity final class A { @Attribute(.encrypted) var x: Int /* years */ = 1 }")
         #expect(fixed == ["make 'x' optional: Int? /* years */ "])
         #expect(repaired("@Entity final class A { @Attribute(.encrypted) var x = 1 }").isEmpty)
+        #expect(
+            repaired("@Entity(\"a\") @Observable final class A { var x = 1 }") == [
+                "write '@Entity(observable: true)' instead: @Entity(\"a\", observable: true) "
+            ])
     }
 
     @Test func subclassesHaveNoKeyOfTheirOwn() {

@@ -69,6 +69,22 @@ enum QueryingExample {
         return told
     }
 
+    static func predicates(_ db: Database) throws -> [[City]] {
+        // EXAMPLE Querying.md
+        let wanted = ["CH", "AT"]
+        let large = try db.query(City.self)
+            .where(#Predicate { wanted.contains($0.country) && $0.population > 150_000 })
+            .fetch()
+        let onTheAare = try db.query(City.self).where(#Predicate { $0.river?.name == "Aare" }).fetch()
+        let dense = try db.query(City.self).where(
+            #Predicate { city in
+                if let area = city.area { area < 60 } else { city.name.starts(with: "V") }
+            }
+        ).fetch()
+        // EXAMPLE ends
+        return [large.array, onTheAare.array, dense.array]
+    }
+
     static func formatted(_ db: Database) throws -> [City] {
         // EXAMPLE Querying.md
         let found = try db.query(City.self)
@@ -164,8 +180,40 @@ enum QueryingExample {
         return (people, density, mean, most, least, lines)
     }
 
-    static func selected(_ db: Database) throws -> (RawResults, StoredValue?) {
+    static func grouped(_ db: Database) throws -> [String] {
+        var lines: [String] = []
+        func print(_ values: StoredValue...) { lines.append(values.map(\.description).joined(separator: " ")) }
         // EXAMPLE Querying.md
+        let countries = try db.query(City.self)
+            .where(\.population > 1000)
+            .group(by: \.country)
+            .select(.count.named("cities"), .sum(\.population))
+            .having(.count > 1)
+            .orderBy("cities DESC")
+            .fetch()
+        for row in countries.rows { print(row[0], row[1], row[2]) }
+        // EXAMPLE ends
+        return lines
+    }
+
+    static func joined(_ db: Database) throws -> [StoredValue?] {
+        // EXAMPLE Querying.md
+        let joined = try db.query(City.self)
+            .joinTo(River.self, left: "river", target: "id")
+            .where("River.length > 200").orderBy("River.name")
+            .fetch()
+        let rivers = joined.map { $0.joinedResults["River.name"] }
+        // EXAMPLE ends
+        return rivers
+    }
+
+    static func selected(_ db: Database) throws -> (RawResults, RawResults, StoredValue?) {
+        // EXAMPLE Querying.md
+        let shared = try db.rawQuery(
+            """
+            SELECT r.name, count(c.id) AS cities, sum(c.population) / count(c.id) FROM River r
+            LEFT JOIN City c ON c.river = r.id AND c.population > \(1000) GROUP BY r.id, r.name HAVING r.name <> 'Aare'
+            """)
         let found = try db.rawQuery(
             """
             SELECT country, count(*) AS cities, sum(population) FROM City
@@ -173,7 +221,7 @@ enum QueryingExample {
             """)
         let first = found.value("cities", row: 0)
         // EXAMPLE ends
-        return (found, first)
+        return (shared, found, first)
     }
 
     static func written(_ db: Database) throws -> Int {
@@ -252,6 +300,11 @@ enum QueryingExample {
         #expect(names(byName) == ["Basel", "Bern", "Zurich"])
     }
 
+    @Test func predicates() throws {
+        let found = try E.predicates(db).map { names($0).sorted() }
+        #expect(found == [["Basel", "Vienna", "Zurich"], ["Bern"], ["Basel", "Bern"]])
+    }
+
     @Test func answers() throws {
         let (largest, bern, count, isThere, ids, countries, byCountry, removed) = try E.terminals(db)
         #expect(largest?.name == "Vienna" && bern?.population == 130_000 && count == 5 && !isThere)
@@ -285,7 +338,10 @@ enum QueryingExample {
         #expect(people == 720_000 && most == 420_000 && mean == 240_000 && least == nil)
         #expect(abs(density - (170_000 / 24.0 + 130_000 / 52.0)) < 0.001)
         #expect(lines == ["'AT' 1", "'CH' 3", "'XX' 1"])
-        let (rows, first) = try E.selected(db)
+        #expect(try E.grouped(db) == ["'CH' 3 720000"])
+        #expect(try E.joined(db) == [.text("Aare"), .text("Rhine")])
+        let (shared, rows, first) = try E.selected(db)
+        #expect(shared.rows == [[.text("Rhine"), .integer(1), .integer(170_000)]])
         #expect(rows.columns == ["country", "cities", "sum(population)"] && rows.rowCount == 1)
         #expect(first == .integer(2))
     }

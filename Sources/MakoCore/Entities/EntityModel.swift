@@ -235,6 +235,8 @@ public final class EntityModel: @unchecked Sendable {
     let hasStamps: Bool
     /// Whether it shows some columns of a table that belongs to another model. Nothing is stored or removed through it.
     let isPartial: Bool
+    /// Whether its objects have observers, who are told of each change in memory.
+    let isObservable: Bool
     /// The model of the superclass.
     let superclass: EntityModel?
     /// The columns whose first value stays, bit 0 being the first column.
@@ -265,15 +267,17 @@ public final class EntityModel: @unchecked Sendable {
     ///   - database: the name under which ``Database/register(_:as:)`` knows the database of its objects; nil: the current one.
     ///   - hasStamps: whether the type fills in stamps, see ``Entity/_$stamp(isNew:at:)-(_,_)``.
     ///   - isPartial: whether it shows some columns of a table that another model describes.
+    ///   - isObservable: whether the type is an ``ObservableEntity``.
     ///   - superclass: the superclass's model, for a class whose superclass is an entity. The key is the same.
     public init<T: Entity>(
         _ type: T.Type, table: String, id: PartialKeyPath<T>? = nil, properties: [PropertyModel], keys: [String] = [],
         indexes: [IndexModel] = [], raisesEvents: Bool = true, database: String? = nil, hasStamps: Bool = false,
-        isPartial: Bool = false, superclass: EntityModel? = nil
+        isPartial: Bool = false, isObservable: Bool = false, superclass: EntityModel? = nil
     ) {
         let keys = superclass?.keyNames ?? keys
         self.hasStamps = hasStamps || superclass?.hasStamps == true
         self.isPartial = isPartial
+        self.isObservable = isObservable || superclass?.isObservable == true
         self.raisesEvents = raisesEvents
         databaseName = database ?? superclass?.databaseName
         self.superclass = superclass

@@ -8,6 +8,12 @@ struct Binder {
     let parameters: [Value]
     let named: [String: Value]
     var joins: [JoinNode]
+    /// The rows of ``SelectionJoin`` by their names.
+    var references: [String: Int] = [:]
+    /// The tables of a join; nil where there is one table.
+    var scope: JoinScope?
+    /// What the values of groups are, where an expression over groups is bound.
+    var results: GroupResults?
     var depth = 0
 
     init(

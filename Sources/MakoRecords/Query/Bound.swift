@@ -35,7 +35,7 @@ enum ValueKind: String, Sendable, Hashable {
     }
 }
 
-/// A to-one step from a row to the row it refers to.
+/// A row beside the row that is asked about: a to-one step from a row to the row it refers to, or a row of a join, which its loop supplies.
 struct JoinNode: Sendable {
     /// The node it starts from; -1 is the row itself.
     let parent: Int
@@ -44,6 +44,14 @@ struct JoinNode: Sendable {
     let target: TableHandle
     /// The path up to here.
     let path: String
+    /// Whether the loop of a join supplies the row; then there is no reference.
+    var isSupplied = false
+
+    /// A row that the loop of a join supplies.
+    static func supplied(_ target: TableHandle, _ name: String) -> JoinNode {
+        let slot = ColumnSlot(offset: 0, ordinal: .max, type: .bool)
+        return JoinNode(parent: -1, slot: slot, target: target, path: name, isSupplied: true)
+    }
 }
 
 /// A resolved column: of the row itself or at the end of a path.
@@ -58,9 +66,14 @@ struct BoundColumn: Sendable, Hashable {
     var isSealed = false
 }
 
+<<<<<<< HEAD
 enum QueryFunction: String, Sendable, Hashable {
     case lower, upper, length, abs, round, coalesce, nullif, trim, substr, date
     case distance
+=======
+enum QueryFunction: String, Sendable, Hashable, CaseIterable {
+    case lower, upper, length, abs, round, coalesce, nullif, trim, substr, date, ltrim, rtrim, replace, instr, strftime
+>>>>>>> origin/main
 }
 
 /// An expression whose names are resolved, whose parameters are filled in and whose types agree.
@@ -71,6 +84,8 @@ indirect enum BoundExpr: Sendable, Hashable {
     case negate(BoundExpr)
     case function(QueryFunction, [BoundExpr])
     case noCase(BoundExpr)
+    /// A value of a group: one of its keys or aggregates, by number; and the text it was asked for by.
+    case result(Int, ValueKind, String)
 
     var constant: Value? {
         if case .constant(let value) = self { value } else { nil }
@@ -114,6 +129,8 @@ public struct BoundSelection: Sendable {
     let offset: Int
     let parameters: [Value]
     let namedParameters: [String: Value]
+    /// The rows of ``SelectionJoin`` by their names.
+    var references: [String: Int] = [:]
 }
 
 extension BoundExpr: CustomStringConvertible {
@@ -126,6 +143,7 @@ extension BoundExpr: CustomStringConvertible {
         case .function(let function, let arguments):
             "\(function.rawValue)(\(arguments.map(\.description).joined(separator: ", ")))"
         case .noCase(let inner): "\(inner) COLLATE NOCASE"
+        case .result(_, _, let text): text
         }
     }
 }

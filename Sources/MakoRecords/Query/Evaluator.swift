@@ -4,15 +4,22 @@ import MakoStorage
 final class Evaluator {
     private let program: Program
     private let related: [RelatedRows]
-    private var arena = Arena()
-    private var scratch = KeyBuffer()
+    @exclusivity(unchecked) private var arena = Arena()
+    @exclusivity(unchecked) private var scratch = KeyBuffer()
     // The program's parts, without the counting that arrays would cost for each.
     private let values: UnsafeMutableBufferPointer<ValueNode>
     private let conditions: UnsafeMutableBufferPointer<ConditionNode>
     private let lists: UnsafeMutableBufferPointer<Int32>
+    /// What the loop of a join and the groups supply.
+    private let supply: SuppliedRows?
+    private let supplied: UnsafeMutableBufferPointer<SuppliedRows.Place>
+    private let results: UnsafeMutableBufferPointer<Operand>
 
-    init(_ program: Program, _ view: Snapshot?) {
+    init(_ program: Program, _ view: Snapshot?, _ supply: SuppliedRows? = nil) {
         self.program = program
+        self.supply = supply
+        supplied = supply?.rows ?? UnsafeMutableBufferPointer(start: nil, count: 0)
+        results = supply?.results ?? UnsafeMutableBufferPointer(start: nil, count: 0)
         related = view.map { view in program.joins.map { RelatedRows($0, view) } } ?? []
         values = Evaluator.copy(program.values)
         conditions = Evaluator.copy(program.conditions)
@@ -222,11 +229,20 @@ final class Evaluator {
             return .text(arena.fold(bytes))
         case .function(let function, let first, let count):
             return try call(function, Int(first), Int(count), row, key)
+        case .suppliedColumn(let node, let slot):
+            guard let other = supplied[Int(node)].row else { return .null }
+            return Operand(other, slot)
+        case .suppliedRowID(let node):
+            let place = supplied[Int(node)]
+            return place.row == nil ? .null : .integer(place.id)
+        case .result(let number):
+            return results[Int(number)]
         }
     }
 
     private func joined(_ join: Int, _ row: RowReader) throws(RecordError) -> RowReader? {
         let node = program.joins[join]
+        if node.isSupplied { return supplied[join].row }
         guard let parent = node.parent < 0 ? row : try joined(node.parent, row) else { return nil }
         return try related[join].find(parent)
     }
@@ -261,6 +277,21 @@ final class Evaluator {
             let length = count > 2 ? try value(lists[first + 2], row, key) : .integer(.max)
             guard case .integer(let start) = start, case .integer(let length) = length else { return .null }
             return .text(Calculation.part(of: bytes, from: start, length: length))
+        case (.ltrim, .text(let bytes)): return .text(Calculation.trimmed(bytes, atEnd: false))
+        case (.rtrim, .text(let bytes)): return .text(Calculation.trimmed(bytes, atStart: false))
+        case (.instr, .text(let bytes)):
+            guard case .text(let part) = try value(lists[first + 1], row, key) else { return .null }
+            return .integer(Calculation.place(of: part, in: bytes))
+        case (.replace, .text(let bytes)):
+            guard case .text(let part) = try value(lists[first + 1], row, key),
+                case .text(let other) = try value(lists[first + 2], row, key)
+            else { return .null }
+            return .text(try arena.replace(part, by: other, in: bytes))
+        case (.strftime, .text(let bytes)):
+            guard case .date(let seconds) = try value(lists[first + 1], row, key),
+                let text = DateText.format(seconds, String(decoding: bytes, as: UTF8.self))
+            else { return .null }
+            return .text(arena.keep(text))
         case (.date, .date): return operand
         case (.date, .text(let bytes)):
             return DateText.parse(String(decoding: bytes, as: UTF8.self)).map { .date($0) } ?? .null

@@ -204,6 +204,7 @@ public struct ExpressionRun {
     ) throws(RecordError) {
         let bound = plan.bound
         var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
+        binder.references = bound.references
         var resolved: [BoundExpr] = []
         for expression in expressions {
             resolved.append(try areCompared ? binder.bind(expression) : binder.bindUnseen(expression))
@@ -211,11 +212,13 @@ public struct ExpressionRun {
         self.init(bound: resolved, plan.table, binder.joins, view)
     }
 
-    init(bound: [BoundExpr], _ table: TableHandle, _ joins: [JoinNode], _ view: Snapshot) {
+    init(
+        bound: [BoundExpr], _ table: TableHandle?, _ joins: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows? = nil
+    ) {
         let program = Program(table, joins: joins)
         places = bound.map { program.add($0) }
         kinds = bound.map(Binder.kind)
-        evaluator = Evaluator(program, view)
+        evaluator = Evaluator(program, view, supply)
     }
 
     func operand(_ index: Int, _ row: RowReader, _ key: RowKey) throws(RecordError) -> Operand {

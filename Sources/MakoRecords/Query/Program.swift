@@ -27,6 +27,11 @@ enum ValueNode {
     case negate(Int32)
     case function(QueryFunction, first: Int32, count: Int32)
     case noCase(Int32)
+    /// A column of a row that the loop of a join supplies.
+    case suppliedColumn(Int32, ColumnSlot)
+    case suppliedRowID(Int32)
+    /// A value of a group.
+    case result(Int32)
 }
 
 /// A part of a compiled condition.
@@ -83,6 +88,11 @@ final class Program: @unchecked Sendable {
     func add(_ expr: BoundExpr) -> Int32 {
         switch expr {
         case .constant(let value): return append(.constant(operand(value)))
+        case .column(let column) where column.node >= 0 && joins[column.node].isSupplied:
+            guard let ordinal = column.ordinal else { return append(.suppliedRowID(Int32(column.node))) }
+            let slot = joins[column.node].target.layout.allSlots[ordinal]
+            return append(.suppliedColumn(Int32(column.node), slot))
+        case .result(let number, _, _): return append(.result(Int32(number)))
         case .column(let column):
             let table = column.node < 0 ? nil : joins[column.node].target
             guard let ordinal = column.ordinal else {

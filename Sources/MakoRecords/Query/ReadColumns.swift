@@ -29,7 +29,7 @@ struct ReadColumns: Sendable {
         case .column(let column):
             // A row's id never changes.
             if let ordinal = column.ordinal { insert(ordinal, of: column.node) }
-        case .constant: break
+        case .constant, .result: break
         case .arithmetic(_, let left, let right):
             add(left)
             add(right)
