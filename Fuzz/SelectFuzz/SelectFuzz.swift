@@ -7,14 +7,10 @@ public func fuzzSelect(_ input: [UInt8]) {
     guard let indexed, let plain else { return }
     let text = String(decoding: input, as: UTF8.self)
     do {
-<<<<<<< HEAD
         let parsed = try Statement.parse(text)
         guard case .select(let statement) = parsed else { return try fuzzWriting(parsed, text, indexed, plain) }
-=======
-        let statement = try SelectStatement.parse(text)
         // Each more multiplies the rows by twelve.
         if statement.tableCount > 3 { return }
->>>>>>> origin/main
         let first = try indexed.ask(statement)
         let second = try plain.ask(statement)
         guard first.rows.allSatisfy({ $0.count == first.columns.count }) else {

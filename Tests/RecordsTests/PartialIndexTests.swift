@@ -211,6 +211,31 @@ import Testing
         #expect(try session.plan("SELECT title FROM Task WHERE done = FALSE AND due > '1'").contains("index open"))
     }
 
+    /// What an equation alone asks for is not in an index of some rows, nor in one of places.
+    @Test func joinsFindRowsThatItLacks() throws {
+        let session = try tasks()
+        try session.run("CREATE TABLE Day (n INTEGER)")
+        try session.run("INSERT INTO Day (n) VALUES (1), (2), (3), (4)")
+        let question = "SELECT Day.n, Task.title FROM Day JOIN Task ON Task.due = Day.n ORDER BY 1"
+        let wanted: [[Value]] = [
+            [.integer(1), .text("b")], [.integer(2), .text("d")], [.integer(3), .text("a")],
+        ]
+        #expect(try session.rows(question) == wanted)
+        try session.run("CREATE TABLE Place (latitude REAL, longitude REAL)")
+        try session.run("INSERT INTO Place VALUES (1, 3.0, 5.0), (2, 4.0, 6.0)")
+        try session.run("CREATE SPATIAL INDEX near ON Place (latitude, longitude)")
+        #expect(
+            try session.rows("SELECT Day.n, Place.id FROM Day JOIN Place ON Place.latitude = Day.n ORDER BY 1") == [
+                [.integer(3), .integer(1)], [.integer(4), .integer(2)],
+            ])
+        // Whether the rows are many enough for a look-up by index.
+        try session.run("INSERT INTO Task (due, isDone) SELECT id + 10, TRUE FROM Task")
+        for _ in 0..<9 {
+            try session.run("INSERT INTO Task (due, isDone) SELECT due + 1000, TRUE FROM Task WHERE due > 9")
+        }
+        #expect(try session.rows(question) == wanted)
+    }
+
     /// What was another text is the same day.
     @Test func aConvertedColumnHasOtherRowsHeld() throws {
         let session = try StatementSession(

@@ -186,16 +186,8 @@ final class ShellSession {
         if showsTime { output("\(DisplayText.count(rows.rows.count, "row"))\(timing)\n") }
     }
 
-<<<<<<< HEAD
     private func explain(_ statement: Statement) throws {
         if case .text(let plan)? = try database.run(statement).rows.rows.first?.first { output(plan + "\n") }
-=======
-    private func explain(_ text: String) throws {
-        let plan = try database.read { view, catalogue in
-            try SelectStatement.parse(text).explanation(catalogue, view: view)
-        }
-        output(plan + "\n")
->>>>>>> origin/main
     }
 
     private func attempt(_ body: () throws -> Void) {

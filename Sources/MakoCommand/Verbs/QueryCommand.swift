@@ -20,11 +20,7 @@ struct QueryCommand: Verb {
 
     @OptionGroup var access: KeyOptions
 
-<<<<<<< HEAD
     @Argument(help: "The statement: SELECT … FROM …, INSERT, UPDATE, DELETE, CREATE, DROP, or PRAGMA table_info(…).")
-=======
-    @Argument(help: "The statement: SELECT … FROM … [JOIN …] [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT …].")
->>>>>>> origin/main
     var statement: String
 
     @Option(

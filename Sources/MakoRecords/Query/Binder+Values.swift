@@ -91,11 +91,7 @@ extension Binder {
         } else {
             let names = [
                 "lower", "upper", "length", "abs", "round", "coalesce", "ifnull", "nullif", "trim", "substr", "date",
-<<<<<<< HEAD
-                "distance",
-=======
-                "ltrim", "rtrim", "replace", "instr", "strftime",
->>>>>>> origin/main
+                "ltrim", "rtrim", "replace", "instr", "strftime", "distance",
             ]
             if let bare = AggregateFunction(marked: name) {
                 if arguments.count != 1 { throw at.error("\(bare.rawValue) takes 1 value, not \(arguments.count)") }

@@ -66,14 +66,9 @@ struct BoundColumn: Sendable, Hashable {
     var isSealed = false
 }
 
-<<<<<<< HEAD
-enum QueryFunction: String, Sendable, Hashable {
-    case lower, upper, length, abs, round, coalesce, nullif, trim, substr, date
-    case distance
-=======
 enum QueryFunction: String, Sendable, Hashable, CaseIterable {
     case lower, upper, length, abs, round, coalesce, nullif, trim, substr, date, ltrim, rtrim, replace, instr, strftime
->>>>>>> origin/main
+    case distance
 }
 
 /// An expression whose names are resolved, whose parameters are filled in and whose types agree.

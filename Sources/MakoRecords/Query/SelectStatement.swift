@@ -53,7 +53,6 @@ public struct SelectStatement: Sendable, Hashable {
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public static func parse(_ text: String) throws(RecordError) -> SelectStatement {
         var parser = try Parser(text)
-<<<<<<< HEAD
         let statement = try read(&parser)
         _ = parser.takeSymbol(";")
         try parser.expectEnd()
@@ -62,19 +61,12 @@ public struct SelectStatement: Sendable, Hashable {
 
     /// The statement that begins here, and may be a part of another.
     static func read(_ parser: inout Parser) throws(RecordError) -> SelectStatement {
-        var statement = SelectStatement()
-        try parser.expectWord("SELECT")
-        statement.isDistinct = parser.takeWord("DISTINCT")
-        if !parser.takeSymbol("*") {
-            repeat { statement.outputs.append(try output(&parser)) } while parser.takeSymbol(",")
-=======
         var statement = try SelectStatement(&parser)
         let start = parser.position(parser.token)
         while let operation = parser.takeSetOperator() {
             let at = parser.position(parser.token)
             let next = try SelectStatement(&parser)
             statement.compounds.append(SetClause(operation: operation, statement: try next.checked(), at: at))
->>>>>>> origin/main
         }
         if statement.compounds.count > Parser.depthLimit {
             throw start.error("at most \(Parser.depthLimit) questions can be put together")

@@ -204,12 +204,3 @@ extension Parser {
         return .tableInfo(table)
     }
 }
-
-extension SourcePosition {
-    /// The words themselves.
-    var words: String {
-        let bytes = Array(text.utf8)
-        let start = min(max(offset, 0), bytes.count)
-        return String(decoding: bytes[start..<min(bytes.count, start + max(0, length))], as: UTF8.self)
-    }
-}

@@ -11,8 +11,8 @@ extension Statement {
         case .select(let statement):
             return try statement.run(catalogue, view: view, parameters: parameters, named: named)
         case .explain(let statement):
-            let plan = try statement.plan(catalogue, parameters: parameters, named: named)
-            return QueryRows(columns: ["plan"], rows: [[.text(plan.description)]])
+            let plan = try statement.explanation(catalogue, parameters: parameters, named: named, view: view)
+            return QueryRows(columns: ["plan"], rows: [[.text(plan)]])
         case .tableInfo(let table):
             return try table.find(in: catalogue).schema.information
         default:

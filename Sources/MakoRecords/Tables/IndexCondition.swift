@@ -100,6 +100,7 @@ private struct OwnColumns {
             add(right)
         case .negate(let inner), .noCase(let inner): add(inner)
         case .function(_, let arguments): for each in arguments { add(each) }
+        case .result: isOwn = false
         }
     }
 
