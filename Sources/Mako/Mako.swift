@@ -114,6 +114,18 @@ public macro Unique<T: Entity>(_ keys: [PartialKeyPath<T>]..., where condition: 
 public macro Unique<T: Entity>(_ keys: [IndexKey<T>]..., where condition: String? = nil) =
     #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
 
+/// Full-text indexes of an entity, one for each array of text properties, which `MATCH` asks: `#FullText<Article>([\.title, \.body])`.
+///
+/// A single property may be marked `@Attribute(.fullText)` instead.
+@freestanding(declaration)
+public macro FullText<T: Entity>(_ keys: [PartialKeyPath<T>]...) =
+    #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
+
+/// Full-text indexes by the stems of words, so that "engines" finds "engine": `#FullText<Article>([\.title, \.body], stemming: .english)`.
+@freestanding(declaration)
+public macro FullText<T: Entity>(_ keys: [PartialKeyPath<T>]..., stemming: Stemming) =
+    #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
+
 /// Written by `@Entity` on the stored properties of a class; not meant to be written by hand.
 @attached(accessor)
 @attached(peer, names: prefixed(_))

@@ -164,11 +164,16 @@ struct EntityParser {
 
     private mutating func parse(_ macro: MacroExpansionDeclSyntax, into source: inout EntitySource) {
         let name = macro.macroName.text
-        guard name == "Index" || name == "Unique" else { return }
+        guard name == "Index" || name == "Unique" || name == "FullText" else { return }
         var groups: [String] = []
         var condition: String?
+        var stemming: String?
         for argument in macro.arguments {
-            if argument.label?.text == "where" {
+            if name == "FullText", argument.label?.text == "stemming" {
+                stemming = argument.expression.trimmedDescription
+                continue
+            }
+            if name != "FullText", argument.label?.text == "where" {
                 if argument.expression.as(StringLiteralExprSyntax.self)?.representedLiteralValue == nil {
                     find(
                         "indexCondition", "#\(name): 'where' takes a text without interpolation, such as \"age > 18\"",
@@ -199,7 +204,9 @@ struct EntityParser {
             find("indexEmpty", "#\(name) needs at least one array of key paths, such as [\\.name]", Syntax(macro))
         }
         source.indexes.append(
-            IndexSource(isUnique: name == "Unique", groups: groups, condition: condition, node: Syntax(macro)))
+            IndexSource(
+                isUnique: name == "Unique", isFullText: name == "FullText", stemming: stemming, groups: groups,
+                condition: condition, node: Syntax(macro)))
     }
 
     private mutating func parse(_ variable: VariableDeclSyntax, into source: inout EntitySource) {

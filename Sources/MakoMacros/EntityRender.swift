@@ -83,6 +83,10 @@ extension EntityRender {
         source.indexes.flatMap { index in
             index.groups.map { group in
                 let keys = root == type ? group : group.replacing("\\\(type).", with: "\\.")
+                if index.isFullText {
+                    return "EntityModel.fullText(\(root).self, \(keys)"
+                        + (index.stemming.map { ", stemming: \($0)" } ?? "") + ")"
+                }
                 let condition = index.condition.map { ", where: \($0)" } ?? ""
                 return "EntityModel.index(\(root).self, \(keys), isUnique: \(index.isUnique)\(condition))"
             }

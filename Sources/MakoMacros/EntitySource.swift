@@ -214,6 +214,10 @@ extension String {
 
 struct IndexSource {
     var isUnique: Bool
+    /// Whether it is over the words of texts.
+    var isFullText = false
+    /// The stemming that was asked for, as it is written.
+    var stemming: String?
     /// Each element is the source text of one array of key paths or index keys.
     var groups: [String]
     /// The source text of the condition of a partial index.

@@ -85,6 +85,8 @@ import Testing
             @Entity("persons") final class Person {
                 #Index<Person>([\\.name], [\\.age, \\.name])
                 #Unique<Person>([\\.age])
+                #FullText<Person>([\\.name])
+                #FullText<Person>([\\.name], stemming: .english)
                 @Attribute(.unique, .column("n")) var name: String = ""
                 @Mako.Attribute(.originalName("years")) var age = 3
                 @Relationship(inverse: \\Pet.owner, deleteRule: .cascade) var pets: ToMany<Pet>
@@ -96,6 +98,8 @@ import Testing
         #expect(text.contains("options: [.originalName(\"years\")]"))
         #expect(text.contains("EntityModel.index(Person.self, [\\.age, \\.name], isUnique: false)"))
         #expect(text.contains("EntityModel.index(Person.self, [\\.age], isUnique: true)"))
+        #expect(text.contains("EntityModel.fullText(Person.self, [\\.name])"))
+        #expect(text.contains("EntityModel.fullText(Person.self, [\\.name], stemming: .english)"))
         #expect(text.contains(".many(\"pets\", \\Person.pets, Pet.self, inverse: \\Pet.owner, deleteRule: .cascade)"))
         #expect(text.contains("ToMany<Pet>(owner: self, inverse: \\Pet.owner)"))
     }
@@ -211,7 +215,10 @@ import Testing
             ("@Entity final class A { weak var x: A? }", "'weak'"),
             ("@Entity final class A { var x: Int = 1 { didSet { } } }", "'didSet'"),
             ("@Entity final class A { @Transient var x: Int }", "needs a default value"),
-            ("@Entity final class A { @Attribute(.fullText) var x = 1 }", "not supported yet"),
+            ("@Entity final class A { @Attribute(.fullText) var x = 1 }", "no words to search"),
+            ("@Entity final class A { @Attribute(.fullText) var x: [String] = [] }", "no words to search"),
+            ("@Entity final class A { @Attribute(.fullText, .encrypted) var x: String? }", "or the index"),
+            ("@Entity final class A { #FullText<A>(keys) ; var x = \"\" }", "array literals"),
             ("@Entity final class A { @Attribute(.encrypted) var x = 1 }", "must be optional"),
             ("@Entity struct A { @Attribute(.encrypted) var x: Int }", "must be optional"),
             ("@Entity final class A { @Attribute(.encrypted) var x: Int? = 1 }", "a default would stand in the file"),

@@ -13,6 +13,7 @@ enum QueryingExample {
         var area: Double?
         var isCapital = false
         var river: River?
+        @Attribute(.fullText) var history = ""
     }
 
     @Entity final class River {
@@ -224,6 +225,19 @@ enum QueryingExample {
         return (shared, found, first)
     }
 
+    static func sought(_ db: Database) throws -> ([City], [City], [(object: City, text: String?)]) {
+        // EXAMPLE Querying.md
+        let harbours = try db.query(City.self).where("history MATCH 'harb* NOT ship'").fetch()
+        let best = try db.query(City.self)
+            .where(.match(\.history, "\"old town\" OR castle") && \.country == "CH")
+            .orderBy(.rank).limit(20)
+            .fetch()
+        let shown = try db.query(City.self).where("history MATCH ?", "castle")
+            .excerpts(\.history, ExcerptStyle(before: "[", behind: "]", words: 8))
+        // EXAMPLE ends
+        return (harbours.array, best.array, shown)
+    }
+
     static func written(_ db: Database) throws -> Int {
         // EXAMPLE Querying.md
         let grown = try db.rawQuery("UPDATE City SET area = area * 2 WHERE country = ?", "CH").changedRows
@@ -344,6 +358,18 @@ enum QueryingExample {
         #expect(shared.rows == [[.text("Rhine"), .integer(1), .integer(170_000)]])
         #expect(rows.columns == ["country", "cities", "sum(population)"] && rows.rowCount == 1)
         #expect(first == .integer(2))
+    }
+
+    @Test func wordsAreSought() throws {
+        try db.save([
+            E.City(name: "Lucerne", country: "CH", history: "An old town with a castle; the castle is gone."),
+            E.City(name: "Thun", country: "CH", history: "The castle above the town."),
+            E.City(name: "Trieste", country: "IT", history: "A harbour, and the castle Miramare."),
+        ])
+        let (harbours, best, shown) = try E.sought(db)
+        #expect(harbours.map(\.name) == ["Trieste"])
+        #expect(best.map(\.name) == ["Lucerne", "Thun"])
+        #expect(shown.map(\.text).contains("The [castle] above the town."))
     }
 
     @Test func statementsThatWrite() throws {

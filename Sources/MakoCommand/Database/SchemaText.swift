@@ -78,6 +78,10 @@ enum SchemaText {
         let columns = index.columns.map { column in
             name(column.name) + (column.noCase ? " COLLATE NOCASE" : "") + (column.descending ? " DESC" : "")
         }
+        if index.fullText != nil {
+            let over = columns.joined(separator: ", ")
+            return "-- \(name(table)) has a full-text index \(name(index.name)) over \(over)\n"
+        }
         let kind = index.isUnique ? "UNIQUE INDEX" : index.isSpatial ? "SPATIAL INDEX" : "INDEX"
         let condition = index.condition.map { " WHERE \($0)" } ?? ""
         return

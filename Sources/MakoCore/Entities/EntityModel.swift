@@ -16,7 +16,7 @@ public struct AttributeOption: Sendable, Hashable {
     enum Kind: Sendable, Hashable {
         case primaryKey, unique, identity, indexed, column(String), originalName(String), writeOnce, keepWhenNil
         case serialized, loadOnRefresh, encrypted, spatial
-        case planned(String)
+        case fullText(Stemming)
     }
     let kind: Kind
 
@@ -53,8 +53,11 @@ public struct AttributeOption: Sendable, Hashable {
     /// A spatial index finds objects by where the coordinate is: within a distance or a box, or the nearest ones. For ``Coordinate``.
     public static let spatial = AttributeOption(kind: .spatial)
 
-    // `@Entity` refuses this one by name; it is declared so that it is the one to speak.
-    public static let fullText = AttributeOption(kind: .planned("fullText"))
+    /// The words of the text are indexed, so that `MATCH` finds objects by them: `where("bio MATCH 'steam AND eng*'")`. Several
+    /// properties share an index by `#FullText`.
+    public static let fullText = AttributeOption(kind: .fullText(.none))
+    /// The words of the text are indexed by their stems: "engines" finds "engine".
+    public static func fullText(_ stemming: Stemming) -> AttributeOption { AttributeOption(kind: .fullText(stemming)) }
 }
 
 /// Options of `@Relationship`, for properties that hold objects.
@@ -128,6 +131,11 @@ public struct PropertyModel: @unchecked Sendable {
     /// The type of what is encrypted in its column; nil: nothing is.
     var sealedType: ColumnType? { coding?.sealedType }
     var isEncrypted: Bool { sealedType != nil }
+    /// Whether its column holds a text for people.
+    var isPlainText: Bool {
+        guard case .column(type: .text, _, _, nil) = kind else { return false }
+        return !isJSON && !refersToAny && !isEncrypted
+    }
 
     /// The property's value as a row holds it.
     func value(of entity: any Entity) -> StoredValue { read?(entity) ?? .null }
@@ -211,6 +219,8 @@ public struct IndexModel: @unchecked Sendable {
     let isUnique: Bool
     /// Which objects it holds, as a condition in text; nil: all.
     let condition: String?
+    /// For an index of words.
+    var fullText: FullTextOptions?
 }
 
 /// The shape of an entity as its type declares it.
@@ -347,6 +357,15 @@ public final class EntityModel: @unchecked Sendable {
             isUnique: isUnique, condition: condition)
     }
 
+    /// An index over the words of properties.
+    public static func fullText<T: Entity>(
+        _ type: T.Type, _ keys: [PartialKeyPath<T>], stemming: Stemming = .none
+    ) -> IndexModel {
+        var model = index(type, keys, isUnique: false)
+        model.fullText = FullTextOptions(stemming: stemming)
+        return model
+    }
+
     /// The name of the type for messages.
     var name: String { "\(type)" }
     var hasColumnKey: Bool { !keyNames.isEmpty }
@@ -422,7 +441,24 @@ extension EntityModel {
             indexes.removeAll { $0.name == name }
             indexes.append(IndexSchema(name, parts, isUnique: isUnique, where: condition))
         }
+        func addText(_ names: [String], _ options: FullTextOptions) throws(MakoError) {
+            for name in names {
+                guard let property = self.columns.first(where: { $0.column == name }), property.isPlainText else {
+                    throw .migration(
+                        entity: self.name, reason: "\(name) is no String and has no words for a full-text index")
+                }
+            }
+            let name = "text(\(names.joined(separator: ",")))"
+            indexes.removeAll { $0.name == name }
+            indexes.append(IndexSchema(name, names.map { IndexColumn($0) }, fullText: options))
+        }
         for index in self.indexes {
+            if let options = index.fullText {
+                var names: [String] = []
+                for part in index.parts { names += try columnNames(of: part.keyPath) }
+                try addText(names, options)
+                continue
+            }
             var parts: [IndexColumn] = []
             for part in index.parts {
                 for name in try columnNames(of: part.keyPath) {
@@ -447,6 +483,7 @@ extension EntityModel {
                     let parts = property.fields.map { IndexColumn($0.column) }
                     indexes.append(IndexSchema("near " + property.column, parts, isSpatial: true))
                 case .originalName(let name): original = name
+                case .fullText(let stemming): try addText([property.column], FullTextOptions(stemming: stemming))
                 default: break
                 }
             }

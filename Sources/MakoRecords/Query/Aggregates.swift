@@ -149,6 +149,7 @@ extension Plan {
         }
         var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
         binder.references = bound.references
+        binder.matches = bound.matches
         let column = try binder.bind(expr)
         let condition = BoundCondition.and((bound.condition.map { [$0] } ?? []) + [.not(.isNull(column))])
         let plan = Planner.plan(

@@ -22,6 +22,7 @@ extension Binder {
             return .constant(value)
         case .column(let path, let at):
             if let results { return try results.value(path, at) }
+            if let rank = try rank(path, at) { return rank }
             let column = try resolve(path, at)
             if column.isSealed && !sabotaged("encryptedPropertyCompared") {
                 throw at.error(
@@ -51,6 +52,7 @@ extension Binder {
     /// An expression that is not looked into: what is asked is whether there is a value, or the value as it is stored.
     mutating func bindUnseen(_ expr: Expr) throws(RecordError) -> BoundExpr {
         guard case .column(let path, let at) = expr, results == nil else { return try bind(expr) }
+        if let rank = try rank(path, at) { return rank }
         return .column(try resolve(path, at))
     }
 
@@ -82,6 +84,7 @@ extension Binder {
     private mutating func bindFunction(
         _ name: String, _ arguments: [Expr], _ at: SourcePosition
     ) throws(RecordError) -> BoundExpr {
+        if let excerpt = try excerpt(name, arguments, at) { return excerpt }
         let arguments = name == "distance" ? Binder.withPlaces(arguments) : arguments
         let function: QueryFunction
         if name == "ifnull" {
@@ -92,6 +95,7 @@ extension Binder {
             let names = [
                 "lower", "upper", "length", "abs", "round", "coalesce", "ifnull", "nullif", "trim", "substr", "date",
                 "ltrim", "rtrim", "replace", "instr", "strftime", "distance",
+                "highlight", "snippet",
             ]
             if let bare = AggregateFunction(marked: name) {
                 if arguments.count != 1 { throw at.error("\(bare.rawValue) takes 1 value, not \(arguments.count)") }
@@ -172,6 +176,8 @@ extension Binder {
         case .constant(let value): return ValueKind(value)
         case .noCase: return .text
         case .result(_, let kind, _): return kind
+        case .rank: return .real
+        case .excerpt: return .text
         case .negate(let inner): return kind(inner)
         case .arithmetic(.concatenate, _, _): return .text
         case .arithmetic(_, let left, let right):

@@ -14,6 +14,8 @@ struct Binder {
     var scope: JoinScope?
     /// What the values of groups are, where an expression over groups is bound.
     var results: GroupResults?
+    /// What MATCH asks, in the order of the condition.
+    var matches: [BoundMatch] = []
     var depth = 0
 
     init(
@@ -84,6 +86,8 @@ struct Binder {
                 }
             }
             return .truth(bound)
+        case .match(let left, let right):
+            return try bindMatch(left, right)
         }
     }
 

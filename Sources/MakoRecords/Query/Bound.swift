@@ -81,6 +81,9 @@ indirect enum BoundExpr: Sendable, Hashable {
     case noCase(BoundExpr)
     /// A value of a group: one of its keys or aggregates, by number; and the text it was asked for by.
     case result(Int, ValueKind, String)
+    /// How well the row fits a match: less is better, as in SQLite.
+    case rank(BoundMatch)
+    case excerpt(BoundExcerpt)
 
     var constant: Value? {
         if case .constant(let value) = self { value } else { nil }
@@ -100,6 +103,7 @@ indirect enum BoundCondition: Sendable, Hashable {
     case glob(BoundExpr, BoundExpr)
     case isNull(BoundExpr)
     case truth(BoundExpr)
+    case match(BoundMatch)
 
     /// The parts that must all hold.
     var conjuncts: [BoundCondition] {
@@ -126,6 +130,8 @@ public struct BoundSelection: Sendable {
     let namedParameters: [String: Value]
     /// The rows of ``SelectionJoin`` by their names.
     var references: [String: Int] = [:]
+    /// What MATCH asks, for expressions that show ranks and excerpts.
+    var matches: [BoundMatch] = []
 }
 
 extension BoundExpr: CustomStringConvertible {
@@ -139,6 +145,8 @@ extension BoundExpr: CustomStringConvertible {
             "\(function.rawValue)(\(arguments.map(\.description).joined(separator: ", ")))"
         case .noCase(let inner): "\(inner) COLLATE NOCASE"
         case .result(_, _, let text): text
+        case .rank: "rank"
+        case .excerpt(let excerpt): "\(excerpt.style.words == nil ? "highlight" : "snippet")(\(excerpt.column.path))"
         }
     }
 }
@@ -159,6 +167,7 @@ extension BoundCondition: CustomStringConvertible {
         case .glob(let value, let pattern): "\(value) GLOB \(pattern)"
         case .isNull(let value): "\(value) IS NULL"
         case .truth(let value): "\(value)"
+        case .match(let match): "\(match)"
         }
     }
 

@@ -6,6 +6,9 @@ final class Evaluator {
     private let related: [RelatedRows]
     @exclusivity(unchecked) private var arena = Arena()
     @exclusivity(unchecked) private var scratch = KeyBuffer()
+    private let view: Snapshot?
+    /// The rows of each match of the program, found when they are asked for first.
+    private var matched: [MatchedRows?]
     // The program's parts, without the counting that arrays would cost for each.
     private let values: UnsafeMutableBufferPointer<ValueNode>
     private let conditions: UnsafeMutableBufferPointer<ConditionNode>
@@ -20,6 +23,8 @@ final class Evaluator {
         self.supply = supply
         supplied = supply?.rows ?? UnsafeMutableBufferPointer(start: nil, count: 0)
         results = supply?.results ?? UnsafeMutableBufferPointer(start: nil, count: 0)
+        self.view = view
+        matched = Array(repeating: nil, count: program.matches.count)
         related = view.map { view in program.joins.map { RelatedRows($0, view) } } ?? []
         values = Evaluator.copy(program.values)
         conditions = Evaluator.copy(program.conditions)
@@ -129,7 +134,27 @@ final class Evaluator {
                 return .unknown
             }
             return Truth(TextPattern(glob: String(decoding: pattern, as: UTF8.self)).matches(bytes))
+        case .match(let match, let place, let inner):
+            var key = key
+            if place >= 0 {
+                guard case .integer(let id) = try value(place, row, key) else { return .unknown }
+                key = .rowID(id)
+            }
+            if try rows(of: match)?.contains(key) == true { return .yes }
+            if inner < 0 { return .no }
+            return try value(inner, row, key).isNull ? .unknown : .no
         }
+    }
+
+    private func rows(of match: Int32) throws(RecordError) -> MatchedRows? {
+        let place = Int(match)
+        // Ranks are asked for by expressions that were added since.
+        while matched.count <= place { matched.append(nil) }
+        if matched[place] == nil, let view {
+            let (match, isRanked) = program.matches[place]
+            matched[place] = try MatchedRows(match, isRanked: isRanked, view)
+        }
+        return matched[place]
     }
 
     @inline(__always)
@@ -227,6 +252,11 @@ final class Evaluator {
         case .noCase(let inner):
             guard case .text(let bytes) = try value(inner, row, key) else { return .null }
             return .text(arena.fold(bytes))
+        case .rank(let match):
+            return try rows(of: match)?.score(key).map { .double(-$0) } ?? .null
+        case .excerpt(let excerpt, let slot):
+            guard row.address(slot) != nil else { return .null }
+            return .text(arena.keep(program.excerpts[Int(excerpt)].show(row.content(slot))))
         case .function(let function, let first, let count):
             return try call(function, Int(first), Int(count), row, key)
         case .suppliedColumn(let node, let slot):

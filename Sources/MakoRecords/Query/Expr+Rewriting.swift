@@ -63,6 +63,7 @@ extension Condition {
             return .glob(try value.rewritten(change), try pattern.rewritten(change))
         case .isNull(let value): return .isNull(try value.rewritten(change))
         case .truth(let value): return .truth(try value.rewritten(change))
+        case .match(let value, let sought): return .match(try value.rewritten(change), try sought.rewritten(change))
         default: return self
         }
     }

@@ -22,6 +22,8 @@ struct JoinSources {
         case .arithmetic(_, let left, let right): of(left) | of(right)
         case .negate(let inner), .noCase(let inner): of(inner)
         case .function(_, let arguments): arguments.reduce(0) { $0 | of($1) }
+        // The binder refuses ranks and excerpts where tables are joined.
+        case .rank, .excerpt: 0
         }
     }
 
@@ -34,6 +36,7 @@ struct JoinSources {
         case .isIn(let value, let items): items.reduce(of(value)) { $0 | of($1) }
         case .like(let value, let pattern, let escape): of(value) | of(pattern) | (escape.map { of($0) } ?? 0)
         case .isNull(let value), .truth(let value): of(value)
+        case .match(let match): match.key.map { of(.column($0)) } ?? 0
         }
     }
 
@@ -51,6 +54,7 @@ struct JoinSources {
             case .comparison, .glob, .like, .isIn, .truth: needs(source, inner)
             default: false
             }
+        case .match(let match): match.key.map { needs(source, .column($0)) } ?? false
         }
     }
 
@@ -62,6 +66,7 @@ struct JoinSources {
         case .negate(let inner), .noCase(let inner): needs(source, inner)
         case .function(.coalesce, let arguments): arguments.allSatisfy { needs(source, $0) }
         case .function(_, let arguments): arguments.first.map { needs(source, $0) } ?? false
+        case .rank, .excerpt: false
         }
     }
 
@@ -90,7 +95,7 @@ struct LocalNodes {
                 BoundColumn(
                     node: places[column.node] ?? -1, ordinal: column.ordinal, type: column.type, path: column.path,
                     isSealed: column.isSealed))
-        case .constant, .result: return expr
+        case .constant, .result, .rank, .excerpt: return expr
         case .arithmetic(let operation, let left, let right):
             return .arithmetic(operation, self.expr(left), self.expr(right))
         case .negate(let inner): return .negate(self.expr(inner))
@@ -112,7 +117,19 @@ struct LocalNodes {
         case .glob(let value, let pattern): return .glob(expr(value), expr(pattern))
         case .isNull(let value): return .isNull(expr(value))
         case .truth(let value): return .truth(expr(value))
+        case .match(let match): return .match(self.match(match))
         }
+    }
+
+    /// What asks the table's own row needs no key: an index answers it.
+    private func match(_ match: BoundMatch) -> BoundMatch {
+        guard let key = match.key, let node = places[key.node] else { return match }
+        var local = match
+        local.key = node < 0 ? nil : BoundColumn(node: node, ordinal: nil, type: key.type, path: key.path)
+        local.column = match.column.map {
+            BoundColumn(node: node, ordinal: $0.ordinal, type: $0.type, path: $0.path, isSealed: $0.isSealed)
+        }
+        return local
     }
 
     func order(_ order: BoundOrder) -> BoundOrder {

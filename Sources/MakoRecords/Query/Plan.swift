@@ -101,6 +101,8 @@ public struct Plan: Sendable, CustomStringConvertible {
             count = try table.count(in: view)
         } else if residual == nil, case .keyRanges(let ranges) = access, ranges == [KeyRange(lower: [], upper: nil)] {
             count = try table.count(in: view)
+        } else if residual == nil, case .fullText(let found) = access {
+            count = try TextAccess(match: found.match, isRanked: false).numbers(view, wanted: nil).count
         } else {
             let enough = bound.limit.map { $0.addingReportingOverflow(bound.offset) }
             let stop = enough.map { $0.overflow ? Int.max : $0.partialValue } ?? .max
@@ -205,6 +207,7 @@ public struct ExpressionRun {
         let bound = plan.bound
         var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
         binder.references = bound.references
+        binder.matches = bound.matches
         var resolved: [BoundExpr] = []
         for expression in expressions {
             resolved.append(try areCompared ? binder.bind(expression) : binder.bindUnseen(expression))

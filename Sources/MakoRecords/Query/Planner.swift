@@ -8,6 +8,7 @@ enum Access: Sendable {
     /// Some rows, by their keys, in the order of keys.
     case keys([RowKey])
     case index(IndexHandle, [KeyRange])
+    case fullText(TextAccess)
 }
 
 /// Chooses the way to the rows. Pure: the same selection and schema give the same plan.
@@ -32,6 +33,15 @@ public enum Planner {
         let name: String?
         /// Where rows are looked for in rings around a place.
         var nearest: NearestSearch?
+
+        /// Whether the rows are known by their keys.
+        var isFewRows: Bool {
+            switch access {
+            case .nothing: true
+            case .keys(let keys): keys.count <= 1000
+            default: false
+            }
+        }
     }
 
     public static func plan(_ bound: BoundSelection) -> Plan {
@@ -54,6 +64,7 @@ public enum Planner {
                 best = candidate
             }
         }
+        if let candidate = byText(bound, conjuncts, orders), !best.isFewRows { best = candidate }
         let residual = conjuncts.enumerated().filter {
             !best.answered.contains($0.offset) && $0.element != .constant(true)
         }
@@ -233,6 +244,34 @@ public enum Planner {
                 hasResidual: residualIsLeft(conjuncts, answered)), name: index.schema.name)
     }
 
+    /// By a full-text index. What a match finds must be found anyway, also to ask of single rows whether they are among it.
+    private static func byText(
+        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ orders: [BoundOrder]
+    ) -> Candidate? {
+        for (place, conjunct) in conjuncts.enumerated() {
+            guard case .match(let match) = conjunct, match.isOwn else { continue }
+            var isRanked = false
+            var rest = orders[...]
+            if let first = orders.first, first.expr == .rank(match), !first.descending {
+                isRanked = true
+                rest = rest.dropFirst()
+            }
+            // Rows come in the order of their ids, those of equal rank too.
+            var isOrdered = rest.isEmpty
+            var isReversed = false
+            if bound.table.isRowID, let order = rest.first, case .column(let column) = order.expr, column.node < 0,
+                column.ordinal == nil, !isRanked || !order.descending
+            {
+                isOrdered = true
+                isReversed = order.descending
+            }
+            return Candidate(
+                access: .fullText(TextAccess(match: match, isRanked: isRanked && isOrdered)), isReversed: isReversed,
+                isOrdered: isOrdered, answered: [place], used: [place], cost: 0, name: match.index.schema.name)
+        }
+        return nil
+    }
+
     /// Whether sorted columns give the orders, after the leading ones that have one value: forwards, backwards, or not at all.
     private static func serves(_ parts: [KeySearch.Part], _ equalCount: Int, _ orders: [BoundOrder]) -> Bool? {
         guard !orders.isEmpty, equalCount + orders.count <= parts.count else { return nil }
@@ -259,6 +298,7 @@ public enum Planner {
         case .nothing: return "nothing to read"
         case .index where best.nearest != nil: text = "nearest in \(name)"
         case .index: text = conditions.isEmpty ? "scan \(name)" : "search \(name)"
+        case .fullText: text = "search \(name)"
         case .rows, .keyRanges: text = conditions.isEmpty ? "scan \(name)" : "search \(name) by key range"
         case .keys: text = "search \(name) by key"
         }

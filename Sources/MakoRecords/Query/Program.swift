@@ -32,6 +32,8 @@ enum ValueNode {
     case suppliedRowID(Int32)
     /// A value of a group.
     case result(Int32)
+    case rank(match: Int32)
+    case excerpt(Int32, ColumnSlot)
 }
 
 /// A part of a compiled condition.
@@ -52,6 +54,8 @@ enum ConditionNode {
     case globComputed(Int32, Int32)
     case isNull(Int32)
     case truth(Int32)
+    /// The key is that of a row that a path leads to, the value one that must not be NULL; -1 stands for neither.
+    case match(Int32, key: Int32, value: Int32)
 }
 
 /// A compiled condition and expressions over one table's rows.
@@ -67,6 +71,9 @@ final class Program: @unchecked Sendable {
     private(set) var patterns: [TextPattern] = []
     /// Sorted keys of long constant lists, and whether NULL was among them.
     private(set) var sets: [(keys: [[UInt8]], hasNull: Bool)] = []
+    /// What MATCH asks, and whether its ranks are asked for too.
+    private(set) var matches: [(match: BoundMatch, isRanked: Bool)] = []
+    private(set) var excerpts: [Excerpt] = []
     let joins: [JoinNode]
     private var memory: [UnsafeMutableRawBufferPointer] = []
     private(set) var root: Int32 = -1
@@ -108,7 +115,20 @@ final class Program: @unchecked Sendable {
         case .function(let function, let arguments):
             let (first, count) = list(arguments.map { add($0) })
             return append(.function(function, first: first, count: count))
+        case .rank(let match): return append(.rank(match: place(of: match, isRanked: true)))
+        case .excerpt(let excerpt):
+            excerpts.append(Excerpt(excerpt))
+            return append(.excerpt(Int32(excerpts.count - 1), rootSlots(excerpt.column.ordinal ?? 0)))
         }
+    }
+
+    private func place(of match: BoundMatch, isRanked: Bool) -> Int32 {
+        if let place = matches.firstIndex(where: { $0.match == match }) {
+            matches[place].isRanked = matches[place].isRanked || isRanked
+            return Int32(place)
+        }
+        matches.append((match, isRanked))
+        return Int32(matches.count - 1)
     }
 
     private func rootSlots(_ ordinal: Int) -> ColumnSlot {
@@ -155,6 +175,10 @@ final class Program: @unchecked Sendable {
                 return append(.like(place, pattern: Int32(patterns.count - 1)))
             }
             return append(.globComputed(place, add(pattern)))
+        case .match(let match):
+            let key = match.key.map { add(.column($0)) } ?? -1
+            let value = match.column.map { add(.column($0)) } ?? -1
+            return append(.match(place(of: match, isRanked: false), key: key, value: value))
         }
     }
 

@@ -3,6 +3,8 @@ struct ReadColumns: Sendable {
     private(set) var own = ColumnSet()
     /// By the joins of the selection.
     private var joined: [ColumnSet]
+    /// Whether the order is by a rank, which each row has by all others.
+    private(set) var hasRank = false
     private let joins: [JoinNode]
 
     init(_ bound: BoundSelection) {
@@ -35,6 +37,10 @@ struct ReadColumns: Sendable {
             add(right)
         case .negate(let inner), .noCase(let inner): add(inner)
         case .function(_, let arguments): for each in arguments { add(each) }
+        case .rank(let match):
+            hasRank = true
+            add(.match(match))
+        case .excerpt(let excerpt): add(.column(excerpt.column))
         }
     }
 
@@ -54,6 +60,8 @@ struct ReadColumns: Sendable {
             add(pattern)
             if let escape { add(escape) }
         case .isNull(let value), .truth(let value): add(value)
+        case .match(let match):
+            for slot in match.index.slots { insert(Int(slot.ordinal), of: match.key?.node ?? -1) }
         }
     }
 }

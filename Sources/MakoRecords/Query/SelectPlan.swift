@@ -89,6 +89,7 @@ struct SelectPlanner {
         }
         var binder = Binder(table, catalogue, parameters, named, joins: plan.bound.joins)
         binder.references = plan.bound.references
+        binder.matches = plan.bound.matches
         return try finished(statement, outputs, .table(plan), binder, plan.description, orders: rest)
     }
 

@@ -90,7 +90,7 @@ public struct Selection: Sendable, Hashable {
         return BoundSelection(
             table: table, catalogue: catalogue, joins: binder.joins, condition: bound, orders: orders,
             limit: limit.map { max(0, $0) }, offset: max(0, offset ?? 0), parameters: parameters,
-            namedParameters: namedParameters, references: binder.references)
+            namedParameters: namedParameters, references: binder.references, matches: binder.matches)
     }
 
     /// Binds and plans.
