@@ -8,9 +8,9 @@ public func fuzzSelect(_ input: [UInt8]) {
     let text = String(decoding: input, as: UTF8.self)
     do {
         let parsed = try Statement.parse(text)
-        guard case .select(let statement) = parsed else { return try fuzzWriting(parsed, text, indexed, plain) }
         // Each more multiplies the rows by twelve.
-        if statement.tableCount > 3 { return }
+        if parsed.tableCount > 3 { return }
+        guard case .select(let statement) = parsed else { return try fuzzWriting(parsed, text, indexed, plain) }
         let first = try indexed.ask(statement)
         let second = try plain.ask(statement)
         guard first.rows.allSatisfy({ $0.count == first.columns.count }) else {

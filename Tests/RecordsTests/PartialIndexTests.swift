@@ -181,6 +181,17 @@ import Testing
         #expect(formats.map(\.0) == ["Plain", "Task"] && formats.map(\.1) == [1, 2])
     }
 
+    @Test func itHoldsNoWords() throws {
+        let session = try tasks()
+        var schema = try session.table("Task").schema
+        schema.indexes.append(
+            IndexSchema("words", [IndexColumn("title")], where: "due > 1", fullText: FullTextOptions()))
+        let wanted = schema
+        #expect(throws: RecordError.self) {
+            try session.store.write { tx in _ = try Catalogue.migrate(to: wanted, in: tx) }
+        }
+    }
+
     @Test func migrationsKeepItInStep() throws {
         let session = try tasks()
         var schema = try session.table("Task").schema

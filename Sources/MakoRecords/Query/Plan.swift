@@ -199,6 +199,8 @@ public struct ExpressionRun {
     private let places: [Int32]
     private let evaluator: Evaluator
     let kinds: [ValueKind]
+    /// Whether other rows have a say in the values: those that paths lead to, or all of those that a rank compares.
+    let readsOtherRows: Bool
 
     /// - Throws: `syntax` for names and types that do not fit.
     public init(
@@ -221,6 +223,7 @@ public struct ExpressionRun {
         let program = Program(table, joins: joins)
         places = bound.map { program.add($0) }
         kinds = bound.map(Binder.kind)
+        readsOtherRows = !joins.isEmpty || !program.matches.isEmpty
         evaluator = Evaluator(program, view, supply)
     }
 

@@ -221,6 +221,7 @@ public struct EntitySchema: Sendable, Hashable {
             .incompatibleSchema(table: name, reason: "the full-text index \(index.name) \(reason)")
         }
         if index.isUnique { throw refuse("cannot be unique") }
+        if index.condition != nil || index.isSpatial { throw refuse("holds all rows, and words alone") }
         if index.columns.count > FullTextIndex.columnLimit {
             throw refuse("has more than \(FullTextIndex.columnLimit) columns")
         }

@@ -152,6 +152,8 @@ struct StatementRun {
             sabotaged("statementMeetsItsOwnRows")
             ? Portions(of: plan) : try Portions(of: plan, changing: names, in: view)
         let layout = try target.layout(for: names)
+        // Rows that are written already would tell others what they did not hold before.
+        let isAllAtOnce = values.readsOtherRows && !sabotaged("statementReadsItsOwnRows")
         var writer = RowWriter()
         var outcome = StatementOutcome()
         outcome.setColumns = names
@@ -159,7 +161,7 @@ struct StatementRun {
             var keys: [RowKey] = []
             var found: [Value] = []
             try recorded {
-                try portions.next(StatementRun.portion, in: view) { key, row in
+                try portions.next(isAllAtOnce ? .max : StatementRun.portion, in: view) { key, row in
                     keys.append(key)
                     try values.append(row, key, to: &found)
                 }

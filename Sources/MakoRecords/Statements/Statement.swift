@@ -53,6 +53,17 @@ public enum Statement: Sendable, Hashable {
         }
     }
 
+    /// How many tables its question joins at most; 1 without a question.
+    public var tableCount: Int {
+        switch self {
+        case .select(let statement), .explain(let statement): return statement.tableCount
+        case .insert(let statement):
+            if case .select(let question) = statement.source { return question.tableCount }
+            return 1
+        default: return 1
+        }
+    }
+
     /// The table that the statement changes or takes away; nil where it changes none, or names an index alone.
     public var changedTable: String? {
         switch self {
