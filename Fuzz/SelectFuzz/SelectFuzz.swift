@@ -2,14 +2,15 @@ import MakoRecords
 import MakoStorage
 
 /// Takes any bytes as a statement of the small SQL: it is parsed, planned and run, or refused with an error. Indexes change nothing of what
-/// comes out but the order where none was asked for, and with it which rows a limit takes.
+/// comes out but the order where none was asked for, and with it which rows a limit takes. What a statement writes is taken back.
 public func fuzzSelect(_ input: [UInt8]) {
     guard let indexed, let plain else { return }
     let text = String(decoding: input, as: UTF8.self)
     do {
-        let statement = try SelectStatement.parse(text)
+        let parsed = try Statement.parse(text)
         // Each more multiplies the rows by twelve.
-        if statement.tableCount > 3 { return }
+        if parsed.tableCount > 3 { return }
+        guard case .select(let statement) = parsed else { return try fuzzWriting(parsed, text, indexed, plain) }
         let first = try indexed.ask(statement)
         let second = try plain.ask(statement)
         guard first.rows.allSatisfy({ $0.count == first.columns.count }) else {
@@ -24,6 +25,20 @@ public func fuzzSelect(_ input: [UInt8]) {
         }
     } catch {
         if error.description.isEmpty { fatalError("refused without a word: \(text)") }
+    }
+}
+
+/// Indexes stay in step with the rows, whether the statement fails or not, and change nothing of how many rows it finds.
+private func fuzzWriting(
+    _ statement: Statement, _ text: String, _ indexed: People, _ plain: People
+) throws(RecordError) {
+    let (first, second) = (try indexed.attempt(statement, text), try plain.attempt(statement, text))
+    switch statement {
+    case .update, .delete:
+        if let first, let second, first.changed != second.changed {
+            fatalError("an index changes how many rows are found by: \(text)")
+        }
+    default: return
     }
 }
 
@@ -82,8 +97,42 @@ private struct People {
     }
 
     func ask(_ statement: SelectStatement) throws(RecordError) -> QueryRows {
-        let values = Array([Value.integer(1), .text("a"), .null, .double(0.5)].prefix(statement.parameterCount))
-        return try statement.run(catalogue, view: view, parameters: values)
+        try statement.run(catalogue, view: view, parameters: Self.values(statement.parameterCount))
+    }
+
+    private static func values(_ count: Int) -> [Value] {
+        Array([Value.integer(1), .text("a"), .null, .double(0.5)].prefix(count))
+    }
+
+    private struct Undone: Error { let outcome: StatementOutcome? }
+
+    /// Runs a statement, looks whether all is well, and takes it back. Nil: it was refused.
+    func attempt(_ statement: Statement, _ text: String) throws(RecordError) -> StatementOutcome? {
+        do {
+            try store.write { tx in
+                var changes = ChangeSet()
+                var outcome: StatementOutcome?
+                do throws(RecordError) {
+                    outcome = try statement.run(
+                        catalogue, in: tx, changes: &changes, parameters: Self.values(statement.parameterCount))
+                } catch {
+                    if error.description.isEmpty { fatalError("refused without a word: \(text)") }
+                    if !changes.isEmpty { fatalError("a statement that failed has changed rows: \(text)") }
+                }
+                for table in try Catalogue.load(view: tx.view).handles {
+                    let faults = try table.verify(in: tx.view)
+                    if !faults.isEmpty { fatalError("\(faults) after: \(text)") }
+                }
+                throw Undone(outcome: outcome)
+            }
+        } catch let undone as Undone {
+            return undone.outcome
+        } catch let error as RecordError {
+            throw error
+        } catch {
+            fatalError("\(error) of: \(text)")
+        }
+        return nil
     }
 }
 

@@ -91,23 +91,27 @@ public macro Relationship(
 public macro Transient() = #externalMacro(module: "MakoMacros", type: "MarkerMacro")
 
 /// Indexes of an entity, one for each array: `#Index<Person>([\.name], [\.age, \.name])`.
+///
+/// With a condition they hold only the objects for which it is true, and answer questions from which it follows:
+/// `#Index<Task>([\.due], where: "isDone = FALSE")`.
 @freestanding(declaration)
-public macro Index<T: Entity>(_ keys: [PartialKeyPath<T>]...) =
+public macro Index<T: Entity>(_ keys: [PartialKeyPath<T>]..., where condition: String? = nil) =
     #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
 
 /// Indexes with an order or without regard to case: `#Index<Person>([.descending(\.age), .ignoringCase(\.name)])`.
 @freestanding(declaration)
-public macro Index<T: Entity>(_ keys: [IndexKey<T>]...) =
+public macro Index<T: Entity>(_ keys: [IndexKey<T>]..., where condition: String? = nil) =
     #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
 
-/// Combinations of properties that no two objects share: `#Unique<Person>([\.firstName, \.lastName])`.
+/// Combinations of properties that no two objects share: `#Unique<Person>([\.firstName, \.lastName])`; with a condition, no two of those for
+/// which it is true.
 @freestanding(declaration)
-public macro Unique<T: Entity>(_ keys: [PartialKeyPath<T>]...) =
+public macro Unique<T: Entity>(_ keys: [PartialKeyPath<T>]..., where condition: String? = nil) =
     #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
 
 /// Unique combinations with an order or without regard to case.
 @freestanding(declaration)
-public macro Unique<T: Entity>(_ keys: [IndexKey<T>]...) =
+public macro Unique<T: Entity>(_ keys: [IndexKey<T>]..., where condition: String? = nil) =
     #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
 
 /// Full-text indexes of an entity, one for each array of text properties, which `MATCH` asks: `#FullText<Article>([\.title, \.body])`.

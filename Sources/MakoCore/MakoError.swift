@@ -60,6 +60,8 @@ public enum MakoError: Error, Sendable, Hashable {
     case invalidArgument(String)
     /// Something the library does not do yet.
     case unsupported(String)
+    /// A statement is to take away a table or an index that a type in use has; nothing was changed.
+    case tableInUse(table: String, entity: String, remedy: String)
 }
 
 extension MakoError: CustomStringConvertible, LocalizedError {
@@ -109,6 +111,8 @@ extension MakoError: CustomStringConvertible, LocalizedError {
         case .cancelled: "the task was cancelled; nothing was changed"
         case .invalidArgument(let what): what
         case .unsupported(let what): "\(what) is not supported yet"
+        case .tableInUse(let table, let entity, let remedy):
+            "\(table) is in use by \(entity); nothing was changed. To do without it, \(remedy)"
         }
     }
     public var errorDescription: String? { description }

@@ -4,7 +4,7 @@ import SwiftSyntax
 struct EntityCheck {
     static let supportedAttributes: Set<String> = [
         "primaryKey", "unique", "identity", "indexed", "column", "originalName", "writeOnce", "keepWhenNil",
-        "serialized", "loadOnRefresh", "encrypted", "fullText",
+        "serialized", "loadOnRefresh", "encrypted", "spatial", "fullText",
     ]
     /// Methods that the library calls by their names.
     static let hooks = [

@@ -166,10 +166,20 @@ struct EntityParser {
         let name = macro.macroName.text
         guard name == "Index" || name == "Unique" || name == "FullText" else { return }
         var groups: [String] = []
+        var condition: String?
         var stemming: String?
         for argument in macro.arguments {
             if name == "FullText", argument.label?.text == "stemming" {
                 stemming = argument.expression.trimmedDescription
+                continue
+            }
+            if name != "FullText", argument.label?.text == "where" {
+                if argument.expression.as(StringLiteralExprSyntax.self)?.representedLiteralValue == nil {
+                    find(
+                        "indexCondition", "#\(name): 'where' takes a text without interpolation, such as \"age > 18\"",
+                        Syntax(argument.expression))
+                }
+                condition = argument.expression.trimmedDescription
                 continue
             }
             if argument.label != nil {
@@ -196,7 +206,7 @@ struct EntityParser {
         source.indexes.append(
             IndexSource(
                 isUnique: name == "Unique", isFullText: name == "FullText", stemming: stemming, groups: groups,
-                node: Syntax(macro)))
+                condition: condition, node: Syntax(macro)))
     }
 
     private mutating func parse(_ variable: VariableDeclSyntax, into source: inout EntitySource) {

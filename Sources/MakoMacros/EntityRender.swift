@@ -87,7 +87,8 @@ extension EntityRender {
                     return "EntityModel.fullText(\(root).self, \(keys)"
                         + (index.stemming.map { ", stemming: \($0)" } ?? "") + ")"
                 }
-                return "EntityModel.index(\(root).self, \(keys), isUnique: \(index.isUnique))"
+                let condition = index.condition.map { ", where: \($0)" } ?? ""
+                return "EntityModel.index(\(root).self, \(keys), isUnique: \(index.isUnique)\(condition))"
             }
         }
     }

@@ -220,5 +220,7 @@ struct IndexSource {
     var stemming: String?
     /// Each element is the source text of one array of key paths or index keys.
     var groups: [String]
+    /// The source text of the condition of a partial index.
+    var condition: String?
     var node: Syntax
 }

@@ -144,6 +144,26 @@ import Testing
         #expect(failing.status == 65 && failing.errors.contains("b"))
     }
 
+    @Test func statementsWrite() throws {
+        let made = try mako("import", "-", "a.mako", "--table", "T", "-f", "jsonl", input: "{\"a\": 1}\n{\"a\": 2}\n")
+        #expect(made.status == 0)
+        let shell = try mako(
+            "shell", "a.mako", "--format", "csv",
+            input:
+                "update T set a = a + 1;\ncreate table U (b text);\ninsert into U (b) values ('x');\nselect a from T order by a;\n"
+        )
+        #expect(shell.output == "2 rows changed\ndone\n1 row changed\na\n2\n3\n", "\(shell.output) \(shell.errors)")
+        #expect(try mako("query", "a.mako", "DELETE FROM T WHERE a = ?", "-p", "3").output == "1 row changed\n")
+        #expect(try mako("query", "a.mako", "SELECT count(*) FROM T", "-f", "csv").output == "count(*)\n1\n")
+        #expect(try mako("query", "a.mako", "CREATE INDEX i ON T (a) WHERE a > 1").output == "done\n")
+        #expect(try mako("query", "a.mako", "PRAGMA table_info(U)", "-f", "csv").output.contains("\n1,b,TEXT,0"))
+        #expect(try mako("query", "none.mako", "CREATE TABLE T (a TEXT)").status == 66)
+        let reading = try mako("shell", "a.mako", "--read-only", input: "delete from T;\n")
+        #expect(reading.status == 65 && reading.errors.contains("read"))
+        #expect(try mako("query", "a.mako", "UPDATE T SET b = 1").status == 65)
+        #expect(try mako("check", "a.mako").status == 0)
+    }
+
     @Test func aBadLineIsNamedAndLeavesNoFileBehind() throws {
         try "a,b\n1,2\n3\n".write(toFile: folder + "bad.csv", atomically: true, encoding: .utf8)
         let outcome = try mako("import", "bad.csv", "bad.mako")

@@ -74,6 +74,19 @@ import Testing
         #expect(answer("EXPLAIN SELECT name FROM Person WHERE age = 7").output.contains("Person_age"))
     }
 
+    @Test func statementsThatWriteSayHowManyRows() {
+        #expect(
+            answer(
+                "INSERT INTO Person (name, age) VALUES ('Cy', 8),", "('Di', 9);", "UPDATE Person SET age = 0",
+                "DELETE FROM Person WHERE name = 'Ada'"
+            )
+            .output == "2 rows changed\n4 rows changed\n1 row changed\n")
+        #expect(
+            answer("CREATE INDEX few ON Person (name) WHERE age = 0", ".schema").output.contains(" WHERE age = 0;\n"))
+        #expect(answer("DROP INDEX few; DROP TABLE Person").output == "done\ndone\n")
+        #expect(answer("UPDTE Person SET age = 0").complaints.contains("did you mean UPDATE?"))
+    }
+
     @Test func helpCommentsAndLeaving() {
         #expect(answer("-- nothing", "", ".help").output.contains(".tables"))
         #expect(answer(".quit", ".help").output.isEmpty)

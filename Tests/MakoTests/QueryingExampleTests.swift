@@ -238,6 +238,31 @@ enum QueryingExample {
         return (harbours.array, best.array, shown)
     }
 
+    static func written(_ db: Database) throws -> Int {
+        // EXAMPLE Querying.md
+        let grown = try db.rawQuery("UPDATE City SET area = area * 2 WHERE country = ?", "CH").changedRows
+        try db.rawQuery("INSERT INTO River (name, length) VALUES (\("Limmat"), \(36))")
+        // EXAMPLE ends
+        return grown
+    }
+
+    // EXAMPLE Querying.md
+    @Entity final class Harbour {
+        var name = ""
+        @Attribute(.spatial) var place = Coordinate(latitude: 0, longitude: 0)
+    }
+    // EXAMPLE ends
+
+    static func near(_ db: Database) throws -> [[Harbour]] {
+        // EXAMPLE Querying.md
+        let home = Coordinate(latitude: 60.39, longitude: 5.32)
+        let near = try db.query(Harbour.self).where(\.place[distanceTo: home] < 50_000).fetch()
+        let nearest = try db.query(Harbour.self).orderBy(\.place[distanceTo: home]).limit(2).fetch()
+        let southern = try db.query(Harbour.self).where("distance(place, -33.9, 18.4) < ?", 1_000_000).fetch()
+        // EXAMPLE ends
+        return [near.array, nearest.array, southern.array]
+    }
+
     static func explained(_ db: Database) throws -> String {
         // EXAMPLE Querying.md
         let plan = try db.query(City.self).where("population > 100000 AND name LIKE 'B%'").orderBy("name").explain()
@@ -345,6 +370,21 @@ enum QueryingExample {
         #expect(harbours.map(\.name) == ["Trieste"])
         #expect(best.map(\.name) == ["Lucerne", "Thun"])
         #expect(shown.map(\.text).contains("The [castle] above the town."))
+    }
+
+    @Test func statementsThatWrite() throws {
+        #expect(try E.written(db) == 3)
+        #expect(try db.query(E.City.self).where(\.country == "CH").sum("area") == 152)
+        #expect(try db.query(E.River.self).where(\.name == "Limmat").first()?.length == 36)
+    }
+
+    @Test func harbours() throws {
+        try db.save([
+            E.Harbour(name: "Bergen", place: Coordinate(latitude: 60.4, longitude: 5.3)),
+            E.Harbour(name: "Cape Town", place: Coordinate(latitude: -33.9, longitude: 18.43)),
+            E.Harbour(name: "Stavanger", place: Coordinate(latitude: 58.97, longitude: 5.73)),
+        ])
+        #expect(try E.near(db).map { $0.map(\.name) } == [["Bergen"], ["Bergen", "Stavanger"], ["Cape Town"]])
     }
 
     @Test func plansAndFaults() throws {

@@ -43,6 +43,45 @@ struct DatabaseFile {
         try store.read { view in try body(view, try Catalogue.load(view: view)) }
     }
 
+    /// Runs a statement: one that only asks on the newest commit, any other in a transaction of its own, which a history of the file tells of.
+    func run(_ statement: Statement, parameters: [Value] = []) throws -> StatementOutcome {
+        if statement.isReadOnly {
+            var outcome = StatementOutcome()
+            outcome.rows = try read { view, catalogue in
+                try statement.read(catalogue, view: view, parameters: parameters)
+            }
+            return outcome
+        }
+        return try store.write { tx in
+            let before = try Catalogue.load(view: tx.view)
+            var changes = ChangeSet()
+            let outcome = try statement.run(before, in: tx, changes: &changes, parameters: parameters)
+            var gone: [String] = []
+            if case .dropTable(let drop) = statement, outcome.changesSchema {
+                gone = [try before.requireTable(drop.table.name).schema.name]
+            }
+            if !changes.isEmpty || !gone.isEmpty {
+                try HistoryWriter(SystemEntropy()).append(
+                    changes, rewritten: gone, try Catalogue.load(view: tx.view), before: before,
+                    date: Date().timeIntervalSinceReferenceDate, in: tx)
+            }
+            return outcome
+        }
+    }
+
+    /// Opens a file that exists for reading and writing, or for reading where somebody else writes it or it cannot be written.
+    init(writingWherePossible path: String, _ key: KeyOptions) throws {
+        guard FileManager.default.fileExists(atPath: path) else {
+            try self.init(reading: path, key)
+            return
+        }
+        do { try self.init(writing: path, key) } catch StorageError.alreadyOpen {
+            try self.init(reading: path, key)
+        } catch StorageError.io {
+            try self.init(reading: path, key)
+        }
+    }
+
     /// The file and its log files, with their sizes in bytes.
     static func files(of path: String) -> [(path: String, bytes: Int)] {
         let url = URL(fileURLWithPath: path)

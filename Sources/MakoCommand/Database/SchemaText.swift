@@ -67,25 +67,11 @@ enum SchemaText {
     ]
 
     private static func column(_ column: ColumnSchema) -> String {
-        var text = "\(name(column.name)) \(sqlType(column.type))"
+        var text = "\(name(column.name)) \(column.type.statementName)"
         if !column.isOptional { text += " NOT NULL" }
         if !column.defaultValue.isNull { text += " DEFAULT \(literal(column.defaultValue))" }
         if let target = column.target, target != AnyReference.anyTable { text += " REFERENCES \(name(target))" }
         return text
-    }
-
-    private static func sqlType(_ type: ColumnType) -> String {
-        switch type {
-        case .bool: "BOOLEAN"
-        case .integer, .reference: "INTEGER"
-        case .unsigned: "UNSIGNED"
-        case .double: "REAL"
-        case .text: "TEXT"
-        case .blob: "BLOB"
-        case .keys: "KEYS"
-        case .date: "DATE"
-        case .uuid: "UUID"
-        }
     }
 
     private static func statement(_ index: IndexSchema, table: String) -> String {
@@ -96,8 +82,10 @@ enum SchemaText {
             let over = columns.joined(separator: ", ")
             return "-- \(name(table)) has a full-text index \(name(index.name)) over \(over)\n"
         }
-        let kind = index.isUnique ? "UNIQUE INDEX" : "INDEX"
-        return "CREATE \(kind) \(name(index.name)) ON \(name(table)) (\(columns.joined(separator: ", ")));\n"
+        let kind = index.isUnique ? "UNIQUE INDEX" : index.isSpatial ? "SPATIAL INDEX" : "INDEX"
+        let condition = index.condition.map { " WHERE \($0)" } ?? ""
+        return
+            "CREATE \(kind) \(name(index.name)) ON \(name(table)) (\(columns.joined(separator: ", ")))\(condition);\n"
     }
 
     private static func quoted(_ text: String, with quote: Character) -> String {

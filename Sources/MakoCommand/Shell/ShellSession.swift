@@ -29,14 +29,20 @@ final class ShellSession {
 
     /// Words that Tab completes beside the names of tables and columns.
     static let words = [
-        ".help", ".tables", ".schema", ".mode", ".quit", "SELECT", "FROM", "WHERE", "ORDER", "GROUP", "LIMIT", "OFFSET",
-        "AND", "NOT", "LIKE", "BETWEEN", "count", "EXPLAIN", "DESC",
+        ".help", ".tables", ".schema", ".mode", ".quit", "SELECT", "FROM", "WHERE", "ORDER", "GROUP", "HAVING", "LIMIT",
+        "OFFSET", "JOIN", "UNION", "AND", "NOT", "LIKE", "BETWEEN", "MATCH", "count", "EXPLAIN", "DESC", "INSERT",
+        "INTO", "VALUES", "REPLACE", "IGNORE", "UPDATE", "SET", "DELETE", "CREATE", "TABLE", "UNIQUE", "SPATIAL",
+        "INDEX", "DROP", "EXISTS", "PRIMARY", "KEY", "DEFAULT", "REFERENCES", "PRAGMA", "table_info", "distance",
     ]
 
     private static let help = """
-        SELECT … FROM … [WHERE …] [GROUP BY …] [ORDER BY …] [LIMIT …]
+        SELECT … FROM … [JOIN …] [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT …]
                         shows rows; a statement over several lines ends with ; or an empty line
         EXPLAIN SELECT … shows how the rows would be found
+        INSERT INTO … VALUES … | SELECT …, UPDATE … SET …, DELETE FROM …
+                        change rows; each statement is a transaction
+        CREATE TABLE …, DROP TABLE …, CREATE [UNIQUE | SPATIAL] INDEX … ON … [WHERE …], DROP INDEX …
+                        change tables and indexes
         .tables         the tables and how many rows they have
         .schema [TABLE] the columns and indexes
         .mode FORM      how rows are shown: table, line, csv, tsv, json, jsonl
@@ -132,9 +138,9 @@ final class ShellSession {
 
     /// Whether the parser reached the end of the text and wanted more.
     private func isUnfinished(_ text: String) -> Bool {
-        let statement = Statement(text).text
+        let statement = Self.withoutSemicolon(text)
         do {
-            _ = try SelectStatement.parse(statement)
+            _ = try Statement.parse(statement)
             return false
         } catch .syntax(let error) {
             return error.offset >= statement.trimmed.utf8.count
@@ -150,28 +156,36 @@ final class ShellSession {
     }
 
     private func run(_ typed: String) {
-        let statement = Statement(typed)
-        if statement.text.isEmpty { return }
-        attempt { try statement.isExplain ? explain(statement.text) : select(statement.text) }
+        let text = Self.withoutSemicolon(typed)
+        if text.isEmpty { return }
+        attempt {
+            let statement = try Statement.parse(text)
+            if case .explain = statement { try explain(statement) } else { try answer(statement) }
+        }
     }
 
-    private func select(_ text: String) throws {
+    private func answer(_ statement: Statement) throws {
         let start = ContinuousClock.now
-        let result = try database.read { view, catalogue in
-            try SelectStatement.parse(text).run(catalogue, view: view)
-        }
+        let outcome = try database.run(statement)
         let duration = ContinuousClock.now - start
-        var printer = RowPrinter(columns: result.columns, format: format, width: width(), output: output)
-        for row in result.rows { printer.row(row) }
+        let timing = showsTime ? ", \(DisplayText.duration(duration))" : ""
+        guard statement.isReadOnly else {
+            if outcome.changesSchema {
+                output("done\(timing)\n")
+            } else {
+                output("\(DisplayText.count(outcome.changed, "row")) changed\(timing)\n")
+            }
+            return
+        }
+        let rows = outcome.rows
+        var printer = RowPrinter(columns: rows.columns, format: format, width: width(), output: output)
+        for row in rows.rows { printer.row(row) }
         printer.finish()
-        if showsTime { output("\(DisplayText.count(result.rows.count, "row")), \(DisplayText.duration(duration))\n") }
+        if showsTime { output("\(DisplayText.count(rows.rows.count, "row"))\(timing)\n") }
     }
 
-    private func explain(_ text: String) throws {
-        let plan = try database.read { view, catalogue in
-            try SelectStatement.parse(text).explanation(catalogue, view: view)
-        }
-        output(plan + "\n")
+    private func explain(_ statement: Statement) throws {
+        if case .text(let plan)? = try database.run(statement).rows.rows.first?.first { output(plan + "\n") }
     }
 
     private func attempt(_ body: () throws -> Void) {
@@ -183,20 +197,10 @@ final class ShellSession {
         complaint(message + "\n")
     }
 
-    /// A statement as typed, without the semicolon and the word EXPLAIN.
-    private struct Statement {
-        var text: String
-        var isExplain = false
-
-        init(_ typed: String) {
-            text = typed.trimmed
-            while text.hasSuffix(";") { text = String(text.dropLast()).trimmed }
-            let word = "explain"
-            if text.lowercased().hasPrefix(word), text.dropFirst(word.count).first?.isWhitespace ?? true {
-                isExplain = true
-                text = String(text.dropFirst(word.count)).trimmed
-            }
-        }
+    private static func withoutSemicolon(_ typed: String) -> String {
+        var text = typed.trimmed
+        while text.hasSuffix(";") { text = String(text.dropLast()).trimmed }
+        return text
     }
 }
 

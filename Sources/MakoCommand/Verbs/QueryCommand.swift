@@ -1,14 +1,18 @@
 import ArgumentParser
+import Foundation
 import MakoRecords
 import MakoStorage
 
 struct QueryCommand: Verb {
     static let configuration = CommandConfiguration(
-        commandName: "query", abstract: "Runs a SELECT and shows its rows.",
+        commandName: "query", abstract: "Runs a statement and shows its rows, or how many it changed.",
         discussion: """
             Paths go through relationships: SELECT name, department.location.name FROM Person WHERE age > 35.
 
               mako query people.mako "SELECT name FROM Person WHERE age > ? ORDER BY name" --param 35
+              mako query people.mako "UPDATE Person SET age = age + 1 WHERE name = ?" --param Ada
+
+            A statement that changes something is one transaction. Those that only ask leave the file to others.
             """)
 
     @Argument(help: "The database file.", completion: .file())
@@ -16,7 +20,7 @@ struct QueryCommand: Verb {
 
     @OptionGroup var access: KeyOptions
 
-    @Argument(help: "The statement: SELECT … FROM … [JOIN …] [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT …].")
+    @Argument(help: "The statement: SELECT … FROM …, INSERT, UPDATE, DELETE, CREATE, DROP, or PRAGMA table_info(…).")
     var statement: String
 
     @Option(
@@ -28,19 +32,29 @@ struct QueryCommand: Verb {
     var format: RowFormat = .table
 
     func perform() throws {
-        let database = try DatabaseFile(reading: file, access)
+        let parsed = try Statement.parse(statement)
+        let database = try parsed.isReadOnly ? DatabaseFile(reading: file, access) : changed()
         let start = ContinuousClock.now
-        let select = try SelectStatement.parse(statement)
-        let result = try database.read { view, catalogue in
-            try select.run(catalogue, view: view, parameters: parameters.map(ParameterText.value))
-        }
+        let outcome = try database.run(parsed, parameters: parameters.map(ParameterText.value))
         let duration = ContinuousClock.now - start
+        guard parsed.isReadOnly else {
+            try database.store.close()
+            Terminal.write(outcome.changesSchema ? "done\n" : "\(DisplayText.count(outcome.changed, "row")) changed\n")
+            return
+        }
+        let result = outcome.rows
         var printer = RowPrinter(columns: result.columns, format: format, width: Terminal.width) { Terminal.write($0) }
         for row in result.rows { printer.row(row) }
         printer.finish()
         if format == .table, Terminal.isTerminal(.output) {
             Terminal.write("\n\(DisplayText.count(result.rows.count, "row")), \(DisplayText.duration(duration))\n")
         }
+    }
+
+    /// A statement makes no file, lest a misspelt name does.
+    private func changed() throws -> DatabaseFile {
+        guard FileManager.default.fileExists(atPath: file) else { return try DatabaseFile(reading: file, access) }
+        return try DatabaseFile(writing: file, access)
     }
 }
 

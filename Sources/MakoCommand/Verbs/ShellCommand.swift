@@ -2,9 +2,10 @@ import ArgumentParser
 
 struct ShellCommand: Verb {
     static let configuration = CommandConfiguration(
-        commandName: "shell", abstract: "Asks a database line by line.",
+        commandName: "shell", abstract: "Asks and changes a database line by line.",
         discussion: """
-            Type a SELECT, or .help for the commands. Lines can be edited, the history is kept in ~/.mako_history
+            Type a SELECT, an INSERT, UPDATE or DELETE, a CREATE or DROP, or .help for the commands. A database that another
+            program writes, or --read-only, can be asked only. Lines can be edited, the history is kept in ~/.mako_history
             ($MAKO_HISTORY names another file), and statements can also come through a pipe.
             """)
 
@@ -16,8 +17,13 @@ struct ShellCommand: Verb {
     @Option(name: .shortAndLong, help: "The form of the rows: table, line, csv, tsv, json or jsonl.")
     var format: RowFormat = .table
 
+    @Flag(help: "Only asks: nothing can be changed, and others may write meanwhile.")
+    var readOnly = false
+
     func perform() throws {
-        let database = try DatabaseFile(reading: file, access)
+        let database =
+            readOnly
+            ? try DatabaseFile(reading: file, access) : try DatabaseFile(writingWherePossible: file, access)
         let isInteractive = Terminal.isTerminal(.input) && Terminal.isTerminal(.output)
         let names = try database.read { _, catalogue in
             catalogue.tables.flatMap { [$0.name] + $0.shownColumns }

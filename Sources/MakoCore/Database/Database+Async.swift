@@ -66,11 +66,15 @@ extension Database {
         try await onOwnThread(writes: false) { () throws(MakoError) in try self.exists(object) }
     }
     /// The async form of `rawQuery`.
+    @discardableResult
     public func rawQuery(
         _ text: WhereText, _ parameters: (any ConditionValue)?...
     ) async throws(MakoError) -> RawResults {
         let values = parameters.map { $0?.conditionValue ?? .null }
-        return try await onOwnThread(writes: false) { () throws(MakoError) in try self.rawQuery(text, values: values) }
+        let statement = try records { () throws(RecordError) in try Statement.parse(text.text) }
+        return try await onOwnThread(writes: !statement.isReadOnly) { () throws(MakoError) in
+            try self.run(statement, values, text.interpolated)
+        }
     }
     /// The async form of `backup`, which goes on when its task is cancelled.
     @discardableResult

@@ -357,6 +357,19 @@ public final class Transaction: @unchecked Sendable {
         rewrites.append(model.table)
     }
 
+    /// Loads the tables anew and ties the types in use to them.
+    ///
+    /// - Parameter isRewritten: whether the table's rows went without being told one by one.
+    func adoptTables(_ table: String, _ description: String, isRewritten: Bool) throws(MakoError) {
+        let old = schema
+        let catalogue = try records { () throws(RecordError) in
+            try Catalogue.load(view: view, previous: old.catalogue)
+        }
+        schema = try SchemaState(catalogue: catalogue, models: old.models, version: old.version + 1)
+        steps.append(MigrationStep(entity: table, description: description))
+        if isRewritten { rewrites.append(table) }
+    }
+
     /// A binding as it is by now: a hook may have brought another type of the table into use, or one that refers to it.
     func current(_ binding: Binding) -> Binding {
         if sabotaged("bindingFromBeforeTheHook") { return binding }

@@ -15,7 +15,7 @@ public enum DeleteRule: Sendable, Hashable {
 public struct AttributeOption: Sendable, Hashable {
     enum Kind: Sendable, Hashable {
         case primaryKey, unique, identity, indexed, column(String), originalName(String), writeOnce, keepWhenNil
-        case serialized, loadOnRefresh, encrypted
+        case serialized, loadOnRefresh, encrypted, spatial
         case fullText(Stemming)
     }
     let kind: Kind
@@ -49,6 +49,9 @@ public struct AttributeOption: Sendable, Hashable {
 
     /// The value stands encrypted in the file, under ``DatabaseOptions/propertyKey``. Conditions can only ask whether it is nil.
     public static let encrypted = AttributeOption(kind: .encrypted)
+
+    /// A spatial index finds objects by where the coordinate is: within a distance or a box, or the nearest ones. For ``Coordinate``.
+    public static let spatial = AttributeOption(kind: .spatial)
 
     /// The words of the text are indexed, so that `MATCH` finds objects by them: `where("bio MATCH 'steam AND eng*'")`. Several
     /// properties share an index by `#FullText`.
@@ -214,6 +217,8 @@ public struct IndexModel: @unchecked Sendable {
     }
     let parts: [Part]
     let isUnique: Bool
+    /// Which objects it holds, as a condition in text; nil: all.
+    let condition: String?
     /// For an index of words.
     var fullText: FullTextOptions?
 }
@@ -337,13 +342,19 @@ public final class EntityModel: @unchecked Sendable {
         }
     }
 
-    public static func index<T: Entity>(_ type: T.Type, _ keys: [PartialKeyPath<T>], isUnique: Bool) -> IndexModel {
-        IndexModel(parts: keys.map { .init(keyPath: $0, descending: false, noCase: false) }, isUnique: isUnique)
+    public static func index<T: Entity>(
+        _ type: T.Type, _ keys: [PartialKeyPath<T>], isUnique: Bool, where condition: String? = nil
+    ) -> IndexModel {
+        IndexModel(
+            parts: keys.map { .init(keyPath: $0, descending: false, noCase: false) }, isUnique: isUnique,
+            condition: condition)
     }
-    public static func index<T: Entity>(_ type: T.Type, _ keys: [IndexKey<T>], isUnique: Bool) -> IndexModel {
+    public static func index<T: Entity>(
+        _ type: T.Type, _ keys: [IndexKey<T>], isUnique: Bool, where condition: String? = nil
+    ) -> IndexModel {
         IndexModel(
             parts: keys.map { .init(keyPath: $0.keyPath, descending: $0.descending, noCase: $0.noCase) },
-            isUnique: isUnique)
+            isUnique: isUnique, condition: condition)
     }
 
     /// An index over the words of properties.
@@ -422,12 +433,13 @@ extension EntityModel {
         try checkComposites()
         var columns: [ColumnSchema] = []
         var indexes: [IndexSchema] = []
-        func add(_ parts: [IndexColumn], isUnique: Bool) {
-            let name = parts.map { $0.name + ($0.descending ? "-" : "") + ($0.noCase ? "~" : "") }.joined(
+        func add(_ parts: [IndexColumn], isUnique: Bool, where condition: String? = nil) {
+            let columns = parts.map { $0.name + ($0.descending ? "-" : "") + ($0.noCase ? "~" : "") }.joined(
                 separator: ",")
+            let name = columns + (condition.map { " where " + $0 } ?? "")
             if indexes.contains(where: { $0.name == name && ($0.isUnique || !isUnique) }) { return }
             indexes.removeAll { $0.name == name }
-            indexes.append(IndexSchema(name, parts, isUnique: isUnique))
+            indexes.append(IndexSchema(name, parts, isUnique: isUnique, where: condition))
         }
         func addText(_ names: [String], _ options: FullTextOptions) throws(MakoError) {
             for name in names {
@@ -453,7 +465,7 @@ extension EntityModel {
                     parts.append(IndexColumn(name, descending: part.descending, noCase: part.noCase))
                 }
             }
-            add(parts, isUnique: index.isUnique)
+            add(parts, isUnique: index.isUnique, where: try index.condition.map(columnText))
         }
         if !identityColumns.isEmpty { add(identityColumns.map { IndexColumn($0) }, isUnique: true) }
         for property in self.columns {
@@ -467,6 +479,9 @@ extension EntityModel {
                 switch option.kind {
                 case .unique: add(property.fields.map { IndexColumn($0.column) }, isUnique: true)
                 case .indexed: add(property.fields.map { IndexColumn($0.column) }, isUnique: false)
+                case .spatial:
+                    let parts = property.fields.map { IndexColumn($0.column) }
+                    indexes.append(IndexSchema("near " + property.column, parts, isSpatial: true))
                 case .originalName(let name): original = name
                 case .fullText(let stemming): try addText([property.column], FullTextOptions(stemming: stemming))
                 default: break
@@ -485,7 +500,9 @@ extension EntityModel {
                     originalName: original, sealing: property.sealedType))
         }
         for column in columns
-        where column.target != nil && !indexes.contains(where: { $0.columns.first?.name == column.name }) {
+        where column.target != nil
+            && !indexes.contains(where: { $0.columns.first?.name == column.name && $0.condition == nil })
+        {
             add([IndexColumn(column.name)], isUnique: false)
         }
         let keyColumns = keyNames.compactMap { key in self.columns.first { $0.name == key }?.column }

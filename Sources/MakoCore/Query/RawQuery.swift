@@ -1,11 +1,26 @@
 import MakoRecords
 import MakoStorage
 
-/// What a query in the small SQL answered: rows of values, all read.
+/// What a statement in the small SQL answered: rows of values, all read, or what it did.
 public struct RawResults: Sendable, Hashable {
     /// The names of the columns, in the order of the values.
     public let columns: [String]
     public let rows: [[StoredValue]]
+    /// How many rows an `INSERT` stored, an `UPDATE` found or a `DELETE` removed.
+    public private(set) var changedRows = 0
+    /// The key of the row that an `INSERT` stored last: a value for each column of the key.
+    public private(set) var lastKey: [StoredValue] = []
+
+    init(columns: [String], rows: [[StoredValue]]) {
+        self.columns = columns
+        self.rows = rows
+    }
+
+    init(_ outcome: StatementOutcome, lastKey: [StoredValue]) {
+        self.init(columns: outcome.rows.columns, rows: outcome.rows.rows)
+        changedRows = outcome.changed
+        self.lastKey = lastKey
+    }
 
     public var rowCount: Int { rows.count }
     public var columnCount: Int { columns.count }
@@ -18,30 +33,57 @@ public struct RawResults: Sendable, Hashable {
 }
 
 extension Database {
-    /// Answers a `SELECT` of the small SQL. Interpolated values are bound, and so are those behind the text, for its `?`.
+    /// Runs a statement of the small SQL. Interpolated values are bound, and so are those behind the text, for its `?`.
     ///
     /// ```swift
     /// let found = try db.rawQuery("SELECT grade, count(*) FROM Person WHERE age > \(30) GROUP BY grade")
     /// for row in found.rows { print(row) }
+    /// let raised = try db.rawQuery("UPDATE Person SET salary = salary * 1.1 WHERE grade = ?", 3).changedRows
     /// ```
     ///
-    /// - Throws: `MakoError.query`, pointing into the text, before any row is read.
+    /// Statements that write join the running transaction, or are one of their own; one that fails leaves nothing of itself. Tables and
+    /// columns go by their names in the file. What `INSERT` and `UPDATE` write is checked against the table, and no hooks are
+    /// called for it, as by ``Update``; `DELETE` from the table of a type that is in use goes by its delete rules and hooks, as
+    /// ``Query/delete()`` does.
+    ///
+    /// - Throws: `MakoError.query`, pointing into the text, before anything is done; `.duplicate`, `.missingValue`, `.typeMismatch` for rows
+    ///   that cannot be stored; `.readOnly`; `.tableInUse` for a table or index that a type in use declares.
+    @discardableResult
     public func rawQuery(_ text: WhereText, _ parameters: (any ConditionValue)?...) throws(MakoError) -> RawResults {
         try rawQuery(text, values: parameters.map { $0?.conditionValue ?? .null })
     }
 
     /// The same for a text that is known only at run time.
+    @discardableResult
     public func rawQuery(text: String, _ parameters: (any ConditionValue)?...) throws(MakoError) -> RawResults {
         try rawQuery(WhereText(text: text), values: parameters.map { $0?.conditionValue ?? .null })
     }
 
     func rawQuery(_ text: WhereText, values: [StoredValue]) throws(MakoError) -> RawResults {
-        let found = try viewing { (view, schema) throws(MakoError) in
-            try records { () throws(RecordError) in
-                try SelectStatement.parse(text.text).run(
-                    schema.catalogue, view: view, parameters: values, named: text.interpolated)
+        try run(try records { () throws(RecordError) in try Statement.parse(text.text) }, values, text.interpolated)
+    }
+
+    func run(
+        _ statement: Statement, _ values: [StoredValue], _ named: [String: StoredValue]
+    ) throws(MakoError) -> RawResults {
+        if statement.isReadOnly {
+            let found = try viewing { (view, schema) throws(MakoError) in
+                try records { () throws(RecordError) in
+                    try statement.read(schema.catalogue, view: view, parameters: values, named: named)
+                }
+            }
+            return RawResults(columns: found.columns, rows: found.rows)
+        }
+        switch statement {
+        case .insert, .update:
+            // They take themselves back when they fail.
+            return try writing { (transaction) throws(MakoError) in
+                try transaction.run(statement, values, named)
+            }
+        default:
+            return try allOrNothing { (transaction) throws(MakoError) in
+                try transaction.run(statement, values, named)
             }
         }
-        return RawResults(columns: found.columns, rows: found.rows)
     }
 }

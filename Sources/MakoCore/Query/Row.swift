@@ -59,6 +59,8 @@ struct PathStep: Sendable {
     let name: Result<String, MakoError>
     /// The property, where the step leads to one with several columns.
     let composite: CompositeStep?
+    /// The place to which the distance is asked for, from that of a property.
+    private(set) var distance: (from: CompositeStep, to: Coordinate)?
     /// Where the step leads to another object.
     private(set) var reference: Reference?
 
@@ -99,8 +101,15 @@ struct PathStep: Sendable {
         self.composite = composite
     }
 
+    /// The distance of a property's place to another.
+    init(distanceFrom composite: CompositeStep, to place: Coordinate) {
+        name = .failure(composite.fault)
+        self.composite = nil
+        distance = (composite, place)
+    }
+
     /// A step that leads nowhere.
-    fileprivate init(_ fault: MakoError) {
+    init(_ fault: MakoError) {
         name = .failure(fault)
         composite = nil
     }
@@ -145,6 +154,15 @@ struct CompositeStep: Sendable {
 
 extension [PathStep] {
     func expr() throws(MakoError) -> Expr {
+        if let distance = last?.distance {
+            let place = try Array(dropLast() + [PathStep(distance.from)]).exprs()
+            return .function(
+                "distance",
+                place + [
+                    .literal(.double(distance.to.latitude), at: .none),
+                    .literal(.double(distance.to.longitude), at: .none),
+                ])
+        }
         var names: [String] = []
         for step in self { names.append(try step.name.get()) }
         return .column(names)

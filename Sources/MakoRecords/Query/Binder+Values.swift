@@ -85,6 +85,7 @@ extension Binder {
         _ name: String, _ arguments: [Expr], _ at: SourcePosition
     ) throws(RecordError) -> BoundExpr {
         if let excerpt = try excerpt(name, arguments, at) { return excerpt }
+        let arguments = name == "distance" ? Binder.withPlaces(arguments) : arguments
         let function: QueryFunction
         if name == "ifnull" {
             function = .coalesce
@@ -93,7 +94,7 @@ extension Binder {
         } else {
             let names = [
                 "lower", "upper", "length", "abs", "round", "coalesce", "ifnull", "nullif", "trim", "substr", "date",
-                "ltrim", "rtrim", "replace", "instr", "strftime",
+                "ltrim", "rtrim", "replace", "instr", "strftime", "distance",
                 "highlight", "snippet",
             ]
             if let bare = AggregateFunction(marked: name) {
@@ -111,6 +112,7 @@ extension Binder {
             case .replace: 3...3
             case .substr: 2...3
             case .coalesce: 1...100
+            case .distance: 4...4
             }
         guard counts.contains(arguments.count) else {
             let wanted = counts.count == 1 ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
@@ -136,6 +138,7 @@ extension Binder {
                 case .strftime: found == (place == 0 ? .text : .date)
                 case .coalesce, .nullif:
                     kinds[..<place].allSatisfy { $0 == .null || $0 == found || ($0.isNumber && found.isNumber) }
+                case .distance: found.isNumber
                 }
             if !isRight {
                 throw sources[place].position.error(
@@ -193,6 +196,7 @@ extension Binder {
             case .coalesce:
                 let kinds = arguments.map(kind).filter { $0 != .null }
                 return kinds.contains(.real) ? .real : (kinds.first ?? .null)
+            case .distance: return .real
             }
         }
     }

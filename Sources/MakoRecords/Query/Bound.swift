@@ -68,6 +68,7 @@ struct BoundColumn: Sendable, Hashable {
 
 enum QueryFunction: String, Sendable, Hashable, CaseIterable {
     case lower, upper, length, abs, round, coalesce, nullif, trim, substr, date, ltrim, rtrim, replace, instr, strftime
+    case distance
 }
 
 /// An expression whose names are resolved, whose parameters are filled in and whose types agree.

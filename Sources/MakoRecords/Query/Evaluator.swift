@@ -325,6 +325,12 @@ final class Evaluator {
         case (.date, .date): return operand
         case (.date, .text(let bytes)):
             return DateText.parse(String(decoding: bytes, as: UTF8.self)).map { .date($0) } ?? .null
+        case (.distance, _):
+            guard let latitude = operand.asDouble, let longitude = try value(lists[first + 1], row, key).asDouble,
+                let otherLatitude = try value(lists[first + 2], row, key).asDouble,
+                let otherLongitude = try value(lists[first + 3], row, key).asDouble
+            else { return .null }
+            return Sphere.distance((latitude, longitude), (otherLatitude, otherLongitude)).map { .double($0) } ?? .null
         default: return .null
         }
     }

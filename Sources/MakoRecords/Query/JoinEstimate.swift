@@ -53,7 +53,7 @@ enum JoinEstimate {
         if table.keySlots.count == 1, Int(table.keySlots[0].ordinal) == ordinal { return (size, true) }
         if table.layout.allSlots[ordinal].type == .bool { return (2, true) }
         let isUnique = table.indexes.contains {
-            $0.isUnique && $0.parts.count == 1 && Int($0.parts[0].slot.ordinal) == ordinal
+            $0.isUnique && $0.condition == nil && $0.parts.count == 1 && Int($0.parts[0].slot.ordinal) == ordinal
         }
         return isUnique ? (size, true) : (max(1, size / 10), false)
     }

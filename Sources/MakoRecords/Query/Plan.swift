@@ -7,7 +7,7 @@ import MakoStorage
 /// A plan holds no snapshot: it may be kept and run over any number of them, from any thread.
 public struct Plan: Sendable, CustomStringConvertible {
     let bound: BoundSelection
-    let access: Access
+    var access: Access
     let isReversed: Bool
     /// What is left to be sorted by; empty when rows come in the wanted order.
     let orders: [BoundOrder]
@@ -17,6 +17,8 @@ public struct Plan: Sendable, CustomStringConvertible {
     public let description: String
     /// What ends the plan's runs.
     public var cancellation: Cancellation?
+    /// How the first rows in the order of a distance are found.
+    var nearest: NearestSearch?
 
     init(
         _ bound: BoundSelection, access: Access, isReversed: Bool, orders: [BoundOrder], residual: [BoundCondition],
@@ -147,6 +149,7 @@ public struct Plan: Sendable, CustomStringConvertible {
     }
 
     func sortedKeys(_ scan: RowScan, _ view: Snapshot) throws(RecordError) -> [RowKey] {
+        if let nearest { return try nearest.keys(self, view) }
         let sorter = Sorter(self, view)
         try recorded {
             try scan.forEachRow(table.layout, expecting: 1 << 20) { key, row in
@@ -196,6 +199,8 @@ public struct ExpressionRun {
     private let places: [Int32]
     private let evaluator: Evaluator
     let kinds: [ValueKind]
+    /// Whether other rows have a say in the values: those that paths lead to, or all of those that a rank compares.
+    let readsOtherRows: Bool
 
     /// - Throws: `syntax` for names and types that do not fit.
     public init(
@@ -218,6 +223,7 @@ public struct ExpressionRun {
         let program = Program(table, joins: joins)
         places = bound.map { program.add($0) }
         kinds = bound.map(Binder.kind)
+        readsOtherRows = !joins.isEmpty || !program.matches.isEmpty
         evaluator = Evaluator(program, view, supply)
     }
 

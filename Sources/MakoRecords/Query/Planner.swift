@@ -18,12 +18,12 @@ enum Access: Sendable {
 /// tenths, a prefix a hundredth. Fetching a row through an index costs 2.5 times what scanning to it does, sorting a row 2, passing it to
 /// a heap that keeps the best few 0.3. The cheapest way wins, the first named one among equals.
 public enum Planner {
-    private static let tableRows = 1_000_000.0
-    private static let indexCost = 2.5
+    static let tableRows = 1_000_000.0
+    static let indexCost = 2.5
     private static let sortCost = 2.0
     private static let heapCost = 0.3
 
-    private struct Candidate {
+    struct Candidate {
         let access: Access
         let isReversed: Bool
         let isOrdered: Bool
@@ -31,6 +31,8 @@ public enum Planner {
         let used: [Int]
         let cost: Double
         let name: String?
+        /// Where rows are looked for in rings around a place.
+        var nearest: NearestSearch?
 
         /// Whether the rows are known by their keys.
         var isFewRows: Bool {
@@ -68,9 +70,11 @@ public enum Planner {
         }
         .map(\.element)
         let sorts = best.isOrdered ? [] : orders
-        return Plan(
+        var plan = Plan(
             bound, access: best.access, isReversed: best.isReversed, orders: sorts, residual: residual,
             text: text(best, bound, conjuncts, residual, orders))
+        plan.nearest = best.nearest
+        return plan
     }
 
     /// The orders that decide something: columns with one value do not, nor does anything after the row id.
@@ -92,7 +96,7 @@ public enum Planner {
         return result
     }
 
-    private static func cost(
+    static func cost(
         _ bound: BoundSelection, rows: Double, perRow: Double, isOrdered: Bool, orders: [BoundOrder], hasResidual: Bool
     ) -> Double {
         let matching = rows * (hasResidual ? 0.1 : 1)
@@ -105,7 +109,7 @@ public enum Planner {
         return rows * perRow + matching * heapCost
     }
 
-    private static func residualIsLeft(_ conjuncts: [BoundCondition], _ answered: Set<Int>) -> Bool {
+    static func residualIsLeft(_ conjuncts: [BoundCondition], _ answered: Set<Int>) -> Bool {
         conjuncts.indices.contains { !answered.contains($0) }
     }
 
@@ -206,6 +210,12 @@ public enum Planner {
         _ index: IndexHandle, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint],
         _ orders: [BoundOrder]
     ) -> Candidate? {
+        if index.isSpatial { return byPlace(index, bound, conjuncts, constraints, orders) }
+        var implied: Set<Int> = []
+        if let condition = index.condition {
+            guard let found = Implication.answered(by: condition.conjuncts, conjuncts) else { return nil }
+            implied = found
+        }
         let parts = index.parts.map {
             KeySearch.Part(term: .init(ordinal: Int($0.slot.ordinal), noCase: $0.noCase), descending: $0.descending)
         }
@@ -215,20 +225,23 @@ public enum Planner {
             bound.table.isRowID && !index.isUnique
             ? [KeySearch.Part(term: .init(ordinal: nil, noCase: false), descending: false)] : []
         let reversed = serves(parts + ending, search.equalCount, orders)
-        if search.used.isEmpty && (orders.isEmpty || reversed == nil) { return nil }
+        if search.used.isEmpty && index.condition == nil && (orders.isEmpty || reversed == nil) { return nil }
+        let answered = search.answered.union(implied)
         let isOrdered = orders.isEmpty || reversed != nil
         let rows: Double
         if search.isPoint && index.schema.isUnique {
             rows = Double(max(1, search.ranges.count))
         } else {
-            rows = max(1, tableRows * search.share)
+            // A partial index is taken to hold a tenth of the rows.
+            rows = max(1, tableRows * search.share * (index.condition == nil ? 1 : 0.1))
         }
         return Candidate(
             access: search.ranges.isEmpty ? .nothing : .index(index, search.ranges), isReversed: reversed ?? false,
-            isOrdered: isOrdered, answered: search.answered, used: search.used,
+            isOrdered: isOrdered, answered: answered,
+            used: search.used + implied.subtracting(search.used).sorted(),
             cost: cost(
                 bound, rows: rows, perRow: indexCost, isOrdered: isOrdered, orders: orders,
-                hasResidual: residualIsLeft(conjuncts, search.answered)), name: index.schema.name)
+                hasResidual: residualIsLeft(conjuncts, answered)), name: index.schema.name)
     }
 
     /// By a full-text index. What a match finds must be found anyway, also to ask of single rows whether they are among it.
@@ -283,6 +296,7 @@ public enum Planner {
         var text: String
         switch best.access {
         case .nothing: return "nothing to read"
+        case .index where best.nearest != nil: text = "nearest in \(name)"
         case .index: text = conditions.isEmpty ? "scan \(name)" : "search \(name)"
         case .fullText: text = "search \(name)"
         case .rows, .keyRanges: text = conditions.isEmpty ? "scan \(name)" : "search \(name) by key range"

@@ -53,7 +53,8 @@ public struct Portions: Sendable {
         let isChosenBefore = !plan.orders.isEmpty
         var isOvertaken = !plan.bound.joins.isEmpty
         if case .index(let index, _) = plan.access {
-            isOvertaken = isOvertaken || index.schema.columns.contains { columns.contains($0.name) }
+            isOvertaken =
+                isOvertaken || index.condition != nil || index.schema.columns.contains { columns.contains($0.name) }
         }
         if isChosenBefore || !isOvertaken { return }
         rest = .sorted(try plan.keys(in: view), from: 0)

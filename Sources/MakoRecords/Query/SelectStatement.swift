@@ -53,6 +53,14 @@ public struct SelectStatement: Sendable, Hashable {
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public static func parse(_ text: String) throws(RecordError) -> SelectStatement {
         var parser = try Parser(text)
+        let statement = try read(&parser)
+        _ = parser.takeSymbol(";")
+        try parser.expectEnd()
+        return statement
+    }
+
+    /// The statement that begins here, and may be a part of another.
+    static func read(_ parser: inout Parser) throws(RecordError) -> SelectStatement {
         var statement = try SelectStatement(&parser)
         let start = parser.position(parser.token)
         while let operation = parser.takeSetOperator() {
@@ -69,8 +77,6 @@ public struct SelectStatement: Sendable, Hashable {
         }
         if parser.takeWord("LIMIT") { statement.limit = try number(&parser) }
         if parser.takeWord("OFFSET") { statement.offset = try number(&parser) }
-        _ = parser.takeSymbol(";")
-        try parser.expectEnd()
         statement.parameterCount = parser.parameterCount
         for index in statement.compounds.indices {
             statement.compounds[index].statement.parameterCount = parser.parameterCount

@@ -21,6 +21,9 @@ public final class Catalogue: Sendable {
         self.byName = byName
     }
 
+    /// A catalogue without tables.
+    static let empty = Catalogue([])
+
     /// The schemas of every table, sorted by name.
     public var tables: [EntitySchema] { handles.map(\.schema) }
 
@@ -119,7 +122,15 @@ enum StoredCatalogue {
             }
             indexTrees.append(tree)
         }
-        return TableHandle(record: record, rows: rows, indexTrees: indexTrees, idTree: idTree, ids: ids)
+        var conditions: [Int: IndexCondition] = [:]
+        if record.indexes.contains(where: { $0.schema.condition != nil }) {
+            var bare = record
+            bare.indexes = []
+            conditions = try IndexCondition.all(
+                record, bare: TableHandle(record: bare, rows: rows, indexTrees: [], idTree: idTree, ids: ids))
+        }
+        return TableHandle(
+            record: record, rows: rows, indexTrees: indexTrees, idTree: idTree, ids: ids, conditions: conditions)
     }
 
     /// The trees of the catalogue, made when the first table is.

@@ -59,13 +59,22 @@ public struct IndexSchema: Sendable, Hashable {
     public var name: String
     public var columns: [IndexColumn]
     public var isUnique: Bool
+    /// The condition of the rows that a partial index holds, as text over the row's own columns; nil: it holds all rows.
+    public var condition: String?
+    /// Whether it finds places that are near: its columns are a latitude and a longitude, in degrees.
+    public var isSpatial: Bool
     /// For an index over the words of texts, which `MATCH` asks: what it makes of them.
     public var fullText: FullTextOptions?
 
-    public init(_ name: String, _ columns: [IndexColumn], isUnique: Bool = false, fullText: FullTextOptions? = nil) {
+    public init(
+        _ name: String, _ columns: [IndexColumn], isUnique: Bool = false, where condition: String? = nil,
+        isSpatial: Bool = false, fullText: FullTextOptions? = nil
+    ) {
         self.name = name
         self.columns = columns
         self.isUnique = isUnique
+        self.condition = condition
+        self.isSpatial = isSpatial
         self.fullText = fullText
     }
 }
@@ -174,6 +183,22 @@ public struct EntitySchema: Sendable, Hashable {
                 }
             }
             if index.fullText != nil { try validateText(index) }
+            if index.isSpatial { try validateSpatial(index) }
+            if index.condition != nil { _ = try IndexCondition.parse(index, of: name) }
+        }
+    }
+
+    private func validateSpatial(_ index: IndexSchema) throws(RecordError) {
+        let isPlain =
+            !index.isUnique && index.condition == nil && index.columns.allSatisfy { !$0.descending && !$0.noCase }
+        guard isPlain, index.columns.count == 2,
+            index.columns.allSatisfy({ column(named: $0.name)?.type == .double })
+        else {
+            throw .incompatibleSchema(
+                table: name,
+                reason:
+                    "the spatial index \(index.name) needs a latitude and a longitude, both of type double, and nothing else"
+            )
         }
     }
 
@@ -196,6 +221,7 @@ public struct EntitySchema: Sendable, Hashable {
             .incompatibleSchema(table: name, reason: "the full-text index \(index.name) \(reason)")
         }
         if index.isUnique { throw refuse("cannot be unique") }
+        if index.condition != nil || index.isSpatial { throw refuse("holds all rows, and words alone") }
         if index.columns.count > FullTextIndex.columnLimit {
             throw refuse("has more than \(FullTextIndex.columnLimit) columns")
         }

@@ -18,7 +18,7 @@ enum IndexBuild {
         var isWhole = true
         try recorded {
             try table.scan(in: tx.view) { key, row in
-                isWhole = list.add(row, key) != nil
+                isWhole = try list.add(row, key) != nil
                 return isWhole
             }
         }
@@ -59,6 +59,7 @@ enum IndexBuild {
         var buffer = KeyBuffer()
         try recorded {
             try table.scan(in: view) { key, row in
+                guard try index.holds(row, key) else { return true }
                 let form = index.encodeEntry(row, key, into: &buffer)
                 entries.append(Entry(key: buffer.bytes, row: key, isCut: form.isCut && !form.hasNull))
                 return true

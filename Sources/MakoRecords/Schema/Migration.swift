@@ -345,8 +345,13 @@ struct MigrationPlan {
         for case .renameColumn(let old, let new) in steps { renamed[old] = new }
         var kept: [TableRecord.Index] = []
         var remaining = record.indexes
+        // The words of a condition say nothing of which columns they meant before.
+        let isConditionStale =
+            !converted.isEmpty || !renamed.isEmpty || steps.contains { if case .byHand = $0 { true } else { false } }
         for schema in wanted.indexes {
-            let touchesConverted = schema.columns.contains { converted.contains($0.name) }
+            let touchesConverted =
+                schema.columns.contains { converted.contains($0.name) }
+                || (schema.condition != nil && isConditionStale && !sabotaged("staleConditionKept"))
             let match = remaining.firstIndex { index in
                 var same = index.schema
                 for place in same.columns.indices {

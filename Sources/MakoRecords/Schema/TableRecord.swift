@@ -5,10 +5,10 @@
 //   key: 0 and the name of the id column, or 1, a count (4) and the names of the key columns
 //   column count (4), then per ordinal: name, type (1; 16 and then the type of what is sealed for an encrypted one), flags (1: optional 1, retired 2, has target 4), default, fill, [target]
 //   live count (4), then the ordinals (4) of the live columns in the model's order
-//   index count (4), then: id (4), name, flags (1: unique 1, full text 2), column count (4), then: name, flags (1: descending 1, no
-//   case 2); behind the columns of a full-text index its stemming (1)
+//   index count (4), then: id (4), name, flags (1: unique 1, full text 2, has condition 4, spatial 8), column count (4), then: name, flags (1:
+//   descending 1, no case 2); behind the columns of a full-text index its stemming (1), behind those of a partial one its condition, a text
 //
-// The format of a table with full-text indexes is 2, so that no program takes one for a plain index.
+// The format is 2 where an index is of another kind than unique, so that no older version takes it for a plain one and leaves it out of step.
 //
 // Under the key 00: format (1) = 1, next table id (4).
 
@@ -17,6 +17,11 @@ struct TableRecord: Sendable, Hashable {
     struct Index: Sendable, Hashable {
         var id: UInt32
         var schema: IndexSchema
+
+        fileprivate var flags: UInt8 {
+            (schema.isUnique ? 1 : 0) | (schema.fullText != nil ? 2 : 0) | (schema.condition != nil ? 4 : 0)
+                | (schema.isSpatial ? 8 : 0)
+        }
     }
 
     var id: UInt32
@@ -27,8 +32,8 @@ struct TableRecord: Sendable, Hashable {
     var nextIndexID: UInt32
 
     static let format: UInt8 = 1
-    /// The format of a table with full-text indexes.
-    static let textFormat: UInt8 = 2
+    /// The format of a table with indexes that the first versions of Mako did not know.
+    static let extendedFormat: UInt8 = 2
     /// The type of an encrypted column, in the place of blob, so that no program takes what is sealed for plain bytes.
     static let sealedCode: UInt8 = 16
 
@@ -40,8 +45,7 @@ struct TableRecord: Sendable, Hashable {
 
     func encoded() -> [UInt8] {
         var out = ByteSink()
-        let hasText = indexes.contains { $0.schema.fullText != nil }
-        out.byte(hasText ? TableRecord.textFormat : TableRecord.format)
+        out.byte(indexes.contains { $0.flags > 1 } ? TableRecord.extendedFormat : TableRecord.format)
         out.number(id)
         out.number(schema.version)
         out.number(nextIndexID)
@@ -71,13 +75,14 @@ struct TableRecord: Sendable, Hashable {
         for index in indexes {
             out.number(index.id)
             out.text(index.schema.name)
-            out.byte((index.schema.isUnique ? 1 : 0) | (index.schema.fullText != nil ? 2 : 0))
+            out.byte(index.flags)
             out.number(UInt32(index.schema.columns.count))
             for column in index.schema.columns {
                 out.text(column.name)
                 out.byte((column.descending ? 1 : 0) | (column.noCase ? 2 : 0))
             }
             if let options = index.schema.fullText { out.byte(options.stemming.rawValue) }
+            if let condition = index.schema.condition { out.text(condition) }
         }
         return out.bytes
     }
@@ -94,7 +99,7 @@ struct TableRecord: Sendable, Hashable {
     init(name: String, bytes: [UInt8]) throws(RecordError) {
         var source = ByteSource(bytes, what: "the entry of table \(name)")
         let format = try source.byte()
-        guard format == TableRecord.format || format == TableRecord.textFormat else {
+        guard format == TableRecord.format || format == TableRecord.extendedFormat else {
             throw .catalogueDamaged(reason: "the entry of table \(name) has another format")
         }
         id = try source.number()
@@ -141,8 +146,8 @@ struct TableRecord: Sendable, Hashable {
             let id: UInt32 = try source.number()
             let name = try source.text()
             let flags = try source.byte()
-            if flags & 2 != 0 && format != TableRecord.textFormat { throw source.damaged }
-            var index = IndexSchema(name, [], isUnique: flags & 1 != 0)
+            guard flags < (format == TableRecord.extendedFormat ? 16 : 2) else { throw source.damaged }
+            var index = IndexSchema(name, [], isUnique: flags & 1 != 0, isSpatial: flags & 8 != 0)
             for _ in 0..<(try source.count()) {
                 let name = try source.text()
                 let flags = try source.byte()
@@ -152,6 +157,7 @@ struct TableRecord: Sendable, Hashable {
                 guard let stemming = Stemming(rawValue: try source.byte()) else { throw source.damaged }
                 index.fullText = FullTextOptions(stemming: stemming)
             }
+            if flags & 4 != 0 { index.condition = try source.text() }
             indexes.append(Index(id: id, schema: index))
         }
         guard source.isAtEnd else { throw source.damaged }

@@ -287,6 +287,7 @@ private struct TableMending {
             var buffer = KeyBuffer()
             try recorded {
                 try handle.scan(in: tx.view) { key, row in
+                    guard try index.holds(row, key) else { return true }
                     index.encodeEntry(row, key, into: &buffer)
                     entries.append((buffer.bytes, key))
                     return true

@@ -16,6 +16,7 @@ final class EntryList {
     @exclusivity(unchecked) private var content = KeyBuffer()
     @exclusivity(unchecked) private var notes: [Note] = []
     @exclusivity(unchecked) private var staged = KeyBuffer()
+    @exclusivity(unchecked) private var hasAdded = false
 
     init(_ table: TableHandle, _ index: IndexHandle) {
         self.table = table
@@ -26,8 +27,11 @@ final class EntryList {
     var count: Int { notes.count }
 
     /// Adds the entry of a row and answers how many bytes of memory it takes, those for sorting it included. Nil, and nothing
-    /// is added, when whether the row may have the entry cannot be told from it alone, or when it is too long to be noted.
-    func add(_ row: RowReader, _ key: RowKey) -> Int? {
+    /// is added, when whether the row may have the entry cannot be told from it alone, or when it is too long to be noted. 0, and nothing is
+    /// added either, when the index does not hold the row.
+    func add(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Int? {
+        hasAdded = false
+        if index.condition != nil, !(try index.holds(row, key)) { return 0 }
         let start = content.count
         let form = index.appendEntry(row, key, to: &content)
         let middle = content.count
@@ -38,12 +42,15 @@ final class EntryList {
             content.truncate(to: start)
             return nil
         }
+        hasAdded = true
         notes.append(Note(head: 0, offset: offset, keyBytes: keyBytes, valueBytes: valueBytes))
         return content.count - start + 2 * MemoryLayout<Note>.stride
     }
 
-    /// Takes the entry back that was added last.
+    /// Takes the entry back that the last call has added, if it has.
     func removeLast() {
+        guard hasAdded else { return }
+        hasAdded = false
         if let last = notes.popLast() { content.truncate(to: Int(last.offset)) }
     }
 

@@ -97,7 +97,7 @@ public final class IndexBatch {
         if latest !== table { find(table) }
         var grown = 0
         for place in 0..<table.indexes.count {
-            guard let bytes = lists[latestFirst + place].add(row, key) else {
+            guard let bytes = try lists[latestFirst + place].add(row, key) else {
                 for done in 0..<place { lists[latestFirst + done].removeLast() }
                 return false
             }

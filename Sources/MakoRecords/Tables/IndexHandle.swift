@@ -6,6 +6,8 @@ import MakoStorage
 //   row       the row's key, so that entries differ: an id as 8 big-endian bytes, a byte key up to 64 bytes as it is, a longer one
 //             as a 128-bit hash. Left out in a unique index where no column is NULL and nothing was cut: equal values then meet in one entry.
 //
+// A spatial index has the number of the place's cell (SpaceCurve) as 8 big-endian bytes in the place of the columns.
+//
 // The value of an entry is the row's key where the entry alone does not tell it (unique indexes, tables with byte keys), else empty.
 
 /// An index of a table, ready for use. A class, so that going through a table's indexes counts one reference for each.
@@ -34,8 +36,16 @@ final class IndexHandle: Sendable {
     let columns: ColumnSet
     /// Whether entries carry the row's key as their value.
     let hasKeyInValue: Bool
+    let isSpatial: Bool
+    /// Which rows it holds; nil: all.
+    let condition: IndexCondition?
 
-    init(id: UInt32, schema: IndexSchema, tree: Tree, parts: [Part], columns: ColumnSet, hasKeyInValue: Bool) {
+    init(
+        id: UInt32, schema: IndexSchema, tree: Tree, parts: [Part], columns: ColumnSet, hasKeyInValue: Bool,
+        condition: IndexCondition? = nil
+    ) {
+        self.condition = condition
+        isSpatial = schema.isSpatial && parts.count == 2
         self.id = id
         self.schema = schema
         self.tree = tree
@@ -43,6 +53,13 @@ final class IndexHandle: Sendable {
         self.columns = columns
         self.hasKeyInValue = hasKeyInValue
         isUnique = schema.isUnique
+    }
+
+    /// Whether the index has an entry of a row.
+    @inline(__always)
+    func holds(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
+        guard let condition else { return true }
+        return try condition.holds(row, key)
     }
 
     /// The coding of the columns alone.
@@ -63,6 +80,10 @@ final class IndexHandle: Sendable {
 
     private func appendUncut(_ row: RowReader, to buffer: inout KeyBuffer) -> Form {
         var form = Form()
+        if isSpatial {
+            buffer.append(bigEndian: SpaceCurve.cell(row, parts[0].slot, parts[1].slot))
+            return form
+        }
         for part in parts {
             let start = buffer.count
             if row.address(part.slot) == nil { form.hasNull = true }

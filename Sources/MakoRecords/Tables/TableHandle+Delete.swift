@@ -32,11 +32,15 @@ extension TableHandle {
     ) throws(RecordError) {
         var entry = KeyBuffer()
         for index in indexes {
-            _ = try recorded {
+            let isHeld = try recorded {
                 try old.withUnsafeBytes { bytes in
-                    index.encodeEntry(try RowReader(bytes, layout), key, into: &entry)
+                    let row = try RowReader(bytes, layout)
+                    index.encodeEntry(row, key, into: &entry)
+                    return try index.holds(row, key)
                 }
             }
+            // Another row may have the entry that this one would have.
+            if !isHeld && !sabotaged("entryOfAnotherRowDeleted") { continue }
             let bytes = entry.raw
             if sabotaged("deletedRowStaysInUniqueIndex") && index.isUnique { continue }
             _ = try engine { () throws(StorageError) in try tx.delete(bytes, in: index.tree) }
@@ -95,6 +99,7 @@ extension TableHandle {
             var entry = KeyBuffer()
             try recorded {
                 try scan(in: view) { key, row in
+                    guard try index.holds(row, key) else { return true }
                     rowCount += 1
                     index.encodeEntry(row, key, into: &entry)
                     if try view.get(entry.bytes, in: index.tree) != index.entryValue(key) {

@@ -53,10 +53,20 @@ extension TableHandle {
     ) throws(RecordError) -> RowKey? {
         guard let index = indexes.first(where: { $0.isUnique && $0.schema.name == name }) else { return nil }
         guard let draft = try row.draft() else { return nil }
+        return try owner(of: draft, key: nil, in: index, view)
+    }
+
+    /// The row that has a row's values in a unique index.
+    ///
+    /// - Parameter key: the row's own key, where it has one yet.
+    func owner(
+        of row: RowReader, key: RowKey?, in index: IndexHandle, _ view: Snapshot
+    ) throws(RecordError) -> RowKey? {
+        if index.condition != nil, !(try index.holds(row, key ?? .rowID(0))) { return nil }
         var entry = KeyBuffer()
-        let form = index.encodeColumns(draft, into: &entry)
+        let form = index.encodeColumns(row, into: &entry)
         if form.hasNull { return nil }
-        if form.isCut { return try equalRow(index, draft, nil, view) }
+        if form.isCut { return try equalRow(index, row, key, view) }
         let stored = try engine { () throws(StorageError) in try view.get(entry.bytes, in: index.tree) }
         return try stored.map { (value) throws(RecordError) in
             try index.rowKey(ofValue: value, isRowID: isRowID, table: schema.name)
@@ -187,7 +197,7 @@ extension TableHandle {
     }
 
     /// The key of a row that is being written, from its key columns or their defaults.
-    private func keyOfDraft(_ row: inout RowWriter) throws(RecordError) -> RowKey {
+    func keyOfDraft(_ row: inout RowWriter) throws(RecordError) -> RowKey {
         guard let draft = try row.draft() else {
             throw .invalidKey(table: schema.name, reason: "the row was not begun")
         }
@@ -252,21 +262,37 @@ extension TableHandle {
             }
             uniqueDone += 1
         }
+        for index in indexes where old == nil || changed.intersects(index.columns) {
+            try replaceEntry(index, key, old, new, &row, tx)
+        }
+    }
+
+    /// Takes the entry of the old row out of an index, and enters the new one where that was not done before.
+    private func replaceEntry(
+        _ index: IndexHandle, _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ row: inout RowWriter,
+        _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        var isHeld = true
+        var old = old
+        if index.condition != nil {
+            isHeld = try index.holds(new, key)
+            if let before = old, !(try index.holds(before, key)) { old = nil }
+            if old == nil && !isHeld { return }
+        }
         do throws(StorageError) {
-            for index in indexes where old == nil || changed.intersects(index.columns) {
-                index.encodeEntry(new, key, into: &row.keys)
-                if let old {
-                    index.encodeEntry(old, key, into: &row.oldKeys)
-                    if row.hasSameKeys { continue }
-                    if !sabotaged("staleIndexEntry") { _ = try tx.delete(row.oldKeys.raw, in: index.tree) }
-                }
-                if index.isUnique { continue }
-                let middle = row.keys.count
-                index.appendValue(key, to: &row.keys)
-                try tx.put(
-                    row.keys.raw(from: middle, to: row.keys.count), for: row.keys.raw(from: 0, to: middle),
-                    in: index.tree)
+            index.encodeEntry(new, key, into: &row.keys)
+            if let old {
+                index.encodeEntry(old, key, into: &row.oldKeys)
+                if isHeld && row.hasSameKeys { return }
+                let stays = sabotaged("staleIndexEntry") || (!isHeld && sabotaged("rowStaysInPartialIndex"))
+                if !stays { _ = try tx.delete(row.oldKeys.raw, in: index.tree) }
             }
+            if index.isUnique || !isHeld { return }
+            let middle = row.keys.count
+            index.appendValue(key, to: &row.keys)
+            try tx.put(
+                row.keys.raw(from: middle, to: row.keys.count), for: row.keys.raw(from: 0, to: middle),
+                in: index.tree)
         } catch { throw .storage(error) }
     }
 
@@ -274,6 +300,11 @@ extension TableHandle {
         _ index: IndexHandle, _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ row: inout RowWriter,
         _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
+        var old = old
+        if index.condition != nil {
+            if !(try index.holds(new, key)) { return }
+            if let before = old, !(try index.holds(before, key)) { old = nil }
+        }
         let form = index.encodeEntry(new, key, into: &row.keys)
         if let old {
             index.encodeEntry(old, key, into: &row.oldKeys)
@@ -350,16 +381,16 @@ extension TableHandle {
         _ count: Int, _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ changed: ColumnSet, _ row: inout RowWriter,
         _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
-        do throws(StorageError) {
-            for index in indexes.filter(\.isUnique).prefix(count) where old == nil || changed.intersects(index.columns)
-            {
-                index.encodeEntry(new, key, into: &row.keys)
-                if let old {
-                    index.encodeEntry(old, key, into: &row.oldKeys)
-                    if row.hasSameKeys { continue }
-                }
-                _ = try tx.delete(row.keys.raw, in: index.tree)
+        for index in indexes.filter(\.isUnique).prefix(count) where old == nil || changed.intersects(index.columns) {
+            guard try index.holds(new, key) else { continue }
+            var old = old
+            if let before = old, !(try index.holds(before, key)) { old = nil }
+            index.encodeEntry(new, key, into: &row.keys)
+            if let old {
+                index.encodeEntry(old, key, into: &row.oldKeys)
+                if row.hasSameKeys { continue }
             }
-        } catch { throw .storage(error) }
+            do throws(StorageError) { _ = try tx.delete(row.keys.raw, in: index.tree) } catch { throw .storage(error) }
+        }
     }
 }

@@ -33,7 +33,11 @@ public final class TableHandle: Sendable {
     /// The slots of the key columns, when the table has some.
     let keySlots: [ColumnSlot]
 
-    init(record: TableRecord, rows: Tree, indexTrees: [Tree], idTree: Tree, ids: RowIDSequence) {
+    /// - Parameter conditions: of the partial indexes, by their places.
+    init(
+        record: TableRecord, rows: Tree, indexTrees: [Tree], idTree: Tree, ids: RowIDSequence,
+        conditions: [Int: IndexCondition] = [:]
+    ) {
         schema = record.schema
         id = record.id
         columns = record.columns
@@ -53,7 +57,8 @@ public final class TableHandle: Sendable {
         let isRowID = isRowID
         var elementIndexes: [ElementIndex] = []
         var textIndexes: [FullTextIndex] = []
-        indexes = zip(record.indexes, indexTrees).compactMap { index, tree in
+        indexes = zip(record.indexes, indexTrees).enumerated().compactMap { place, stored in
+            let (index, tree) = stored
             if let name = index.schema.columns.first?.name, let position = layout.position(of: name),
                 layout.slots[position].type == .keys
             {
@@ -79,9 +84,10 @@ public final class TableHandle: Sendable {
                 parts.append(.init(slot: slot, descending: column.descending, noCase: column.noCase))
                 columns.insert(Int(slot.ordinal))
             }
+            if let condition = conditions[place] { columns.formUnion(condition.columns) }
             return IndexHandle(
                 id: index.id, schema: index.schema, tree: tree, parts: parts, columns: columns,
-                hasKeyInValue: index.schema.isUnique || !isRowID)
+                hasKeyInValue: index.schema.isUnique || !isRowID, condition: conditions[place])
         }
         self.elementIndexes = elementIndexes
         self.textIndexes = textIndexes

@@ -1,0 +1,112 @@
+import MakoRecords
+import MakoStorage
+
+// Statements of the small SQL that write, inside a transaction (decision 30).
+
+extension Transaction {
+    func run(
+        _ statement: Statement, _ values: [StoredValue], _ named: [String: StoredValue]
+    ) throws(MakoError) -> RawResults {
+        if isEncoding { throw .unsupported("a statement while an object is being written") }
+        try settle()
+        switch statement {
+        case .delete(let delete):
+            let table = try records { () throws(RecordError) in try delete.table.find(in: schema.catalogue) }
+            if let binding = schema.binding(ofTable: table.schema.name), !sabotaged("statementForgetsDeleteRules") {
+                return try remove(delete, binding, values, named)
+            }
+        case .dropTable(let drop):
+            if !sabotaged("tableInUseDropped") { try checkUnused(drop) }
+        case .dropIndex(let drop): try checkUnused(drop)
+        default: break
+        }
+        let before = schema
+        var done = ChangeSet()
+        let outcome = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+            try records { () throws(RecordError) in
+                try statement.run(before.catalogue, in: tx, changes: &done, parameters: values, named: named)
+            }
+        }
+        if !sabotaged("statementNotTold") {
+            noteChanged(done)
+            changes.append(done)
+        }
+        if outcome.changesSchema { try adoptTables(of: statement, before) }
+        return RawResults(outcome, lastKey: try key(outcome, of: statement, before))
+    }
+
+    /// Removes the rows of a type's table, by its delete rules.
+    private func remove(
+        _ statement: DeleteStatement, _ binding: Binding, _ values: [StoredValue], _ named: [String: StoredValue]
+    ) throws(MakoError) -> RawResults {
+        let keys = try records { () throws(RecordError) in
+            try statement.rows(schema.catalogue, view: view, parameters: values, named: named)
+        }
+        var outcome = StatementOutcome()
+        for key in keys where try removeTelling(key, current(binding)) { outcome.changed += 1 }
+        return RawResults(outcome, lastKey: [])
+    }
+
+    /// A table that a type in use is stored in stays.
+    private func checkUnused(_ statement: DropTableStatement) throws(MakoError) {
+        let found: TableHandle
+        // That it is missing is for the statement itself to say.
+        do throws(RecordError) { found = try statement.table.find(in: schema.catalogue) } catch { return }
+        if let model = schema.models.first(where: { $0.table == found.schema.name }) {
+            throw .tableInUse(
+                table: found.schema.name, entity: model.name,
+                remedy: "call db.drop(\(model.name).self), which removes its objects first")
+        }
+    }
+
+    /// An index that a type in use declares stays.
+    private func checkUnused(_ statement: DropIndexStatement) throws(MakoError) {
+        let owner = try records { () throws(RecordError) in try statement.owner(schema.catalogue) }
+        guard let table = owner?.schema.name else { return }
+        for model in schema.models where model.table == table && !model.isPartial {
+            if try model.schema().indexes.contains(where: { $0.name == statement.index }) {
+                throw .tableInUse(
+                    table: table, entity: model.name,
+                    remedy: "remove the index \(statement.index) from its declaration; it goes at the next opening")
+            }
+        }
+    }
+
+    /// Objects that this transaction saved before know nothing of the changes, so they are not what watchers are given.
+    private func noteChanged(_ done: ChangeSet) {
+        if !hasTouched && silences.isEmpty { return }
+        for change in done.changes {
+            let row = EventHub.Identity(table: change.table, key: change.key)
+            if hasTouched { touched[row] = .some(nil) }
+            if !silences.isEmpty { silences.append((row, false)) }
+        }
+    }
+
+    private func key(
+        _ outcome: StatementOutcome, of statement: Statement, _ schema: SchemaState
+    ) throws(MakoError) -> [StoredValue] {
+        guard let key = outcome.lastKey, case .insert(let insert) = statement else { return [] }
+        return try records { () throws(RecordError) in
+            try key.values(in: try insert.table.find(in: schema.catalogue).schema)
+        }
+    }
+
+    /// Ties the types to their tables anew, as a statement has left them.
+    private func adoptTables(of statement: Statement, _ before: SchemaState) throws(MakoError) {
+        func stored(_ name: TableName) throws(MakoError) -> String {
+            try records { () throws(RecordError) in try name.find(in: before.catalogue).schema.name }
+        }
+        switch statement {
+        case .createTable(let create): try adoptTables(create.table.name, "created by a statement", isRewritten: false)
+        case .dropTable(let drop): try adoptTables(try stored(drop.table), "dropped by a statement", isRewritten: true)
+        case .createIndex(let create):
+            try adoptTables(
+                try stored(create.table), "index \(create.index) added by a statement", isRewritten: false)
+        case .dropIndex(let drop):
+            let owner = try records { () throws(RecordError) in try drop.owner(before.catalogue) }
+            try adoptTables(
+                owner?.schema.name ?? drop.index, "index \(drop.index) dropped by a statement", isRewritten: false)
+        default: break
+        }
+    }
+}

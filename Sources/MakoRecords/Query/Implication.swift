@@ -1,0 +1,134 @@
+/// Whether one condition follows from another, so that every row with the one has the other: what is not seen here is not relied on.
+enum Implication {
+    /// Whether all of some conditions follow from those of a question, and which of the question's are said by them already.
+    ///
+    /// - Returns: nil: they do not follow.
+    static func answered(by index: [BoundCondition], _ question: [BoundCondition]) -> Set<Int>? {
+        var answered: Set<Int> = []
+        for wanted in index where wanted != .constant(true) {
+            var isImplied = false
+            for (place, fact) in question.enumerated() where follows(wanted, from: fact) {
+                isImplied = true
+                if follows(fact, from: wanted) { answered.insert(place) }
+            }
+            if !isImplied && !sabotaged("partialIndexUnproven") { return nil }
+        }
+        return answered
+    }
+
+    static func follows(_ wanted: BoundCondition, from fact: BoundCondition) -> Bool {
+        if fact == wanted { return true }
+        switch (fact, wanted) {
+        case (.or(let facts), _): return !facts.isEmpty && facts.allSatisfy { follows(wanted, from: $0) }
+        case (_, .and(let parts)): return parts.allSatisfy { follows($0, from: fact) }
+        case (.and(let facts), _): return facts.contains { follows(wanted, from: $0) }
+        case (_, .or(let parts)): return parts.contains { follows($0, from: fact) }
+        case (_, .not(.isNull(.column(let column)))): return excludesNull(fact, column)
+        case (
+            .comparison(let known, let side, .constant(let value)),
+            .comparison(let asked, let other, .constant(let bound))
+        ):
+            return isSame(side, other) && holds(asked, bound, known, value)
+        case (.isIn(let side, let items), .comparison(let asked, let other, .constant(let bound))):
+            return isSame(side, other) && all(items) { holds(asked, bound, .equal, $0) }
+        case (.comparison(.equal, let side, .constant(let value)), .isIn(let other, let list)):
+            return isSame(side, other) && contains(list, value)
+        case (.isIn(let side, let items), .isIn(let other, let list)):
+            return isSame(side, other) && all(items) { contains(list, $0) }
+        default: return areSameFlag(fact, wanted)
+        }
+    }
+
+    /// Whether all items that can be equal to anything have something about them.
+    private static func all(_ items: [BoundExpr], _ test: (Value) -> Bool) -> Bool {
+        items.allSatisfy { item in item.constant.map { $0.isNull || test($0) } ?? false }
+    }
+
+    private static func contains(_ list: [BoundExpr], _ value: Value) -> Bool {
+        list.contains { $0.constant?.compare(value) == 0 }
+    }
+
+    /// Columns are the same whatever case their names are written in.
+    static func isSame(_ a: BoundExpr, _ b: BoundExpr) -> Bool {
+        switch (a, b) {
+        case (.column(let first), .column(let second)): first.node == second.node && first.ordinal == second.ordinal
+        case (.noCase(let first), .noCase(let second)), (.negate(let first), .negate(let second)): isSame(first, second)
+        case (.function(let first, let some), .function(let second, let others)):
+            first == second && some.count == others.count && zip(some, others).allSatisfy { isSame($0, $1) }
+        case (.arithmetic(let first, let a, let b), .arithmetic(let second, let c, let d)):
+            first == second && isSame(a, c) && isSame(b, d)
+        default: a == b
+        }
+    }
+
+    /// Whether `x asked bound` for all x with `x known value`.
+    private static func holds(
+        _ asked: ComparisonOperator, _ bound: Value, _ known: ComparisonOperator, _ value: Value
+    ) -> Bool {
+        guard let order = value.compare(bound) else { return false }
+        if sabotaged("widerRangeImplies") { return true }
+        switch (asked, known) {
+        case (_, .equal): return Binder.holds(asked, order)
+        case (.notEqual, .notEqual): return order == 0
+        case (.notEqual, .less), (.less, .less), (.lessOrEqual, .less), (.lessOrEqual, .lessOrEqual): return order <= 0
+        case (.notEqual, .lessOrEqual), (.less, .lessOrEqual): return order < 0
+        case (.notEqual, .greater), (.greater, .greater), (.greaterOrEqual, .greater),
+            (.greaterOrEqual, .greaterOrEqual):
+            return order >= 0
+        case (.notEqual, .greaterOrEqual), (.greater, .greaterOrEqual): return order > 0
+        default: return false
+        }
+    }
+
+    /// `flag` and `flag = TRUE`, `NOT flag` and `flag = FALSE`.
+    private static func areSameFlag(_ a: BoundCondition, _ b: BoundCondition) -> Bool {
+        guard let first = flag(a), let second = flag(b) else { return false }
+        return isSame(first.side, second.side) && first.isSet == second.isSet
+    }
+
+    private static func flag(_ condition: BoundCondition) -> (side: BoundExpr, isSet: Bool)? {
+        switch condition {
+        case .truth(let side) where Binder.kind(side) == .bool: (side, true)
+        case .not(.truth(let side)) where Binder.kind(side) == .bool: (side, false)
+        case .comparison(.equal, let side, .constant(.bool(let isSet))): (side, isSet)
+        default: nil
+        }
+    }
+
+    // MARK: NULL
+
+    /// Whether no row for which the condition is true has NULL in a column: it would be unknown.
+    static func excludesNull(_ fact: BoundCondition, _ column: BoundColumn) -> Bool {
+        switch fact {
+        case .not(.isNull(let inner)): isStrict(inner, column)
+        case .not(let inner): isUnknown(inner, column)
+        case .and(let parts): parts.contains { excludesNull($0, column) }
+        case .or(let parts): !parts.isEmpty && parts.allSatisfy { excludesNull($0, column) }
+        default: isUnknown(fact, column)
+        }
+    }
+
+    /// Whether a condition is unknown where a column is NULL.
+    private static func isUnknown(_ condition: BoundCondition, _ column: BoundColumn) -> Bool {
+        switch condition {
+        case .comparison(_, let left, let right), .glob(let left, let right):
+            isStrict(left, column) || isStrict(right, column)
+        case .isIn(let side, _), .truth(let side): isStrict(side, column)
+        case .like(let side, let pattern, _): isStrict(side, column) || isStrict(pattern, column)
+        default: false
+        }
+    }
+
+    /// Whether an expression is NULL where a column is.
+    private static func isStrict(_ expr: BoundExpr, _ column: BoundColumn) -> Bool {
+        switch expr {
+        case .column(let other): other.node == column.node && other.ordinal == column.ordinal
+        case .noCase(let inner), .negate(let inner): isStrict(inner, column)
+        case .arithmetic(_, let left, let right): isStrict(left, column) || isStrict(right, column)
+        case .function(.coalesce, _), .function(.nullif, _): false
+        case .function(.distance, let arguments): arguments.contains { isStrict($0, column) }
+        case .function(_, let arguments): arguments.first.map { isStrict($0, column) } ?? false
+        default: false
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import MakoStorage
+
+/// Finds the rows nearest to a place: in rings around it, each twice as wide as the one before, until there are enough of them.
+struct NearestSearch: Sendable {
+    /// The first ring's radius in metres.
+    private static let firstRadius = 500.0
+
+    let index: IndexHandle
+    let latitude: Double
+    let longitude: Double
+    let distance: BoundExpr
+    /// How many rows are asked for, those that are skipped among them.
+    let wanted: Int
+    /// Whether rows without a place are asked for by nobody. Their distance is NULL, which comes first.
+    let isSomewhere: Bool
+    /// Nothing farther away is asked for; infinite where nothing says so.
+    let farthest: Double
+
+    func keys(_ plan: Plan, _ view: Snapshot) throws(RecordError) -> [RowKey] {
+        var radius = NearestSearch.firstRadius
+        while true {
+            let isWhole = radius >= Sphere.farthest
+            let (sorter, found) = try ring(radius, isWhole, plan, view)
+            if isWhole || found >= wanted || radius >= farthest {
+                return sorter.sorted(offset: plan.bound.offset, limit: plan.bound.limit)
+            }
+            // Where nothing is near, larger steps find the first rows sooner.
+            radius *= found == 0 ? 4 : 2
+        }
+    }
+
+    /// All rows within a distance: whatever is not among them is farther away.
+    private func ring(
+        _ radius: Double, _ isWhole: Bool, _ plan: Plan, _ view: Snapshot
+    ) throws(RecordError) -> (sorter: Sorter, found: Int) {
+        let sorter = Sorter(plan, view)
+        var ring = plan
+        ring.access = .index(index, ranges(radius, isWhole))
+        let scan = RowScan(ring, view)
+        let values = ExpressionRun(bound: [distance], plan.table, plan.bound.joins, view)
+        var found = 0
+        try recorded {
+            try scan.forEachRow(plan.table.layout, expecting: 1 << 20) { key, row in
+                if !isWhole, case .double(let metres) = try values.operand(0, row, key), metres > radius,
+                    !sabotaged("cornersOfTheBoxTaken")
+                {
+                    return true
+                }
+                found += 1
+                try sorter.add(key, row)
+                return true
+            }
+        }
+        return (sorter, found)
+    }
+
+    private func ranges(_ radius: Double, _ isWhole: Bool) -> [KeyRange] {
+        if isWhole && !isSomewhere { return [KeyRange(lower: [], upper: nil)] }
+        var ranges = SpaceCurve.ranges(Sphere.boxes(around: latitude, longitude, within: radius))
+            .map { KeyRange(cells: $0) }
+        if !isSomewhere { ranges.append(KeyRange(cells: SpaceCurve.nowhere...SpaceCurve.nowhere)) }
+        return ranges
+    }
+}

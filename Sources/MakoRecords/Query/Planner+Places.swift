@@ -1,0 +1,162 @@
+// Ways to places: by a spatial index to those within a distance or a box, and to the nearest ones.
+extension Planner {
+    /// Rows within a radius of a place, or within a box; or, in the order of the distance and with a limit, the nearest ones.
+    static func byPlace(
+        _ index: IndexHandle, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint],
+        _ orders: [BoundOrder]
+    ) -> Candidate? {
+        let area = area(index, conjuncts, constraints)
+        if let search = nearest(index, bound, conjuncts, orders) {
+            let hasResidual = conjuncts.contains { $0 != .constant(true) }
+            let wanted = Double(search.wanted) * 8 * (hasResidual ? 10 : 1) + 100
+            return Candidate(
+                access: .index(index, [KeyRange(lower: [], upper: nil)]), isReversed: false, isOrdered: false,
+                answered: [], used: [],
+                cost: cost(
+                    bound, rows: min(wanted, tableRows), perRow: indexCost, isOrdered: false, orders: orders,
+                    hasResidual: hasResidual), name: index.schema.name, nearest: search)
+        }
+        guard let area else { return nil }
+        let ranges = SpaceCurve.ranges(area.boxes).map { KeyRange(cells: $0) }
+        let rows = max(1, tableRows * max(0.0005, area.boxes.reduce(0) { $0 + $1.share }))
+        return Candidate(
+            access: ranges.isEmpty ? .nothing : .index(index, ranges), isReversed: false, isOrdered: orders.isEmpty,
+            answered: [], used: area.used,
+            cost: cost(
+                bound, rows: rows, perRow: indexCost, isOrdered: orders.isEmpty, orders: orders, hasResidual: true),
+            name: index.schema.name)
+    }
+
+    /// What conjuncts say of where a row's place is.
+    private struct Area {
+        let boxes: [GeoBox]
+        let used: [Int]
+    }
+
+    private static func area(
+        _ index: IndexHandle, _ conjuncts: [BoundCondition], _ constraints: [Constraint]
+    ) -> Area? {
+        var best: Area?
+        var share = Double.infinity
+        func note(_ area: Area) {
+            let mine = area.boxes.reduce(0) { $0 + $1.share }
+            if mine < share { (best, share) = (area, mine) }
+        }
+        for (place, conjunct) in conjuncts.enumerated() {
+            guard case .comparison(let operation, let side, .constant(let value)) = conjunct,
+                [.less, .lessOrEqual, .equal].contains(operation), let centre = DistanceCall(side, index),
+                let radius = value.number
+            else { continue }
+            let boxes = Sphere.boxes(around: centre.latitude, centre.longitude, within: radius)
+            note(Area(boxes: boxes, used: [place]))
+        }
+        if let box = box(index, constraints) { note(Area(boxes: [box.box], used: box.used)) }
+        return best
+    }
+
+    /// The box that ranges of both columns give.
+    private static func box(_ index: IndexHandle, _ constraints: [Constraint]) -> (box: GeoBox, used: [Int])? {
+        var used: [Int] = []
+        func bounds(_ part: IndexHandle.Part) -> (low: Double, high: Double)? {
+            var low: Double?
+            var high: Double?
+            for constraint in constraints
+            where constraint.term == Constraint.Term(ordinal: Int(part.slot.ordinal), noCase: false) {
+                switch constraint.test {
+                case .equal(let value): (low, high) = (value.number, value.number)
+                case .lower(let value, _): low = value.number.map { max($0, low ?? $0) }
+                case .upper(let value, _): high = value.number.map { min($0, high ?? $0) }
+                default: continue
+                }
+                used.append(constraint.conjunct)
+            }
+            guard let low, let high else { return nil }
+            return (low, high)
+        }
+        // Beyond these a number is no place, or the same place as another number.
+        guard let north = bounds(index.parts[0]), north.low >= -90, north.high <= 90,
+            let east = bounds(index.parts[1]), east.low >= -180, east.high <= 180
+        else { return nil }
+        return (GeoBox(south: north.low, north: north.high, west: east.low, east: east.high), used)
+    }
+
+    private static func nearest(
+        _ index: IndexHandle, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ orders: [BoundOrder]
+    ) -> NearestSearch? {
+        guard let limit = bound.limit, let first = orders.first, !first.descending,
+            let centre = DistanceCall(first.expr, index), Sphere.isPlace(centre.latitude, centre.longitude)
+        else { return nil }
+        let (wanted, overflow) = limit.addingReportingOverflow(bound.offset)
+        if overflow || wanted > 100_000 { return nil }
+        let columns = index.parts.map { part in
+            BoundColumn(node: -1, ordinal: Int(part.slot.ordinal), type: part.slot.type, path: "")
+        }
+        var farthest = Double.infinity
+        for conjunct in conjuncts {
+            guard case .comparison(let operation, let side, .constant(let value)) = conjunct,
+                [.less, .lessOrEqual, .equal].contains(operation), Implication.isSame(side, first.expr),
+                let radius = value.number
+            else { continue }
+            farthest = min(farthest, radius)
+        }
+        let isSomewhere = columns.contains { column in conjuncts.contains { Implication.excludesNull($0, column) } }
+        return NearestSearch(
+            index: index, latitude: centre.latitude, longitude: centre.longitude, distance: first.expr, wanted: wanted,
+            isSomewhere: isSomewhere, farthest: farthest)
+    }
+}
+
+/// `distance(latitude, longitude, …)` of a row's place to one that is known, whichever comes first.
+private struct DistanceCall {
+    let latitude: Double
+    let longitude: Double
+
+    init?(_ expr: BoundExpr, _ index: IndexHandle) {
+        guard case .function(.distance, let arguments) = expr, arguments.count == 4 else { return nil }
+        for (columns, values) in [(arguments[..<2], arguments[2...]), (arguments[2...], arguments[..<2])] {
+            let ordinals = columns.map { side -> Int? in
+                guard case .column(let column) = side, column.node < 0 else { return nil }
+                return column.ordinal
+            }
+            let numbers = values.compactMap { $0.constant?.number }
+            if numbers.count == 2, ordinals == index.parts.map({ Int($0.slot.ordinal) }) {
+                (latitude, longitude) = (numbers[0], numbers[1])
+                return
+            }
+        }
+        return nil
+    }
+}
+
+extension Value {
+    /// A number as a double, rounded where it must be.
+    fileprivate var number: Double? {
+        switch self {
+        case .integer(let number): Double(number)
+        case .unsigned(let number): Double(number)
+        case .double(let number): number
+        default: nil
+        }
+    }
+}
+
+extension KeyRange {
+    /// The entries of a spatial index in a stretch of cells.
+    init(cells: ClosedRange<UInt64>) {
+        func key(_ cell: UInt64) -> [UInt8] {
+            stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: cell >> UInt64($0)) }
+        }
+        self.init(lower: key(cells.lowerBound), upper: KeyRange.successor(key(cells.upperBound)))
+    }
+}
+
+extension Binder {
+    /// `place` in the place of a latitude and a longitude stands for the columns of a coordinate's parts.
+    static func withPlaces(_ arguments: [Expr]) -> [Expr] {
+        guard arguments.count == 2 || arguments.count == 3 else { return arguments }
+        return arguments.flatMap { argument -> [Expr] in
+            guard case .column(var path, let at) = argument, let last = path.popLast() else { return [argument] }
+            return ["latitude", "longitude"].map { .column(path + [last + "_" + $0], at: at) }
+        }
+    }
+}

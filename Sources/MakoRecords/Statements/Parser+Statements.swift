@@ -1,0 +1,206 @@
+// Statements that are no questions; see Statement.
+extension Parser {
+    static let statementWords = [
+        "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "PRAGMA", "EXPLAIN", "ANALYZE",
+    ]
+
+    mutating func statement() throws(RecordError) -> Statement {
+        let start = token
+        if takeWord("INSERT") || isWord("REPLACE") { return .insert(try insert()) }
+        if takeWord("UPDATE") { return .update(try update()) }
+        if takeWord("DELETE") { return .delete(try delete()) }
+        if takeWord("CREATE") { return try create() }
+        if takeWord("DROP") { return try drop() }
+        if takeWord("PRAGMA") { return try pragma() }
+        if takeWord("EXPLAIN") {
+            // SQLite's longer form means the same here.
+            if takeWord("QUERY") { try expectWord("PLAN") }
+            return .explain(try SelectStatement.read(&self))
+        }
+        if takeWord("ANALYZE") {
+            _ = takeName()
+            return .analyze(at: span(start))
+        }
+        if case .word(let word) = start.kind {
+            throw position(start).error(
+                "a statement does not begin with \(word)", nearest: Spelling.nearest(to: word, in: Self.statementWords))
+        }
+        throw unexpected("a statement")
+    }
+
+    /// The name of a table, with its place.
+    mutating func tableName() throws(RecordError) -> TableName {
+        let at = position(token)
+        guard let name = takeName() else { throw unexpected("the name of a table") }
+        return TableName(name: name, at: at)
+    }
+
+    /// The name of a column or of an index. Those of indexes may have dots, as the ones that types declare.
+    mutating func columnName(_ what: String = "the name of a column", dotted: Bool = false) throws(RecordError)
+        -> ColumnName
+    {
+        let start = token
+        guard var name = takeName() else { throw unexpected(what) }
+        while dotted, takeSymbol(".") {
+            guard let next = takeName() else { throw unexpected("a name") }
+            name += "." + next
+        }
+        return ColumnName(name: name, at: span(start))
+    }
+
+    /// `IF NOT EXISTS`, `IF EXISTS`.
+    mutating func takeIfExists(negated: Bool) throws(RecordError) -> Bool {
+        guard takeWord("IF") else { return false }
+        if negated { try expectWord("NOT") }
+        try expectWord("EXISTS")
+        return true
+    }
+
+    // MARK: Rows
+
+    private mutating func insert() throws(RecordError) -> InsertStatement {
+        var conflict = InsertStatement.Conflict.refuse
+        if takeWord("REPLACE") {
+            conflict = .replace
+        } else if takeWord("OR") {
+            if takeWord("REPLACE") {
+                conflict = .replace
+            } else if takeWord("IGNORE") {
+                conflict = .ignore
+            } else if !takeWord("ABORT") && !takeWord("FAIL") {
+                throw unexpected("REPLACE or IGNORE")
+            }
+        }
+        try expectWord("INTO")
+        var statement = InsertStatement(table: try tableName())
+        statement.conflict = conflict
+        if takeSymbol("(") {
+            repeat { statement.columns.append(try columnName()) } while takeSymbol(",")
+            try expectSymbol(")")
+        }
+        if isWord("SELECT") {
+            statement.source = .select(try SelectStatement.read(&self))
+        } else if takeWord("DEFAULT") {
+            try expectWord("VALUES")
+        } else {
+            guard takeWord("VALUES") else { throw unexpected("VALUES, SELECT or DEFAULT VALUES") }
+            statement.source = .values(try rows())
+        }
+        statement.parameterCount = parameterCount
+        return statement
+    }
+
+    private mutating func rows() throws(RecordError) -> [[Expr]] {
+        var rows: [[Expr]] = []
+        repeat {
+            let start = token
+            try expectSymbol("(")
+            var row: [Expr] = []
+            repeat { row.append(try expression()) } while takeSymbol(",")
+            try expectSymbol(")")
+            if let first = rows.first, first.count != row.count {
+                throw span(start).error("this row has \(row.count) values, and the first one \(first.count)")
+            }
+            rows.append(row)
+        } while takeSymbol(",")
+        return rows
+    }
+
+    private mutating func update() throws(RecordError) -> UpdateStatement {
+        var statement = UpdateStatement(table: try tableName())
+        try expectWord("SET")
+        repeat {
+            let column = try columnName()
+            guard takeSymbol("=") || takeSymbol("==") else { throw unexpected("\"=\"") }
+            statement.assignments.append(.init(column: column, value: try expression()))
+        } while takeSymbol(",")
+        if takeWord("WHERE") { statement.condition = try condition() }
+        statement.parameterCount = parameterCount
+        return statement
+    }
+
+    private mutating func delete() throws(RecordError) -> DeleteStatement {
+        try expectWord("FROM")
+        var statement = DeleteStatement(table: try tableName())
+        if takeWord("WHERE") { statement.condition = try condition() }
+        statement.parameterCount = parameterCount
+        return statement
+    }
+
+    // MARK: Tables and indexes
+
+    private mutating func create() throws(RecordError) -> Statement {
+        if takeWord("TABLE") { return .createTable(try createTable()) }
+        let isUnique = takeWord("UNIQUE")
+        let isSpatial = !isUnique && takeWord("SPATIAL")
+        guard takeWord("INDEX") else {
+            throw unexpected(isUnique || isSpatial ? "INDEX" : "TABLE, INDEX, UNIQUE INDEX or SPATIAL INDEX")
+        }
+        let allowsExisting = try takeIfExists(negated: true)
+        let name = try columnName("the name of an index", dotted: true)
+        try expectWord("ON")
+        var statement = CreateIndexStatement(name: name, table: try tableName())
+        statement.isUnique = isUnique
+        statement.isSpatial = isSpatial
+        statement.allowsExisting = allowsExisting
+        try expectSymbol("(")
+        repeat {
+            let column = try columnName()
+            let noCase = try takeCollation()
+            let descending = takeWord("DESC")
+            if !descending { _ = takeWord("ASC") }
+            statement.parts.append(.init(column: column, descending: descending, noCase: noCase))
+        } while takeSymbol(",")
+        try expectSymbol(")")
+        if takeWord("WHERE") {
+            let start = token
+            _ = try condition()
+            statement.conditionAt = span(start)
+            statement.condition = statement.conditionAt.words
+            if parameterCount > 0 {
+                throw statement.conditionAt.error("the condition of an index is written out, without parameters")
+            }
+        }
+        return .createIndex(statement)
+    }
+
+    mutating func takeCollation() throws(RecordError) -> Bool {
+        guard takeWord("COLLATE") else { return false }
+        if takeWord("BINARY") { return false }
+        guard takeWord("NOCASE") else { throw unexpected("NOCASE") }
+        return true
+    }
+
+    private mutating func drop() throws(RecordError) -> Statement {
+        if takeWord("TABLE") {
+            let allowsMissing = try takeIfExists(negated: false)
+            return .dropTable(DropTableStatement(table: try tableName(), allowsMissing: allowsMissing))
+        }
+        guard takeWord("INDEX") else { throw unexpected("TABLE or INDEX") }
+        let allowsMissing = try takeIfExists(negated: false)
+        let name = try columnName("the name of an index", dotted: true)
+        let table: TableName? = takeWord("ON") ? try tableName() : nil
+        return .dropIndex(DropIndexStatement(name: name, table: table, allowsMissing: allowsMissing))
+    }
+
+    private mutating func pragma() throws(RecordError) -> Statement {
+        let at = token
+        guard takeWord("table_info") else {
+            if case .word(let word) = at.kind {
+                throw position(at).error(
+                    "there is no PRAGMA \(word)", nearest: Spelling.nearest(to: word, in: ["table_info"]))
+            }
+            throw unexpected("table_info")
+        }
+        try expectSymbol("(")
+        let table: TableName
+        if case .literal(.text(let name)) = token.kind {
+            table = TableName(name: name, at: position(token))
+            advance()
+        } else {
+            table = try tableName()
+        }
+        try expectSymbol(")")
+        return .tableInfo(table)
+    }
+}

@@ -1,0 +1,219 @@
+import MakoStorage
+
+extension Statement {
+    /// Answers a question over a snapshot or a transaction's view.
+    ///
+    /// - Throws: `syntax` pointing into the text, also for a statement that is no question.
+    public func read(
+        _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
+    ) throws(RecordError) -> QueryRows {
+        switch self {
+        case .select(let statement):
+            return try statement.run(catalogue, view: view, parameters: parameters, named: named)
+        case .explain(let statement):
+            let plan = try statement.explanation(catalogue, parameters: parameters, named: named, view: view)
+            return QueryRows(columns: ["plan"], rows: [[.text(plan)]])
+        case .tableInfo(let table):
+            return try table.find(in: catalogue).schema.information
+        default:
+            throw SourcePosition.none.error("the statement changes the database and needs a transaction for writing")
+        }
+    }
+
+    /// Runs the statement inside a transaction. One that fails leaves nothing of itself, and the transaction may go on.
+    ///
+    /// - Parameters:
+    ///   - catalogue: of the transaction's view; load it anew when the outcome says that the schema has changed.
+    ///   - changes: takes what is done to rows.
+    /// - Throws: `syntax` before anything is done; `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch` for rows that cannot be
+    ///   stored; `incompatibleSchema` for tables that cannot be made.
+    public func run(
+        _ catalogue: Catalogue, in tx: borrowing WriteTransaction, changes: inout ChangeSet, parameters: [Value] = [],
+        named: [String: Value] = [:]
+    ) throws(RecordError) -> StatementOutcome {
+        var run = StatementRun(catalogue: catalogue, parameters: parameters, named: named)
+        if isReadOnly {
+            var outcome = StatementOutcome()
+            outcome.rows = try read(catalogue, view: tx.view, parameters: parameters, named: named)
+            return outcome
+        }
+        if parameters.count > parameterCount {
+            throw SourcePosition.valuesLeftOver(parameters.count, places: parameterCount, in: text)
+        }
+        // A single row is whole or not there by itself, and a savepoint costs a copy of each page that is changed next.
+        if isSingleRow { return try run.perform(self, &changes, tx) }
+        let savepoint = tx.savepoint()
+        var own = ChangeSet()
+        let outcome: StatementOutcome
+        do throws(RecordError) {
+            outcome = try run.perform(self, &own, tx)
+        } catch {
+            if !sabotaged("failedStatementKeepsHalf") { StatementRun.takeBack(savepoint, tx) }
+            throw error
+        }
+        changes.append(own)
+        return outcome
+    }
+
+    private var isSingleRow: Bool {
+        guard case .insert(let statement) = self, statement.conflict == .refuse else { return false }
+        switch statement.source {
+        case .values(let rows): return rows.count == 1
+        case .defaults: return true
+        case .select: return false
+        }
+    }
+
+    /// The text, for faults that are nowhere in it.
+    private var text: String {
+        switch self {
+        case .insert(let statement): statement.table.at.text
+        case .update(let statement): statement.table.at.text
+        case .delete(let statement): statement.table.at.text
+        default: ""
+        }
+    }
+}
+
+extension DeleteStatement {
+    /// The rows that it deletes.
+    ///
+    /// - Throws: `syntax`, pointing into the text.
+    public func rows(
+        _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
+    ) throws(RecordError) -> [RowKey] {
+        if parameters.count > parameterCount {
+            throw SourcePosition.valuesLeftOver(parameters.count, places: parameterCount, in: table.at.text)
+        }
+        let target = try table.findWritable(in: catalogue)
+        return try Selection(
+            table: target.schema.name, condition: condition, parameters: parameters, namedParameters: named
+        ).plan(catalogue).keys(in: view)
+    }
+}
+
+/// A statement on its way through a transaction.
+struct StatementRun {
+    let catalogue: Catalogue
+    let parameters: [Value]
+    let named: [String: Value]
+
+    /// How many rows an UPDATE works out before it writes them.
+    static var portion: Int { 1024 }
+
+    mutating func perform(
+        _ statement: Statement, _ changes: inout ChangeSet, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> StatementOutcome {
+        switch statement {
+        case .insert(let statement): return try insert(statement, &changes, tx)
+        case .update(let statement): return try update(statement, &changes, tx)
+        case .delete(let statement): return try delete(statement, &changes, tx)
+        case .createTable(let statement): return try create(statement, tx)
+        case .dropTable(let statement): return try drop(statement, &changes, tx)
+        case .createIndex(let statement): return try create(statement, tx)
+        case .dropIndex(let statement): return try drop(statement, tx)
+        case .analyze(let at):
+            throw at.error("ANALYZE has nothing to do: plans are chosen without statistics of the rows")
+        case .select, .explain, .tableInfo: return StatementOutcome()
+        }
+    }
+
+    /// Goes back to before the statement. Where that fails, the transaction must not be committed.
+    static func takeBack(_ savepoint: Savepoint, _ tx: borrowing WriteTransaction) {
+        do throws(StorageError) { try tx.rollback(to: savepoint) } catch { tx.breakOff(error) }
+    }
+
+    private func delete(
+        _ statement: DeleteStatement, _ changes: inout ChangeSet, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> StatementOutcome {
+        let target = try statement.table.findWritable(in: catalogue)
+        var outcome = StatementOutcome()
+        if statement.condition == nil {
+            outcome.changed = try target.deleteAll(in: tx, changes: &changes)
+            return outcome
+        }
+        let keys = try statement.rows(catalogue, view: tx.view, parameters: parameters, named: named)
+        for key in keys where try target.delete(key, in: tx, changes: &changes) { outcome.changed += 1 }
+        return outcome
+    }
+
+    private func update(
+        _ statement: UpdateStatement, _ changes: inout ChangeSet, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> StatementOutcome {
+        let target = try statement.table.findWritable(in: catalogue)
+        let columns = try assigned(statement, target)
+        let names = columns.map(\.name)
+        let plan = try Selection(
+            table: target.schema.name, condition: statement.condition, parameters: parameters, namedParameters: named
+        ).plan(catalogue)
+        let view = tx.view
+        let values = try ExpressionRun(statement.assignments.map(\.value), plan, view)
+        var portions =
+            sabotaged("statementMeetsItsOwnRows")
+            ? Portions(of: plan) : try Portions(of: plan, changing: names, in: view)
+        let layout = try target.layout(for: names)
+        // Rows that are written already would tell others what they did not hold before.
+        let isAllAtOnce = values.readsOtherRows && !sabotaged("statementReadsItsOwnRows")
+        var writer = RowWriter()
+        var outcome = StatementOutcome()
+        outcome.setColumns = names
+        while !portions.isAtEnd {
+            var keys: [RowKey] = []
+            var found: [Value] = []
+            try recorded {
+                try portions.next(isAllAtOnce ? .max : StatementRun.portion, in: view) { key, row in
+                    keys.append(key)
+                    try values.append(row, key, to: &found)
+                }
+            }
+            for (place, key) in keys.enumerated() {
+                writer.begin(layout)
+                for (position, assignment) in statement.assignments.enumerated() {
+                    let value = found[place * columns.count + position]
+                    try check(value, columns[position], assignment.column, target)
+                    writer.set(position, value)
+                }
+                if try target.update(&writer, key: key, in: tx, changes: &changes) { outcome.changed += 1 }
+            }
+        }
+        return outcome
+    }
+
+    private func assigned(
+        _ statement: UpdateStatement, _ target: TableHandle
+    ) throws(RecordError) -> [ColumnSchema] {
+        var columns: [ColumnSchema] = []
+        for assignment in statement.assignments {
+            let name = assignment.column
+            if name.isID(of: target) { throw StatementRun.keyIsKept(name, target) }
+            let column = try name.find(in: target)
+            if case .columns(let keys) = target.schema.key, keys.contains(column.name) {
+                throw StatementRun.keyIsKept(name, target)
+            }
+            if columns.contains(where: { $0.ordinal == column.ordinal }) {
+                throw name.at.error("\(column.name) is set twice")
+            }
+            columns.append(column)
+        }
+        return columns
+    }
+
+    private static func keyIsKept(_ name: ColumnName, _ target: TableHandle) -> RecordError {
+        name.at.error(
+            "\(target.schema.name).\(name.name) is the key, which an UPDATE cannot change; insert a new row and delete the old one"
+        )
+    }
+
+    /// Refuses what SQL cannot write: values that stand encrypted, and keys of many rows.
+    func check(
+        _ value: Value, _ column: ColumnSchema, _ name: ColumnName, _ target: TableHandle
+    ) throws(RecordError) {
+        if value.isNull { return }
+        if column.sealedType != nil {
+            throw name.at.error("\(target.schema.name).\(column.name) is encrypted; only objects can write it")
+        }
+        if column.type == .keys {
+            throw name.at.error("\(target.schema.name).\(column.name) holds many rows; only objects can write it")
+        }
+    }
+}

@@ -1,0 +1,147 @@
+/// A statement of the small SQL: a question, or something to be done.
+///
+///     SELECT …                       see ``SelectStatement``
+///     INSERT [OR REPLACE | OR IGNORE] INTO table [(column, …)] VALUES (value, …), … | SELECT … | DEFAULT VALUES
+///     UPDATE table SET column = expression, … [WHERE condition]
+///     DELETE FROM table [WHERE condition]
+///     CREATE TABLE [IF NOT EXISTS] table (column type constraints, …, PRIMARY KEY (column, …), UNIQUE (column, …))
+///     DROP TABLE [IF EXISTS] table
+///     CREATE [UNIQUE | SPATIAL] INDEX [IF NOT EXISTS] name ON table (column [COLLATE NOCASE] [DESC], …) [WHERE condition]
+///     DROP INDEX [IF EXISTS] name [ON table]
+///     PRAGMA table_info(table)       EXPLAIN SELECT …
+///
+/// Expressions and conditions are those of the where language. The words have no reserved spelling: a name in double quotes is never one.
+public enum Statement: Sendable, Hashable {
+    case select(SelectStatement)
+    case insert(InsertStatement)
+    case update(UpdateStatement)
+    case delete(DeleteStatement)
+    case createTable(CreateTableStatement)
+    case dropTable(DropTableStatement)
+    case createIndex(CreateIndexStatement)
+    case dropIndex(DropIndexStatement)
+    case tableInfo(TableName)
+    case explain(SelectStatement)
+    case analyze(at: SourcePosition)
+
+    /// - Throws: `RecordError.syntax`, pointing into the text.
+    public static func parse(_ text: String) throws(RecordError) -> Statement {
+        var parser = try Parser(text)
+        if parser.isWord("SELECT") { return .select(try SelectStatement.parse(text)) }
+        let statement = try parser.statement()
+        _ = parser.takeSymbol(";")
+        try parser.expectEnd()
+        return statement
+    }
+
+    /// Whether it changes nothing, so that a snapshot can answer it.
+    public var isReadOnly: Bool {
+        switch self {
+        case .select, .tableInfo, .explain: true
+        default: false
+        }
+    }
+
+    /// How many positional parameters the statement needs.
+    public var parameterCount: Int {
+        switch self {
+        case .select(let statement), .explain(let statement): statement.parameterCount
+        case .insert(let statement): statement.parameterCount
+        case .update(let statement): statement.parameterCount
+        case .delete(let statement): statement.parameterCount
+        default: 0
+        }
+    }
+
+    /// How many tables its question joins at most; 1 without a question.
+    public var tableCount: Int {
+        switch self {
+        case .select(let statement), .explain(let statement): return statement.tableCount
+        case .insert(let statement):
+            if case .select(let question) = statement.source { return question.tableCount }
+            return 1
+        default: return 1
+        }
+    }
+
+    /// The table that the statement changes or takes away; nil where it changes none, or names an index alone.
+    public var changedTable: String? {
+        switch self {
+        case .insert(let statement): statement.table.name
+        case .update(let statement): statement.table.name
+        case .delete(let statement): statement.table.name
+        case .createTable(let statement): statement.table.name
+        case .dropTable(let statement): statement.table.name
+        case .createIndex(let statement): statement.table.name
+        case .dropIndex(let statement): statement.table?.name
+        default: nil
+        }
+    }
+}
+
+/// The name of a table as a statement says it.
+public struct TableName: Sendable, Hashable {
+    public let name: String
+    let at: SourcePosition
+
+    /// - Throws: `syntax`, with the nearest right name.
+    public func find(in catalogue: Catalogue) throws(RecordError) -> TableHandle {
+        do {
+            return try catalogue.requireTable(name)
+        } catch {
+            guard case .tableNotFound(let name, let nearest) = error else { throw error }
+            throw at.error("there is no table \(name)", nearest: nearest)
+        }
+    }
+
+    /// A table that statements may change.
+    func findWritable(in catalogue: Catalogue) throws(RecordError) -> TableHandle {
+        let table = try find(in: catalogue)
+        if TableName.isReserved(table.schema.name) {
+            throw at.error("\(table.schema.name) belongs to the keyed stores; change them by their own calls")
+        }
+        return table
+    }
+
+    /// What the rows of such tables say must agree with other tables.
+    static func isReserved(_ name: String) -> Bool { name == "mako_store" || name.hasPrefix("mako_store_") }
+}
+
+/// The name of a column as a statement says it.
+struct ColumnName: Sendable, Hashable {
+    let name: String
+    let at: SourcePosition
+
+    /// A live column, under the name that it has or, where only one is meant, in another case.
+    func find(in table: TableHandle) throws(RecordError) -> ColumnSchema {
+        if let exact = table.schema.column(named: name) { return exact }
+        let folded = Folding.folded(name)
+        let alike = table.schema.liveColumns.filter { Folding.folded($0.name) == folded }
+        if alike.count == 1 { return alike[0] }
+        throw at.error(
+            "\(table.schema.name) has no column \(name)",
+            nearest: Spelling.nearest(to: name, in: table.schema.visibleNames))
+    }
+
+    /// Whether the row id is meant.
+    func isID(of table: TableHandle) -> Bool {
+        guard let id = table.schema.idColumn, table.schema.column(named: name) == nil else { return false }
+        return Folding.folded(id) == Folding.folded(name)
+    }
+}
+
+/// What came of a statement.
+public struct StatementOutcome: Sendable, Hashable {
+    /// The answer of a question; no columns for anything else.
+    public var rows = QueryRows(columns: [], rows: [])
+    /// How many rows were inserted, found by an UPDATE, or deleted.
+    public var changed = 0
+    /// The key of the row that was inserted last.
+    public var lastKey: RowKey?
+    /// Whether tables or indexes came or went: the catalogue is to be loaded anew.
+    public var changesSchema = false
+    /// The columns that an UPDATE sets.
+    public var setColumns: [String] = []
+
+    public init() {}
+}

@@ -1,0 +1,155 @@
+import MakoStorage
+
+extension StatementRun {
+    /// Where a value of an inserted row goes.
+    private struct Place {
+        /// Nil: the row's id.
+        let column: ColumnSchema?
+        let position: Int
+        let name: ColumnName
+    }
+
+    /// From so many rows on, entries of indexes are collected and entered in their order.
+    private static var fewestBatched: Int { 64 }
+
+    func insert(
+        _ statement: InsertStatement, _ changes: inout ChangeSet, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> StatementOutcome {
+        let target = try statement.table.findWritable(in: catalogue)
+        let places = try places(statement, target)
+        let rows = try rows(statement, target, places.count, tx.view)
+        let isBatched = rows.count >= StatementRun.fewestBatched && statement.conflict == .refuse
+        let batch = isBatched ? IndexBatch() : nil
+        var writer = RowWriter()
+        var outcome = StatementOutcome()
+        for row in rows {
+            writer.begin(target.layout)
+            var id: RowKey?
+            for (place, value) in zip(places, row) {
+                guard let column = place.column else {
+                    id = try key(value, place, target)
+                    continue
+                }
+                try check(value, column, place.name, target)
+                writer.set(place.position, value)
+            }
+            guard let key = try store(&writer, id, statement.conflict, target, batch, &changes, tx) else { continue }
+            outcome.changed += 1
+            outcome.lastKey = key
+        }
+        try batch?.flush(in: tx)
+        return outcome
+    }
+
+    /// Stores a row; nil: it was left out.
+    private func store(
+        _ writer: inout RowWriter, _ id: RowKey?, _ conflict: InsertStatement.Conflict, _ target: TableHandle,
+        _ batch: IndexBatch?, _ changes: inout ChangeSet, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> RowKey? {
+        switch conflict {
+        case .refuse: break
+        case .replace:
+            for other in try target.conflicting(&writer, key: id, view: tx.view) {
+                try target.delete(other, in: tx, changes: &changes)
+            }
+        case .ignore:
+            do throws(RecordError) {
+                return try target.insert(&writer, key: id, in: tx, changes: &changes)
+            } catch {
+                switch error {
+                case .duplicateKey, .uniqueViolation, .nullViolation: return nil
+                default: throw error
+                }
+            }
+        }
+        return try target.insert(&writer, key: id, in: tx, changes: &changes, batch: batch)
+    }
+
+    /// The row id that a statement gives; nil where the table is to give one.
+    private func key(_ value: Value, _ place: Place, _ target: TableHandle) throws(RecordError) -> RowKey? {
+        if value.isNull { return nil }
+        guard case .integer(let number)? = ColumnType.integer.coerced(value) else {
+            throw .typeMismatch(
+                table: target.schema.name, column: place.name.name, expected: .integer,
+                found: "\(value.typeName) \(value)")
+        }
+        return .rowID(number)
+    }
+
+    private func places(_ statement: InsertStatement, _ target: TableHandle) throws(RecordError) -> [Place] {
+        var places: [Place] = []
+        let named = statement.columns
+        if case .defaults = statement.source, named.isEmpty { return [] }
+        if named.isEmpty {
+            let at = statement.table.at
+            if let id = target.schema.idColumn {
+                places.append(Place(column: nil, position: 0, name: ColumnName(name: id, at: at)))
+            }
+            for column in target.schema.liveColumns {
+                places.append(try place(column, ColumnName(name: column.name, at: at), target))
+            }
+            return places
+        }
+        for name in named {
+            let place: Place
+            if name.isID(of: target) {
+                place = Place(column: nil, position: 0, name: name)
+            } else {
+                place = try self.place(try name.find(in: target), name, target)
+            }
+            if places.contains(where: { $0.column?.ordinal == place.column?.ordinal }) {
+                throw name.at.error("\(name.name) is named twice")
+            }
+            places.append(place)
+        }
+        return places
+    }
+
+    private func place(_ column: ColumnSchema, _ name: ColumnName, _ target: TableHandle) throws(RecordError) -> Place {
+        guard let position = target.layout.position(of: column.name) else {
+            throw name.at.error("\(target.schema.name) has no column \(name.name)")
+        }
+        return Place(column: column, position: position, name: name)
+    }
+
+    /// The values of all rows, worked out before the first row is stored: a SELECT does not meet what it inserts.
+    private func rows(
+        _ statement: InsertStatement, _ target: TableHandle, _ width: Int, _ view: Snapshot
+    ) throws(RecordError) -> [[Value]] {
+        func check(_ found: Int) throws(RecordError) {
+            if found == width { return }
+            throw statement.table.at.error(
+                "\(found) \(found == 1 ? "value is" : "values are") given for \(width) \(width == 1 ? "column" : "columns") of \(target.schema.name)"
+            )
+        }
+        switch statement.source {
+        case .defaults: return [[]]
+        case .values(let rows):
+            try check(rows.first?.count ?? 0)
+            var binder = Binder(target, catalogue, parameters, named)
+            var values: [[Value]] = []
+            values.reserveCapacity(rows.count)
+            for row in rows {
+                var found: [Value] = []
+                found.reserveCapacity(width)
+                for expr in row { found.append(try value(of: expr, &binder)) }
+                values.append(found)
+            }
+            return values
+        case .select(let select):
+            let found = try select.run(catalogue, view: view, parameters: parameters, named: named)
+            try check(found.columns.count)
+            return found.rows
+        }
+    }
+
+    private func value(of expr: Expr, _ binder: inout Binder) throws(RecordError) -> Value {
+        if case .literal(let value, _) = expr { return value }
+        var bound = try binder.bind(expr)
+        if case .noCase(let inner) = bound { bound = inner }
+        guard let value = bound.constant else {
+            throw expr.position.error("there is no row yet whose columns could be named here")
+        }
+        return value
+    }
+}

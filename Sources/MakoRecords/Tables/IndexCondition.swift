@@ -1,0 +1,126 @@
+import MakoStorage
+
+/// Which rows a partial index holds: those for which a condition on their own columns is true.
+final class IndexCondition: @unchecked Sendable {
+    // Unchecked: the spare evaluator is one thread's at a time, which the lock sees to.
+
+    /// What must hold, all of it.
+    let conjuncts: [BoundCondition]
+    /// The columns that decide.
+    let columns: ColumnSet
+    private let program: Program
+    private let lock = Lock()
+    private var spare: Evaluator?
+
+    private init(_ bound: BoundCondition, _ columns: ColumnSet, _ table: TableHandle) {
+        conjuncts = bound.conjuncts
+        self.columns = columns
+        program = Program(table, bound)
+    }
+
+    /// Whether the index holds a row.
+    func holds(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
+        let evaluator = take()
+        defer { giveBack(evaluator) }
+        return try evaluator.test(row, key)
+    }
+
+    private func take() -> Evaluator {
+        lock.lock()
+        defer { lock.unlock() }
+        if let evaluator = spare {
+            spare = nil
+            return evaluator
+        }
+        return Evaluator(program, nil)
+    }
+
+    private func giveBack(_ evaluator: Evaluator) {
+        lock.lock()
+        spare = evaluator
+        lock.unlock()
+    }
+
+    /// Reads the text of an index's condition.
+    ///
+    /// - Throws: `incompatibleSchema`.
+    static func parse(_ index: IndexSchema, of table: String) throws(RecordError) -> Condition {
+        do throws(RecordError) { return try Condition.parse(index.condition ?? "", values: 0) } catch {
+            throw refused(index, table, error)
+        }
+    }
+
+    /// The conditions of a table's indexes, by their places among them.
+    ///
+    /// - Parameter bare: the table without indexes.
+    /// - Throws: `incompatibleSchema` for one that names what is not there, or asks for more than the row.
+    static func all(_ record: TableRecord, bare: TableHandle) throws(RecordError) -> [Int: IndexCondition] {
+        var found: [Int: IndexCondition] = [:]
+        for (place, index) in record.indexes.enumerated() where index.schema.condition != nil {
+            let parsed = try parse(index.schema, of: record.schema.name)
+            do throws(RecordError) {
+                // Other tables are not known here, so that no condition can ask them.
+                var binder = Binder(bare, .empty, [], [:])
+                let bound = try binder.bind(parsed)
+                guard binder.joins.isEmpty, let columns = OwnColumns(bound) else {
+                    throw SourcePosition.none.error("it asks for more than the columns of the row")
+                }
+                found[place] = IndexCondition(bound, columns.set, bare)
+            } catch {
+                if case .storage = error { throw error }
+                throw refused(index.schema, record.schema.name, error)
+            }
+        }
+        return found
+    }
+
+    private static func refused(_ index: IndexSchema, _ table: String, _ error: RecordError) -> RecordError {
+        .incompatibleSchema(table: table, reason: "the condition of index \(index.name) cannot be used: \(error)")
+    }
+}
+
+/// The columns of the row itself that a condition reads. None for a condition that reads anything else.
+private struct OwnColumns {
+    private(set) var set = ColumnSet()
+    private var isOwn = true
+
+    init?(_ condition: BoundCondition) {
+        add(condition)
+        if !isOwn { return nil }
+    }
+
+    private mutating func add(_ expr: BoundExpr) {
+        switch expr {
+        case .column(let column):
+            if column.node >= 0 { isOwn = false }
+            if let ordinal = column.ordinal { set.insert(ordinal) }
+        case .constant: break
+        case .arithmetic(_, let left, let right):
+            add(left)
+            add(right)
+        case .negate(let inner), .noCase(let inner): add(inner)
+        case .function(_, let arguments): for each in arguments { add(each) }
+        case .result, .rank, .excerpt: isOwn = false
+        }
+    }
+
+    private mutating func add(_ condition: BoundCondition) {
+        switch condition {
+        case .constant: break
+        case .comparison(_, let left, let right), .glob(let left, let right):
+            add(left)
+            add(right)
+        case .and(let parts), .or(let parts): for each in parts { add(each) }
+        case .not(let inner): add(inner)
+        case .isIn(let value, let items):
+            add(value)
+            for each in items { add(each) }
+        case .like(let value, let pattern, let escape):
+            add(value)
+            add(pattern)
+            if let escape { add(escape) }
+        case .isNull(let value), .truth(let value): add(value)
+        case .match: isOwn = false
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import MakoStorage
+
+@testable import MakoRecords
+
+/// A database in memory that takes statements one after the other.
+struct StatementSession {
+    let store: Store
+
+    init(_ statements: String...) throws {
+        var options = StoreOptions()
+        options.background = .manual
+        store = try Store.inMemory(options: options)
+        for statement in statements { try run(statement) }
+    }
+
+    /// Runs a statement in a transaction of its own.
+    @discardableResult
+    func run(_ text: String, _ parameters: [Value] = [], named: [String: Value] = [:]) throws -> StatementOutcome {
+        var changes = ChangeSet()
+        return try run(text, parameters, named: named, &changes)
+    }
+
+    func run(
+        _ text: String, _ parameters: [Value] = [], named: [String: Value] = [:], _ changes: inout ChangeSet
+    ) throws -> StatementOutcome {
+        let statement = try Statement.parse(text)
+        return try store.write { tx in
+            try statement.run(
+                try Catalogue.load(view: tx.view), in: tx, changes: &changes, parameters: parameters, named: named)
+        }
+    }
+
+    /// The rows that a question answers.
+    func rows(_ text: String, _ parameters: [Value] = []) throws -> [[Value]] {
+        try store.read { view in
+            try Statement.parse(text).read(try Catalogue.load(view: view), view: view, parameters: parameters).rows
+        }
+    }
+
+    func plan(_ text: String, _ parameters: [Value] = []) throws -> String {
+        guard case .text(let plan)? = try rows("EXPLAIN " + text, parameters).first?.first else { return "" }
+        return plan
+    }
+
+    func table(_ name: String) throws -> TableHandle {
+        try store.read { view in try Catalogue.load(view: view).requireTable(name) }
+    }
+
+    /// What is wrong with the indexes of all tables.
+    func faults() throws -> [String] {
+        try store.read { view in
+            var faults: [String] = []
+            for table in try Catalogue.load(view: view).handles { faults += try table.verify(in: view) }
+            return faults
+        }
+    }
+
+    /// The words of the error that a statement ends with; empty where it does not.
+    func refusal(_ text: String, _ parameters: [Value] = []) -> String {
+        do {
+            _ = try run(text, parameters)
+            return ""
+        } catch { return "\(error)" }
+    }
+}
