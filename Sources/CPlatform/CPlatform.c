@@ -92,6 +92,11 @@ int mako_find_lock(int descriptor, int64_t from, int64_t to, int64_t *first, int
     *last = lock.l_len == 0 || lock.l_start + lock.l_len - 1 > to ? to : lock.l_start + lock.l_len - 1;
     return 1;
 }
+
+void mako_unlock_bytes(int descriptor) {
+    struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0};
+    while (fcntl(descriptor, F_OFD_SETLK, &all) != 0 && errno == EINTR) continue;
+}
 #else
 int mako_lock_byte(int descriptor, int64_t place, int exclusive) {
     (void)descriptor, (void)place, (void)exclusive;
@@ -102,4 +107,6 @@ int mako_find_lock(int descriptor, int64_t from, int64_t to, int64_t *first, int
     (void)descriptor, (void)from, (void)to, (void)first, (void)last;
     return MAKO_NO_SUCH_LOCKS;
 }
+
+void mako_unlock_bytes(int descriptor) { (void)descriptor; }
 #endif

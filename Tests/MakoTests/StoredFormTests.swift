@@ -31,6 +31,17 @@ import Testing
     @Attribute(.indexed) var other: StoredValue?
 }
 
+@Entity("seacharts") final class Seachart {
+    @Attribute(.primaryKey) var code: String = ""
+    var scale = 1
+    @Attribute(.loadOnRefresh) var plan: Data?
+}
+
+@Entity("seacharts") final class Soundings {
+    @Attribute(.primaryKey) var code: String = ""
+    var deepest = 3
+}
+
 @Suite struct StoredFormTests {
     private let db: Database
 
@@ -84,6 +95,25 @@ import Testing
         }
         #expect(throws: DecodingError.self) {
             try JSONDecoder().decode(Sailor.self, from: Data(#"{"born": true}"#.utf8))
+        }
+    }
+
+    /// A new key makes a new row, like the old one but for what was assigned.
+    @Test func aRowUnderAnotherKeyKeepsWhatTheObjectHasNotRead() throws {
+        let db = try makeDatabase([Seachart.self, Soundings.self])
+        try db.save(Seachart(code: "A1", scale: 5, plan: Data([1, 2])))
+        let soundings = try #require(try db.find(Soundings.self, "A1"))
+        soundings.deepest = 90
+        try db.save(soundings)
+        let chart = try #require(try db.find(Seachart.self, "A1"))
+        chart.code = "B2"
+        chart.scale = 6
+        try db.save(chart)
+        for (code, scale) in [("A1", 5), ("B2", 6)] {
+            let read = try #require(try db.find(Seachart.self, code))
+            try db.refresh(read)
+            #expect(read.scale == scale && read.plan == Data([1, 2]))
+            #expect(try db.find(Soundings.self, code)?.deepest == 90)
         }
     }
 

@@ -1,7 +1,8 @@
 import Foundation
-import MakoStorage
 import MakoTestSupport
 import Testing
+
+@testable import MakoStorage
 
 /// The same expectations for all three forms of the door to the outside world.
 @Suite struct FileSystemTests {
@@ -122,6 +123,23 @@ import Testing
             #expect(try reader.lock(exclusive: false))
             #expect(throws: FileError.self) { _ = try file.size() }
             #expect(throws: FileError.self) { try file.sync() }
+        }
+    }
+
+    /// A process that is being started has a copy of every descriptor until it runs its own program.
+    @Test func locksEndWithTheHandleThoughADescriptorIsLeft() throws {
+        try withFileSystem(.posix) { fileSystem, directory in
+            let file = try #require(try fileSystem.open(directory + "/f", .create) as? POSIXFile)
+            let copy = dup(file.descriptor)
+            #expect(copy >= 0)
+            defer { _ = close(copy) }
+            #expect(try file.lock(exclusive: true))
+            #expect(try file.pin(7))
+            file.close()
+            let next = try fileSystem.open(directory + "/f", .readWrite)
+            #expect(try next.lock(exclusive: true))
+            #expect(try next.pins() == [])
+            next.close()
         }
     }
 

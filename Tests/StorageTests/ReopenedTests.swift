@@ -63,6 +63,31 @@ import Testing
         #expect(try content(image).trees["t"]?.count == 28)
     }
 
+    /// A segment that no header names has frames, and no name in the directory that lasts. What recovery made of them stands without it.
+    @Test func aSegmentThatWasNotNamedIsNotMissedAfterRecovery() throws {
+        var unnamed = 0
+        for call in 0..<60 {
+            let disk = SimulatedDisk()
+            let store = try Store(at: ReopenedTests.path, options: options(disk))
+            let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+            try fill(store, tree, 0..<12)
+            disk.inject(.noSpace, atCall: disk.callCount + call)
+            do { try fill(store, tree, 12..<24) } catch is StorageError {}
+            disk.clearFaults()
+            let named = store.dataFile.header.newestSegment
+            disk.endProcess()
+            let next = try Store(at: ReopenedTests.path, options: options(disk))
+            let shown = try next.read { try ModelStore(reading: $0) }
+            unnamed += next.commitLock.withLock { next.log.newestSegment } > named ? 1 : 0
+            let left = disk.crashState().image([])
+            disk.cutPower()
+            #expect(try content(left) == shown, "call \(call)")
+            #expect(try content(FallbackTests.withoutNewestMeta(left, ReopenedTests.path)) == shown, "call \(call)")
+            withExtendedLifetime(store) {}
+        }
+        #expect(unnamed > 0)
+    }
+
     /// Opening reads the log behind the latest checkpoint alone, and writes over the rest.
     @Test func theOlderCheckpointIsNotReliedUponWithoutItsLog() throws {
         var disk = SimulatedDisk()

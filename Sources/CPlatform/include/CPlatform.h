@@ -70,3 +70,6 @@ int mako_lock_byte(int descriptor, int64_t place, int exclusive);
 
 /// Finds a lock of another open file on some of the bytes `from` to `to`. 1: found, and where; 0: there is none.
 int mako_find_lock(int descriptor, int64_t from, int64_t to, int64_t *first, int64_t *last);
+
+/// Gives up every lock of `mako_lock_byte` on this open file.
+void mako_unlock_bytes(int descriptor);

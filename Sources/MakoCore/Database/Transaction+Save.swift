@@ -268,7 +268,9 @@ extension Transaction {
             if !wasThere && !sabotaged("missingRowStaysMissing") { stored = try rewrite(object, key, binding) }
             try noteLetGo(owned, by: stored, binding)
         } else {
-            stored = try enter(binding, key, mode) { (properties) throws(MakoError) in
+            // What the object does not have of its row goes with it.
+            let former = moved && !sabotaged("movedRowLeavesColumns") ? (noted ?? state).extra?.key : nil
+            stored = try enter(binding, key, mode, like: former) { (properties) throws(MakoError) in
                 try encodeLocking(object, properties, binding)
             }
         }
@@ -309,9 +311,12 @@ extension Transaction {
 
     /// Stores the whole row that is in the writer. Where an upsert meets a row of the same key or identity, that row takes the values.
     ///
-    /// - Parameter encode: puts some properties into the writer anew.
+    /// - Parameters:
+    ///   - former: the row that the object had; a new one takes from it what the object does not write.
+    ///   - encode: puts some properties into the writer anew.
     private func enter(
-        _ binding: Binding, _ given: RowKey?, _ mode: SaveMode, _ encode: (UInt64) throws(MakoError) -> Void
+        _ binding: Binding, _ given: RowKey?, _ mode: SaveMode, like former: RowKey? = nil,
+        _ encode: (UInt64) throws(MakoError) -> Void
     ) throws(MakoError) -> RowKey {
         let key = binding.model.hasColumnKey ? nil : given
         if mode == .upsert && binding.mergesUpserts, let known = try knownRow(binding, given) {
@@ -327,7 +332,8 @@ extension Transaction {
         }
         // An upsert may meet a row that has its key.
         let owned = mode == .upsert ? try self.owned(by: given, binding) : []
-        let stored = try store(binding, key, mode)
+        if former != nil { keepWhenNil(binding) }
+        let stored = try store(binding, key, mode, like: former)
         try noteLetGo(owned, by: stored, binding)
         return stored
     }
@@ -375,11 +381,14 @@ extension Transaction {
     }
 
     /// Stores the row in the writer, new or in the place of the one with its key.
-    private func store(_ binding: Binding, _ key: RowKey?, _ mode: SaveMode) throws(MakoError) -> RowKey {
+    private func store(
+        _ binding: Binding, _ key: RowKey?, _ mode: SaveMode, like former: RowKey? = nil
+    ) throws(MakoError) -> RowKey {
         try table(binding) { (table, tx) throws(RecordError) in
             mode == .insert
                 ? try table.insert(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
-                : try table.put(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
+                : try table.put(
+                    &self.writer, key: key, like: former, in: tx, changes: &self.changes, batch: self.batch)
         }
     }
 

@@ -20,16 +20,18 @@ extension TableHandle {
 
     /// Stores a row, new or in the place of the one with its key. Storing a row as it is already is no change.
     ///
-    /// - Parameter batch: where to keep the index entries of a new row back, for the caller to flush.
+    /// - Parameters:
+    ///   - model: the key of another row, from which a new one takes the columns that are not set, in place of their defaults.
+    ///   - batch: where to keep the index entries of a new row back, for the caller to flush.
     /// - Throws: `uniqueViolation`, `nullViolation`, `typeMismatch`; nothing has changed then.
     @discardableResult
     public func put(
-        _ row: inout RowWriter, key: RowKey? = nil, in tx: borrowing WriteTransaction, changes: inout ChangeSet,
-        batch: IndexBatch? = nil
+        _ row: inout RowWriter, key: RowKey? = nil, like model: RowKey? = nil, in tx: borrowing WriteTransaction,
+        changes: inout ChangeSet, batch: IndexBatch? = nil
     ) throws(RecordError) -> RowKey {
         if isRowID, key == nil { return try append(&row, batch, tx, &changes) }
         let key = if let key { key } else { try keyOfDraft(&row) }
-        return try store(&row, key, .put, batch, tx, &changes).key
+        return try store(&row, key, .put, like: model, batch, tx, &changes).key
     }
 
     /// Changes the row with this key; answers `false` when there is none.
@@ -122,14 +124,16 @@ extension TableHandle {
     }
 
     private func store(
-        _ row: inout RowWriter, _ key: RowKey, _ mode: Mode, _ batch: IndexBatch?, _ tx: borrowing WriteTransaction,
-        _ changes: inout ChangeSet
+        _ row: inout RowWriter, _ key: RowKey, _ mode: Mode, like model: RowKey? = nil, _ batch: IndexBatch?,
+        _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) -> (key: RowKey, isThere: Bool) {
         let layout = try checkLayout(row)
         let old = try oldRow(key, &row, tx)
         if mode == .insert && old != nil { throw .duplicateKey(key, in: schema) }
         if mode == .update && old == nil { return (key, false) }
-        let bytes = try row.finish(over: sabotaged("unsetColumnsLost") ? nil : old)
+        // To the indexes the row is new all the same.
+        let source = if old == nil, let model { try oldRow(model, &row, tx) } else { old }
+        let bytes = try row.finish(over: sabotaged("unsetColumnsLost") ? nil : source)
         let new = try RowReader(bytes, layout)
         if !isRowID { try checkKey(key, new, &row) }
 

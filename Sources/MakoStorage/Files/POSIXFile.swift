@@ -16,7 +16,9 @@ import Synchronization
 final class POSIXFile: File, @unchecked Sendable {
     let path: String
     // Guarded by the rule above; -1 once closed.
-    private var descriptor: Int32
+    private(set) var descriptor: Int32
+    /// Whether there may be locks or pins.
+    private let hasLocks = Atomic(false)
     /// For durable writes that go past the system's cache: `unknown` until the first, `unsupported` where there is no such thing.
     private let direct = Atomic<Int32>(DirectAccess.unknown)
 
@@ -144,6 +146,7 @@ final class POSIXFile: File, @unchecked Sendable {
     }
 
     func lock(exclusive: Bool) throws(FileError) -> Bool {
+        hasLocks.store(true, ordering: .relaxed)
         #if canImport(Darwin)
             // Here flock would exclude the pins of others.
             let result = mako_lock_byte(descriptor, Pins.start - 1, exclusive ? 1 : 0)
@@ -167,6 +170,7 @@ final class POSIXFile: File, @unchecked Sendable {
 
     func pin(_ number: UInt64) throws(FileError) -> Bool {
         guard number < UInt64(Pins.start) else { throw FileError(operation: "pin", path: path, code: EINVAL) }
+        hasLocks.store(true, ordering: .relaxed)
         let result = mako_lock_byte(descriptor, Pins.start + Int64(number), 0)
         if result == -1 { throw FileError(operation: "pin", path: path, code: errno) }
         return result == 1
@@ -199,8 +203,17 @@ final class POSIXFile: File, @unchecked Sendable {
     func close() {
         guard descriptor >= 0 else { return }
         forbidDirect()
+        if !sabotaged("locksLeftToTheSystem") { unlock() }
         closeDescriptor(descriptor)
         descriptor = -1
+    }
+
+    /// Gives up what is locked. The system does so only when nobody has the open file any more, and a process that is being started at this
+    /// moment has it until it runs its own program.
+    private func unlock() {
+        guard hasLocks.load(ordering: .relaxed) else { return }
+        mako_unlock_bytes(descriptor)
+        _ = flock(descriptor, LOCK_UN)
     }
 
     private func information(_ operation: String) throws(FileError) -> stat {

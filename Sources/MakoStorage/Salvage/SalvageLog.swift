@@ -68,9 +68,11 @@ extension Salvage {
     }
 
     private var logReader: LogReader {
-        LogReader(
+        let header = source.header
+        let needed = checkpoint.meta.flatMap { header?.segmentNeeded(behind: $0.log) } ?? header?.newestSegment
+        return LogReader(
             fileSystem: source.fileSystem, path: source.path, database: source.id, readOnly: true,
-            required: source.header?.newestSegment ?? 0, keys: source.keys, acceptsCutSegments: true)
+            required: needed ?? 0, keys: source.keys, acceptsCutSegments: true)
     }
 }
 

@@ -297,6 +297,8 @@ final class Checkpointer: @unchecked Sendable {
             run = nil
         }
         retain(store, record)
+        // Both slots are one checkpoint to whoever is told.
+        guard run == nil else { return }
         store.events?.note(
             .checkpointed(
                 CheckpointReport(

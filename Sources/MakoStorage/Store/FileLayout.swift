@@ -44,6 +44,15 @@ struct FileHeader: Hashable {
     /// Of an encrypted database; there when the feature is.
     var key: KeyRecord? = nil
 
+    /// The segment that must be there to read on behind a position, or 0.
+    ///
+    /// Only a recovery makes a checkpoint that ends in a segment the header does not name: the process before it died, or failed, in the
+    /// middle of naming the file, and it may be gone with the power. The next commit goes to a segment behind it.
+    func segmentNeeded(behind position: LogPosition) -> UInt64 {
+        let isBehind = position.lsn > 0 && (position.lsn - 1) / segmentBytes > newestSegment
+        return isBehind && !sabotaged("unnamedSegmentMissed") ? 0 : newestSegment
+    }
+
     func write(to page: UnsafeMutableRawPointer, copy: Int) {
         page.initializeMemory(as: UInt8.self, repeating: 0, count: pageBytes)
         Page(page).format(page: UInt64(copy), type: .header, level: 0, serial: generation, tree: 0)

@@ -56,7 +56,8 @@ struct Opening {
             }
             tail = LogReader(
                 fileSystem: options.fileSystem, path: path, database: dataFile.header.id,
-                readOnly: options.readOnly, required: dataFile.header.newestSegment, keys: dataFile.keys)
+                readOnly: options.readOnly, required: dataFile.header.segmentNeeded(behind: meta.log),
+                keys: dataFile.keys)
             let numbers = try storage { [tail] () throws(FileError) in try tail.segmentNumbers() }
             log = Log(
                 fileSystem: options.fileSystem, path: path, database: dataFile.header.id,

@@ -55,10 +55,11 @@ extension Store {
             guard !options.readOnly, !sabotaged("servedBeforeRecoveryCheckpoint") else { return }
             try checkpointer.lock.withLock { () throws(StorageError) in
                 try checkpointer.repairMetas(self)
-                // From before a barrier the log leads nowhere any more.
-                let fillsBothSlots = tail.barrier != nil && !sabotaged("barrierOutlivesItsCommit")
+                // What was read of the log may be in the system's cache alone, down to the name of its last file, and from before a
+                // barrier the log leads nowhere: from here on no checkpoint needs it.
+                let keepsOlder = sabotaged(tail.barrier == nil ? "readLogReliedUpon" : "barrierOutlivesItsCommit")
                 try checkpointer.checkpoint(
-                    self, CheckpointRequest(version: version, fillsBothSlots: fillsBothSlots))
+                    self, CheckpointRequest(version: version, fillsBothSlots: !keepsOlder))
             }
         } catch {
             writer.abandon()
