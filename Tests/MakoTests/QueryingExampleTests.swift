@@ -225,6 +225,14 @@ enum QueryingExample {
         return (shared, found, first)
     }
 
+    static func written(_ db: Database) throws -> Int {
+        // EXAMPLE Querying.md
+        let grown = try db.rawQuery("UPDATE City SET area = area * 2 WHERE country = ?", "CH").changedRows
+        try db.rawQuery("INSERT INTO River (name, length) VALUES (\("Limmat"), \(36))")
+        // EXAMPLE ends
+        return grown
+    }
+
     static func sought(_ db: Database) throws -> ([City], [City], [(object: City, text: String?)]) {
         // EXAMPLE Querying.md
         let harbours = try db.query(City.self).where("history MATCH 'harb* NOT ship'").fetch()
@@ -236,14 +244,6 @@ enum QueryingExample {
             .excerpts(\.history, ExcerptStyle(before: "[", behind: "]", words: 8))
         // EXAMPLE ends
         return (harbours.array, best.array, shown)
-    }
-
-    static func written(_ db: Database) throws -> Int {
-        // EXAMPLE Querying.md
-        let grown = try db.rawQuery("UPDATE City SET area = area * 2 WHERE country = ?", "CH").changedRows
-        try db.rawQuery("INSERT INTO River (name, length) VALUES (\("Limmat"), \(36))")
-        // EXAMPLE ends
-        return grown
     }
 
     // EXAMPLE Querying.md
