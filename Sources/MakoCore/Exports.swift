@@ -15,6 +15,8 @@ public typealias RowWriter = MakoRecords.RowWriter
 public typealias RowReader = MakoRecords.RowReader
 /// How sure a commit is when it returns.
 public typealias Durability = MakoStorage.Durability
+/// How a query is run, and what else was thought of.
+public typealias PlanExplanation = MakoRecords.PlanExplanation
 /// How a database is encrypted, and what it opens with.
 public typealias Encryption = MakoStorage.Encryption
 /// What the encrypted properties of a database are sealed with.

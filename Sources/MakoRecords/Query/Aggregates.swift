@@ -87,6 +87,7 @@ extension Plan {
 
     /// How many rows there are for each value of an expression, ordered by value; limit and offset count rows, not groups.
     public func groupCount(by expr: Expr, in view: Snapshot) throws(RecordError) -> [(value: Value, count: Int)] {
+        if let found = try indexedValues(expr, counting: true, in: view) { return found }
         let values = try ExpressionRun([expr], self, view)
         var groups: [[UInt8]: (value: Value, count: Int)] = [:]
         var coding = KeyBuffer()
@@ -122,8 +123,8 @@ extension Plan {
         }
     }
 
-    /// The smallest or largest value of a column, where an index begins or ends with it.
-    private func extreme(_ function: AggregateFunction, _ expr: Expr, _ view: Snapshot) throws(RecordError) -> Value? {
+    /// The smallest or largest value of a column, where rows come in its order without being sorted.
+    func extreme(_ function: AggregateFunction, _ expr: Expr, _ view: Snapshot) throws(RecordError) -> Value? {
         guard function == .minimum || function == .maximum, bound.limit == nil, bound.offset == 0, case .column = expr
         else {
             return nil
@@ -137,7 +138,7 @@ extension Plan {
                 orders: [BoundOrder(expr: column, descending: function == .maximum, noCase: false)], limit: 1,
                 offset: 0,
                 parameters: bound.parameters, namedParameters: bound.namedParameters))
-        guard plan.orders.isEmpty, case .index = plan.access else { return nil }
+        guard plan.orders.isEmpty else { return nil }
         return try plan.rows([expr], in: view).first?.first ?? .null
     }
 }

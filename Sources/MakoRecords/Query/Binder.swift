@@ -9,6 +9,12 @@ struct Binder {
     let named: [String: Value]
     var joins: [JoinNode]
     var depth = 0
+    /// The query around, for a sub-query.
+    var outer: OuterScope?
+    /// What names mean inside a condition on many.
+    var element: ElementScope?
+    /// How many sub-queries may still be bound, shared with those inside.
+    var budget = SubqueryBudget()
 
     init(
         _ table: TableHandle, _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value],
@@ -78,6 +84,14 @@ struct Binder {
                 }
             }
             return .truth(bound)
+        case .isInQuery(let value, let subquery):
+            return try bindInQuery(value, subquery)
+        case .exists(let subquery):
+            return .exists(try bind(subquery, .exists))
+        case .quantified(let quantifier, let inner, let at):
+            return try bindQuantified(quantifier, inner, at)
+        case .elements(let quantifier, let path, let inner):
+            return try bindElements(quantifier, path, inner, isRelative: true, .none)
         }
     }
 

@@ -70,6 +70,13 @@ indirect enum BoundExpr: Sendable, Hashable {
     case negate(BoundExpr)
     case function(QueryFunction, [BoundExpr])
     case noCase(BoundExpr)
+    /// A value of the query around.
+    case outer(OuterValue)
+    case subquery(BoundSubquery)
+    /// What is worked out of the values in one column.
+    case gathered(BoundGathered)
+    /// One of those values, inside a condition on them.
+    case element
 
     var constant: Value? {
         if case .constant(let value) = self { value } else { nil }
@@ -89,6 +96,12 @@ indirect enum BoundCondition: Sendable, Hashable {
     case glob(BoundExpr, BoundExpr)
     case isNull(BoundExpr)
     case truth(BoundExpr)
+    case isInQuery(BoundExpr, BoundSubquery)
+    case exists(BoundSubquery)
+    /// One of the values in a column fulfils a condition.
+    case anyElement(BoundGathered)
+    /// Whether a condition is true; unknown is no.
+    case holds(BoundCondition)
 
     /// The parts that must all hold.
     var conjuncts: [BoundCondition] {
@@ -125,6 +138,10 @@ extension BoundExpr: CustomStringConvertible {
         case .function(let function, let arguments):
             "\(function.rawValue)(\(arguments.map(\.description).joined(separator: ", ")))"
         case .noCase(let inner): "\(inner) COLLATE NOCASE"
+        case .outer(let value): value.path
+        case .subquery(let subquery): subquery.description
+        case .gathered(let gathered): gathered.description
+        case .element: "each"
         }
     }
 }
@@ -145,6 +162,10 @@ extension BoundCondition: CustomStringConvertible {
         case .glob(let value, let pattern): "\(value) GLOB \(pattern)"
         case .isNull(let value): "\(value) IS NULL"
         case .truth(let value): "\(value)"
+        case .isInQuery(let value, let subquery): "\(value) IN \(subquery.description)"
+        case .exists(let subquery): "EXISTS \(subquery.description)"
+        case .anyElement(let gathered): gathered.description
+        case .holds(let inner): "(\(inner)) IS TRUE"
         }
     }
 

@@ -4,6 +4,11 @@ import MakoStorage
 final class Evaluator {
     private let program: Program
     private let related: [RelatedRows]
+    private let subqueries: [SubqueryRun]
+    /// What the query around gives, in a sub-query.
+    private let outers: OuterValues?
+    /// The value that a condition on many looks at.
+    private var element = Operand.null
     private var arena = Arena()
     private var scratch = KeyBuffer()
     // The program's parts, without the counting that arrays would cost for each.
@@ -11,8 +16,12 @@ final class Evaluator {
     private let conditions: UnsafeMutableBufferPointer<ConditionNode>
     private let lists: UnsafeMutableBufferPointer<Int32>
 
-    init(_ program: Program, _ view: Snapshot?) {
+    init(
+        _ program: Program, _ view: Snapshot?, _ outers: OuterValues? = nil, _ cancellation: Cancellation? = nil
+    ) {
         self.program = program
+        self.outers = outers
+        subqueries = view.map { view in program.subqueries.map { SubqueryRun($0.subquery, view, cancellation) } } ?? []
         related = view.map { view in program.joins.map { RelatedRows($0, view) } } ?? []
         values = Evaluator.copy(program.values)
         conditions = Evaluator.copy(program.conditions)
@@ -122,6 +131,15 @@ final class Evaluator {
                 return .unknown
             }
             return Truth(TextPattern(glob: String(decoding: pattern, as: UTF8.self)).matches(bytes))
+        case .isInQuery(let left, let subquery):
+            let left = try value(left, row, key)
+            return try run(Int(subquery), row, key).contains(left)
+        case .exists(let subquery):
+            return Truth(try run(Int(subquery), row, key).exists())
+        case .anyElement(let column, let condition):
+            return Truth(try anyElement(column, condition, row, key))
+        case .holds(let inner):
+            return Truth(try truth(inner, row, key) == .yes)
         }
     }
 
@@ -222,6 +240,55 @@ final class Evaluator {
             return .text(arena.fold(bytes))
         case .function(let function, let first, let count):
             return try call(function, Int(first), Int(count), row, key)
+        case .outer(let index):
+            return outers?.values[Int(index)] ?? .null
+        case .subquery(let subquery):
+            return try run(Int(subquery), row, key).scalar()
+        case .gathered(let column, let function, let isKeys):
+            return try gathered(column, function, isKeys, row, key)
+        case .element:
+            return element
+        }
+    }
+
+    /// A sub-query's run, told what it reads of the row.
+    private func run(_ place: Int, _ row: RowReader, _ key: RowKey) throws(RecordError) -> SubqueryRun {
+        let run = subqueries[place]
+        let (_, first, count) = program.subqueries[place]
+        for index in 0..<Int(count) { run.outers.values[index] = try value(lists[Int(first) + index], row, key) }
+        return run
+    }
+
+    private func anyElement(
+        _ column: Int32, _ condition: Int32, _ row: RowReader, _ key: RowKey
+    ) throws(RecordError) -> Bool {
+        guard case .text(let bytes) = try value(column, row, key) else { return false }
+        var isFound = false
+        var lent = Arena()
+        let before = element
+        defer { element = before }
+        try ListValues.forEach(in: bytes, &lent) { (value, _) throws(RecordError) in
+            element = value
+            isFound = try truth(condition, row, key) == .yes
+            return !isFound
+        }
+        return isFound
+    }
+
+    private func gathered(
+        _ column: Int32, _ function: AggregateFunction, _ isKeys: Bool, _ row: RowReader, _ key: RowKey
+    ) throws(RecordError) -> Operand {
+        switch try value(column, row, key) {
+        case .blob(let bytes) where isKeys: return .integer(Int64(try HeldKeys.count(in: bytes)))
+        case .text(let bytes):
+            var accumulator = Accumulator(function)
+            var lent = Arena()
+            try ListValues.forEach(in: bytes, &lent) { (value, _) throws(RecordError) in
+                if function == .count { accumulator.addRow() } else { accumulator.add(value) }
+                return true
+            }
+            return arena.operand(accumulator.result)
+        default: return function == .count ? .integer(0) : .null
         }
     }
 

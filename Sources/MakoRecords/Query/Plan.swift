@@ -15,6 +15,8 @@ public struct Plan: Sendable, CustomStringConvertible {
     let residual: BoundCondition?
     let program: Program
     public let description: String
+    /// Which share of the table's rows is expected to come.
+    var expectedShare = 1.0
     /// What ends the plan's runs.
     public var cancellation: Cancellation?
 
@@ -32,6 +34,15 @@ public struct Plan: Sendable, CustomStringConvertible {
     }
 
     public var table: TableHandle { bound.table }
+
+    /// Whether the plan goes through the rows of its table as they stand.
+    var isWholeTable: Bool {
+        switch access {
+        case .rows(let range): range == .min ... .max
+        case .keyRanges(let ranges): ranges == [KeyRange(lower: [], upper: nil)]
+        default: false
+        }
+    }
 
     /// How many rows a first batch may well be fetched for.
     private var expected: Int { min(bound.offset, 1 << 20) + min(bound.limit ?? .max, 1 << 20) }
@@ -66,12 +77,16 @@ public struct Plan: Sendable, CustomStringConvertible {
 
     /// The keys of the rows, in order.
     public func keys(in view: Snapshot) throws(RecordError) -> [RowKey] {
-        if !orders.isEmpty { return try sortedKeys(RowScan(self, view), view) }
+        try keys(RowScan(self, view), view)
+    }
+
+    func keys(_ scan: RowScan, _ view: Snapshot) throws(RecordError) -> [RowKey] {
+        if !orders.isEmpty { return try sortedKeys(scan, view) }
         var keys: [RowKey] = []
         var left = bound.offset
         var room = bound.limit ?? .max
         try recorded {
-            try RowScan(self, view).forEachKey(expecting: expected) { key in
+            try scan.forEachKey(expecting: expected) { key in
                 if left > 0 {
                     left -= 1
                     return true

@@ -8,62 +8,97 @@ enum Access: Sendable {
     /// Some rows, by their keys, in the order of keys.
     case keys([RowKey])
     case index(IndexHandle, [KeyRange])
+    /// Some rows, in the order of keys, which are gathered first.
+    case gathered(KeySource)
 }
 
 /// Chooses the way to the rows. Pure: the same selection and schema give the same plan.
 ///
-/// No statistics are kept. A table is taken to have a million rows; an equality to leave a thousandth of them (one row, when the columns
+/// No statistics are kept: see ``TableEstimates``. Of the rows an equality is taken to leave a thousandth of them (one row, when the columns
 /// are unique), IS NULL a twentieth, a value list a thousandth for each value, a range with two ends a twentieth, with one end three
 /// tenths, a prefix a hundredth. Fetching a row through an index costs 2.5 times what scanning to it does, sorting a row 2, passing it to
-/// a heap that keeps the best few 0.3. The cheapest way wins, the first named one among equals.
+/// a heap that keeps the best few 0.3. Where keys are gathered first, see `Planner+Combinations.swift`, one costs 0.5 and a row read in
+/// their order 1.2. The cheapest way wins, the first named one among equals.
 public enum Planner {
-    private static let tableRows = 1_000_000.0
     private static let indexCost = 2.5
     private static let sortCost = 2.0
     private static let heapCost = 0.3
 
-    private struct Candidate {
+    struct Candidate {
         let access: Access
         let isReversed: Bool
         let isOrdered: Bool
         let answered: Set<Int>
         let used: [Int]
         let cost: Double
+        /// The index, or what is gathered.
         let name: String?
+        /// How many rows are expected to be looked at.
+        let rows: Double
     }
 
-    public static func plan(_ bound: BoundSelection) -> Plan {
+    public static func plan(_ bound: BoundSelection) -> Plan { plan(bound, .unknown) }
+
+    static func plan(_ bound: BoundSelection, _ estimates: TableEstimates) -> Plan {
         let conjuncts = bound.condition?.conjuncts ?? []
-        if conjuncts.contains(where: { $0 == .constant(false) || $0 == .constant(nil) }) || bound.limit == 0 {
+        if isEmpty(bound, conjuncts) {
             return Plan(bound, access: .nothing, isReversed: false, orders: [], residual: [], text: "nothing to read")
         }
         let constraints = Constraint.all(conjuncts)
         let orders = neededOrders(bound, constraints)
-        var best = scan(bound, conjuncts, constraints, orders)
-        if bound.table.isRowID {
-            if let candidate = byID(bound, conjuncts, constraints, orders), candidate.cost < best.cost {
-                best = candidate
-            }
-        } else if let candidate = byKey(bound, conjuncts, constraints, orders), candidate.cost < best.cost {
-            best = candidate
-        }
-        for index in bound.table.indexes {
-            if let candidate = byIndex(index, bound, conjuncts, constraints, orders), candidate.cost < best.cost {
-                best = candidate
-            }
-        }
-        let residual = conjuncts.enumerated().filter {
-            !best.answered.contains($0.offset) && $0.element != .constant(true)
-        }
-        .map(\.element)
+        let candidates = candidates(bound, conjuncts, constraints, orders, estimates)
+        let best = candidates[cheapest(candidates)]
+        let residual = residual(conjuncts, best)
         let sorts = best.isOrdered ? [] : orders
-        return Plan(
+        var plan = Plan(
             bound, access: best.access, isReversed: best.isReversed, orders: sorts, residual: residual,
             text: text(best, bound, conjuncts, residual, orders))
+        plan.expectedShare = best.rows * (residual.isEmpty ? 1 : 0.1) / estimates.rows
+        return plan
+    }
+
+    static func isEmpty(_ bound: BoundSelection, _ conjuncts: [BoundCondition]) -> Bool {
+        conjuncts.contains { $0 == .constant(false) || $0 == .constant(nil) } || bound.limit == 0
+    }
+
+    /// The ways to the rows; the first is a scan.
+    static func candidates(
+        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder],
+        _ estimates: TableEstimates
+    ) -> [Candidate] {
+        let singles = searches(bound, conjuncts, constraints, orders, estimates)
+        return [scan(bound, conjuncts, constraints, orders, estimates)] + singles
+            + combinations(bound, conjuncts, orders, estimates, singles: singles)
+    }
+
+    /// The ways by the key and by one index.
+    static func searches(
+        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder],
+        _ estimates: TableEstimates
+    ) -> [Candidate] {
+        let own =
+            bound.table.isRowID
+            ? byID(bound, conjuncts, constraints, orders, estimates)
+            : byKey(bound, conjuncts, constraints, orders, estimates)
+        return (own.map { [$0] } ?? [])
+            + bound.table.indexes.compactMap { byIndex($0, bound, conjuncts, constraints, orders, estimates) }
+    }
+
+    /// The place of the cheapest, the first among equals.
+    static func cheapest(_ candidates: [Candidate]) -> Int {
+        var best = 0
+        for (place, candidate) in candidates.enumerated() where candidate.cost < candidates[best].cost { best = place }
+        return best
+    }
+
+    /// What a way leaves to be tested on each row.
+    static func residual(_ conjuncts: [BoundCondition], _ candidate: Candidate) -> [BoundCondition] {
+        conjuncts.enumerated().filter { !candidate.answered.contains($0.offset) && $0.element != .constant(true) }
+            .map(\.element)
     }
 
     /// The orders that decide something: columns with one value do not, nor does anything after the row id.
-    private static func neededOrders(_ bound: BoundSelection, _ constraints: [Constraint]) -> [BoundOrder] {
+    static func neededOrders(_ bound: BoundSelection, _ constraints: [Constraint]) -> [BoundOrder] {
         var result: [BoundOrder] = []
         for order in bound.orders {
             if order.expr.constant != nil { continue }
@@ -81,7 +116,7 @@ public enum Planner {
         return result
     }
 
-    private static func cost(
+    static func cost(
         _ bound: BoundSelection, rows: Double, perRow: Double, isOrdered: Bool, orders: [BoundOrder], hasResidual: Bool
     ) -> Double {
         let matching = rows * (hasResidual ? 0.1 : 1)
@@ -94,12 +129,12 @@ public enum Planner {
         return rows * perRow + matching * heapCost
     }
 
-    private static func residualIsLeft(_ conjuncts: [BoundCondition], _ answered: Set<Int>) -> Bool {
+    static func residualIsLeft(_ conjuncts: [BoundCondition], _ answered: Set<Int>) -> Bool {
         conjuncts.indices.contains { !answered.contains($0) }
     }
 
     /// Which way the table's own order serves, if it does.
-    private static func rowOrder(_ bound: BoundSelection, _ orders: [BoundOrder]) -> Bool? {
+    static func rowOrder(_ bound: BoundSelection, _ orders: [BoundOrder]) -> Bool? {
         guard let first = orders.first, case .column(let column) = first.expr, column.node < 0 else { return nil }
         if bound.table.isRowID { return column.ordinal == nil ? first.descending : nil }
         let parts = bound.table.keySlots.map { (ordinal: Int($0.ordinal), descending: false) }
@@ -108,7 +143,8 @@ public enum Planner {
     }
 
     private static func scan(
-        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder]
+        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder],
+        _ estimates: TableEstimates
     ) -> Candidate {
         let reversed = rowOrder(bound, orders)
         let isOrdered = orders.isEmpty || reversed != nil
@@ -117,12 +153,13 @@ public enum Planner {
         return Candidate(
             access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: [], used: [],
             cost: cost(
-                bound, rows: tableRows, perRow: 1, isOrdered: isOrdered, orders: orders,
-                hasResidual: conjuncts.contains { $0 != .constant(true) }), name: nil)
+                bound, rows: estimates.rows, perRow: 1, isOrdered: isOrdered, orders: orders,
+                hasResidual: conjuncts.contains { $0 != .constant(true) }), name: nil, rows: estimates.rows)
     }
 
     private static func byID(
-        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder]
+        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder],
+        _ estimates: TableEstimates
     ) -> Candidate? {
         let mine = constraints.filter { $0.term.ordinal == nil }
         if mine.isEmpty { return nil }
@@ -135,7 +172,7 @@ public enum Planner {
                 used: answered.sorted(),
                 cost: cost(
                     bound, rows: rows, perRow: 1, isOrdered: isOrdered, orders: orders,
-                    hasResidual: residualIsLeft(conjuncts, answered)), name: nil)
+                    hasResidual: residualIsLeft(conjuncts, answered)), name: nil, rows: rows)
         }
         for constraint in mine {
             let values: [Value]
@@ -167,11 +204,12 @@ public enum Planner {
             answered.append(constraint.conjunct)
         }
         if low > high { return candidate(.nothing, answered, 0) }
-        return candidate(.rows(low...high), answered, tableRows * (low > .min && high < .max ? 0.05 : 0.3))
+        return candidate(.rows(low...high), answered, estimates.rows * (low > .min && high < .max ? 0.05 : 0.3))
     }
 
     private static func byKey(
-        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder]
+        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder],
+        _ estimates: TableEstimates
     ) -> Candidate? {
         let parts = bound.table.keySlots.map {
             KeySearch.Part(term: .init(ordinal: Int($0.ordinal), noCase: false), descending: false)
@@ -182,18 +220,18 @@ public enum Planner {
         let isOrdered = orders.isEmpty || reversed != nil
         let access: Access =
             search.isPoint ? .keys(search.ranges.map { .bytes($0.lower) }) : .keyRanges(search.ranges)
-        let rows = search.isPoint ? Double(search.ranges.count) : tableRows * search.share
+        let rows = search.isPoint ? Double(search.ranges.count) : estimates.rows * search.share
         return Candidate(
             access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: search.answered,
             used: search.used,
             cost: cost(
                 bound, rows: rows, perRow: 1, isOrdered: isOrdered, orders: orders,
-                hasResidual: residualIsLeft(conjuncts, search.answered)), name: nil)
+                hasResidual: residualIsLeft(conjuncts, search.answered)), name: nil, rows: rows)
     }
 
     private static func byIndex(
         _ index: IndexHandle, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint],
-        _ orders: [BoundOrder]
+        _ orders: [BoundOrder], _ estimates: TableEstimates
     ) -> Candidate? {
         let parts = index.parts.map {
             KeySearch.Part(term: .init(ordinal: Int($0.slot.ordinal), noCase: $0.noCase), descending: $0.descending)
@@ -210,14 +248,17 @@ public enum Planner {
         if search.isPoint && index.schema.isUnique {
             rows = Double(max(1, search.ranges.count))
         } else {
-            rows = max(1, tableRows * search.share)
+            rows =
+                search.used.isEmpty
+                ? max(1, estimates.rows * search.share)
+                : estimates.entries(of: index, in: search.ranges, share: search.share)
         }
         return Candidate(
             access: search.ranges.isEmpty ? .nothing : .index(index, search.ranges), isReversed: reversed ?? false,
             isOrdered: isOrdered, answered: search.answered, used: search.used,
             cost: cost(
                 bound, rows: rows, perRow: indexCost, isOrdered: isOrdered, orders: orders,
-                hasResidual: residualIsLeft(conjuncts, search.answered)), name: index.schema.name)
+                hasResidual: residualIsLeft(conjuncts, search.answered)), name: index.schema.name, rows: rows)
     }
 
     /// Whether sorted columns give the orders, after the leading ones that have one value: forwards, backwards, or not at all.
@@ -235,7 +276,7 @@ public enum Planner {
         return reversed
     }
 
-    private static func text(
+    static func text(
         _ best: Candidate, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ residual: [BoundCondition],
         _ orders: [BoundOrder]
     ) -> String {
@@ -247,8 +288,9 @@ public enum Planner {
         case .index: text = conditions.isEmpty ? "scan \(name)" : "search \(name)"
         case .rows, .keyRanges: text = conditions.isEmpty ? "scan \(name)" : "search \(name) by key range"
         case .keys: text = "search \(name) by key"
+        case .gathered: text = "search \(name) \(best.name ?? "")"
         }
-        if let index = best.name { text += " using index \(index)" }
+        if case .index = best.access, let index = best.name { text += " using index \(index)" }
         if !conditions.isEmpty { text += " (\(conditions))" }
         if !residual.isEmpty { text += ", then filter \(residual.count == 1 ? residual[0] : .and(residual))" }
         let terms = orders.map { order in

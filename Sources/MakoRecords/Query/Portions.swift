@@ -34,12 +34,14 @@ public struct Portions: Sendable {
         func walked(_ ranges: [KeyRange]) -> [KeyRange] { plan.isReversed ? ranges.reversed() : ranges }
         rest =
             switch plan.access {
-            case _ where !plan.orders.isEmpty: .unsorted
+            // What sub-queries find out is found out once.
+            case _ where !plan.orders.isEmpty || !plan.bound.subqueries.isEmpty: .unsorted
             case .nothing: .nothing
             case .rows(let range): .rows(range)
             case .keys(let keys): .keys(plan.isReversed ? keys.reversed() : keys, from: 0)
             case .keyRanges(let ranges): .keyRanges(walked(ranges))
             case .index(let index, let ranges): .index(index, walked(ranges))
+            case .gathered: .unsorted
             }
     }
 
@@ -114,7 +116,7 @@ public struct Portions: Sendable {
             case .nothing: return .nothing
             case .unsorted:
                 (left, room) = (0, .max)
-                return try take(.sorted(try walk.sortedKeys(scan, view), from: 0), body)
+                return try take(.sorted(try walk.keys(scan, view), from: 0), body)
             case .sorted(let keys, let from):
                 let end = from + Swift.min(wanted, keys.count - from)
                 try scan.fetch(Array(keys[from..<end]), layout) { key, row in

@@ -27,6 +27,10 @@ enum ValueNode {
     case negate(Int32)
     case function(QueryFunction, first: Int32, count: Int32)
     case noCase(Int32)
+    case outer(Int32)
+    case subquery(Int32)
+    case gathered(Int32, function: AggregateFunction, isKeys: Bool)
+    case element
 }
 
 /// A part of a compiled condition.
@@ -47,6 +51,10 @@ enum ConditionNode {
     case globComputed(Int32, Int32)
     case isNull(Int32)
     case truth(Int32)
+    case isInQuery(Int32, subquery: Int32)
+    case exists(subquery: Int32)
+    case anyElement(Int32, condition: Int32)
+    case holds(Int32)
 }
 
 /// A compiled condition and expressions over one table's rows.
@@ -62,6 +70,8 @@ final class Program: @unchecked Sendable {
     private(set) var patterns: [TextPattern] = []
     /// Sorted keys of long constant lists, and whether NULL was among them.
     private(set) var sets: [(keys: [[UInt8]], hasNull: Bool)] = []
+    /// With the places of what each reads of the row around, in the lists.
+    private(set) var subqueries: [(subquery: BoundSubquery, first: Int32, count: Int32)] = []
     let joins: [JoinNode]
     private var memory: [UnsafeMutableRawBufferPointer] = []
     private(set) var root: Int32 = -1
@@ -98,6 +108,12 @@ final class Program: @unchecked Sendable {
         case .function(let function, let arguments):
             let (first, count) = list(arguments.map { add($0) })
             return append(.function(function, first: first, count: count))
+        case .outer(let value): return append(.outer(Int32(value.index)))
+        case .subquery(let subquery): return append(.subquery(place(of: subquery)))
+        case .gathered(let gathered):
+            return append(
+                .gathered(add(gathered.column), function: gathered.function ?? .count, isKeys: gathered.holdsKeys))
+        case .element: return append(.element)
         }
     }
 
@@ -145,7 +161,21 @@ final class Program: @unchecked Sendable {
                 return append(.like(place, pattern: Int32(patterns.count - 1)))
             }
             return append(.globComputed(place, add(pattern)))
+        case .isInQuery(let value, let subquery):
+            let value = add(value)
+            return append(.isInQuery(value, subquery: place(of: subquery)))
+        case .exists(let subquery): return append(.exists(subquery: place(of: subquery)))
+        case .anyElement(let gathered):
+            let column = add(gathered.column)
+            return append(.anyElement(column, condition: add(gathered.condition ?? .constant(true))))
+        case .holds(let inner): return append(.holds(add(inner)))
         }
+    }
+
+    private func place(of subquery: BoundSubquery) -> Int32 {
+        let (first, count) = list(subquery.outers.map { add($0) })
+        subqueries.append((subquery, first, count))
+        return Int32(subqueries.count - 1)
     }
 
     private func direct(_ operation: ComparisonOperator, _ left: BoundExpr, _ right: BoundExpr) -> ConditionNode? {

@@ -4,9 +4,12 @@ struct ReadColumns: Sendable {
     /// By the joins of the selection.
     private var joined: [ColumnSet]
     private let joins: [JoinNode]
+    /// Whose rows sub-queries read.
+    private let tables: Set<String>
 
     init(_ bound: BoundSelection) {
         joins = bound.joins
+        tables = bound.subqueries.reduce(into: []) { $0.formUnion($1.tables) }
         joined = Array(repeating: ColumnSet(), count: joins.count)
         for join in joins { insert(Int(join.slot.ordinal), of: join.parent) }
         if let condition = bound.condition { add(condition) }
@@ -15,7 +18,8 @@ struct ReadColumns: Sendable {
 
     /// Whether changes of a table can matter by way of a path that leads there.
     func matters(_ changes: TableChanges) -> Bool {
-        zip(joins, joined).contains { join, columns in
+        if tables.contains(changes.table) && !sabotaged("subqueryNotWatched") { return true }
+        return zip(joins, joined).contains { join, columns in
             join.target.schema.name == changes.table && changes.matters(to: columns)
         }
     }
@@ -29,13 +33,20 @@ struct ReadColumns: Sendable {
         case .column(let column):
             // A row's id never changes.
             if let ordinal = column.ordinal { insert(ordinal, of: column.node) }
-        case .constant: break
+        case .constant, .outer, .element: break
         case .arithmetic(_, let left, let right):
             add(left)
             add(right)
         case .negate(let inner), .noCase(let inner): add(inner)
         case .function(_, let arguments): for each in arguments { add(each) }
+        case .subquery(let subquery): for each in subquery.outers { add(each) }
+        case .gathered(let gathered): add(gathered)
         }
+    }
+
+    private mutating func add(_ gathered: BoundGathered) {
+        add(gathered.column)
+        if let condition = gathered.condition { add(condition) }
     }
 
     private mutating func add(_ condition: BoundCondition) {
@@ -54,6 +65,12 @@ struct ReadColumns: Sendable {
             add(pattern)
             if let escape { add(escape) }
         case .isNull(let value), .truth(let value): add(value)
+        case .isInQuery(let value, let subquery):
+            add(value)
+            for each in subquery.outers { add(each) }
+        case .exists(let subquery): for each in subquery.outers { add(each) }
+        case .anyElement(let gathered): add(gathered)
+        case .holds(let inner): add(inner)
         }
     }
 }

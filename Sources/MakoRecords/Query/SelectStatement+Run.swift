@@ -33,9 +33,14 @@ extension SelectStatement {
             let rows = (offset ?? 0) > 0 || limit == 0 ? [] : [[count]]
             return QueryRows(columns: outputs.map(\.name), rows: rows)
         }
-        var rows =
-            isGrouped
-            ? try grouped(plan, outputs, view) : try plan.rows(outputs.map(\.expr), compared: isDistinct, in: view)
+        var rows: [[Value]]
+        if let found = try rowsByIndex(plan, outputs, view) {
+            rows = found
+        } else {
+            rows =
+                isGrouped
+                ? try grouped(plan, outputs, view) : try plan.rows(outputs.map(\.expr), compared: isDistinct, in: view)
+        }
         if isDistinct {
             var seen: Set<[Value]> = []
             rows = rows.filter { seen.insert($0).inserted }

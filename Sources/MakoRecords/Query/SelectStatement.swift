@@ -33,6 +33,14 @@ public struct SelectStatement: Sendable, Hashable {
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public static func parse(_ text: String) throws(RecordError) -> SelectStatement {
         var parser = try Parser(text)
+        let statement = try read(&parser)
+        _ = parser.takeSymbol(";")
+        try parser.expectEnd()
+        return statement
+    }
+
+    /// A statement that may stand inside another.
+    static func read(_ parser: inout Parser) throws(RecordError) -> SelectStatement {
         var statement = SelectStatement()
         try parser.expectWord("SELECT")
         statement.isDistinct = parser.takeWord("DISTINCT")
@@ -54,8 +62,6 @@ public struct SelectStatement: Sendable, Hashable {
         }
         if parser.takeWord("LIMIT") { statement.limit = try number(&parser) }
         if parser.takeWord("OFFSET") { statement.offset = try number(&parser) }
-        _ = parser.takeSymbol(";")
-        try parser.expectEnd()
         statement.parameterCount = parser.parameterCount
         if statement.isGrouped && statement.outputs.isEmpty {
             throw statement.tableAt.error("GROUP BY needs the columns to be named")

@@ -1,0 +1,99 @@
+import MakoStorage
+
+// Questions about one column that an index over it answers by itself.
+extension Plan {
+    /// The different values of a column, ascending, with how many rows have each; nil: no index tells.
+    ///
+    /// - Parameter counting: whether the numbers matter; else entries of a value that is known are passed over.
+    func indexedValues(
+        _ expr: Expr, counting: Bool, in view: Snapshot
+    ) throws(RecordError) -> [(value: Value, count: Int)]? {
+        guard residual == nil, bound.limit == nil, bound.offset == 0, case .column = expr else { return nil }
+        var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
+        guard case .column(let column) = try binder.bind(expr), column.node < 0, let ordinal = column.ordinal else {
+            return nil
+        }
+        func leads(_ index: IndexHandle) -> Bool {
+            guard let first = index.parts.first else { return false }
+            return Int(first.slot.ordinal) == ordinal && !first.descending && !first.noCase
+        }
+        if case .index(let index, let ranges) = access {
+            return leads(index) ? try values(index, ranges, column.type, counting, view) : nil
+        }
+        guard isWholeTable, let index = table.indexes.first(where: leads) else { return nil }
+        return try values(index, [KeyRange(lower: [], upper: nil)], column.type, counting, view)
+    }
+
+    /// So many entries of one value are walked over before the next is sought.
+    private static let patience = 32
+
+    private func values(
+        _ index: IndexHandle, _ ranges: [KeyRange], _ type: ColumnType, _ counting: Bool, _ view: Snapshot
+    ) throws(RecordError) -> [(value: Value, count: Int)]? {
+        var found: [(value: Value, count: Int)] = []
+        var last: [UInt8] = []
+        var isCut = false
+        var steps = 0
+        for range in ranges {
+            var start: [UInt8]? = range.lower
+            while let lower = start {
+                start = nil
+                try recorded {
+                    try view.forEach(in: index.tree, from: lower) { key, _ in
+                        guard IndexWalk.isInside(key, range, false) else { return false }
+                        steps &+= 1
+                        if steps & 1023 == 0, cancellation?.isCancelled == true { throw RecordError.cancelled }
+                        if !last.isEmpty, IndexGroups.begins(key, with: last) {
+                            found[found.count - 1].count += 1
+                            if counting || found[found.count - 1].count < Plan.patience { return true }
+                            start = KeyRange.successor(last)
+                            return false
+                        }
+                        // Of a value that is longer than what is kept, entries do not tell all.
+                        if key.count > IndexHandle.keptBytes {
+                            isCut = true
+                            return false
+                        }
+                        var decoder = KeyDecoder([UInt8](key))
+                        guard let value = decoder.next(type) else {
+                            throw RecordError.indexDamaged(
+                                table: table.schema.name, index: index.schema.name, reason: "an entry holds no value")
+                        }
+                        last = Array(decoder.bytes[..<decoder.place])
+                        found.append((value, 1))
+                        return true
+                    }
+                }
+                if isCut { return nil }
+            }
+        }
+        return found
+    }
+
+    /// The different values of an expression over the rows, ascending.
+    public func distinctValues(of expr: Expr, in view: Snapshot) throws(RecordError) -> [Value] {
+        if let found = try indexedValues(expr, counting: false, in: view) { return found.map(\.value) }
+        return try groupCount(by: expr, in: view).map(\.value)
+    }
+}
+
+extension SelectStatement {
+    /// The rows of a statement that the order of an index answers: one different column, or the ends of some; nil: it does not.
+    func rowsByIndex(_ plan: Plan, _ outputs: [Output], _ view: Snapshot) throws(RecordError) -> [[Value]]? {
+        guard groupBy.isEmpty else { return nil }
+        if isDistinct, outputs.count == 1, outputs[0].aggregate == nil, plan.orders.isEmpty, orderBy.isEmpty {
+            return try plan.indexedValues(outputs[0].expr, counting: false, in: view)?.map { [$0.value] }
+        }
+        guard !isDistinct, !outputs.isEmpty,
+            outputs.allSatisfy({ $0.aggregate == .minimum || $0.aggregate == .maximum })
+        else { return nil }
+        var row: [Value] = []
+        for output in outputs {
+            guard let function = output.aggregate, let value = try plan.extreme(function, output.expr, view) else {
+                return nil
+            }
+            row.append(value)
+        }
+        return [row]
+    }
+}
