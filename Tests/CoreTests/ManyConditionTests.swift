@@ -52,6 +52,17 @@ import Testing
         #expect(rows.rows.map { $0.first } == [.text("north"), .text("empty")])
     }
 
+    @Test func explanationsTellWhatWasThoughtOf() throws {
+        let db = try database()
+        let explanation = try db.query(Vessel.self).where(\.tons > 7).explanation()
+        #expect(try explanation.chosen.text == db.query(Vessel.self).where(\.tons > 7).explain())
+        #expect(explanation.missingIndexes.map(\.columns) == [["tons"]] && !explanation.usesIndex("fleet"))
+        let fleet = try #require(try db.query(Fleet.self).first())
+        let byFleet = try db.query(Vessel.self).where(\.fleet == fleet).explanation()
+        #expect(byFleet.missingIndexes.isEmpty && byFleet.chosen.indexes.contains { byFleet.usesIndex($0) })
+        #expect(try db.query(Vessel.self).distinct(\.tons) == [5, 7, 10, 30])
+    }
+
     @Test func pathsToMixedUpThingsAreRefused() throws {
         let db = try database()
         #expect(throws: MakoError.self) { try db.query(Vessel.self).where("ANY fleet.name = 'x'").fetch() }

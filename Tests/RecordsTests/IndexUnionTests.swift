@@ -85,6 +85,21 @@ import Testing
         }
     }
 
+    /// Each key of two lists may be the one that both have, the first and the last as well.
+    @Test func twoIndexesMeetAtTheirEnds() throws {
+        let fixture = try Fixture(
+            EntitySchema(
+                name: "T", columns: [ColumnSchema("a", .integer), ColumnSchema("b", .integer)],
+                indexes: [IndexSchema("T.a", [IndexColumn("a")]), IndexSchema("T.b", [IndexColumn("b")])]))
+        let both: [Int64] = [1, 4, 9]
+        try fixture.insertAll(
+            "T",
+            (1...9).map { id in both.contains(id) ? [.integer(1), .integer(1)] : [.integer(id % 2), .integer(0)] })
+        let found = try plan(fixture, "T", "a = 1 AND b = 1", isEstimated: false)
+        #expect("\(found)".contains("intersection"))
+        #expect(try found.ids(in: fixture.store.snapshot()) == both)
+    }
+
     @Test func whatNoIndexLeadsToIsScanned() throws {
         var random = Seeded(1)
         let fixture = try fixture(50, &random)
