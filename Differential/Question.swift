@@ -15,8 +15,10 @@ struct Question {
     private(set) var sqlite = ""
     private(set) var parameters: [Value] = []
 
-    private let world: World
-    private var random: SplitMix
+    let world: World
+    var random: SplitMix
+    /// The names of the tables that have the columns of `T`, where several are joined; none: there is no other.
+    var tables: [String] = []
 
     static func make(_ world: World, _ random: inout SplitMix) -> Question {
         var question = Question(world: world, random: random.fork())
@@ -24,7 +26,7 @@ struct Question {
         return question
     }
 
-    private init(world: World, random: SplitMix) {
+    init(world: World, random: SplitMix) {
         self.world = world
         self.random = random
     }
@@ -32,11 +34,12 @@ struct Question {
     // MARK: Statements
 
     private mutating func write() {
-        switch random.below(10) {
+        switch random.below(16) {
         case 0..<5: plain()
         case 5..<7: totals()
         case 7..<9: groups()
-        default: distinct()
+        case 9: distinct()
+        default: joined()
         }
     }
 
@@ -76,7 +79,9 @@ struct Question {
         }
         add(" FROM T")
         condition(percent: 50)
-        add(" GROUP BY \(keys.joined(separator: ", ")) ORDER BY \(keys.joined(separator: ", "))")
+        add(" GROUP BY \(keys.joined(separator: ", "))")
+        having()
+        add(" ORDER BY \(keys.joined(separator: ", "))")
         limit()
     }
 
@@ -88,16 +93,43 @@ struct Question {
         limit()
     }
 
-    private mutating func condition(percent: Int) {
+    /// Of counts and whole sums: those of broken numbers depend on the order of adding.
+    mutating func having() {
+        guard random.chance(40) else { return }
+        add(" HAVING ")
+        switch random.below(5) {
+        case 0: add("count(*) > \(random.below(4))")
+        case 1:
+            add("sum(")
+            column(.integer)
+            add(") \(random.pick([">", "<=", "="])) \(random.below(7) - 3)")
+        case 2:
+            add("min(")
+            column(.ascii)
+            add(random.chance(50) ? ") IS NULL" : ") >= 'a'")
+        case 3:
+            add("count(DISTINCT ")
+            column(random.pick(World.Kind.allCases))
+            add(") > \(random.below(3))")
+        default:
+            add("NOT (max(")
+            column(.integer)
+            add(") - min(")
+            column(.integer)
+            add(") < \(random.below(5))) OR count(*) = 1")
+        }
+    }
+
+    mutating func condition(percent: Int) {
         guard random.chance(percent) else { return }
         add(" WHERE ")
         truth(3)
     }
 
-    private mutating func orderKey() {
+    mutating func orderKey() {
         if random.chance(70) {
             let column = random.pick(world.columns)
-            add(column.name)
+            add(spelled(column))
             if column.kind == .ascii && random.chance(30) { add(" COLLATE NOCASE") }
         } else {
             path()
@@ -105,18 +137,18 @@ struct Question {
         if random.chance(40) { add(" DESC") }
     }
 
-    private mutating func limit() {
+    mutating func limit() {
         guard random.chance(40) else { return }
         add(" LIMIT \(random.below(12))")
         if random.chance(50) { add(" OFFSET \(random.below(6))") }
     }
 
-    private mutating func aggregate() {
+    mutating func aggregate() {
         switch random.below(6) {
         case 0: add("count(*)")
         case 1:
-            add("count(")
-            add(random.pick(world.columns).name)
+            add(random.chance(50) ? "count(" : "count(DISTINCT ")
+            add(spelled(random.pick(world.columns)))
             add(")")
         case 2, 3:
             add(random.pick(["sum", "avg", "total"]) + "(")
@@ -124,14 +156,14 @@ struct Question {
             add(")")
         default:
             add(random.pick(["min", "max"]) + "(")
-            add(random.pick(world.columns.filter { $0.kind != .bool }).name)
+            add(spelled(random.pick(world.columns.filter { $0.kind != .bool })))
             add(")")
         }
     }
 
     // MARK: Conditions
 
-    private mutating func truth(_ depth: Int) {
+    mutating func truth(_ depth: Int) {
         if depth > 0 && random.chance(45) {
             switch random.below(5) {
             case 0:
@@ -157,18 +189,18 @@ struct Question {
         let kind = random.pick(World.Kind.allCases)
         switch random.below(13) {
         case 10:
-            add("id")
+            identity()
             comparison()
             add("\(random.below(42) - 1)")
         case 11:
-            add("id")
+            identity()
             add(
                 random.pick([
                     " IN (3, 1, 40, 7, 3)", " BETWEEN 4 AND 19", " NOT BETWEEN -3 AND 20", " IN ()",
                     " NOT IN (2, NULL)",
                 ]))
         case 12:
-            let name = random.pick(world.columns.filter { $0.kind == .ascii }).name
+            let name = spelled(random.pick(world.columns.filter { $0.kind == .ascii }))
             mako += name
             // The sign keeps SQLite 3.40 from joining this with another comparison of the column by OR, which forgets the collation.
             sqlite += "+\(name)"
@@ -205,7 +237,7 @@ struct Question {
             comparison()
             words(1)
         case 7:
-            add("ref")
+            add(prefix() + "ref")
             comparison()
             add("\(random.below(7))")
         case 8:
@@ -235,31 +267,39 @@ struct Question {
         }
     }
 
-    private mutating func comparison() {
+    mutating func comparison() {
         add(random.pick([" = ", " == ", " <> ", " != ", " < ", " <= ", " > ", " >= "]))
     }
 
     // MARK: Values
 
-    private mutating func anyValue(_ depth: Int) {
+    mutating func anyValue(_ depth: Int) {
         switch random.below(4) {
         case 0: number(depth)
         case 1: words(depth)
         case 2: path()
-        default: add(random.pick(world.columns).name)
+        default: add(spelled(random.pick(world.columns)))
         }
     }
 
-    private mutating func column(_ kind: World.Kind) {
-        add(random.pick(world.columns.filter { $0.kind == kind }).name)
+    mutating func column(_ kind: World.Kind) {
+        add(spelled(random.pick(world.columns.filter { $0.kind == kind })))
     }
+
+    /// The name of one of the tables with the columns of `T`, before its columns.
+    mutating func prefix() -> String { tables.isEmpty ? "" : random.pick(tables) + "." }
+
+    mutating func spelled(_ column: World.Column) -> String { prefix() + column.name }
+
+    private mutating func identity() { add(prefix() + "id") }
 
     /// A property of the row that is referred to.
     @discardableResult
     private mutating func path() -> String {
         let name = random.pick(World.parent).name
-        mako += "ref.\(name)"
-        sqlite += "(SELECT \(name) FROM P WHERE P.id = T.ref)"
+        let table = tables.isEmpty ? "T" : random.pick(tables)
+        mako += tables.isEmpty ? "ref.\(name)" : "\(table).ref.\(name)"
+        sqlite += "(SELECT \(name) FROM P WHERE P.id = \(table).ref)"
         return name
     }
 
@@ -346,7 +386,7 @@ struct Question {
         if random.chance(30) { bind(.text(text)) } else { add(Value.text(text).description) }
     }
 
-    private mutating func constant(_ kind: World.Kind) {
+    mutating func constant(_ kind: World.Kind) {
         let value = World.constant(kind, &random)
         if kind == .date || random.chance(30) { return bind(value) }
         if case .integer(.min) = value { return bind(value) }
@@ -358,7 +398,7 @@ struct Question {
         add("?")
     }
 
-    private mutating func add(_ text: String) {
+    mutating func add(_ text: String) {
         mako += text
         sqlite += text
     }

@@ -27,7 +27,7 @@ public func fuzzWhere(_ input: [UInt8]) {
 private let indexed = try? People(isIndexed: true)
 private let plain = try? People(isIndexed: false)
 
-/// A few rows with columns of every kind, two of them indexed or none, and a reference to rows of the same table.
+/// A few rows with columns of every kind, two of them indexed or none, one with an index of its words, and a reference to rows of the same table.
 private struct People {
     private let store: Store
     private let view: Snapshot
@@ -46,11 +46,11 @@ private struct People {
                 ColumnSchema("born", .date, isOptional: true), ColumnSchema("photo", .blob, isOptional: true),
                 ColumnSchema("chief", .reference, isOptional: true, target: "Person"),
             ],
-            indexes: isIndexed
+            indexes: (isIndexed
                 ? [
                     IndexSchema("byName", [IndexColumn("name", noCase: true)]),
                     IndexSchema("byAge", [IndexColumn("age"), IndexColumn("weight", descending: true)]),
-                ] : [])
+                ] : []) + [IndexSchema("words", [IndexColumn("name")], fullText: FullTextOptions())])
         try store.write { tx in
             _ = try Catalogue.migrate(to: schema, in: tx)
             let table = try Catalogue.load(view: tx.view).requireTable("Person")

@@ -1,4 +1,5 @@
 @_exported import MakoCore
+import Observation
 
 /// Makes a class or a struct an entity: objects of it can be stored, found, changed and watched.
 ///
@@ -30,8 +31,7 @@
     named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(rowNumber),
     named(_$lazyProperties), named(_$decode), named(_$row), named(_$hooks), named(_$call), named(forgetKey),
     named(takeKey), named(_$model), named(_$take), named(createdAt), named(updatedAt), named(_$stamp),
-    prefixed(_$properties), prefixed(_$indexes), prefixed(_$base),
-    prefixed(_$end))
+    prefixed(_$properties), prefixed(_$indexes), prefixed(_$base), prefixed(_$end))
 @attached(memberAttribute)
 // The implied protocols are listed too: a look-up of one of them must find the extension as well.
 @attached(
@@ -40,6 +40,34 @@
 public macro Entity(
     _ table: String? = nil, raisesEvents: Bool = true, database: String? = nil, stamps: Bool = false,
     partial: Bool = false, ignoringSuperclass: Bool = false
+) = #externalMacro(module: "MakoMacros", type: "EntityMacro")
+
+/// Makes a class an entity whose properties can be followed, as SwiftUI does; see ``ObservableEntity``.
+///
+/// ```swift
+/// @Entity(observable: true) final class Gauge {
+///     var level = 0
+/// }
+/// ```
+///
+/// The other options are those of `@Entity` without `observable`. Subclasses say `observable: true` as well.
+// A declaration of its own: a macro that may introduce a conformance and does not has the compiler (6.3) fail at subclasses.
+@attached(
+    member, conformances: ObjectEntity, ObservableEntity,
+    names: named(init), named(id), named(_$state), named(entityModel), named(encode), named(adoptValues),
+    named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(rowNumber),
+    named(_$lazyProperties), named(_$decode), named(_$row), named(_$hooks), named(_$call), named(forgetKey),
+    named(takeKey), named(_$model), named(_$take), named(createdAt), named(updatedAt), named(_$stamp),
+    named(_$observation), named(_$tellObservers),
+    prefixed(_$properties), prefixed(_$indexes), prefixed(_$base), prefixed(_$end))
+@attached(memberAttribute)
+@attached(
+    extension,
+    conformances: ObjectEntity, Entity, Identifiable, ConditionValue, CustomStringConvertible, Sendable,
+    ObservableEntity, Observable)
+public macro Entity(
+    _ table: String? = nil, raisesEvents: Bool = true, database: String? = nil, stamps: Bool = false,
+    partial: Bool = false, observable: Bool, ignoringSuperclass: Bool = false
 ) = #externalMacro(module: "MakoMacros", type: "EntityMacro")
 
 /// Options of a stored property, such as `@Attribute(.unique)` or `@Attribute(.column("pay"), .originalName("wage"))`.
@@ -82,8 +110,22 @@ public macro Unique<T: Entity>(_ keys: [PartialKeyPath<T>]...) =
 public macro Unique<T: Entity>(_ keys: [IndexKey<T>]...) =
     #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
 
+/// Full-text indexes of an entity, one for each array of text properties, which `MATCH` asks: `#FullText<Article>([\.title, \.body])`.
+///
+/// A single property may be marked `@Attribute(.fullText)` instead.
+@freestanding(declaration)
+public macro FullText<T: Entity>(_ keys: [PartialKeyPath<T>]...) =
+    #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
+
+/// Full-text indexes by the stems of words, so that "engines" finds "engine": `#FullText<Article>([\.title, \.body], stemming: .english)`.
+@freestanding(declaration)
+public macro FullText<T: Entity>(_ keys: [PartialKeyPath<T>]..., stemming: Stemming) =
+    #externalMacro(module: "MakoMacros", type: "DeclarationMarkerMacro")
+
 /// Written by `@Entity` on the stored properties of a class; not meant to be written by hand.
 @attached(accessor)
 @attached(peer, names: prefixed(_))
-public macro _Stored(_ column: Int, _ kind: StoredPropertyKind, keepsDefault: Bool = false, base: StaticString = "") =
-    #externalMacro(module: "MakoMacros", type: "StoredPropertyMacro")
+public macro _Stored(
+    _ column: Int, _ kind: StoredPropertyKind, keepsDefault: Bool = false, base: StaticString = "",
+    observed: Bool = false
+) = #externalMacro(module: "MakoMacros", type: "StoredPropertyMacro")

@@ -13,6 +13,10 @@ public typealias RowKey = MakoRecords.RowKey
 public typealias RowWriter = MakoRecords.RowWriter
 /// Reads the fields of a row; generated code reads properties from it.
 public typealias RowReader = MakoRecords.RowReader
+/// How words are brought to a form that several share, for full-text indexes.
+public typealias Stemming = MakoRecords.Stemming
+/// How a text is shown with what was found in it.
+public typealias ExcerptStyle = MakoRecords.ExcerptStyle
 /// How sure a commit is when it returns.
 public typealias Durability = MakoStorage.Durability
 /// How a query is run, and what else was thought of.

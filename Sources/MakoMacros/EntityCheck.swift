@@ -4,9 +4,8 @@ import SwiftSyntax
 struct EntityCheck {
     static let supportedAttributes: Set<String> = [
         "primaryKey", "unique", "identity", "indexed", "column", "originalName", "writeOnce", "keepWhenNil",
-        "serialized", "loadOnRefresh", "encrypted",
+        "serialized", "loadOnRefresh", "encrypted", "fullText",
     ]
-    static let plannedAttributes: Set<String> = ["fullText"]
     /// Methods that the library calls by their names.
     static let hooks = [
         "willInsert", "willUpdate", "willDelete", "didInsert", "didUpdate", "didDelete", "didSave", "didLoad",
@@ -40,9 +39,7 @@ struct EntityCheck {
             found.append(Finding(id: id, message: message, node: node ?? property.node))
         }
         for option in property.attributes {
-            if plannedAttributes.contains(option.name) {
-                find("plannedOption", "@Attribute(.\(option.name)) is not supported yet; remove it", option.node)
-            } else if !supportedAttributes.contains(option.name) {
+            if !supportedAttributes.contains(option.name) {
                 find("unknownOption", "@Attribute has no option '.\(option.name)'", option.node)
             }
         }
@@ -52,6 +49,7 @@ struct EntityCheck {
         if property.has("writeOnce") && property.isMarkedKey {
             find("writeOnceKey", "a key never changes in its row; remove .writeOnce")
         }
+        checkText(of: property, find)
         checkForm(of: property, in: source, find)
         checkAnyObject(property, in: source, find)
         checkRelation(of: property, in: source, find)
@@ -84,6 +82,17 @@ struct EntityCheck {
                 "default",
                 "'\(property.name)' needs a default value or an optional type: an object of a class exists before it is read"
             )
+        }
+    }
+
+    /// Only texts have words. Of a type that the macro does not know the opening of the database tells whether it is stored as one.
+    private static func checkText(of property: PropertySource, _ find: (String, String, Syntax?) -> Void) {
+        guard property.has("fullText") else { return }
+        let isOther = PropertySource.valueTypes.subtracting(["String", "Substring"]).contains(property.baseType)
+        if isOther || property.isCollection || property.isToOne || property.isAnyObject || property.isSerialized
+            || property.baseType.hasPrefix("[")
+        {
+            find("fullText", "'\(property.name)' is no String and has no words to search; remove .fullText", nil)
         }
     }
 
@@ -168,6 +177,21 @@ struct EntityCheck {
                 message: "'\(source.name)' has no superclass that is an entity; remove 'ignoringSuperclass:'",
                 node: source.node)
         ]
+    }
+
+    /// A class is observable together with its superclasses.
+    static func observationFindings(in source: EntitySource, superclassObservable: Bool) -> [Finding] {
+        func finding(_ id: String, _ message: String) -> [Finding] {
+            [Finding(id: id, message: message, node: source.node)]
+        }
+        if !source.isObservable { return [] }
+        if !source.isClass {
+            return finding("observableStruct", "a struct is observed by whoever holds it; remove 'observable:'")
+        }
+        guard source.isSubclass, !superclassObservable else { return [] }
+        return finding(
+            "observableSubclass",
+            "'\(source.name)' cannot be followed without its superclass; write 'observable: true' there, too")
     }
 
     /// What a class cannot have whose superclass is an entity already.

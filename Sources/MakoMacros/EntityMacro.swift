@@ -58,6 +58,8 @@ extension EntityMacro: MemberMacro {
         // Nothing to conform to: the superclass does already.
         if source?.isClass == true, !Self.names(of: protocols).contains("ObjectEntity") { source?.isSubclass = true }
         if let source {
+            findings += EntityCheck.observationFindings(
+                in: source, superclassObservable: !Self.names(of: protocols).contains("ObservableEntity"))
             findings +=
                 source.isSubclass ? EntityCheck.findings(inSubclass: source) : EntityCheck.findings(inRoot: source)
         }
@@ -96,7 +98,8 @@ extension EntityMacro: MemberAttributeMacro {
         let keeps = source.hasDesignatedInitializer ? ", keepsDefault: true" : ""
         // As text: what it names is written by the role for members, and looking it up here would go in a circle.
         let base = source.base.map { ", base: \"\($0)\"" } ?? ""
-        return ["@_Stored(\(raw: column), .\(raw: kind)\(raw: keeps)\(raw: base))"]
+        let observed = source.isObservable ? ", observed: true" : ""
+        return ["@_Stored(\(raw: column), .\(raw: kind)\(raw: keeps)\(raw: base)\(raw: observed))"]
     }
 }
 
@@ -120,6 +123,8 @@ extension EntityMacro: ExtensionMacro {
         var names = source.isClass ? ["ObjectEntity"] : []
         names += ["Entity", "ConditionValue", "Identifiable", "CustomStringConvertible"].filter(missing.contains)
         // In a module whose default isolation is the main actor, conformances would belong to it, too.
+        if source.isObservable && missing.contains("ObservableEntity") { names.append("ObservableEntity") }
+        if source.isObservable && missing.contains("Observable") { names.append("EntityCoding.Observed") }
         names = names.map { "nonisolated " + $0 }
         if missing.contains("Sendable") { names.append(source.isClass ? "@unchecked Sendable" : "Sendable") }
         let conformance = names.joined(separator: ", ")

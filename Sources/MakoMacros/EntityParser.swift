@@ -1,4 +1,6 @@
+import SwiftDiagnostics
 import SwiftSyntax
+import SwiftSyntaxBuilder
 
 /// Step one: syntax to `EntitySource`. Whatever it cannot represent becomes a finding, never silence.
 struct EntityParser {
@@ -29,10 +31,12 @@ struct EntityParser {
         parseOptions(attribute, into: &source)
         for element in declaration.attributes {
             if case .attribute(let other) = element, Self.name(of: other) == "Observable" {
-                find(
-                    "observable",
-                    "@Observable cannot stand beside @Entity: both rewrite the same properties; remove it",
-                    Syntax(other))
+                findings.append(
+                    Finding(
+                        id: "observable",
+                        message: "@Observable cannot stand beside @Entity: both rewrite the same properties; write "
+                            + "@Entity(observable: true)",
+                        node: Syntax(other), fixIt: Self.observableEntity(declaration.attributes, without: other)))
             }
         }
         for member in declaration.memberBlock.members { parse(member.decl, into: &source) }
@@ -53,6 +57,30 @@ struct EntityParser {
         findings.append(Finding(id: id, message: message, node: node))
     }
 
+    /// `@Entity(observable: true)` in the place of both attributes.
+    private static func observableEntity(_ attributes: AttributeListSyntax, without other: AttributeSyntax) -> FixIt? {
+        var kept: [AttributeListSyntax.Element] = []
+        for element in attributes {
+            guard case .attribute(let attribute) = element else {
+                kept.append(element)
+                continue
+            }
+            if attribute.id == other.id { continue }
+            guard name(of: attribute) == "Entity" else {
+                kept.append(element)
+                continue
+            }
+            let arguments = attribute.arguments.map { "\($0.trimmedDescription), " } ?? ""
+            var observable = AttributeSyntax(stringLiteral: "@Entity(\(arguments)observable: true)")
+            observable.leadingTrivia = attribute.leadingTrivia
+            observable.trailingTrivia = [attribute, other].map(\.trailingTrivia).max { $0.count < $1.count } ?? .space
+            kept.append(.attribute(observable))
+        }
+        return FixIt(
+            message: MacroRepair(message: "write '@Entity(observable: true)' instead", id: "observable"),
+            changes: [.replace(oldNode: Syntax(attributes), newNode: Syntax(AttributeListSyntax(kept)))])
+    }
+
     private mutating func complainAboutGenerics(_ node: Syntax) {
         find("generic", "a generic type cannot be an entity: its table would have no single shape", node)
     }
@@ -68,6 +96,9 @@ struct EntityParser {
                     continue
                 }
                 source[keyPath: switched] = value.literal.tokenKind == .keyword(.true)
+                if label == "observable" && !source.isObservable {
+                    find(label, "entities are not observable by themselves; remove 'observable:'", Syntax(argument))
+                }
             } else if argument.label?.text == "database" {
                 source.database = Self.literalText(argument.expression)
                 if source.database == nil {
@@ -87,7 +118,7 @@ struct EntityParser {
     private static var switches: [String: WritableKeyPath<EntitySource, Bool>] {
         [
             "raisesEvents": \.raisesEvents, "stamps": \.hasStamps, "partial": \.isPartial,
-            "ignoringSuperclass": \.ignoresSuperclass,
+            "ignoringSuperclass": \.ignoresSuperclass, "observable": \.isObservable,
         ]
     }
 
@@ -133,9 +164,14 @@ struct EntityParser {
 
     private mutating func parse(_ macro: MacroExpansionDeclSyntax, into source: inout EntitySource) {
         let name = macro.macroName.text
-        guard name == "Index" || name == "Unique" else { return }
+        guard name == "Index" || name == "Unique" || name == "FullText" else { return }
         var groups: [String] = []
+        var stemming: String?
         for argument in macro.arguments {
+            if name == "FullText", argument.label?.text == "stemming" {
+                stemming = argument.expression.trimmedDescription
+                continue
+            }
             if argument.label != nil {
                 find(
                     "indexOption", "#\(name): '\(argument.label?.text ?? "")' is not supported yet; remove it",
@@ -157,7 +193,10 @@ struct EntityParser {
         if groups.isEmpty && macro.arguments.isEmpty {
             find("indexEmpty", "#\(name) needs at least one array of key paths, such as [\\.name]", Syntax(macro))
         }
-        source.indexes.append(IndexSource(isUnique: name == "Unique", groups: groups, node: Syntax(macro)))
+        source.indexes.append(
+            IndexSource(
+                isUnique: name == "Unique", isFullText: name == "FullText", stemming: stemming, groups: groups,
+                node: Syntax(macro)))
     }
 
     private mutating func parse(_ variable: VariableDeclSyntax, into source: inout EntitySource) {

@@ -20,13 +20,15 @@ extension EntityRender {
         members += referenceMembers(prefix: "_", mutating: "")
         members += stampMembers(mutating: "")
         members += hookMembers()
+        members += observationMembers()
         return members
     }
 
     /// The macro that gives a property declared here its accessors, as the role for attributes writes it on the user's.
     private func storedAttribute(_ column: Int) -> String {
         let keeps = source.hasDesignatedInitializer ? ", keepsDefault: true" : ""
-        return "@_Stored(\(column), .value\(keeps)\(source.base.map { ", base: \"\($0)\"" } ?? ""))"
+        let observed = source.isObservable ? ", observed: true" : ""
+        return "@_Stored(\(column), .value\(keeps)\(source.base.map { ", base: \"\($0)\"" } ?? "")\(observed))"
     }
 
     /// A member of the superclass that is named after it.
@@ -249,6 +251,22 @@ extension EntityRender {
                 ["guard \(conditions.joined(separator: ", ")) else { return false }"] + decoding
                     + keys.enumerated().map { assignment($1, value: "value\($0)", rowKey: nil) } + ["return true"]),
         ]
+    }
+
+    /// What an observable class keeps its observers in, and the call that tells them of changes that are no assignments.
+    private func observationMembers() -> [String] {
+        if !source.isObservable { return [] }
+        let tells = source.columns.enumerated().map { column, property in
+            "if properties & (\(bit(column))) != 0 { "
+                + "self._$observation.withMutation(of: self, keyPath: \\.\(property.codeName)) {} }"
+        }
+        let key = source.rowNumberKey.map { [$0.codeName] } ?? (source.keyProperties.isEmpty ? ["id"] : [])
+        let ownKey = source.isSubclass ? [] : key
+        let telling = block(
+            "\(member)func _$tellObservers(_ properties: UInt64)",
+            (source.isSubclass ? ["super._$tellObservers(properties)"] : [])
+                + ownKey.map { "self._$observation.withMutation(of: self, keyPath: \\.\($0)) {}" } + tells)
+        return (source.isSubclass ? [] : ["\(access)let _$observation = EntityCoding.Registrar()"]) + [telling]
     }
 
     /// Which hooks the class has, its extensions and superclasses included, and the calls: only the compiler sees them all.

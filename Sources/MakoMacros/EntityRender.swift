@@ -83,6 +83,10 @@ extension EntityRender {
         source.indexes.flatMap { index in
             index.groups.map { group in
                 let keys = root == type ? group : group.replacing("\\\(type).", with: "\\.")
+                if index.isFullText {
+                    return "EntityModel.fullText(\(root).self, \(keys)"
+                        + (index.stemming.map { ", stemming: \($0)" } ?? "") + ")"
+                }
                 return "EntityModel.index(\(root).self, \(keys), isUnique: \(index.isUnique))"
             }
         }
@@ -98,7 +102,7 @@ extension EntityRender {
     var modelOptions: String {
         (source.raisesEvents ? "" : ", raisesEvents: false")
             + (source.database.map { ", database: \"\($0)\"" } ?? "") + (source.hasStamps ? ", hasStamps: true" : "")
-            + (source.isPartial ? ", isPartial: true" : "")
+            + (source.isPartial ? ", isPartial: true" : "") + (source.isObservable ? ", isObservable: true" : "")
     }
 
     var keyNames: String {
@@ -121,8 +125,9 @@ extension EntityRender {
         if source.memberNames.contains("id") { return nil }
         let head = "/// The key of this \(type); an integer given by the database is nil before the first commit.\n"
         if keys.isEmpty {
+            let note = source.isObservable ? "    self._$observation.access(self, keyPath: \\.id)\n    return " : "    "
             return source.isClass
-                ? "\(head)\(access)var id: Int? {\n    EntityCoding.rowNumber(of: self, as: (Int?).self)\n}"
+                ? "\(head)\(access)var id: Int? {\n\(note)EntityCoding.rowNumber(of: self, as: (Int?).self)\n}"
                 : "\(head)\(access)var id: Int? {\n    _$value.id\n}"
         }
         if keys.count == 1 { return "\(head)\(access)var id: \(keys[0].type) {\n    self.\(keys[0].codeName)\n}" }

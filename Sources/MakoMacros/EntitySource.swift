@@ -25,6 +25,8 @@ struct EntitySource {
     var hasStamps = false
     /// Whether it shows some of another entity's properties.
     var isPartial = false
+    /// Whether whoever reads its properties can follow them.
+    var isObservable = false
     /// Whether the properties of its superclass stay out of its table.
     var ignoresSuperclass = false
     var properties: [PropertySource] = []
@@ -212,6 +214,10 @@ extension String {
 
 struct IndexSource {
     var isUnique: Bool
+    /// Whether it is over the words of texts.
+    var isFullText = false
+    /// The stemming that was asked for, as it is written.
+    var stemming: String?
     /// Each element is the source text of one array of key paths or index keys.
     var groups: [String]
     var node: Syntax

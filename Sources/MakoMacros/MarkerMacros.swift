@@ -16,7 +16,7 @@ public struct MarkerMacro: PeerMacro {
     }
 }
 
-/// `#Index` and `#Unique` inside an entity's body: read by `@Entity`, nothing by themselves.
+/// `#Index`, `#Unique` and `#FullText` inside an entity's body: read by `@Entity`, nothing by themselves.
 public struct DeclarationMarkerMacro: DeclarationMacro {
     public static func expansion(
         of node: some FreestandingMacroExpansionSyntax, in context: some MacroExpansionContext

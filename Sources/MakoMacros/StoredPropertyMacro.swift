@@ -7,7 +7,13 @@ public struct StoredPropertyMacro {
         var column: String
         var kind: String
         var keepsDefault: Bool
+        var isObserved: Bool
         var property: PropertySource
+
+        /// A statement that tells the observers of the property something; nothing where there can be none.
+        func observation(_ what: String, line: String = "\n    ") -> String {
+            isObserved ? "self._$observation.\(what)(self, keyPath: \\.\(property.codeName))\(line)" : ""
+        }
     }
 
     private static func request(_ node: AttributeSyntax, _ declaration: some DeclSyntaxProtocol) -> Request? {
@@ -36,7 +42,8 @@ public struct StoredPropertyMacro {
         return Request(
             column: base.map { "(\($0) + \(column))" } ?? column,
             kind: list[1].expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text ?? "value",
-            keepsDefault: list.contains { $0.label?.text == "keepsDefault" }, property: property)
+            keepsDefault: list.contains { $0.label?.text == "keepsDefault" },
+            isObserved: list.contains { $0.label?.text == "observed" }, property: property)
     }
 }
 
@@ -48,19 +55,29 @@ extension StoredPropertyMacro: AccessorMacro {
         guard let request = request(node, declaration) else { return [] }
         let property = request.property
         let field = "self.\(property.backing)"
+        let read = request.observation("access")
+        let told = told(request)
         switch request.kind {
         case "many":
             return ["get {\n    \(raw: property.type)(owner: self, inverse: \(raw: property.inverse ?? ""))\n}"]
         case "rowNumber":
             return [
-                "get {\n    EntityCoding.rowNumber(of: self, as: (\(raw: property.type)).self)\n}",
-                "set {\n    EntityCoding.setRowNumber(newValue, of: self)\n}",
+                """
+                get {
+                    \(raw: read)return EntityCoding.rowNumber(of: self, as: (\(raw: property.type)).self)
+                }
+                """,
+                """
+                set {
+                    \(raw: request.observation("willSet"))EntityCoding.setRowNumber(newValue, of: self)\(raw: told)
+                }
+                """,
             ]
         case "slot":
             return [
                 """
                 get {
-                    let lock = ObjectLock(self)
+                    \(raw: read)let lock = ObjectLock(self)
                     lock.lock()
                     let slot = \(raw: field)
                     lock.unlock()
@@ -78,7 +95,7 @@ extension StoredPropertyMacro: AccessorMacro {
             return [
                 """
                 get {
-                    \(raw: field).value
+                    \(raw: read)\(raw: request.isObserved ? "return " : "")\(raw: field).value
                 }
                 """,
                 setter(request, field: field + ".value", value: "newValue"),
@@ -87,7 +104,7 @@ extension StoredPropertyMacro: AccessorMacro {
             return [
                 """
                 get {
-                    let lock = ObjectLock(self)
+                    \(raw: read)let lock = ObjectLock(self)
                     lock.lock()
                     defer { lock.unlock() }
                     if self._$row.isPending(1 << \(raw: request.column)) { self._$decode(1 << \(raw: request.column)) }
@@ -100,7 +117,7 @@ extension StoredPropertyMacro: AccessorMacro {
             return [
                 """
                 get {
-                    let lock = ObjectLock(self)
+                    \(raw: read)let lock = ObjectLock(self)
                     lock.lock()
                     defer { lock.unlock() }
                     return \(raw: field)
@@ -111,19 +128,24 @@ extension StoredPropertyMacro: AccessorMacro {
         }
     }
 
+    /// Outside the object's lock: who is told may read the property.
+    private static func told(_ request: Request) -> String {
+        request.isObserved ? "\n    " + request.observation("didSet", line: "") : ""
+    }
+
     private static func setter(_ request: Request, field: String, value: String) -> AccessorDeclSyntax {
         let replacing = request.property.isCollection ? "\n    \(field).takePlace(of: old)" : ""
         let decoding = request.kind == "lazy" ? "\n    self._$decode(1 << \(request.column))" : ""
         return """
             set {
-                let lock = ObjectLock(self)
+                \(raw: request.observation("willSet"))let lock = ObjectLock(self)
                 let value = \(raw: value)
                 lock.lock()\(raw: decoding)
                 let old = \(raw: field)
                 let mark = EntityCoding.noteWrite(&self._$state, of: self, property: \(raw: request.column))
                 \(raw: field) = value\(raw: replacing)
                 lock.unlock()
-                if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0.\(raw: request.property.content) = old } }
+                if mark.needsUndo { EntityCoding.recordUndo(mark, of: self) { $0.\(raw: request.property.content) = old } }\(raw: told(request))
             }
             """
     }

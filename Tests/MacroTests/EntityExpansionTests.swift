@@ -85,6 +85,8 @@ import Testing
             @Entity("persons") final class Person {
                 #Index<Person>([\\.name], [\\.age, \\.name])
                 #Unique<Person>([\\.age])
+                #FullText<Person>([\\.name])
+                #FullText<Person>([\\.name], stemming: .english)
                 @Attribute(.unique, .column("n")) var name: String = ""
                 @Mako.Attribute(.originalName("years")) var age = 3
                 @Relationship(inverse: \\Pet.owner, deleteRule: .cascade) var pets: ToMany<Pet>
@@ -96,6 +98,8 @@ import Testing
         #expect(text.contains("options: [.originalName(\"years\")]"))
         #expect(text.contains("EntityModel.index(Person.self, [\\.age, \\.name], isUnique: false)"))
         #expect(text.contains("EntityModel.index(Person.self, [\\.age], isUnique: true)"))
+        #expect(text.contains("EntityModel.fullText(Person.self, [\\.name])"))
+        #expect(text.contains("EntityModel.fullText(Person.self, [\\.name], stemming: .english)"))
         #expect(text.contains(".many(\"pets\", \\Person.pets, Pet.self, inverse: \\Pet.owner, deleteRule: .cascade)"))
         #expect(text.contains("ToMany<Pet>(owner: self, inverse: \\Pet.owner)"))
     }
@@ -211,7 +215,10 @@ import Testing
             ("@Entity final class A { weak var x: A? }", "'weak'"),
             ("@Entity final class A { var x: Int = 1 { didSet { } } }", "'didSet'"),
             ("@Entity final class A { @Transient var x: Int }", "needs a default value"),
-            ("@Entity final class A { @Attribute(.fullText) var x = 1 }", "not supported yet"),
+            ("@Entity final class A { @Attribute(.fullText) var x = 1 }", "no words to search"),
+            ("@Entity final class A { @Attribute(.fullText) var x: [String] = [] }", "no words to search"),
+            ("@Entity final class A { @Attribute(.fullText, .encrypted) var x: String? }", "or the index"),
+            ("@Entity final class A { #FullText<A>(keys) ; var x = \"\" }", "array literals"),
             ("@Entity final class A { @Attribute(.encrypted) var x = 1 }", "must be optional"),
             ("@Entity struct A { @Attribute(.encrypted) var x: Int }", "must be optional"),
             ("@Entity final class A { @Attribute(.encrypted) var x: Int? = 1 }", "a default would stand in the file"),
@@ -239,11 +246,14 @@ import Testing
             ("@Entity final class A { var x: ToMany<B> }", "@Relationship(inverse: \\B.property)"),
             ("@Entity final class A { @Relationship(inverse: \\B.a) var x: B? }", "to-many side only"),
             ("@Entity final class A { @Wrapped var x = 1 }", "cannot be combined"),
-            ("@Entity @Observable final class A { var x = 1 }", "@Observable"),
+            ("@Entity @Observable final class A { var x = 1 }", "write @Entity(observable: true)"),
+            ("@Entity(observable: true) struct A { var x = 1 }", "a struct is observed by whoever holds it"),
+            ("@Entity(observable: yes) final class A { }", "'observable' must be written as true or false"),
+            ("@Entity(observable: false) final class A { }", "not observable by themselves"),
             ("@Entity final class A { @Attribute(.column(\"Y\")) var x = 1; var y = 2 }", "share the column"),
             ("@Entity final class A { #Index<A>(keys) ; var x = 1 }", "array literals"),
             ("@Entity final class A { #Index<A>() ; var x = 1 }", "at least one"),
-            ("@Entity(observable: true) final class A { }", "'observable' is not supported yet"),
+            ("@Entity(tuned: .forInserts) final class A { }", "'tuned' is not supported yet"),
             ("@Entity final class A { var id: Int { 3 } }", "'id' is taken"),
             ("func f() { @Entity final class A { } }", "inside a function"),
             ("struct S<T> { @Entity final class A { } }", "inside a generic type"),
@@ -313,6 +323,10 @@ import Testing
         let fixed = repaired("@Entity final class A { @Attribute(.encrypted) var x: Int /* years */ = 1 }")
         #expect(fixed == ["make 'x' optional: Int? /* years */ "])
         #expect(repaired("@Entity final class A { @Attribute(.encrypted) var x = 1 }").isEmpty)
+        #expect(
+            repaired("@Entity(\"a\") @Observable final class A { var x = 1 }") == [
+                "write '@Entity(observable: true)' instead: @Entity(\"a\", observable: true) "
+            ])
     }
 
     @Test func subclassesHaveNoKeyOfTheirOwn() {

@@ -11,6 +11,8 @@ import Testing
 /// The conformances that the macro declares, as the compiler lists those a type does not have yet.
 let allConformances = [
     "ObjectEntity", "Entity", "Identifiable", "ConditionValue", "CustomStringConvertible", "Sendable",
+    "ObservableEntity",
+    "Observable",
 ]
 
 func expand(_ source: String, conformances: [String] = allConformances) -> (text: String, messages: [String]) {

@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import Observation
 import Testing
 
 // Everything here belongs to the main actor unless it says otherwise: what `@Entity` writes must not.
@@ -19,6 +20,11 @@ import Testing
     @Relationship(inverse: \Chore.list, deleteRule: .cascade) var chores: ToMany<Chore>
 }
 
+@Entity(observable: true) final class EggTimer {
+    var name = ""
+    var minutes = 5
+}
+
 @Entity struct Spot {
     var x: Int = 0
     var y: Int = 0
@@ -35,6 +41,15 @@ extension Spot: Migratable {
 }
 
 @Suite struct MainActorTests {
+    @Test func observableObjectsAreFollowed() {
+        let timer = EggTimer(name: "Tea")
+        nonisolated(unsafe) var told = 0
+        withObservationTracking({ _ = timer.minutes }, onChange: { told += 1 })
+        timer.minutes = 3
+        timer.minutes = 4
+        #expect(told == 1 && timer.minutes == 4)
+    }
+
     private func database() throws -> Database {
         try Database.inMemory(entities: [Chore.self, ChoreList.self, Spot.self])
     }

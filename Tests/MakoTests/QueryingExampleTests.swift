@@ -13,6 +13,7 @@ enum QueryingExample {
         var area: Double?
         var isCapital = false
         var river: River?
+        @Attribute(.fullText) var history = ""
     }
 
     @Entity final class River {
@@ -68,6 +69,22 @@ enum QueryingExample {
         }
         // EXAMPLE ends
         return told
+    }
+
+    static func predicates(_ db: Database) throws -> [[City]] {
+        // EXAMPLE Querying.md
+        let wanted = ["CH", "AT"]
+        let large = try db.query(City.self)
+            .where(#Predicate { wanted.contains($0.country) && $0.population > 150_000 })
+            .fetch()
+        let onTheAare = try db.query(City.self).where(#Predicate { $0.river?.name == "Aare" }).fetch()
+        let dense = try db.query(City.self).where(
+            #Predicate { city in
+                if let area = city.area { area < 60 } else { city.name.starts(with: "V") }
+            }
+        ).fetch()
+        // EXAMPLE ends
+        return [large.array, onTheAare.array, dense.array]
     }
 
     static func formatted(_ db: Database) throws -> [City] {
@@ -184,8 +201,40 @@ enum QueryingExample {
         return (people, density, mean, most, least, lines)
     }
 
-    static func selected(_ db: Database) throws -> (RawResults, StoredValue?) {
+    static func grouped(_ db: Database) throws -> [String] {
+        var lines: [String] = []
+        func print(_ values: StoredValue...) { lines.append(values.map(\.description).joined(separator: " ")) }
         // EXAMPLE Querying.md
+        let countries = try db.query(City.self)
+            .where(\.population > 1000)
+            .group(by: \.country)
+            .select(.count.named("cities"), .sum(\.population))
+            .having(.count > 1)
+            .orderBy("cities DESC")
+            .fetch()
+        for row in countries.rows { print(row[0], row[1], row[2]) }
+        // EXAMPLE ends
+        return lines
+    }
+
+    static func joined(_ db: Database) throws -> [StoredValue?] {
+        // EXAMPLE Querying.md
+        let joined = try db.query(City.self)
+            .joinTo(River.self, left: "river", target: "id")
+            .where("River.length > 200").orderBy("River.name")
+            .fetch()
+        let rivers = joined.map { $0.joinedResults["River.name"] }
+        // EXAMPLE ends
+        return rivers
+    }
+
+    static func selected(_ db: Database) throws -> (RawResults, RawResults, StoredValue?) {
+        // EXAMPLE Querying.md
+        let shared = try db.rawQuery(
+            """
+            SELECT r.name, count(c.id) AS cities, sum(c.population) / count(c.id) FROM River r
+            LEFT JOIN City c ON c.river = r.id AND c.population > \(1000) GROUP BY r.id, r.name HAVING r.name <> 'Aare'
+            """)
         let found = try db.rawQuery(
             """
             SELECT country, count(*) AS cities, sum(population) FROM City
@@ -193,7 +242,20 @@ enum QueryingExample {
             """)
         let first = found.value("cities", row: 0)
         // EXAMPLE ends
-        return (found, first)
+        return (shared, found, first)
+    }
+
+    static func sought(_ db: Database) throws -> ([City], [City], [(object: City, text: String?)]) {
+        // EXAMPLE Querying.md
+        let harbours = try db.query(City.self).where("history MATCH 'harb* NOT ship'").fetch()
+        let best = try db.query(City.self)
+            .where(.match(\.history, "\"old town\" OR castle") && \.country == "CH")
+            .orderBy(.rank).limit(20)
+            .fetch()
+        let shown = try db.query(City.self).where("history MATCH ?", "castle")
+            .excerpts(\.history, ExcerptStyle(before: "[", behind: "]", words: 8))
+        // EXAMPLE ends
+        return (harbours.array, best.array, shown)
     }
 
     static func explained(_ db: Database) throws -> String {
@@ -247,6 +309,11 @@ enum QueryingExample {
         #expect(names(byName) == ["Basel", "Bern", "Zurich"])
     }
 
+    @Test func predicates() throws {
+        let found = try E.predicates(db).map { names($0).sorted() }
+        #expect(found == [["Basel", "Vienna", "Zurich"], ["Bern"], ["Basel", "Bern"]])
+    }
+
     @Test func otherRowsAreAsked() throws {
         #expect(try E.many(db).map { $0.map(\.name) } == [["Rhine"], ["Rhine"], ["Aare"]])
         let (above, along, without) = try E.nested(db)
@@ -286,9 +353,24 @@ enum QueryingExample {
         #expect(people == 720_000 && most == 420_000 && mean == 240_000 && least == nil)
         #expect(abs(density - (170_000 / 24.0 + 130_000 / 52.0)) < 0.001)
         #expect(lines == ["'AT' 1", "'CH' 3", "'XX' 1"])
-        let (rows, first) = try E.selected(db)
+        #expect(try E.grouped(db) == ["'CH' 3 720000"])
+        #expect(try E.joined(db) == [.text("Aare"), .text("Rhine")])
+        let (shared, rows, first) = try E.selected(db)
+        #expect(shared.rows == [[.text("Rhine"), .integer(1), .integer(170_000)]])
         #expect(rows.columns == ["country", "cities", "sum(population)"] && rows.rowCount == 1)
         #expect(first == .integer(2))
+    }
+
+    @Test func wordsAreSought() throws {
+        try db.save([
+            E.City(name: "Lucerne", country: "CH", history: "An old town with a castle; the castle is gone."),
+            E.City(name: "Thun", country: "CH", history: "The castle above the town."),
+            E.City(name: "Trieste", country: "IT", history: "A harbour, and the castle Miramare."),
+        ])
+        let (harbours, best, shown) = try E.sought(db)
+        #expect(harbours.map(\.name) == ["Trieste"])
+        #expect(best.map(\.name) == ["Lucerne", "Thun"])
+        #expect(shown.map(\.text).contains("The [castle] above the town."))
     }
 
     @Test func plansAndFaults() throws {

@@ -111,15 +111,21 @@ enum SharkGuide {
         return people.array
     }
 
-    static func joined(_ db: Database) throws -> (RawResults, [Person], [Person]) {
+    static func joined(_ db: Database) throws -> ([StoredValue?], RawResults, [Person], [Person]) {
         // EXAMPLE FromSharkORM.md
+        let people = try Person.query()
+            .joinTo(Department.self, left: "department", target: "id")
+            .joinTo(Location.self, left: "Department.location", target: "id")
+            .where("Department.name IS NOT NULL").orderBy("Location.name DESC")
+            .fetch()
+        let towns = people.map { $0.joinedResults["Location.name"] }
         let rows = try db.rawQuery(
             "SELECT name, department.name, department.location.name FROM Person WHERE age > \(30)")
         let homeless = try Person.query().where("department.location IS NULL").orderBy("department.name").fetch()
         let ids = try Department.query().where("location.name = 'Alton'").ids()
         let inAlton = try Person.query().where("department IN \(ids)").fetch()
         // EXAMPLE ends
-        return (rows, homeless.array, inAlton.array)
+        return (towns, rows, homeless.array, inAlton.array)
     }
 
     static func removed() throws -> (Int, Int) {
@@ -232,7 +238,8 @@ enum SharkGuide {
             let (known, knownOrNew, ada, count, sum, names, byAge, ids) = try E.looked()
             #expect(known == nil && knownOrNew.id == 42 && ada?.age == 35 && count == 3 && sum == 83)
             #expect(names == ["Ada", "Bob", "Eve"] && byAge[12]?.first?.name == "Eve" && ids == [1, 2, 3])
-            let (rows, homeless, inAlton) = try E.joined(db)
+            let (towns, rows, homeless, inAlton) = try E.joined(db)
+            #expect(towns == [.text("Alton"), .null])
             #expect(rows.rows.contains([.text("Ada"), .text("Development"), .text("Alton")]) && rows.rowCount == 2)
             #expect(homeless.map(\.name) == ["Eve", "Bob"] && inAlton.map(\.name) == ["Ada"])
             let (objects, others) = try E.removed()

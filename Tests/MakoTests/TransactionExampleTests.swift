@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import Observation
 import Testing
 
 /// The examples of the article `Transactions.md`.
@@ -128,9 +129,33 @@ enum TransactionExample {
         // EXAMPLE ends
         return lines.all
     }
+
+    // EXAMPLE Transactions.md
+    @Entity(observable: true) final class Gauge {
+        var name = ""
+        var level = 0
+    }
+    // EXAMPLE ends
+
+    static func observed(_ gauge: Gauge, _ show: (String) -> Void, _ renew: @escaping @Sendable () -> Void) {
+        // EXAMPLE Transactions.md
+        withObservationTracking {
+            show("\(gauge.name): \(gauge.level)")
+        } onChange: {
+            renew()
+        }
+        gauge.level = 12
+        // EXAMPLE ends
+    }
 }
 
 @Suite struct TransactionExampleTests {
+    @Test func anObservedObjectTells() {
+        let told = Collected<String>()
+        E.observed(E.Gauge(name: "North"), { told.append($0) }, { told.append("renew") })
+        #expect(told.all == ["North: 0", "renew"])
+    }
+
     private typealias E = TransactionExample
     private let db: Database
     private let first = E.Till(name: "first", balance: 60)

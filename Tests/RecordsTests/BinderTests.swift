@@ -38,9 +38,13 @@ import Testing
         ("coalesce(bl, bl) = 1", "this is blob, which cannot be compared with integer 1"),
         ("coalesce(uu, uu) = 1", "this is uuid, which cannot be compared with integer 1"),
         ("coalesce(b, b) = 'x'", "this is bool, which cannot be compared with text 'x'"),
-        ("i = ?", "parameter 1 has no value; 0 were given"), ("length(t, t) = 1", "length takes 1 values, not 2"),
+        ("i = ?", "parameter 1 has no value; 0 were given"), ("length(t, t) = 1", "length takes 1 value, not 2"),
         ("substr(t) = 'x'", "substr takes 2 to 3 values, not 1"),
         ("t LIKE 'x' ESCAPE ''", "ESCAPE takes one character"),
+        ("strftime('%Q', at) = 'x'", "strftime knows no %Q; there are %Y %m %d"),
+        ("strftime('%', at) = 'x'", "strftime knows no %; there are"),
+        ("strftime('%Y', t) = 'x'", "t holds text, which strftime does not take"),
+        ("replace(t, 'x') = 'x'", "replace takes 3 values, not 2"),
     ])
     func faultsAreTold(text: String, message: String) throws {
         let fixture = try QueryFixture.small()

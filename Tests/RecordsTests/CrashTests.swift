@@ -20,7 +20,7 @@ import Testing
         return all.filter { isOne ? $0.name == environment["MAKO_TEST_WORKLOAD"] : true }
     }()
 
-    @Test func theWorkloadsAreThere() { #expect(CrashTests.workloads.count >= 19 || CrashTests.isOne) }
+    @Test func theWorkloadsAreThere() { #expect(CrashTests.workloads.count >= 20 || CrashTests.isOne) }
 
     @Test(arguments: workloads.map(\.name)) func everyCrashLeavesTablesRowsAndIndexesOfOneCommit(name: String) throws {
         let text = try #require(CrashTests.workloads.first { $0.name == name }).text

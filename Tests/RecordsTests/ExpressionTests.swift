@@ -49,6 +49,13 @@ import Testing
         ("$at - $at", .double(0)), ("$at - date('2001-01-01')", .double(86_400)), ("$at + $n", .null),
         ("$m + $at", .null), ("$nat + 1", .null), ("($at + 60) - $at", .double(60)), ("date($day)", .date(86_400)),
         ("date($at)", .date(86_400)), ("date($day) + 1", .date(86_401)), ("date($nt)", .null),
+        ("strftime('%Y-%m-%d %H:%M:%S', $at + 3723)", .text("2001-01-02 01:02:03")),
+        ("strftime('%%%j', $at)", .text("%002")),
+        ("strftime('%w %s', $at)", .text("2 978393600")), ("strftime('%f', $at + 59.9996)", .text("59.999")),
+        ("strftime('%f', $at + 0.123)", .text("00.123")), ("strftime('%Y', $nat)", .null),
+        ("strftime($nt, $at)", .null),
+        ("strftime('%d', $at + 1e300)", .null), ("strftime('%Y', date('1969-12-31 23:59:59') - 0.5)", .text("1969")),
+        ("strftime('%w', date('1969-12-28'))", .text("0")),
     ])
     func dates(text: String, value: Value) throws { try expect(text, value) }
 
@@ -59,7 +66,13 @@ import Testing
         ("substr($t, 2)", .text("Ada ")), ("substr($word, 2, 2)", .text("öw")), ("substr($t, -3, 2)", .text("da")),
         ("substr($t, 1, -1)", .text("")), ("substr($t, $n)", .null),
         ("substr($t, 2, $n)", .null), ("substr($t, 9)", .text("")), ("length(substr($t, 2) || 'x')", .integer(5)),
-        ("length($t) + 1", .integer(6)),
+        ("length($t) + 1", .integer(6)), ("ltrim($t)", .text("Ada ")), ("rtrim($t)", .text(" Ada")),
+        ("ltrim($nt)", .null), ("instr($t, 'da')", .integer(3)), ("instr($word, 'w')", .integer(3)),
+        ("instr($word, 'W')", .integer(0)), ("instr($word, '')", .integer(1)), ("instr('', $word)", .integer(0)),
+        ("instr('aab', 'ab')", .integer(2)), ("instr($word, $nt)", .null),
+        ("replace($word, 'w', 'vv')", .text("Lövve_1")), ("replace('aXbX', 'X', '')", .text("ab")),
+        ("replace('aaa', 'aa', 'b')", .text("ba")), ("replace($t, '', 'x')", .text(" Ada ")),
+        ("replace($t, 'z', 'x')", .text(" Ada ")), ("replace($t, $nt, 'x')", .null), ("replace($t, 'A', $nt)", .null),
     ])
     func texts(text: String, value: Value) throws { try expect(text, value) }
 

@@ -7,6 +7,7 @@ import MakoTestSupport
 ///     options log 32768 cache 1048576
 ///     migrate P name:text age:integer? index=age,name- unique=name~ was=Q     # a table as it should be from now on
 ///     migrate K code:text n:integer=7 full:text<code key=code                 # key columns, a default, an old name
+///     migrate P name:text note:text? words=name,note                           # a full-text index
 ///     insert P 1..20            # rows with these ids, or of these numbers; values by the types of the columns
 ///     append P 20               # rows with the next ids; their index entries in one go
 ///     update P 1..20/3          # other values
@@ -116,6 +117,9 @@ struct RecordScript {
                         noCase: word.contains("~"))
                 }
                 schema.indexes.append(IndexSchema("\(word)", columns, isUnique: halves[0] == "unique"))
+            case "words":
+                schema.indexes.append(
+                    IndexSchema("\(word)", names.map { IndexColumn($0) }, fullText: FullTextOptions()))
             default: return nil
             }
         }

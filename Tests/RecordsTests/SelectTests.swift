@@ -79,7 +79,9 @@ import Testing
         "SELECT name, count(*) FROM Person", "SELECT * FROM Person GROUP BY age", "SELECT * FROM Person LIMIT x",
         "SELECT * FROM Person ORDER BY 9",
         "SELECT age, count(*) FROM Person GROUP BY age ORDER BY name", "SELECT sum(name) FROM Person",
-        "SELECT * FROM Person x", "DELETE FROM Person",
+        "SELECT * FROM Person x y", "DELETE FROM Person", "SELECT sum(sum(age)) FROM Person",
+        "SELECT count(*) FROM Person GROUP BY count(*)", "SELECT age FROM Person WHERE count(*) > 1",
+        "SELECT name FROM Person HAVING age > 1", "SELECT sum(age, 1) FROM Person", "SELECT sum(DISTINCT) FROM Person",
     ])
     func faultsAreErrors(text: String) throws {
         #expect(throws: RecordError.self) { try run(text) }

@@ -11,9 +11,10 @@ import Testing
         "MakoStorage": ["CLZ4", "CPlatform", "Logging", "Metrics"],
         "MakoRecords": ["MakoStorage"],
         "MakoCore": [
-            "MakoRecords", "MakoStorage", "CPlatform", "Foundation", "Dispatch", "CoreLocation", "CoreGraphics",
+            "MakoRecords", "MakoStorage", "CPlatform", "Foundation", "Dispatch", "Observation", "CoreLocation",
+            "CoreGraphics",
         ],
-        "Mako": ["MakoCore"],
+        "Mako": ["MakoCore", "Observation"],
         "MakoMacros": [
             "SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftCompilerPlugin", "SwiftDiagnostics",
             "SwiftCompilerPluginMessageHandling", "Foundation",

@@ -92,6 +92,10 @@ enum SchemaText {
         let columns = index.columns.map { column in
             name(column.name) + (column.noCase ? " COLLATE NOCASE" : "") + (column.descending ? " DESC" : "")
         }
+        if index.fullText != nil {
+            let over = columns.joined(separator: ", ")
+            return "-- \(name(table)) has a full-text index \(name(index.name)) over \(over)\n"
+        }
         let kind = index.isUnique ? "UNIQUE INDEX" : "INDEX"
         return "CREATE \(kind) \(name(index.name)) ON \(name(table)) (\(columns.joined(separator: ", ")));\n"
     }

@@ -168,8 +168,8 @@ final class ShellSession {
     }
 
     private func explain(_ text: String) throws {
-        let plan = try database.read { _, catalogue in
-            try SelectStatement.parse(text).plan(catalogue).description
+        let plan = try database.read { view, catalogue in
+            try SelectStatement.parse(text).explanation(catalogue, view: view)
         }
         output(plan + "\n")
     }

@@ -22,8 +22,8 @@ struct ExplainCommand: Verb {
     func perform() throws {
         let database = try DatabaseFile(reading: file, access)
         let select = try SelectStatement.parse(statement)
-        let plan = try database.read { _, catalogue in
-            try select.plan(catalogue, parameters: parameters.map(ParameterText.value)).description
+        let plan = try database.read { view, catalogue in
+            try select.explanation(catalogue, parameters: parameters.map(ParameterText.value), view: view)
         }
         Terminal.write(plan + "\n")
     }

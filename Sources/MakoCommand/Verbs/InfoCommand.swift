@@ -122,7 +122,7 @@ struct InfoCommand: Verb {
     private func uses(of column: String, in schema: EntitySchema) -> String {
         var uses = schema.keyColumns.contains(column) ? ["key"] : []
         uses += schema.indexes.filter { $0.columns.contains { $0.name == column } }
-            .map { $0.isUnique ? "\($0.name) (unique)" : $0.name }
+            .map { $0.isUnique ? "\($0.name) (unique)" : $0.fullText != nil ? "\($0.name) (full text)" : $0.name }
         return uses.joined(separator: ", ")
     }
 

@@ -16,7 +16,7 @@ struct QueryCommand: Verb {
 
     @OptionGroup var access: KeyOptions
 
-    @Argument(help: "The statement: SELECT … FROM … [WHERE …] [GROUP BY …] [ORDER BY …] [LIMIT …].")
+    @Argument(help: "The statement: SELECT … FROM … [JOIN …] [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT …].")
     var statement: String
 
     @Option(

@@ -156,6 +156,7 @@ extension Database {
             object._$state.dirty = 0
             object._$state.flags.insert(.exists)
         }
+        object.tellObservers()
         if type(of: object)._$hooks.contains(.didLoad) { _ = object._$call(.didLoad) }
     }
 

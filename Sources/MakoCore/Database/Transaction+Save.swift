@@ -278,6 +278,7 @@ extension Transaction {
         object._$state.noteSaved(stored, database.number)
         if options?.resetsAfterCommit == true { object._$state.setOptions(nil) }
         lock.unlock()
+        if !exists || moved { object.tellObservers(0) }
         noteTellings(of: object, stored, exists && !moved ? .update : .insert, binding.model, hooks, options)
         return true
     }

@@ -33,7 +33,10 @@ final class UndoLog {
     /// Makes room for objects that are about to be saved together for the first time.
     func beginFresh<T: ObjectEntity>(_ objects: [T]) -> FreshRun {
         let fresh = ObjectNotes(ObjectState())
-        let run = FreshRun { objects[$0].lockedState { fresh.restore(&$0) } }
+        let run = FreshRun { place in
+            objects[place].lockedState { fresh.restore(&$0) }
+            objects[place].tellObservers(0)
+        }
         entries.append(.fresh(run))
         return run
     }
@@ -47,8 +50,12 @@ final class UndoLog {
         kept.removeAll(keepingCapacity: true)
         while entries.count > mark, let entry = entries.popLast() {
             switch entry {
-            case .property(_, let restore): restore()
-            case .notes(let object, let before): object.lockedState { before.restore(&$0) }
+            case .property(let object, let restore):
+                restore()
+                object.tellObservers()
+            case .notes(let object, let before):
+                object.lockedState { before.restore(&$0) }
+                object.tellObservers(0)
             case .fresh(let objects): objects.restore()
             }
         }

@@ -1,7 +1,7 @@
 import MakoRecords
 
 extension Entity {
-    /// The entity, the key and the properties with their values. Relationships show the key when loaded; none is loaded for this.
+    /// The entity, the key and the properties with their values, and those of joined objects. Relationships show the key when loaded; none is loaded for this.
     public var description: String {
         let model = entityModelOfInstance
         var held: [Int: [StoredValue]] = [:]
@@ -15,9 +15,11 @@ extension Entity {
             let list = keys.map(\.description).joined(separator: ", ")
             return "\(property.name): loaded \(type == .keys ? "[\(list)]" : list)"
         }
+        let joined = (self as? any ObjectEntity)?.joinedResults.sorted { $0.key < $1.key } ?? []
+        let besides = joined.map { "\($0.key): \($0.value)" }
         let key = keyOfInstance
         let head = model.hasColumnKey ? model.name : "\(model.name) \(key.map { "\($0)" } ?? "unsaved")"
-        return "\(head) {\(fields.joined(separator: ", "))}"
+        return "\(head) {\((fields + besides).joined(separator: ", "))}"
     }
 
     /// The stored properties by name, as a row holds them; relationships by their key, values with several columns by their parts, such as

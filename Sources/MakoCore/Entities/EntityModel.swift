@@ -16,7 +16,7 @@ public struct AttributeOption: Sendable, Hashable {
     enum Kind: Sendable, Hashable {
         case primaryKey, unique, identity, indexed, column(String), originalName(String), writeOnce, keepWhenNil
         case serialized, loadOnRefresh, encrypted
-        case planned(String)
+        case fullText(Stemming)
     }
     let kind: Kind
 
@@ -50,8 +50,11 @@ public struct AttributeOption: Sendable, Hashable {
     /// The value stands encrypted in the file, under ``DatabaseOptions/propertyKey``. Conditions can only ask whether it is nil.
     public static let encrypted = AttributeOption(kind: .encrypted)
 
-    // `@Entity` refuses this one by name; it is declared so that it is the one to speak.
-    public static let fullText = AttributeOption(kind: .planned("fullText"))
+    /// The words of the text are indexed, so that `MATCH` finds objects by them: `where("bio MATCH 'steam AND eng*'")`. Several
+    /// properties share an index by `#FullText`.
+    public static let fullText = AttributeOption(kind: .fullText(.none))
+    /// The words of the text are indexed by their stems: "engines" finds "engine".
+    public static func fullText(_ stemming: Stemming) -> AttributeOption { AttributeOption(kind: .fullText(stemming)) }
 }
 
 /// Options of `@Relationship`, for properties that hold objects.
@@ -125,6 +128,11 @@ public struct PropertyModel: @unchecked Sendable {
     /// The type of what is encrypted in its column; nil: nothing is.
     var sealedType: ColumnType? { coding?.sealedType }
     var isEncrypted: Bool { sealedType != nil }
+    /// Whether its column holds a text for people.
+    var isPlainText: Bool {
+        guard case .column(type: .text, _, _, nil) = kind else { return false }
+        return !isJSON && !refersToAny && !isEncrypted
+    }
 
     /// The property's value as a row holds it.
     func value(of entity: any Entity) -> StoredValue { read?(entity) ?? .null }
@@ -206,6 +214,8 @@ public struct IndexModel: @unchecked Sendable {
     }
     let parts: [Part]
     let isUnique: Bool
+    /// For an index of words.
+    var fullText: FullTextOptions?
 }
 
 /// The shape of an entity as its type declares it.
@@ -230,6 +240,8 @@ public final class EntityModel: @unchecked Sendable {
     let hasStamps: Bool
     /// Whether it shows some columns of a table that belongs to another model. Nothing is stored or removed through it.
     let isPartial: Bool
+    /// Whether its objects have observers, who are told of each change in memory.
+    let isObservable: Bool
     /// The model of the superclass.
     let superclass: EntityModel?
     /// The columns whose first value stays, bit 0 being the first column.
@@ -260,15 +272,17 @@ public final class EntityModel: @unchecked Sendable {
     ///   - database: the name under which ``Database/register(_:as:)`` knows the database of its objects; nil: the current one.
     ///   - hasStamps: whether the type fills in stamps, see ``Entity/_$stamp(isNew:at:)-(_,_)``.
     ///   - isPartial: whether it shows some columns of a table that another model describes.
+    ///   - isObservable: whether the type is an ``ObservableEntity``.
     ///   - superclass: the superclass's model, for a class whose superclass is an entity. The key is the same.
     public init<T: Entity>(
         _ type: T.Type, table: String, id: PartialKeyPath<T>? = nil, properties: [PropertyModel], keys: [String] = [],
         indexes: [IndexModel] = [], raisesEvents: Bool = true, database: String? = nil, hasStamps: Bool = false,
-        isPartial: Bool = false, superclass: EntityModel? = nil
+        isPartial: Bool = false, isObservable: Bool = false, superclass: EntityModel? = nil
     ) {
         let keys = superclass?.keyNames ?? keys
         self.hasStamps = hasStamps || superclass?.hasStamps == true
         self.isPartial = isPartial
+        self.isObservable = isObservable || superclass?.isObservable == true
         self.raisesEvents = raisesEvents
         databaseName = database ?? superclass?.databaseName
         self.superclass = superclass
@@ -330,6 +344,15 @@ public final class EntityModel: @unchecked Sendable {
         IndexModel(
             parts: keys.map { .init(keyPath: $0.keyPath, descending: $0.descending, noCase: $0.noCase) },
             isUnique: isUnique)
+    }
+
+    /// An index over the words of properties.
+    public static func fullText<T: Entity>(
+        _ type: T.Type, _ keys: [PartialKeyPath<T>], stemming: Stemming = .none
+    ) -> IndexModel {
+        var model = index(type, keys, isUnique: false)
+        model.fullText = FullTextOptions(stemming: stemming)
+        return model
     }
 
     /// The name of the type for messages.
@@ -406,7 +429,24 @@ extension EntityModel {
             indexes.removeAll { $0.name == name }
             indexes.append(IndexSchema(name, parts, isUnique: isUnique))
         }
+        func addText(_ names: [String], _ options: FullTextOptions) throws(MakoError) {
+            for name in names {
+                guard let property = self.columns.first(where: { $0.column == name }), property.isPlainText else {
+                    throw .migration(
+                        entity: self.name, reason: "\(name) is no String and has no words for a full-text index")
+                }
+            }
+            let name = "text(\(names.joined(separator: ",")))"
+            indexes.removeAll { $0.name == name }
+            indexes.append(IndexSchema(name, names.map { IndexColumn($0) }, fullText: options))
+        }
         for index in self.indexes {
+            if let options = index.fullText {
+                var names: [String] = []
+                for part in index.parts { names += try columnNames(of: part.keyPath) }
+                try addText(names, options)
+                continue
+            }
             var parts: [IndexColumn] = []
             for part in index.parts {
                 for name in try columnNames(of: part.keyPath) {
@@ -428,6 +468,7 @@ extension EntityModel {
                 case .unique: add(property.fields.map { IndexColumn($0.column) }, isUnique: true)
                 case .indexed: add(property.fields.map { IndexColumn($0.column) }, isUnique: false)
                 case .originalName(let name): original = name
+                case .fullText(let stemming): try addText([property.column], FullTextOptions(stemming: stemming))
                 default: break
                 }
             }

@@ -51,17 +51,23 @@ final class ObjectExtra: Sendable {
     let loadError: MakoError?
     /// How the object is committed; nil: as objects are.
     let options: CommitOptions?
+    /// The properties of joined objects.
+    let joined: [String: StoredValue]?
 
     @usableFromInline
     convenience init(context: FetchContext? = nil, key: RowKey? = nil) {
-        self.init(context: context, key: key, loadError: nil, options: nil)
+        self.init(context: context, key: key, loadError: nil, options: nil, joined: nil)
     }
 
-    fileprivate init(context: FetchContext?, key: RowKey?, loadError: MakoError?, options: CommitOptions?) {
+    fileprivate init(
+        context: FetchContext?, key: RowKey?, loadError: MakoError?, options: CommitOptions?,
+        joined: [String: StoredValue]?
+    ) {
         self.context = context
         self.key = key
         self.loadError = loadError
         self.options = options
+        self.joined = joined
     }
 
     /// Nil when there is nothing to note.
@@ -84,19 +90,30 @@ extension ObjectState {
         if let context = extra?.context { return context }
         let context = FetchContext()
         extra = ObjectExtra(
-            context: context, key: extra?.key, loadError: extra?.loadError, options: extra?.options)
+            context: context, key: extra?.key, loadError: extra?.loadError, options: extra?.options,
+            joined: extra?.joined)
         return context
     }
 
     /// Notes why a lazy load failed, or that none did.
     mutating func setLoadError(_ error: MakoError?) {
         if extra?.loadError == nil && error == nil { return }
-        extra = ObjectExtra(context: extra?.context, key: extra?.key, loadError: error, options: extra?.options)
+        extra = ObjectExtra(
+            context: extra?.context, key: extra?.key, loadError: error, options: extra?.options, joined: extra?.joined)
     }
 
     /// Notes how the object is to be committed; nil: as objects are.
     mutating func setOptions(_ options: CommitOptions?) {
-        extra = ObjectExtra(context: extra?.context, key: extra?.key, loadError: extra?.loadError, options: options)
+        extra = ObjectExtra(
+            context: extra?.context, key: extra?.key, loadError: extra?.loadError, options: options,
+            joined: extra?.joined)
+    }
+
+    /// Notes the properties of joined objects.
+    mutating func setJoined(_ joined: [String: StoredValue]) {
+        extra = ObjectExtra(
+            context: extra?.context, key: extra?.key, loadError: extra?.loadError, options: extra?.options,
+            joined: joined)
     }
 
     /// Notes a key; integer keys stay inline.
@@ -105,7 +122,8 @@ extension ObjectState {
         case .rowID(let id): rowID = id
         case .bytes:
             extra = ObjectExtra(
-                context: extra?.context, key: key, loadError: extra?.loadError, options: extra?.options)
+                context: extra?.context, key: key, loadError: extra?.loadError, options: extra?.options,
+                joined: extra?.joined)
         }
     }
 }

@@ -96,6 +96,7 @@ extension Database {
                 object.adoptValues(of: fresh)
                 return true
             }
+            if isTaken { object.tellObservers() }
             if isTaken && type._$hooks.contains(.didLoad) { _ = object._$call(.didLoad) }
         } catch {
             // Nobody asked: it is kept where lazy loads keep theirs.

@@ -68,6 +68,7 @@ extension MakoRecords.Condition {
         case .glob(let expr, let pattern): return .glob(try expr.filled(values), try pattern.filled(values))
         case .isNull(let expr): return .isNull(try expr.filled(values))
         case .truth(let expr): return .truth(try expr.filled(values))
+        case .match(let expr, let text): return .match(try expr.filled(values), try text.filled(values))
         case .constant: return self
         case .isInQuery(let expr, let subquery): return .isInQuery(try expr.filled(values), subquery.filled(values))
         case .exists(let subquery): return .exists(subquery.filled(values))

@@ -67,6 +67,7 @@ final class LiveQuery<T: Entity>: Sendable {
         try state.with { (state) throws(MakoError) -> Step in
             if state.view == nil {
                 // Only the first look may make the table.
+                if state.rows == nil { try query.prepareJoins(database) }
                 let schema = state.rows == nil ? try database.bound(T.entityModel) : database.schema
                 state.view = (
                     try storage { () throws(StorageError) in try database.store.snapshot() }, schema

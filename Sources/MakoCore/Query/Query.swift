@@ -25,6 +25,7 @@ public struct Query<T: Entity>: Sendable {
     var domain: ObjectDomain?
     /// The references that are loaded with the objects.
     var prefetches: [[PathStep]] = []
+    var joins: [QueryJoin] = []
 
     init(database: Database?) { self.database = database }
 
@@ -117,8 +118,10 @@ public struct Query<T: Entity>: Sendable {
             }
         }
         let condition: MakoRecords.Condition? = parts.count > 1 ? .and(parts) : parts.first
-        return Selection(
+        var selection = Selection(
             table: T.entityModel.table, condition: condition, orderBy: orders, limit: limit, offset: offset)
+        selection.joins = try selectionJoins()
+        return selection
     }
 
     func target() throws(MakoError) -> Database {
@@ -132,6 +135,7 @@ public struct Query<T: Entity>: Sendable {
     ) throws(MakoError) -> R {
         let bare = try selection([])
         let database = try target()
+        try prepareJoins(database)
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
             let start = database.queryStart
             let plan = try plan(try looked(bare, binding, schema, view), schema, view)
@@ -153,10 +157,11 @@ public struct Query<T: Entity>: Sendable {
     func plannedRows() throws(MakoError) -> PlannedRows {
         let bare = try selection([])
         let database = try target()
+        try prepareJoins(database)
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
             try PlannedRows(
                 try plan(try looked(bare, binding, schema, view), schema, view), binding, view, schema, database,
-                followedBy: domain == nil && prefetches.isEmpty ? nil : self)
+                followedBy: domain == nil && prefetches.isEmpty && joins.isEmpty ? nil : self)
         }
     }
 

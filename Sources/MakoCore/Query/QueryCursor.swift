@@ -82,6 +82,7 @@ struct ObjectPortions<T: Entity>: Sendable {
     private var rows: Portions
 
     init(_ query: Query<T>, _ database: Database) throws(MakoError) {
+        try query.prepareJoins(database)
         let (view, binding, schema, plan) = try database.viewing(T.entityModel) {
             (view, binding, schema) throws(MakoError) in
             let selection = try query.selection(binding, schema, view)

@@ -22,6 +22,7 @@ extension Query {
         _ objects: [T], _ database: Database, _ view: Snapshot, _ schema: SchemaState, _ context: FetchContext?
     ) throws(MakoError) {
         domain?.add(all: objects)
+        try noteJoins(objects, view, schema)
         if prefetches.isEmpty { return }
         let prefetch = Prefetch(database: database, view: view, schema: schema)
         let owners = objects.compactMap { $0 as? any ObjectEntity }

@@ -9,31 +9,62 @@ public enum AggregateFunction: String, Sendable, Hashable {
     case maximum = "max"
     /// As a double; 0 when there is nothing to add.
     case total
+
+    /// The function of a name that may say that only different values count.
+    init?(marked name: String) {
+        let bare = name.hasSuffix(Parser.distinctMark) ? String(name.dropLast(Parser.distinctMark.count)) : name
+        self.init(rawValue: bare)
+    }
+}
+
+/// Counts and adds numbers. NULLs are left out.
+struct Tally {
+    private(set) var count: Int64 = 0
+    private var whole: Int128 = 0
+    private var broken = 0.0
+    private var isWhole = true
+
+    @inline(__always)
+    mutating func addRow() { count &+= 1 }
+
+    @inline(__always)
+    mutating func add(_ operand: Operand) {
+        if let number = operand.asWhole {
+            whole += number
+        } else if let number = operand.asDouble {
+            broken += number
+            isWhole = false
+        }
+    }
+
+    /// Nil for functions that need a value, not a tally.
+    func result(_ function: AggregateFunction) -> Operand? {
+        switch function {
+        case .count: return .integer(count)
+        case .total: return .double(broken + Double(whole))
+        case .average: return count == 0 ? .null : .double((broken + Double(whole)) / Double(count))
+        case .sum:
+            if count == 0 { return .null }
+            return isWhole ? Operand(whole: whole) : .double(broken + Double(whole))
+        case .minimum, .maximum: return nil
+        }
+    }
 }
 
 /// One aggregate in the making. NULLs are left out.
 struct Accumulator {
     let function: AggregateFunction
-    private var count: Int64 = 0
-    private var whole: Int128 = 0
-    private var broken = 0.0
-    private var isWhole = true
+    private var tally = Tally()
     private var best: Value = .null
 
     init(_ function: AggregateFunction) { self.function = function }
 
     mutating func add(_ operand: Operand) {
         if operand.isNull && !sabotaged("nullsCounted") { return }
-        count += 1
+        tally.addRow()
         switch function {
         case .count: break
-        case .sum, .average, .total:
-            if let number = operand.asWhole {
-                whole += number
-            } else if let number = operand.asDouble {
-                broken += number
-                isWhole = false
-            }
+        case .sum, .average, .total: tally.add(operand)
         case .minimum, .maximum:
             guard let order = Accumulator.compare(operand, best) else {
                 if best.isNull { best = operand.value }
@@ -43,7 +74,8 @@ struct Accumulator {
         }
     }
 
-    mutating func addRow() { count += 1 }
+    /// Counts what has no value of its own.
+    mutating func addRow() { tally.addRow() }
 
     /// Against a kept value, without making one of the operand.
     private static func compare(_ operand: Operand, _ value: Value) -> Int? {
@@ -55,17 +87,7 @@ struct Accumulator {
         }
     }
 
-    var result: Value {
-        switch function {
-        case .count: return .integer(count)
-        case .total: return .double(broken + Double(whole))
-        case .average: return count == 0 ? .null : .double((broken + Double(whole)) / Double(count))
-        case .sum:
-            if count == 0 { return .null }
-            return isWhole ? Operand(whole: whole).value : .double(broken + Double(whole))
-        case .minimum, .maximum: return best
-        }
-    }
+    var result: Value { tally.result(function)?.value ?? best }
 }
 
 extension Plan {
@@ -78,7 +100,7 @@ extension Plan {
     ) throws(RecordError) -> Value {
         let values = try ExpressionRun([expr], self, view)
         try Plan.check(function, values.kinds[0], expr)
-        if let value = try extreme(function, expr, view) { return value }
+        if case .column = expr, let value = try extreme(function, of: values.bound(0), in: view) { return value }
         var accumulator = Accumulator(function)
         try forEachResult(in: view) { (key, row) throws(RecordError) in accumulator.add(try values.operand(0, row, key))
         }
@@ -124,21 +146,28 @@ extension Plan {
     }
 
     /// The smallest or largest value of a column, where rows come in its order without being sorted.
-    func extreme(_ function: AggregateFunction, _ expr: Expr, _ view: Snapshot) throws(RecordError) -> Value? {
-        guard function == .minimum || function == .maximum, bound.limit == nil, bound.offset == 0, case .column = expr
-        else {
-            return nil
-        }
-        var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
-        let column = try binder.bind(expr)
+    func extreme(
+        _ function: AggregateFunction, of column: BoundExpr, in view: Snapshot
+    ) throws(RecordError) -> Value? {
+        guard function == .minimum || function == .maximum, bound.limit == nil, bound.offset == 0,
+            case .column(let name) = column, name.node < 0
+        else { return nil }
         let condition = BoundCondition.and((bound.condition.map { [$0] } ?? []) + [.not(.isNull(column))])
         let plan = Planner.plan(
             BoundSelection(
-                table: bound.table, catalogue: bound.catalogue, joins: binder.joins, condition: condition,
+                table: bound.table, catalogue: bound.catalogue, joins: bound.joins, condition: condition,
                 orders: [BoundOrder(expr: column, descending: function == .maximum, noCase: false)], limit: 1,
-                offset: 0,
-                parameters: bound.parameters, namedParameters: bound.namedParameters))
+                offset: 0, parameters: bound.parameters, namedParameters: bound.namedParameters,
+                references: bound.references))
         guard plan.orders.isEmpty else { return nil }
-        return try plan.rows([expr], in: view).first?.first ?? .null
+        let run = ExpressionRun(bound: [column], plan.table, plan.bound.joins, view)
+        var value = Value.null
+        try recorded {
+            try plan.forEachRow(in: view) { key, row in
+                value = try run.operand(0, row, key).value
+                return false
+            }
+        }
+        return value
     }
 }

@@ -43,6 +43,41 @@ struct Arena: ~Copyable {
         return UnsafeRawBufferPointer(part)
     }
 
+    /// The largest text that an expression makes out of a smaller one, in bytes.
+    static let textLimit = 1 << 28
+
+    /// A text with each occurrence of another replaced; itself where that is empty.
+    mutating func replace(
+        _ part: UnsafeRawBufferPointer, by other: UnsafeRawBufferPointer, in text: UnsafeRawBufferPointer
+    ) throws(RecordError) -> UnsafeRawBufferPointer {
+        if part.isEmpty { return text }
+        var count = 0
+        var place = 0
+        while let found = Calculation.offset(of: part, in: text, from: place) {
+            count += 1
+            place = found + part.count
+        }
+        if count == 0 { return text }
+        let (growth, overflow) = count.multipliedReportingOverflow(by: other.count - part.count)
+        if overflow || growth > Arena.textLimit - text.count {
+            throw SourcePosition.none.error("replace would make a text of more than \(Arena.textLimit >> 20) MiB")
+        }
+        let whole = take(text.count + growth)
+        var start = 0
+        var filled = 0
+        func fill(_ bytes: Slice<UnsafeRawBufferPointer>) {
+            UnsafeMutableRawBufferPointer(rebasing: whole[filled...]).copyBytes(from: bytes)
+            filled += bytes.count
+        }
+        while let found = Calculation.offset(of: part, in: text, from: start) {
+            fill(text[start..<found])
+            fill(other[...])
+            start = found + part.count
+        }
+        fill(text[start...])
+        return UnsafeRawBufferPointer(whole)
+    }
+
     /// The no-case form.
     mutating func fold(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         // The lower case of a letter may take more bytes than the letter: at most three times as many.

@@ -49,7 +49,11 @@ extension Binder {
         if case .rows(let own)? = element {
             guard path.starts(with: own) else { return nil }
             start = own.count
-        } else if path.count > 1, path[0] == table.schema.name, table.schema.column(named: path[0]) == nil {
+        } else if scope != nil {
+            guard let source = source(path) else { return nil }
+            start = source.start
+            place = source.table
+        } else if path.count > 1, isOwnName(path[0]) {
             start = 1
         }
         for step in start..<max(start, path.count) {
@@ -72,6 +76,25 @@ extension Binder {
         return nil
     }
 
+    /// Where a path begins among the tables of a join.
+    private func source(_ path: [String]) -> (name: String, table: TableHandle, start: Int)? {
+        guard let scope, let first = path.first else { return nil }
+        if let found = try? scope.start(path[...], .none) {
+            let source = scope.sources[found.node]
+            return (source.name, source.table, path.count - found.rest.count)
+        }
+        let owners = scope.sources.prefix(scope.visible).filter {
+            catalogue.relations(of: $0.table.schema.name)?.inverses[first] != nil
+        }
+        return owners.count == 1 ? (owners[0].name, owners[0].table, 0) : nil
+    }
+
+    /// The path with the name of its table, where tables are joined.
+    private func qualified(_ path: [String]) -> [String] {
+        guard let source = source(path), source.start == 0 else { return path }
+        return [source.name] + path
+    }
+
     // MARK: - Conditions
 
     mutating func bindQuantified(
@@ -91,6 +114,7 @@ extension Binder {
     mutating func bindElements(
         _ quantifier: Quantifier, _ path: [String], _ condition: Condition, isRelative: Bool, _ at: SourcePosition
     ) throws(RecordError) -> BoundCondition {
+        if results != nil { throw at.error("a condition on many asks rows, not groups; it stands in WHERE") }
         guard let (collection, count) = collection(path, isExpected: true), count == path.count else {
             throw at.error("\(path.joined(separator: ".")) leads to no more than one row or value")
         }
@@ -109,7 +133,7 @@ extension Binder {
                 BoundGathered(column, holdsKeys: false, condition: Binder.sought(try bind(condition), isAll)))
         default:
             any = .exists(
-                try bound(collection, path, at, .exists) { (inner) throws(RecordError) in
+                try bound(collection, qualified(path), at, .exists) { (inner) throws(RecordError) in
                     inner.element = .rows(isRelative ? [] : path)
                     var condition = condition
                     // A path that leads on to many asks for any of those of each.
@@ -133,6 +157,7 @@ extension Binder {
     mutating func bindCollection(
         _ path: [String], _ function: AggregateFunction, _ rest: [String], _ at: SourcePosition
     ) throws(RecordError) -> BoundExpr {
+        if results != nil { throw at.error("a column beside aggregates must stand in GROUP BY") }
         guard let (collection, count) = collection(path, isExpected: true) else {
             throw at.error("\(path.joined(separator: ".")) leads to no more than one row or value")
         }
@@ -151,7 +176,7 @@ extension Binder {
             if function != .count, further.isEmpty { throw at.error("@\(function.rawValue) needs a property") }
             if function == .count, !further.isEmpty { throw at.error("@count stands behind what is counted") }
             value = .subquery(
-                try bound(collection, own, at, .scalar) { (inner) throws(RecordError) in
+                try bound(collection, qualified(own), at, .scalar) { (inner) throws(RecordError) in
                     if further.isEmpty { return (nil, nil, function) }
                     let output = try inner.bind(.column(further, at: at))
                     let isMany = function == .sum || function == .average
@@ -214,7 +239,7 @@ extension Binder {
     }
 
     /// A path as the names of this query have it, whatever a condition on many makes of them.
-    private mutating func resolved(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundColumn {
+    mutating func resolved(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundColumn {
         if case .rows(let own)? = element, path.starts(with: own) { return try resolve(rest(path, own), at) }
         return try resolve(path, at)
     }
@@ -272,30 +297,39 @@ extension EntitySchema {
 }
 
 extension Condition {
-    /// Every path in the condition, from left to right, those of sub-queries left out.
-    var paths: [[String]] {
+    /// Every name in the condition and what is worked out of many, from left to right; those of sub-queries are left out.
+    var columns: [Expr] {
         switch self {
         case .constant, .exists, .elements: []
-        case .comparison(_, let left, let right), .glob(let left, let right): left.paths + right.paths
-        case .and(let parts), .or(let parts): parts.flatMap(\.paths)
-        case .not(let inner), .quantified(_, let inner, _): inner.paths
-        case .isIn(let value, let items): value.paths + items.flatMap(\.paths)
-        case .between(let value, let low, let high): value.paths + low.paths + high.paths
-        case .like(let value, let pattern, let escape): value.paths + pattern.paths + (escape?.paths ?? [])
-        case .isNull(let value), .truth(let value), .isInQuery(let value, _): value.paths
+        case .comparison(_, let left, let right), .glob(let left, let right), .match(let left, let right):
+            left.columns + right.columns
+        case .and(let parts), .or(let parts): parts.flatMap(\.columns)
+        case .not(let inner), .quantified(_, let inner, _): inner.columns
+        case .isIn(let value, let items): value.columns + items.flatMap(\.columns)
+        case .between(let value, let low, let high): value.columns + low.columns + high.columns
+        case .like(let value, let pattern, let escape): value.columns + pattern.columns + (escape?.columns ?? [])
+        case .isNull(let value), .truth(let value), .isInQuery(let value, _): value.columns
         }
     }
+
+    var paths: [[String]] { columns.compactMap(\.ownPath) }
 }
 
 extension Expr {
-    var paths: [[String]] {
+    var columns: [Expr] {
         switch self {
-        case .column(let path, _): [path]
+        case .column, .collection: [self]
         case .literal, .parameter, .subquery: []
-        case .arithmetic(_, let left, let right, _): left.paths + right.paths
-        case .negate(let inner), .noCase(let inner): inner.paths
-        case .function(_, let arguments, _): arguments.flatMap(\.paths)
-        case .collection(let path, _, _, _): [path]
+        case .arithmetic(_, let left, let right, _): left.columns + right.columns
+        case .negate(let inner), .noCase(let inner): inner.columns
+        case .function(_, let arguments, _): arguments.flatMap(\.columns)
+        }
+    }
+
+    fileprivate var ownPath: [String]? {
+        switch self {
+        case .column(let path, _), .collection(let path, _, _, _): path
+        default: nil
         }
     }
 }

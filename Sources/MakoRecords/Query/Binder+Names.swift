@@ -3,20 +3,28 @@ extension Binder {
     mutating func resolve(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundColumn {
         var path = ArraySlice(path)
         // `Person.name` for `name`, where there is no such column.
-        if path.count > 1, path[path.startIndex] == table.schema.name,
-            table.schema.column(named: table.schema.name) == nil
-        {
-            path = path.dropFirst()
-        }
+        if scope == nil, path.count > 1, isOwnName(path[0]) { path = path.dropFirst() }
         var node = -1
         var place = table
+        var owner = ""
+        if let scope {
+            (node, path) = try scope.start(path, at)
+            place = scope.sources[node].table
+            owner = scope.sources[node].name + "."
+        } else if let reference = reference(path) {
+            node = reference
+            place = joins[node].target
+            owner = joins[node].path + "."
+            path = path.dropFirst()
+        }
+        let written = owner + path.joined(separator: ".")
         for (step, name) in path.enumerated() {
             let isLast = step == path.count - 1
             if let id = place.schema.idColumn,
                 id == name || (place.schema.column(named: name) == nil && Folding.folded(id) == Folding.folded(name))
             {
                 guard isLast else { throw at.error("\(name) refers to no other table") }
-                return BoundColumn(node: node, ordinal: nil, type: .integer, path: path.joined(separator: "."))
+                return BoundColumn(node: node, ordinal: nil, type: .integer, path: written)
             }
             guard let column = column(name, in: place) else {
                 throw at.error(
@@ -25,7 +33,7 @@ extension Binder {
             }
             if isLast {
                 return BoundColumn(
-                    node: node, ordinal: column.ordinal, type: column.type, path: path.joined(separator: "."),
+                    node: node, ordinal: column.ordinal, type: column.type, path: written,
                     isSealed: column.sealedType != nil)
             }
             if column.type == .keys {
@@ -45,15 +53,24 @@ extension Binder {
             // The key of the target stands in the reference itself.
             if step == path.count - 2, let key = Binder.singleKey(next), path.last == key {
                 return BoundColumn(
-                    node: node, ordinal: column.ordinal, type: column.type, path: path.joined(separator: "."))
+                    node: node, ordinal: column.ordinal, type: column.type, path: written)
             }
             guard Binder.fits(column.type, next) else {
                 throw at.error("\(place.schema.name).\(name) does not hold the key of \(target)")
             }
-            node = join(node, place.layout.allSlots[column.ordinal], next, path.prefix(step + 1).joined(separator: "."))
+            node = join(
+                node, place.layout.allSlots[column.ordinal], next, owner + path.prefix(step + 1).joined(separator: "."))
             place = next
         }
         throw at.error("a name is expected here")
+    }
+
+    /// Whether a name at the start of a path stands for the table and not for a column of it.
+    func isOwnName(_ name: String) -> Bool {
+        if table.schema.column(named: name) != nil { return false }
+        if name == table.schema.name { return true }
+        let folded = Folding.folded(name)
+        return folded == Folding.folded(alias ?? table.schema.name) && column(name, in: table) == nil
     }
 
     /// The column of that name; of a name in another case, where only one is meant.
@@ -64,21 +81,21 @@ extension Binder {
         return alike.count == 1 ? alike[0] : nil
     }
 
-    private static func singleKey(_ table: TableHandle) -> String? {
+    static func singleKey(_ table: TableHandle) -> String? {
         switch table.schema.key {
         case .rowID(let name): name
         case .columns(let names): names.count == 1 ? names[0] : nil
         }
     }
 
-    private static func fits(_ type: ColumnType, _ target: TableHandle) -> Bool {
+    static func fits(_ type: ColumnType, _ target: TableHandle) -> Bool {
         switch target.schema.key {
         case .rowID: type == .reference || type == .integer
         case .columns(let names): names.count == 1 && target.schema.column(named: names[0])?.type == type
         }
     }
 
-    private mutating func join(_ parent: Int, _ slot: ColumnSlot, _ target: TableHandle, _ path: String) -> Int {
+    mutating func join(_ parent: Int, _ slot: ColumnSlot, _ target: TableHandle, _ path: String) -> Int {
         if let known = joins.firstIndex(where: { $0.parent == parent && $0.slot.ordinal == slot.ordinal }) {
             return known
         }

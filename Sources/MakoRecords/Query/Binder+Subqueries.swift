@@ -2,8 +2,8 @@
 extension Binder {
     /// A name that means the query around: `Person.id` where the sub-query's own table is another.
     mutating func outerValue(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundExpr? {
-        guard let outer, path.count > 1, path[0] != table.schema.name, !table.schema.visibleNames.contains(path[0]),
-            outer.isTable(path[0])
+        guard let outer, path.count > 1, !table.schema.visibleNames.contains(path[0]),
+            Folding.folded(path[0]) != Folding.folded(alias ?? table.schema.name), outer.isTable(path[0])
         else { return nil }
         return outside(try outer.binder.bind(.column(path, at: at)), path.joined(separator: "."))
     }
@@ -54,8 +54,10 @@ extension Binder {
         inner.outer = scope
         inner.depth = depth
         inner.budget = budget
+        inner.alias = subquery.statement.alias
         let bound = try inner.bound(subquery, form)
         joins = scope.binder.joins
+        budget.note(bound)
         return bound
     }
 
@@ -75,60 +77,102 @@ extension Binder {
         _ subquery: Subquery, _ form: BoundSubquery.Form
     ) throws(RecordError) -> BoundSubquery {
         let statement = subquery.statement
-        if form != .exists {
-            let columns = statement.outputs.isEmpty ? table.schema.visibleNames.count : statement.outputs.count
-            if columns != 1 { throw subquery.at.error("a sub-query here must give one column, not \(columns)") }
-        }
-        let isAggregate = statement.groupBy.isEmpty && statement.isGrouped
+        let isAggregate = statement.isPlainAggregate
         let isCut = statement.limit != nil || statement.offset != nil
-        if statement.isWholeOnly || (isAggregate && (form != .scalar || isCut)) {
-            return try whole(subquery, form)
-        }
+        if statement.isWholeOnly || (isAggregate && (form != .scalar || isCut)) { return try whole(subquery, form) }
+        let outputs = try SelectNames.outputs(
+            statement, [JoinScope.Source(name: alias ?? table.schema.name, table: table)], isJoin: false)
+        try Binder.check(outputs.count, form, subquery.at)
         let condition = try statement.condition.map { (condition) throws(RecordError) in try bind(condition) }
-        let first = statement.outputs.first
+        let aggregate = isAggregate ? outputs[0].expr.aggregate : nil
         var output: BoundExpr?
-        if form != .exists {
-            if let first {
-                output = try bind(first.expr)
-            } else {
-                output = try bind(.column([table.schema.visibleNames[0]]))
+        if form == .exists {
+            try checkNames(outputs)
+        } else if let aggregate {
+            output = try aggregate.argument.map { (argument) throws(RecordError) in
+                let bound = try bind(argument)
+                try Plan.check(aggregate.function, kind(bound), argument)
+                return bound
             }
+        } else {
+            output = try bind(outputs[0].expr)
         }
-        if let function = first?.aggregate, let output, let first, !first.countsRows {
-            try Plan.check(function, kind(output), first.expr)
-        }
-        let orders = try orders(statement, output)
+        let orders = try orders(statement, outputs)
         let offset = max(0, statement.offset ?? 0)
         var limit = statement.limit.map { max(0, $0) }
         if form == .scalar, !isAggregate { limit = min(1, limit ?? 1) }
         // Without a limit an order decides nothing.
+        let isOrdered = form != .exists && (limit != nil || offset > 0)
         let selection = BoundSelection(
-            table: table, catalogue: catalogue, joins: joins, condition: condition,
-            orders: form != .exists && (limit != nil || offset > 0) ? orders : [], limit: limit, offset: offset,
-            parameters: parameters, namedParameters: named)
+            table: table, catalogue: catalogue, joins: joins, condition: condition, orders: isOrdered ? orders : [],
+            limit: limit, offset: offset, parameters: parameters, namedParameters: named, references: references,
+            matches: matches)
         return made(
-            form, selection, output: first?.countsRows == true ? nil : output,
-            aggregate: isAggregate ? first?.aggregate : nil,
-            countsRows: first?.countsRows == true)
+            form, selection, output: output, aggregate: aggregate?.function,
+            countsRows: aggregate.map { $0.argument == nil } ?? false)
+    }
+
+    private static func check(
+        _ columns: Int, _ form: BoundSubquery.Form, _ at: SourcePosition
+    ) throws(RecordError) {
+        if form != .exists, columns != 1 {
+            throw at.error("a sub-query here must give one column, not \(columns)")
+        }
+    }
+
+    /// What rows that only have to be there would give must be right as well, though it is not worked out.
+    private func checkNames(_ outputs: [SelectStatement.Output]) throws(RecordError) {
+        var other = self
+        other.outer = outer.map { OuterScope($0.binder) }
+        for output in outputs { _ = try other.bindUnseen(output.expr) }
     }
 
     /// A statement that is run as it stands.
     private mutating func whole(_ subquery: Subquery, _ form: BoundSubquery.Form) throws(RecordError) -> BoundSubquery {
         let statement = subquery.statement
+        try refuseOuterNames(statement)
         let values = Array(parameters.prefix(statement.parameterCount))
-        let plan = try statement.plan(catalogue, parameters: values, named: named)
-        var outputs: [BoundExpr] = []
-        for output in statement.outputs { outputs.append(try bind(output.expr)) }
-        guard outer?.values.isEmpty ?? true else {
-            throw subquery.at.error("a sub-query that groups or joins cannot name the query around it")
+        let budget = budget
+        func prepare(_ statement: SelectStatement) throws(RecordError) -> SelectPlan {
+            try statement.prepared(catalogue, values, named, nil, budget)
         }
-        var kind = ValueKind.null
-        if form != .exists {
-            kind = Binder.kind(outputs.first ?? .constant(.null), of: statement.outputs.first?.aggregate)
+        let first: SelectPlan
+        let text: String
+        var tables: Set<String>
+        if statement.compounds.isEmpty {
+            first = try prepare(statement)
+            (text, tables) = (first.description, first.tables)
+        } else {
+            let plan = try statement.compound(prepare)
+            first = plan.first
+            text = plan.description
+            tables = first.tables
+            for (_, part) in plan.rest { tables.formUnion(part.tables) }
         }
+        try Binder.check(first.names.count, form, subquery.at)
+        let output = first.group?.outputs.first ?? first.outputs.first
         return BoundSubquery(
-            form, .statement(statement, catalogue, values, named), outers: [], tables: plan.bound.allTables, kind: kind,
-            description: "(\(plan))")
+            form, .statement(statement, catalogue, values, named), outers: [], tables: tables,
+            kind: form == .exists ? .null : output.map(Binder.kind) ?? .null,
+            description: "(\(text.split(separator: "\n").joined(separator: "; ")))")
+    }
+
+    /// What is run as it stands knows no row around.
+    private func refuseOuterNames(_ statement: SelectStatement) throws(RecordError) {
+        var own: Set<String> = []
+        for name in [statement.alias ?? statement.table] + statement.joins.map(\.name) {
+            own.insert(Folding.folded(name))
+        }
+        var exprs = statement.outputs.map(\.expr) + statement.groupBy + statement.orderBy.map(\.expr)
+        let conditions = [statement.condition, statement.having] + statement.joins.map(\.condition)
+        for condition in conditions { exprs += condition?.columns ?? [] }
+        for case .column(let path, let at) in exprs.flatMap(\.columns) {
+            guard path.count > 1, !own.contains(Folding.folded(path[0])), outer?.isTable(path[0]) == true,
+                !table.schema.visibleNames.contains(path[0])
+            else { continue }
+            throw at.error("a sub-query that groups, joins or puts together cannot name the query around it")
+        }
+        for clause in statement.compounds { try refuseOuterNames(clause.statement) }
     }
 
     static func kind(_ expr: BoundExpr, of aggregate: AggregateFunction?) -> ValueKind {
@@ -139,29 +183,16 @@ extension Binder {
         }
     }
 
-    /// - Parameter output: what stands for the only column of the result, by its number or its name.
     private mutating func orders(
-        _ statement: SelectStatement, _ output: BoundExpr?
+        _ statement: SelectStatement, _ outputs: [SelectStatement.Output]
     ) throws(RecordError) -> [BoundOrder] {
         var bound: [BoundOrder] = []
-        for order in statement.orderBy {
-            let source = order.expr
-            let expr: BoundExpr
-            if case .literal(.integer(let number), let at) = source {
-                let count = max(1, statement.outputs.count)
-                guard number >= 1, number <= count else { throw at.error("there are \(count) columns") }
-                expr = output ?? .constant(.null)
-            } else if case .column(let path, _) = source, path.count == 1, table.schema.column(named: path[0]) == nil,
-                statement.outputs.contains(where: { $0.name == path[0] })
-            {
-                expr = output ?? .constant(.null)
-            } else {
-                expr = try bind(source)
+        for order in try SelectNames.orders(statement, outputs) {
+            let made = try bind(order)
+            if made.expr.readsOuter {
+                throw order.expr.position.error("the order of a sub-query cannot name the query around it")
             }
-            if expr.readsOuter {
-                throw source.position.error("the order of a sub-query cannot name the query around it")
-            }
-            bound.append(BoundOrder(expr: expr, descending: order.descending, noCase: order.noCase))
+            bound.append(made)
         }
         return bound
     }
@@ -192,8 +223,19 @@ extension Binder {
 }
 
 extension SelectStatement {
+    /// Whether the statement gives one aggregate of all rows, and nothing else.
+    var isPlainAggregate: Bool {
+        guard groupBy.isEmpty, having == nil, joins.isEmpty, compounds.isEmpty, outputs.count == 1,
+            let aggregate = outputs[0].expr.aggregate, aggregate.argument?.hasAggregate != true
+        else { return false }
+        return !aggregate.isDistinct && !orderBy.contains { $0.expr.hasAggregate }
+    }
+
     /// Whether the statement is more than rows of one table, which can be looked at one by one.
-    var isWholeOnly: Bool { !groupBy.isEmpty || (isDistinct && (limit != nil || offset != nil)) }
+    var isWholeOnly: Bool {
+        (isGrouped && !isPlainAggregate) || !joins.isEmpty || !compounds.isEmpty
+            || (isDistinct && (limit != nil || offset != nil))
+    }
 }
 
 /// Finds out by which columns a sub-query hangs on the query around it.

@@ -21,7 +21,9 @@ extension Binder {
             }
             return .constant(value)
         case .column(let path, let at):
+            if let results { return try results.value(path, at) }
             if let value = try scopedValue(path, at) { return value }
+            if let rank = try rank(path, at) { return rank }
             let column = try resolve(path, at)
             if column.isSealed && !sabotaged("encryptedPropertyCompared") {
                 throw at.error(
@@ -54,8 +56,9 @@ extension Binder {
 
     /// An expression that is not looked into: what is asked is whether there is a value, or the value as it is stored.
     mutating func bindUnseen(_ expr: Expr) throws(RecordError) -> BoundExpr {
-        guard case .column(let path, let at) = expr else { return try bind(expr) }
+        guard case .column(let path, let at) = expr, results == nil else { return try bind(expr) }
         if let value = try scopedValue(path, at) { return value }
+        if let rank = try rank(path, at) { return rank }
         return .column(try resolve(path, at))
     }
 
@@ -87,6 +90,7 @@ extension Binder {
     private mutating func bindFunction(
         _ name: String, _ arguments: [Expr], _ at: SourcePosition
     ) throws(RecordError) -> BoundExpr {
+        if let excerpt = try excerpt(name, arguments, at) { return excerpt }
         let function: QueryFunction
         if name == "ifnull" {
             function = .coalesce
@@ -95,20 +99,28 @@ extension Binder {
         } else {
             let names = [
                 "lower", "upper", "length", "abs", "round", "coalesce", "ifnull", "nullif", "trim", "substr", "date",
+                "ltrim", "rtrim", "replace", "instr", "strftime",
+                "highlight", "snippet",
             ]
+            if let bare = AggregateFunction(marked: name) {
+                if arguments.count != 1 { throw at.error("\(bare.rawValue) takes 1 value, not \(arguments.count)") }
+                throw at.error(
+                    "\(bare.rawValue) is of many rows: it stands among the columns, in HAVING or in ORDER BY")
+            }
             throw at.error("there is no function \(name)", nearest: Spelling.nearest(to: name, in: names))
         }
         let counts: ClosedRange<Int> =
             switch function {
-            case .lower, .upper, .length, .abs, .trim, .date: 1...1
+            case .lower, .upper, .length, .abs, .trim, .date, .ltrim, .rtrim: 1...1
             case .round: 1...2
-            case .nullif: 2...2
+            case .nullif, .instr, .strftime: 2...2
+            case .replace: 3...3
             case .substr: 2...3
             case .coalesce: 1...100
             }
         guard counts.contains(arguments.count) else {
             let wanted = counts.count == 1 ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
-            throw at.error("\(name) takes \(wanted) values, not \(arguments.count)")
+            throw at.error("\(name) takes \(wanted == "1" ? "1 value" : "\(wanted) values"), not \(arguments.count)")
         }
         var bound: [BoundExpr] = []
         for argument in arguments { bound.append(try bind(argument)) }
@@ -122,11 +134,12 @@ extension Binder {
         for (place, found) in kinds.enumerated() where found != .null {
             let isRight =
                 switch function {
-                case .lower, .upper, .trim: found == .text
+                case .lower, .upper, .trim, .ltrim, .rtrim, .replace, .instr: found == .text
                 case .length: found == .text || found == .blob
                 case .abs, .round: found.isNumber
                 case .substr: place == 0 ? found == .text : found == .whole
                 case .date: found == .text || found == .date
+                case .strftime: found == (place == 0 ? .text : .date)
                 case .coalesce, .nullif:
                     kinds[..<place].allSatisfy { $0 == .null || $0 == found || ($0.isNumber && found.isNumber) }
                 }
@@ -137,6 +150,11 @@ extension Binder {
         }
         if function == .date, case .text(let text)? = bound[0].constant, DateText.parse(text) == nil {
             throw sources[0].position.error("this is not a date; write it as 2026-01-31 or 2026-01-31 10:20:30")
+        }
+        if function == .strftime, case .text(let pattern)? = bound[0].constant, let mark = DateText.unknownMark(pattern)
+        {
+            throw sources[0].position.error(
+                "strftime knows no %\(mark); there are %Y %m %d %H %M %S %f %j %w %s and %%")
         }
     }
 
@@ -160,6 +178,9 @@ extension Binder {
         case .column(let column): return ValueKind(column.type)
         case .constant(let value): return ValueKind(value)
         case .noCase: return .text
+        case .result(_, let kind, _): return kind
+        case .rank: return .real
+        case .excerpt: return .text
         case .negate(let inner): return kind(inner)
         case .arithmetic(.concatenate, _, _): return .text
         case .arithmetic(_, let left, let right):
@@ -169,8 +190,8 @@ extension Binder {
             return a == .null && b == .null ? .null : (a == .real || b == .real ? .real : .whole)
         case .function(let function, let arguments):
             switch function {
-            case .lower, .upper, .trim, .substr: return .text
-            case .length: return .whole
+            case .lower, .upper, .trim, .substr, .ltrim, .rtrim, .replace, .strftime: return .text
+            case .length, .instr: return .whole
             case .date: return .date
             case .abs: return kind(arguments[0])
             case .round: return .real

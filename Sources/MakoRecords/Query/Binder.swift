@@ -8,6 +8,16 @@ struct Binder {
     let parameters: [Value]
     let named: [String: Value]
     var joins: [JoinNode]
+    /// The rows of ``SelectionJoin`` by their names.
+    var references: [String: Int] = [:]
+    /// The tables of a join; nil where there is one table.
+    var scope: JoinScope?
+    /// What the table is called instead of by its own name.
+    var alias: String?
+    /// What the values of groups are, where an expression over groups is bound.
+    var results: GroupResults?
+    /// What MATCH asks, in the order of the condition.
+    var matches: [BoundMatch] = []
     var depth = 0
     /// The query around, for a sub-query.
     var outer: OuterScope?
@@ -84,6 +94,8 @@ struct Binder {
                 }
             }
             return .truth(bound)
+        case .match(let left, let right):
+            return try bindMatch(left, right)
         case .isInQuery(let value, let subquery):
             return try bindInQuery(value, subquery)
         case .exists(let subquery):

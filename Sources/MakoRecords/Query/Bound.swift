@@ -35,7 +35,7 @@ enum ValueKind: String, Sendable, Hashable {
     }
 }
 
-/// A to-one step from a row to the row it refers to.
+/// A row beside the row that is asked about: a to-one step from a row to the row it refers to, or a row of a join, which its loop supplies.
 struct JoinNode: Sendable {
     /// The node it starts from; -1 is the row itself.
     let parent: Int
@@ -44,6 +44,14 @@ struct JoinNode: Sendable {
     let target: TableHandle
     /// The path up to here.
     let path: String
+    /// Whether the loop of a join supplies the row; then there is no reference.
+    var isSupplied = false
+
+    /// A row that the loop of a join supplies.
+    static func supplied(_ target: TableHandle, _ name: String) -> JoinNode {
+        let slot = ColumnSlot(offset: 0, ordinal: .max, type: .bool)
+        return JoinNode(parent: -1, slot: slot, target: target, path: name, isSupplied: true)
+    }
 }
 
 /// A resolved column: of the row itself or at the end of a path.
@@ -58,8 +66,8 @@ struct BoundColumn: Sendable, Hashable {
     var isSealed = false
 }
 
-enum QueryFunction: String, Sendable, Hashable {
-    case lower, upper, length, abs, round, coalesce, nullif, trim, substr, date
+enum QueryFunction: String, Sendable, Hashable, CaseIterable {
+    case lower, upper, length, abs, round, coalesce, nullif, trim, substr, date, ltrim, rtrim, replace, instr, strftime
 }
 
 /// An expression whose names are resolved, whose parameters are filled in and whose types agree.
@@ -70,6 +78,11 @@ indirect enum BoundExpr: Sendable, Hashable {
     case negate(BoundExpr)
     case function(QueryFunction, [BoundExpr])
     case noCase(BoundExpr)
+    /// A value of a group: one of its keys or aggregates, by number; and the text it was asked for by.
+    case result(Int, ValueKind, String)
+    /// How well the row fits a match: less is better, as in SQLite.
+    case rank(BoundMatch)
+    case excerpt(BoundExcerpt)
     /// A value of the query around.
     case outer(OuterValue)
     case subquery(BoundSubquery)
@@ -96,6 +109,7 @@ indirect enum BoundCondition: Sendable, Hashable {
     case glob(BoundExpr, BoundExpr)
     case isNull(BoundExpr)
     case truth(BoundExpr)
+    case match(BoundMatch)
     case isInQuery(BoundExpr, BoundSubquery)
     case exists(BoundSubquery)
     /// One of the values in a column fulfils a condition.
@@ -126,6 +140,10 @@ public struct BoundSelection: Sendable {
     let offset: Int
     let parameters: [Value]
     let namedParameters: [String: Value]
+    /// The rows of ``SelectionJoin`` by their names.
+    var references: [String: Int] = [:]
+    /// What MATCH asks, for expressions that show ranks and excerpts.
+    var matches: [BoundMatch] = []
 }
 
 extension BoundExpr: CustomStringConvertible {
@@ -138,6 +156,9 @@ extension BoundExpr: CustomStringConvertible {
         case .function(let function, let arguments):
             "\(function.rawValue)(\(arguments.map(\.description).joined(separator: ", ")))"
         case .noCase(let inner): "\(inner) COLLATE NOCASE"
+        case .result(_, _, let text): text
+        case .rank: "rank"
+        case .excerpt(let excerpt): "\(excerpt.style.words == nil ? "highlight" : "snippet")(\(excerpt.column.path))"
         case .outer(let value): value.path
         case .subquery(let subquery): subquery.description
         case .gathered(let gathered): gathered.description
@@ -162,6 +183,7 @@ extension BoundCondition: CustomStringConvertible {
         case .glob(let value, let pattern): "\(value) GLOB \(pattern)"
         case .isNull(let value): "\(value) IS NULL"
         case .truth(let value): "\(value)"
+        case .match(let match): "\(match)"
         case .isInQuery(let value, let subquery): "\(value) IN \(subquery.description)"
         case .exists(let subquery): "EXISTS \(subquery.description)"
         case .anyElement(let gathered): gathered.description

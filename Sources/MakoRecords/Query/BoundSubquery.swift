@@ -9,6 +9,10 @@ struct OuterValue: Sendable, Hashable {
 /// A statement's sub-queries are counted: places that name one twice must not make many of few.
 final class SubqueryBudget {
     private var left = 500
+    /// Every table whose rows decide what they give.
+    private(set) var tables: Set<String> = []
+
+    func note(_ subquery: BoundSubquery) { tables.formUnion(subquery.tables) }
 
     func take(_ at: SourcePosition) throws(RecordError) {
         left -= 1
@@ -32,7 +36,15 @@ final class OuterScope {
     }
 
     /// Whether the name of a table means this query's, or one further out.
-    func isTable(_ name: String) -> Bool { binder.table.schema.name == name || binder.outer?.isTable(name) == true }
+    func isTable(_ name: String) -> Bool {
+        if let scope = binder.scope {
+            let folded = Folding.folded(name)
+            if scope.sources.contains(where: { Folding.folded($0.name) == folded }) { return true }
+        } else if binder.isOwnName(name) {
+            return true
+        }
+        return binder.outer?.isTable(name) == true
+    }
 }
 
 /// A sub-query that can be run: everything about it that could be wrong was found right.
@@ -96,6 +108,13 @@ final class BoundSubquery: Sendable, Hashable {
         self.description = description.utf8.count > 1000 ? description.prefix(1000) + "…)" : description
     }
 
+    /// The same sub-query beside other rows.
+    func reading(_ outers: [BoundExpr]) -> BoundSubquery {
+        BoundSubquery(
+            form, source, outers: outers, output: output, aggregate: aggregate, countsRows: countsRows, link: link,
+            tables: tables, kind: kind, description: description)
+    }
+
     /// Whether it must be asked anew for each row.
     var isCorrelated: Bool { !outers.isEmpty }
 
@@ -126,7 +145,7 @@ extension BoundExpr {
     func forEachPart(_ body: (BoundExpr) -> Void) {
         body(self)
         switch self {
-        case .column, .constant, .outer, .element: break
+        case .column, .constant, .outer, .element, .result, .rank, .excerpt: break
         case .arithmetic(_, let left, let right):
             left.forEachPart(body)
             right.forEachPart(body)
@@ -155,7 +174,7 @@ extension BoundCondition {
     /// Calls a closure with every expression in the condition, sub-queries being seen from outside.
     func forEachPart(_ body: (BoundExpr) -> Void) {
         switch self {
-        case .constant: break
+        case .constant, .match: break
         case .comparison(_, let left, let right), .glob(let left, let right):
             left.forEachPart(body)
             right.forEachPart(body)

@@ -62,12 +62,34 @@ enum Calculation {
         return count
     }
 
-    static func trimmed(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    static func trimmed(
+        _ bytes: UnsafeRawBufferPointer, atStart: Bool = true, atEnd: Bool = true
+    ) -> UnsafeRawBufferPointer {
         var start = 0
         var end = bytes.count
-        while start < end, bytes[start] == 32 { start += 1 }
-        while end > start, bytes[end - 1] == 32 { end -= 1 }
+        if atStart { while start < end, bytes[start] == 32 { start += 1 } }
+        if atEnd { while end > start, bytes[end - 1] == 32 { end -= 1 } }
         return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+    }
+
+    /// Where a text begins in another, in Unicode scalars from 1; 0 when it does not. The empty text is at 1.
+    static func place(of part: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer) -> Int64 {
+        guard let found = offset(of: part, in: bytes, from: 0) else { return 0 }
+        return scalars(UnsafeRawBufferPointer(rebasing: bytes[..<found])) + 1
+    }
+
+    /// Where some bytes begin in others, from a place on.
+    static func offset(of part: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        guard let first = part.first else { return start }
+        var place = start
+        while place + part.count <= bytes.count {
+            if bytes[place] == first {
+                let candidate = UnsafeRawBufferPointer(rebasing: bytes[place..<place + part.count])
+                if KeyOrder.compareRaw(candidate, part) == 0 { return place }
+            }
+            place += 1
+        }
+        return nil
     }
 
     /// From the `start`-th scalar, counted from 1, or from the end when it is negative. A negative start may lie before the first

@@ -131,6 +131,8 @@ public indirect enum Condition: Sendable, Hashable {
     /// An expression that is a truth value by itself, such as a bool column.
     case truth(Expr)
     case constant(Bool)
+    /// Whether the words of a column with a full-text index, or of a table's only one, are as the text on the right says.
+    case match(Expr, Expr)
     /// `x IN (SELECT …)`
     case isInQuery(Expr, Subquery)
     case exists(Subquery)

@@ -4,24 +4,40 @@ import MakoStorage
 final class Evaluator {
     private let program: Program
     private let related: [RelatedRows]
-    private let subqueries: [SubqueryRun]
-    /// What the query around gives, in a sub-query.
-    private let outers: OuterValues?
-    /// The value that a condition on many looks at.
-    private var element = Operand.null
-    private var arena = Arena()
-    private var scratch = KeyBuffer()
+    @exclusivity(unchecked) private var arena = Arena()
+    @exclusivity(unchecked) private var scratch = KeyBuffer()
+    private let view: Snapshot?
+    /// The rows of each match of the program, found when they are asked for first.
+    private var matched: [MatchedRows?]
     // The program's parts, without the counting that arrays would cost for each.
     private let values: UnsafeMutableBufferPointer<ValueNode>
     private let conditions: UnsafeMutableBufferPointer<ConditionNode>
     private let lists: UnsafeMutableBufferPointer<Int32>
+    /// What the loop of a join and the groups supply.
+    private let supply: SuppliedRows?
+    private let supplied: UnsafeMutableBufferPointer<SuppliedRows.Place>
+    private let results: UnsafeMutableBufferPointer<Operand>
+    /// Those of the program, made when they are asked for first, or nil.
+    private var subqueries: [SubqueryRun?]
+    /// What the query around gives, in a sub-query.
+    private let outers: OuterValues?
+    /// The value that a condition on many looks at.
+    private var element = Operand.null
+    private let cancellation: Cancellation?
 
     init(
-        _ program: Program, _ view: Snapshot?, _ outers: OuterValues? = nil, _ cancellation: Cancellation? = nil
+        _ program: Program, _ view: Snapshot?, _ supply: SuppliedRows? = nil, outers: OuterValues? = nil,
+        _ cancellation: Cancellation? = nil
     ) {
         self.program = program
         self.outers = outers
-        subqueries = view.map { view in program.subqueries.map { SubqueryRun($0.subquery, view, cancellation) } } ?? []
+        self.cancellation = cancellation
+        subqueries = Array(repeating: nil, count: program.subqueries.count)
+        self.supply = supply
+        supplied = supply?.rows ?? UnsafeMutableBufferPointer(start: nil, count: 0)
+        results = supply?.results ?? UnsafeMutableBufferPointer(start: nil, count: 0)
+        self.view = view
+        matched = Array(repeating: nil, count: program.matches.count)
         related = view.map { view in program.joins.map { RelatedRows($0, view) } } ?? []
         values = Evaluator.copy(program.values)
         conditions = Evaluator.copy(program.conditions)
@@ -131,16 +147,36 @@ final class Evaluator {
                 return .unknown
             }
             return Truth(TextPattern(glob: String(decoding: pattern, as: UTF8.self)).matches(bytes))
+        case .match(let match, let place, let inner):
+            var key = key
+            if place >= 0 {
+                guard case .integer(let id) = try value(place, row, key) else { return .unknown }
+                key = .rowID(id)
+            }
+            if try rows(of: match)?.contains(key) == true { return .yes }
+            if inner < 0 { return .no }
+            return try value(inner, row, key).isNull ? .unknown : .no
         case .isInQuery(let left, let subquery):
             let left = try value(left, row, key)
-            return try run(Int(subquery), row, key).contains(left)
+            return try run(Int(subquery), row, key)?.contains(left) ?? .unknown
         case .exists(let subquery):
-            return Truth(try run(Int(subquery), row, key).exists())
+            return Truth(try run(Int(subquery), row, key)?.exists() == true)
         case .anyElement(let column, let condition):
             return Truth(try anyElement(column, condition, row, key))
         case .holds(let inner):
             return Truth(try truth(inner, row, key) == .yes)
         }
+    }
+
+    private func rows(of match: Int32) throws(RecordError) -> MatchedRows? {
+        let place = Int(match)
+        // Ranks are asked for by expressions that were added since.
+        while matched.count <= place { matched.append(nil) }
+        if matched[place] == nil, let view {
+            let (match, isRanked) = program.matches[place]
+            matched[place] = try MatchedRows(match, isRanked: isRanked, view)
+        }
+        return matched[place]
     }
 
     @inline(__always)
@@ -238,12 +274,25 @@ final class Evaluator {
         case .noCase(let inner):
             guard case .text(let bytes) = try value(inner, row, key) else { return .null }
             return .text(arena.fold(bytes))
+        case .rank(let match):
+            return try rows(of: match)?.score(key).map { .double(-$0) } ?? .null
+        case .excerpt(let excerpt, let slot):
+            guard row.address(slot) != nil else { return .null }
+            return .text(arena.keep(program.excerpts[Int(excerpt)].show(row.content(slot))))
         case .function(let function, let first, let count):
             return try call(function, Int(first), Int(count), row, key)
+        case .suppliedColumn(let node, let slot):
+            guard let other = supplied[Int(node)].row else { return .null }
+            return Operand(other, slot)
+        case .suppliedRowID(let node):
+            let place = supplied[Int(node)]
+            return place.row == nil ? .null : .integer(place.id)
+        case .result(let number):
+            return results[Int(number)]
         case .outer(let index):
             return outers?.values[Int(index)] ?? .null
         case .subquery(let subquery):
-            return try run(Int(subquery), row, key).scalar()
+            return try run(Int(subquery), row, key)?.scalar() ?? .null
         case .gathered(let column, let function, let isKeys):
             return try gathered(column, function, isKeys, row, key)
         case .element:
@@ -252,10 +301,17 @@ final class Evaluator {
     }
 
     /// A sub-query's run, told what it reads of the row.
-    private func run(_ place: Int, _ row: RowReader, _ key: RowKey) throws(RecordError) -> SubqueryRun {
-        let run = subqueries[place]
+    private func run(_ place: Int, _ row: RowReader, _ key: RowKey) throws(RecordError) -> SubqueryRun? {
+        guard let run = subqueryRun(place) else { return nil }
         let (_, first, count) = program.subqueries[place]
         for index in 0..<Int(count) { run.outers.values[index] = try value(lists[Int(first) + index], row, key) }
+        return run
+    }
+
+    private func subqueryRun(_ place: Int) -> SubqueryRun? {
+        if let run = subqueries[place] { return run }
+        let run = view.map { SubqueryRun(program.subqueries[place].subquery, $0, cancellation) }
+        subqueries[place] = run
         return run
     }
 
@@ -294,6 +350,7 @@ final class Evaluator {
 
     private func joined(_ join: Int, _ row: RowReader) throws(RecordError) -> RowReader? {
         let node = program.joins[join]
+        if node.isSupplied { return supplied[join].row }
         guard let parent = node.parent < 0 ? row : try joined(node.parent, row) else { return nil }
         return try related[join].find(parent)
     }
@@ -328,6 +385,21 @@ final class Evaluator {
             let length = count > 2 ? try value(lists[first + 2], row, key) : .integer(.max)
             guard case .integer(let start) = start, case .integer(let length) = length else { return .null }
             return .text(Calculation.part(of: bytes, from: start, length: length))
+        case (.ltrim, .text(let bytes)): return .text(Calculation.trimmed(bytes, atEnd: false))
+        case (.rtrim, .text(let bytes)): return .text(Calculation.trimmed(bytes, atStart: false))
+        case (.instr, .text(let bytes)):
+            guard case .text(let part) = try value(lists[first + 1], row, key) else { return .null }
+            return .integer(Calculation.place(of: part, in: bytes))
+        case (.replace, .text(let bytes)):
+            guard case .text(let part) = try value(lists[first + 1], row, key),
+                case .text(let other) = try value(lists[first + 2], row, key)
+            else { return .null }
+            return .text(try arena.replace(part, by: other, in: bytes))
+        case (.strftime, .text(let bytes)):
+            guard case .date(let seconds) = try value(lists[first + 1], row, key),
+                let text = DateText.format(seconds, String(decoding: bytes, as: UTF8.self))
+            else { return .null }
+            return .text(arena.keep(text))
         case (.date, .date): return operand
         case (.date, .text(let bytes)):
             return DateText.parse(String(decoding: bytes, as: UTF8.self)).map { .date($0) } ?? .null

@@ -17,7 +17,7 @@ final class HeldRows {
         self.view = view
         self.outers = outers
         self.cancellation = cancellation
-        evaluator = plan.residual == nil ? nil : Evaluator(plan.program, view, outers, cancellation)
+        evaluator = plan.residual == nil ? nil : Evaluator(plan.program, view, outers: outers, cancellation)
     }
 
     func forEachRow(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {

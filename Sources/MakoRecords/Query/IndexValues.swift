@@ -10,7 +10,17 @@ extension Plan {
     ) throws(RecordError) -> [(value: Value, count: Int)]? {
         guard residual == nil, bound.limit == nil, bound.offset == 0, case .column = expr else { return nil }
         var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
-        guard case .column(let column) = try binder.bind(expr), column.node < 0, let ordinal = column.ordinal else {
+        binder.references = bound.references
+        binder.matches = bound.matches
+        guard case .column(let column) = try binder.bind(expr) else { return nil }
+        return try indexedValues(column, counting: counting, in: view)
+    }
+
+    func indexedValues(
+        _ column: BoundColumn, counting: Bool, in view: Snapshot
+    ) throws(RecordError) -> [(value: Value, count: Int)]? {
+        guard residual == nil, bound.limit == nil, bound.offset == 0, column.node < 0, let ordinal = column.ordinal
+        else {
             return nil
         }
         func leads(_ index: IndexHandle) -> Bool {
@@ -77,23 +87,41 @@ extension Plan {
     }
 }
 
-extension SelectStatement {
+extension SelectPlan {
     /// The rows of a statement that the order of an index answers: one different column, or the ends of some; nil: it does not.
-    func rowsByIndex(_ plan: Plan, _ outputs: [Output], _ view: Snapshot) throws(RecordError) -> [[Value]]? {
-        guard groupBy.isEmpty else { return nil }
-        if isDistinct, outputs.count == 1, outputs[0].aggregate == nil, plan.orders.isEmpty, orderBy.isEmpty {
-            return try plan.indexedValues(outputs[0].expr, counting: false, in: view)?.map { [$0.value] }
+    func rowsByIndex(_ view: Snapshot) throws(RecordError) -> [[Value]]? {
+        guard case .table(let plan) = feed else { return nil }
+        let found: [[Value]]?
+        if let group {
+            found = try ends(group, plan, view).map { [$0] }
+        } else if isDistinct, outputs.count == 1, case .column(let column) = outputs[0], orders.isEmpty,
+            plan.bound.orders.isEmpty
+        {
+            found = try plan.indexedValues(column, counting: false, in: view)?.map { [$0.value] }
+        } else {
+            return nil
         }
-        guard !isDistinct, !outputs.isEmpty,
-            outputs.allSatisfy({ $0.aggregate == .minimum || $0.aggregate == .maximum })
-        else { return nil }
+        guard var rows = found else { return nil }
+        rows.removeFirst(min(offset, rows.count))
+        if let limit { rows.removeLast(max(0, rows.count - limit)) }
+        return rows
+    }
+
+    /// The smallest and largest values of columns, where nothing else is asked for.
+    private func ends(_ group: GroupPlan, _ plan: Plan, _ view: Snapshot) throws(RecordError) -> [Value]? {
+        guard group.keys.isEmpty, group.having == nil, !group.aggregates.isEmpty else { return nil }
+        var values: [Value] = []
+        for aggregate in group.aggregates {
+            guard let argument = aggregate.argument,
+                let value = try plan.extreme(aggregate.function, of: argument, in: view)
+            else { return nil }
+            values.append(value)
+        }
         var row: [Value] = []
-        for output in outputs {
-            guard let function = output.aggregate, let value = try plan.extreme(function, output.expr, view) else {
-                return nil
-            }
-            row.append(value)
+        for output in group.outputs {
+            guard case .result(let number, _, _) = output, values.indices.contains(number) else { return nil }
+            row.append(values[number])
         }
-        return [row]
+        return row
     }
 }

@@ -19,6 +19,7 @@ indirect enum KeySource: Sendable {
         switch self {
         case .access(.index): true
         case .access(.gathered(let inner)): inner.namesRows
+        case .access(.fullText): true
         case .access, .linked, .counted: false
         case .members(_, let index): index != nil
         case .union(let parts): parts.allSatisfy(\.namesRows)
@@ -31,6 +32,7 @@ indirect enum KeySource: Sendable {
         switch self {
         case .access(.index(let index, _)): [index.schema.name]
         case .access(.gathered(let inner)): inner.indexes
+        case .access(.fullText(let found)): [found.match.index.schema.name]
         case .access, .linked, .counted: []
         case .members(_, let index): index.map { [$0.schema.name] } ?? []
         case .union(let parts), .intersection(let parts): parts.flatMap(\.indexes)
@@ -185,6 +187,10 @@ struct KeyGathering {
                         _ = try take(.bytes(key))
                         isThere = try cursor.next()
                     }
+                }
+            case .fullText(let found):
+                for number in try TextAccess(match: found.match, isRanked: false).numbers(view, wanted: nil) {
+                    _ = try take(try found.match.index.key(of: number, in: view))
                 }
             case .gathered(let inner): keys = try gather(inner, kind)
             }

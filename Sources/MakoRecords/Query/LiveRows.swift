@@ -81,6 +81,9 @@ public struct LiveRows: Sendable {
         if changes.contains(where: { columns.matters($0) }) && !sabotaged("relatedChangeIgnored") {
             return try runAgain(mine, in: view)
         }
+        if columns.hasRank && !sabotaged("rankedRowsStay") && mine.contains(where: { $0.matters(to: columns.own) }) {
+            return try runAgain(mine, in: view)
+        }
         guard mine.contains(where: { $0.matters(to: columns.own) }) else {
             return mine.isEmpty ? nil : some(RowsDifference(updates: places(of: mine)))
         }
@@ -126,7 +129,7 @@ public struct LiveRows: Sendable {
         isWhole = found.count < bound
         switch plan.access {
         // To fetch a row by its key costs about what testing a changed one does.
-        case .index, .keys, .nothing, .gathered: patience = scan.fetched + 32
+        case .index, .keys, .nothing, .fullText, .gathered: patience = scan.fetched + 32
         case .rows, .keyRanges: patience = .max
         }
     }

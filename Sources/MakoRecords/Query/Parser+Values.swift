@@ -189,6 +189,7 @@ extension Parser {
         try enter()
         defer { depth -= 1 }
         advance()
+        let isDistinct = takeDistinct()
         var arguments: [Expr] = []
         if isSymbol("*"), index + 1 < tokens.count, tokens[index + 1].kind == .symbol(")") {
             advance()
@@ -197,7 +198,19 @@ extension Parser {
             while takeSymbol(",") { arguments.append(try operand()) }
         }
         try expectSymbol(")")
-        return .function(Folding.folded(name), arguments, at: span(start))
+        return .function(Folding.folded(name) + (isDistinct ? Parser.distinctMark : ""), arguments, at: span(start))
+    }
+
+    /// Behind the name of an aggregate over different values; no function's name has a blank.
+    static let distinctMark = " distinct"
+
+    /// `DISTINCT` before a value. A column may have that name.
+    private mutating func takeDistinct() -> Bool {
+        guard isWord("DISTINCT"), index + 1 < tokens.count else { return false }
+        switch tokens[index + 1].kind {
+        case .word, .name, .literal, .parameter: return takeWord("DISTINCT")
+        default: return false
+        }
     }
 
     mutating func takeName() -> String? {

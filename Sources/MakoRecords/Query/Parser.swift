@@ -3,7 +3,7 @@
 ///     or          and { (OR | "||") and }
 ///     and         not { (AND | "&&") not }
 ///     not         (NOT | "!") not | predicate
-///     predicate   EXISTS select | (ANY | ALL | NONE) predicate | sum [ comparison sum | IS [NOT] NULL | [NOT] IN (…) | [NOT] IN select | [NOT] BETWEEN sum AND sum | [NOT] LIKE sum [ESCAPE sum] | [NOT] GLOB sum ]
+///     predicate   EXISTS select | (ANY | ALL | NONE) predicate | sum [ comparison sum | IS [NOT] NULL | [NOT] IN (…) | [NOT] IN select | [NOT] BETWEEN sum AND sum | [NOT] LIKE sum [ESCAPE sum] | [NOT] GLOB sum | [NOT] MATCH sum ]
 ///     joined      sum { "||" sum }
 ///     sum         product { ("+" | "-") product }
 ///     product     unary { ("*" | "/" | "%") unary }
@@ -181,7 +181,8 @@ struct Parser {
             return .condition(negated(isNegated, .like(value, pattern, escape: escape)))
         }
         if takeWord("GLOB") { return .condition(negated(isNegated, .glob(value, try operand()))) }
-        throw unexpected("IN, BETWEEN, LIKE or GLOB")
+        if takeWord("MATCH") { return .condition(negated(isNegated, .match(value, try operand()))) }
+        throw unexpected("IN, BETWEEN, LIKE, GLOB or MATCH")
     }
 
     private func negated(_ isNegated: Bool, _ condition: Condition) -> Condition {
@@ -216,7 +217,7 @@ struct Parser {
     func isPredicateWord(_ index: Int) -> Bool {
         switch tokens[index].kind {
         case .symbol(let symbol): return Parser.comparisons[symbol] != nil
-        case .word: return ["IS", "IN", "BETWEEN", "LIKE", "GLOB", "NOT"].contains { isWord($0, index) }
+        case .word: return ["IS", "IN", "BETWEEN", "LIKE", "GLOB", "NOT", "MATCH"].contains { isWord($0, index) }
         default: return false
         }
     }

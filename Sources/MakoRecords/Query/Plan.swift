@@ -114,6 +114,8 @@ public struct Plan: Sendable, CustomStringConvertible {
             count = try table.count(in: view)
         } else if residual == nil, case .keyRanges(let ranges) = access, ranges == [KeyRange(lower: [], upper: nil)] {
             count = try table.count(in: view)
+        } else if residual == nil, case .fullText(let found) = access {
+            count = try TextAccess(match: found.match, isRanked: false).numbers(view, wanted: nil).count
         } else {
             let enough = bound.limit.map { $0.addingReportingOverflow(bound.offset) }
             let stop = enough.map { $0.overflow ? Int.max : $0.partialValue } ?? .max
@@ -209,6 +211,7 @@ public struct ExpressionRun {
     private let places: [Int32]
     private let evaluator: Evaluator
     let kinds: [ValueKind]
+    private let resolved: [BoundExpr]
 
     /// - Throws: `syntax` for names and types that do not fit.
     public init(
@@ -216,6 +219,8 @@ public struct ExpressionRun {
     ) throws(RecordError) {
         let bound = plan.bound
         var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
+        binder.references = bound.references
+        binder.matches = bound.matches
         var resolved: [BoundExpr] = []
         for expression in expressions {
             resolved.append(try areCompared ? binder.bind(expression) : binder.bindUnseen(expression))
@@ -223,12 +228,17 @@ public struct ExpressionRun {
         self.init(bound: resolved, plan.table, binder.joins, view)
     }
 
-    init(bound: [BoundExpr], _ table: TableHandle, _ joins: [JoinNode], _ view: Snapshot) {
+    init(
+        bound: [BoundExpr], _ table: TableHandle?, _ joins: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows? = nil
+    ) {
         let program = Program(table, joins: joins)
         places = bound.map { program.add($0) }
         kinds = bound.map(Binder.kind)
-        evaluator = Evaluator(program, view)
+        resolved = bound
+        evaluator = Evaluator(program, view, supply)
     }
+
+    func bound(_ index: Int) -> BoundExpr { resolved[index] }
 
     func operand(_ index: Int, _ row: RowReader, _ key: RowKey) throws(RecordError) -> Operand {
         evaluator.reset()

@@ -8,6 +8,7 @@ enum Access: Sendable {
     /// Some rows, by their keys, in the order of keys.
     case keys([RowKey])
     case index(IndexHandle, [KeyRange])
+    case fullText(TextAccess)
     /// Some rows, in the order of keys, which are gathered first.
     case gathered(KeySource)
 }
@@ -35,6 +36,17 @@ public enum Planner {
         let name: String?
         /// How many rows are expected to be looked at.
         let rows: Double
+
+        /// Whether the rows are known by their keys.
+        var isFewRows: Bool {
+            switch access {
+            case .nothing: true
+            case .keys(let keys): keys.count <= 1000
+            default: false
+            }
+        }
+
+        var isFullText: Bool { if case .fullText = access { true } else { false } }
     }
 
     public static func plan(_ bound: BoundSelection) -> Plan { plan(bound, .unknown) }
@@ -69,6 +81,7 @@ public enum Planner {
         let singles = searches(bound, conjuncts, constraints, orders, estimates)
         return [scan(bound, conjuncts, constraints, orders, estimates)] + singles
             + combinations(bound, conjuncts, orders, estimates, singles: singles)
+            + (byText(bound, conjuncts, orders).map { [$0] } ?? [])
     }
 
     /// The ways by the key and by one index.
@@ -84,10 +97,13 @@ public enum Planner {
             + bound.table.indexes.compactMap { byIndex($0, bound, conjuncts, constraints, orders, estimates) }
     }
 
-    /// The place of the cheapest, the first among equals.
+    /// The place of the cheapest, the first among equals. What a match finds is found in any case: it is left alone only for few rows that
+    /// are known by their keys.
     static func cheapest(_ candidates: [Candidate]) -> Int {
         var best = 0
-        for (place, candidate) in candidates.enumerated() where candidate.cost < candidates[best].cost { best = place }
+        for (place, candidate) in candidates.enumerated()
+        where candidate.cost < candidates[best].cost && !candidate.isFullText { best = place }
+        if let text = candidates.firstIndex(where: \.isFullText), !candidates[best].isFewRows { return text }
         return best
     }
 
@@ -261,6 +277,35 @@ public enum Planner {
                 hasResidual: residualIsLeft(conjuncts, search.answered)), name: index.schema.name, rows: rows)
     }
 
+    /// By a full-text index. What a match finds must be found anyway, also to ask of single rows whether they are among it.
+    private static func byText(
+        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ orders: [BoundOrder]
+    ) -> Candidate? {
+        for (place, conjunct) in conjuncts.enumerated() {
+            guard case .match(let match) = conjunct, match.isOwn else { continue }
+            var isRanked = false
+            var rest = orders[...]
+            if let first = orders.first, first.expr == .rank(match), !first.descending {
+                isRanked = true
+                rest = rest.dropFirst()
+            }
+            // Rows come in the order of their ids, those of equal rank too.
+            var isOrdered = rest.isEmpty
+            var isReversed = false
+            if bound.table.isRowID, let order = rest.first, case .column(let column) = order.expr, column.node < 0,
+                column.ordinal == nil, !isRanked || !order.descending
+            {
+                isOrdered = true
+                isReversed = order.descending
+            }
+            return Candidate(
+                access: .fullText(TextAccess(match: match, isRanked: isRanked && isOrdered)), isReversed: isReversed,
+                isOrdered: isOrdered, answered: [place], used: [place], cost: 0, name: match.index.schema.name,
+                rows: 1000)
+        }
+        return nil
+    }
+
     /// Whether sorted columns give the orders, after the leading ones that have one value: forwards, backwards, or not at all.
     private static func serves(_ parts: [KeySearch.Part], _ equalCount: Int, _ orders: [BoundOrder]) -> Bool? {
         guard !orders.isEmpty, equalCount + orders.count <= parts.count else { return nil }
@@ -286,10 +331,12 @@ public enum Planner {
         switch best.access {
         case .nothing: return "nothing to read"
         case .index: text = conditions.isEmpty ? "scan \(name)" : "search \(name)"
+        case .fullText: text = "search \(name)"
         case .rows, .keyRanges: text = conditions.isEmpty ? "scan \(name)" : "search \(name) by key range"
         case .keys: text = "search \(name) by key"
         case .gathered: text = "search \(name) \(best.name ?? "")"
         }
+        if best.isFullText, let index = best.name { text += " using index \(index)" }
         if case .index = best.access, let index = best.name { text += " using index \(index)" }
         if !conditions.isEmpty { text += " (\(conditions))" }
         if !residual.isEmpty { text += ", then filter \(residual.count == 1 ? residual[0] : .and(residual))" }

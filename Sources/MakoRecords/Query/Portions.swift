@@ -41,7 +41,8 @@ public struct Portions: Sendable {
             case .keys(let keys): .keys(plan.isReversed ? keys.reversed() : keys, from: 0)
             case .keyRanges(let ranges): .keyRanges(walked(ranges))
             case .index(let index, let ranges): .index(index, walked(ranges))
-            case .gathered: .unsorted
+            // What fits is found all at once.
+            case .fullText, .gathered: .unsorted
             }
     }
 
@@ -116,7 +117,8 @@ public struct Portions: Sendable {
             case .nothing: return .nothing
             case .unsorted:
                 (left, room) = (0, .max)
-                return try take(.sorted(try walk.keys(scan, view), from: 0), body)
+                let keys = walk.orders.isEmpty ? try walk.keys(in: view) : try walk.sortedKeys(scan, view)
+                return try take(.sorted(keys, from: 0), body)
             case .sorted(let keys, let from):
                 let end = from + Swift.min(wanted, keys.count - from)
                 try scan.fetch(Array(keys[from..<end]), layout) { key, row in

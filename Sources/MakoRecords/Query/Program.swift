@@ -27,6 +27,13 @@ enum ValueNode {
     case negate(Int32)
     case function(QueryFunction, first: Int32, count: Int32)
     case noCase(Int32)
+    /// A column of a row that the loop of a join supplies.
+    case suppliedColumn(Int32, ColumnSlot)
+    case suppliedRowID(Int32)
+    /// A value of a group.
+    case result(Int32)
+    case rank(match: Int32)
+    case excerpt(Int32, ColumnSlot)
     case outer(Int32)
     case subquery(Int32)
     case gathered(Int32, function: AggregateFunction, isKeys: Bool)
@@ -51,6 +58,8 @@ enum ConditionNode {
     case globComputed(Int32, Int32)
     case isNull(Int32)
     case truth(Int32)
+    /// The key is that of a row that a path leads to, the value one that must not be NULL; -1 stands for neither.
+    case match(Int32, key: Int32, value: Int32)
     case isInQuery(Int32, subquery: Int32)
     case exists(subquery: Int32)
     case anyElement(Int32, condition: Int32)
@@ -70,6 +79,9 @@ final class Program: @unchecked Sendable {
     private(set) var patterns: [TextPattern] = []
     /// Sorted keys of long constant lists, and whether NULL was among them.
     private(set) var sets: [(keys: [[UInt8]], hasNull: Bool)] = []
+    /// What MATCH asks, and whether its ranks are asked for too.
+    private(set) var matches: [(match: BoundMatch, isRanked: Bool)] = []
+    private(set) var excerpts: [Excerpt] = []
     /// With the places of what each reads of the row around, in the lists.
     private(set) var subqueries: [(subquery: BoundSubquery, first: Int32, count: Int32)] = []
     let joins: [JoinNode]
@@ -93,6 +105,11 @@ final class Program: @unchecked Sendable {
     func add(_ expr: BoundExpr) -> Int32 {
         switch expr {
         case .constant(let value): return append(.constant(operand(value)))
+        case .column(let column) where column.node >= 0 && joins[column.node].isSupplied:
+            guard let ordinal = column.ordinal else { return append(.suppliedRowID(Int32(column.node))) }
+            let slot = joins[column.node].target.layout.allSlots[ordinal]
+            return append(.suppliedColumn(Int32(column.node), slot))
+        case .result(let number, _, _): return append(.result(Int32(number)))
         case .column(let column):
             let table = column.node < 0 ? nil : joins[column.node].target
             guard let ordinal = column.ordinal else {
@@ -108,6 +125,10 @@ final class Program: @unchecked Sendable {
         case .function(let function, let arguments):
             let (first, count) = list(arguments.map { add($0) })
             return append(.function(function, first: first, count: count))
+        case .rank(let match): return append(.rank(match: place(of: match, isRanked: true)))
+        case .excerpt(let excerpt):
+            excerpts.append(Excerpt(excerpt))
+            return append(.excerpt(Int32(excerpts.count - 1), rootSlots(excerpt.column.ordinal ?? 0)))
         case .outer(let value): return append(.outer(Int32(value.index)))
         case .subquery(let subquery): return append(.subquery(place(of: subquery)))
         case .gathered(let gathered):
@@ -115,6 +136,15 @@ final class Program: @unchecked Sendable {
                 .gathered(add(gathered.column), function: gathered.function ?? .count, isKeys: gathered.holdsKeys))
         case .element: return append(.element)
         }
+    }
+
+    private func place(of match: BoundMatch, isRanked: Bool) -> Int32 {
+        if let place = matches.firstIndex(where: { $0.match == match }) {
+            matches[place].isRanked = matches[place].isRanked || isRanked
+            return Int32(place)
+        }
+        matches.append((match, isRanked))
+        return Int32(matches.count - 1)
     }
 
     private func rootSlots(_ ordinal: Int) -> ColumnSlot {
@@ -161,6 +191,10 @@ final class Program: @unchecked Sendable {
                 return append(.like(place, pattern: Int32(patterns.count - 1)))
             }
             return append(.globComputed(place, add(pattern)))
+        case .match(let match):
+            let key = match.key.map { add(.column($0)) } ?? -1
+            let value = match.column.map { add(.column($0)) } ?? -1
+            return append(.match(place(of: match, isRanked: false), key: key, value: value))
         case .isInQuery(let value, let subquery):
             let value = add(value)
             return append(.isInQuery(value, subquery: place(of: subquery)))

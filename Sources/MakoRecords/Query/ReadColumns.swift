@@ -3,6 +3,8 @@ struct ReadColumns: Sendable {
     private(set) var own = ColumnSet()
     /// By the joins of the selection.
     private var joined: [ColumnSet]
+    /// Whether the order is by a rank, which each row has by all others.
+    private(set) var hasRank = false
     private let joins: [JoinNode]
     /// Whose rows sub-queries read.
     private let tables: Set<String>
@@ -33,12 +35,16 @@ struct ReadColumns: Sendable {
         case .column(let column):
             // A row's id never changes.
             if let ordinal = column.ordinal { insert(ordinal, of: column.node) }
-        case .constant, .outer, .element: break
+        case .constant, .result, .outer, .element: break
         case .arithmetic(_, let left, let right):
             add(left)
             add(right)
         case .negate(let inner), .noCase(let inner): add(inner)
         case .function(_, let arguments): for each in arguments { add(each) }
+        case .rank(let match):
+            hasRank = true
+            add(.match(match))
+        case .excerpt(let excerpt): add(.column(excerpt.column))
         case .subquery(let subquery): for each in subquery.outers { add(each) }
         case .gathered(let gathered): add(gathered)
         }
@@ -65,6 +71,8 @@ struct ReadColumns: Sendable {
             add(pattern)
             if let escape { add(escape) }
         case .isNull(let value), .truth(let value): add(value)
+        case .match(let match):
+            for slot in match.index.slots { insert(Int(slot.ordinal), of: match.key?.node ?? -1) }
         case .isInQuery(let value, let subquery):
             add(value)
             for each in subquery.outers { add(each) }

@@ -15,6 +15,7 @@ final class RelatedRows {
     private let join: JoinNode
     private let view: Snapshot
     private let places: UnsafeMutablePointer<Place>
+    private let count: Int
     /// Only for targets with key columns.
     private var keys: [[UInt8]]
     private var buffer = KeyBuffer()
@@ -22,13 +23,15 @@ final class RelatedRows {
     init(_ join: JoinNode, _ view: Snapshot) {
         self.join = join
         self.view = view
-        places = .allocate(capacity: RelatedRows.capacity)
-        places.initialize(repeating: Place(), count: RelatedRows.capacity)
+        // Nothing is looked for where the loop of a join supplies the row.
+        count = join.isSupplied ? 0 : RelatedRows.capacity
+        places = .allocate(capacity: count)
+        places.initialize(repeating: Place(), count: count)
         keys = join.target.isRowID ? [] : Array(repeating: [], count: RelatedRows.capacity)
     }
 
     deinit {
-        for index in 0..<RelatedRows.capacity { places[index].memory?.deallocate() }
+        for index in 0..<count { places[index].memory?.deallocate() }
         places.deallocate()
     }
 

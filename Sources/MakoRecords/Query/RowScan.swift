@@ -19,7 +19,7 @@ final class RowScan {
         self.view = view
         table = plan.table
         self.cancellation = cancellation ?? plan.cancellation
-        evaluator = plan.residual == nil ? nil : Evaluator(plan.program, view, outers, self.cancellation)
+        evaluator = plan.residual == nil ? nil : Evaluator(plan.program, view, outers: outers, self.cancellation)
     }
 
     /// Calls `body` with the key of each row until it answers `false`; reads no row unless it must be tested.
@@ -35,6 +35,7 @@ final class RowScan {
                 if tested & 1023 == 0 { try endIfCancelled() }
                 return try body(key)
             }
+        case .fullText(let found): try forEachKey(found, body)
         case .gathered(let source) where source.namesRows:
             for key in try gathered(source) { guard try body(key) else { return } }
         case .keys, .rows, .keyRanges, .gathered:
@@ -63,8 +64,38 @@ final class RowScan {
                 return goesOn
             }
             if goesOn { try fetchTested(batch, layout, namedBy: index, body) }
+        case .fullText(let found):
+            var batch: [RowKey] = []
+            var size = evaluator == nil ? min(max(1, expecting), RowScan.largestBatch) : RowScan.firstBatch
+            var goesOn = true
+            try forEachKey(found) { key in
+                batch.append(key)
+                guard batch.count >= size else { return true }
+                size = min(size * 2, RowScan.largestBatch)
+                goesOn = try fetchTested(batch, layout, namedBy: nil, body)
+                batch.removeAll(keepingCapacity: true)
+                return goesOn
+            }
+            if goesOn { try fetchTested(batch, layout, namedBy: nil, body) }
         case .gathered(let source):
             try fetchTested(try gathered(source), layout, namedBy: nil, body)
+        }
+    }
+
+    /// Calls `body` with the keys of the rows that a match finds.
+    private func forEachKey(_ found: TextAccess, _ body: (RowKey) throws -> Bool) throws {
+        var wanted: Int?
+        if plan.orders.isEmpty, evaluator == nil, let limit = plan.bound.limit {
+            let (sum, overflow) = limit.addingReportingOverflow(plan.bound.offset)
+            wanted = overflow ? nil : sum
+        }
+        let numbers = try found.numbers(view, wanted: wanted)
+        let last = numbers.count - 1
+        for place in numbers.indices {
+            tested &+= 1
+            if tested & 1023 == 0 { try endIfCancelled() }
+            let number = numbers[plan.isReversed ? last - place : place]
+            guard try body(try found.match.index.key(of: number, in: view)) else { return }
         }
     }
 

@@ -1,18 +1,25 @@
 /// A question in the small SQL of the shell and of `mako query`.
 ///
-///     SELECT [DISTINCT] * | expression [AS name], … | count(*) | sum(x) avg min max total, …
-///     FROM table [WHERE condition] [GROUP BY expression, …] [ORDER BY expression | name | number [DESC], …]
-///     [LIMIT n [OFFSET n]]
+///     SELECT [DISTINCT] * | table.* | expression [AS name], … | count(*) | sum(x) avg min max total, …
+///     FROM table [AS name] { [INNER | LEFT] JOIN table [AS name] ON condition | CROSS JOIN table | , table }
+///     [WHERE condition] [GROUP BY expression | name | number, …] [HAVING condition]
+///     { UNION [ALL] | INTERSECT | EXCEPT SELECT … }
+///     [ORDER BY expression | name | number [DESC], …] [LIMIT n [OFFSET n]]
 ///
-/// Expressions and conditions are those of the where language, dotted paths included; a path takes the place of a join.
+/// Expressions and conditions are those of the where language, dotted paths included: a path over references takes the place of a join.
 public struct SelectStatement: Sendable, Hashable {
     /// One column of the result.
     struct Output: Sendable, Hashable {
+        /// Of `*` and `table.*` a column of that name.
         var expr: Expr
-        var aggregate: AggregateFunction?
-        /// `count(*)`
-        var countsRows = false
         var name: String
+        /// Whether the name was given by AS.
+        var isNamed = false
+
+        /// `*` is every column, `x.*` those of one table.
+        var isWildcard: Bool {
+            if case .column(let path, _) = expr { path.last == "*" } else { false }
+        }
     }
 
     public internal(set) var table = ""
@@ -21,14 +28,27 @@ public struct SelectStatement: Sendable, Hashable {
     /// Empty: every column.
     var outputs: [Output] = []
     var isDistinct = false
+    var joins: [JoinClause] = []
+    /// Rows of other tables that columns of the one table name.
+    var references: [SelectionJoin] = []
     var condition: Condition?
     var groupBy: [Expr] = []
+    var having: Condition?
+    /// Further questions whose rows meet those of this one, before the order.
+    var compounds: [SetClause] = []
     var orderBy: [Order] = []
     var limit: Int?
     var offset: Int?
+    var alias: String?
     var tableAt = SourcePosition.none
 
-    var isGrouped: Bool { !groupBy.isEmpty || outputs.contains { $0.aggregate != nil } }
+    /// How many tables it joins; of several questions the most.
+    public var tableCount: Int { compounds.reduce(1 + joins.count) { max($0, $1.statement.tableCount) } }
+
+    var isGrouped: Bool {
+        !groupBy.isEmpty || having != nil || outputs.contains { $0.expr.hasAggregate }
+            || compounds.isEmpty && orderBy.contains { $0.expr.hasAggregate }
+    }
 
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public static func parse(_ text: String) throws(RecordError) -> SelectStatement {
@@ -41,101 +61,133 @@ public struct SelectStatement: Sendable, Hashable {
 
     /// A statement that may stand inside another.
     static func read(_ parser: inout Parser) throws(RecordError) -> SelectStatement {
-        var statement = SelectStatement()
-        try parser.expectWord("SELECT")
-        statement.isDistinct = parser.takeWord("DISTINCT")
-        if !parser.takeSymbol("*") {
-            repeat { statement.outputs.append(try output(&parser)) } while parser.takeSymbol(",")
+        var statement = try SelectStatement(&parser)
+        let start = parser.position(parser.token)
+        while let operation = parser.takeSetOperator() {
+            let at = parser.position(parser.token)
+            let next = try SelectStatement(&parser)
+            statement.compounds.append(SetClause(operation: operation, statement: try next.checked(), at: at))
         }
-        try parser.expectWord("FROM")
-        statement.tableAt = parser.position(parser.token)
-        guard let table = parser.takeName() else { throw parser.unexpected("the name of a table") }
-        statement.table = table
-        if parser.takeWord("WHERE") { statement.condition = try parser.condition() }
-        if parser.takeWord("GROUP") {
-            try parser.expectWord("BY")
-            repeat { statement.groupBy.append(try parser.expression()) } while parser.takeSymbol(",")
+        if statement.compounds.count > Parser.depthLimit {
+            throw start.error("at most \(Parser.depthLimit) questions can be put together")
         }
         if parser.takeWord("ORDER") {
             try parser.expectWord("BY")
-            statement.orderBy = try orders(&parser)
+            statement.orderBy = try Order.list(&parser)
         }
         if parser.takeWord("LIMIT") { statement.limit = try number(&parser) }
         if parser.takeWord("OFFSET") { statement.offset = try number(&parser) }
         statement.parameterCount = parser.parameterCount
-        if statement.isGrouped && statement.outputs.isEmpty {
-            throw statement.tableAt.error("GROUP BY needs the columns to be named")
+        for index in statement.compounds.indices {
+            statement.compounds[index].statement.parameterCount = parser.parameterCount
         }
-        return statement
+        return try statement.checked()
+    }
+
+    private func checked() throws(RecordError) -> SelectStatement {
+        if isGrouped && outputs.isEmpty { throw tableAt.error("GROUP BY needs the columns to be named") }
+        return unaliased()
+    }
+
+    /// Up to where an order may stand.
+    private init(_ parser: inout Parser) throws(RecordError) {
+        try parser.expectWord("SELECT")
+        isDistinct = parser.takeWord("DISTINCT")
+        repeat { outputs.append(try SelectStatement.output(&parser)) } while parser.takeSymbol(",")
+        if outputs.count == 1, case .column(["*"], _) = outputs[0].expr { outputs = [] }
+        try parser.expectWord("FROM")
+        tableAt = parser.position(parser.token)
+        guard let table = parser.takeName() else { throw parser.unexpected("the name of a table") }
+        self.table = table
+        alias = try parser.alias()
+        joins = try parser.joins()
+        if parser.takeWord("WHERE") { condition = try parser.condition() }
+        if parser.takeWord("GROUP") {
+            try parser.expectWord("BY")
+            repeat { groupBy.append(try parser.expression()) } while parser.takeSymbol(",")
+        }
+        if parser.takeWord("HAVING") { having = try parser.condition() }
+    }
+
+    /// Groups of a selection's rows, without its order, limit and offset.
+    public init(
+        _ selection: Selection, outputs: [(expr: Expr, name: String)], groupBy: [Expr], having: Condition?,
+        orderBy: [Order], limit: Int?, offset: Int?
+    ) {
+        table = selection.table
+        references = selection.joins
+        condition = selection.condition
+        self.outputs = outputs.map { Output(expr: $0.expr, name: $0.name, isNamed: true) }
+        self.groupBy = groupBy
+        self.having = having
+        self.orderBy = orderBy
+        self.limit = limit
+        self.offset = offset
+    }
+
+    /// An aggregate as an expression; without an argument rows are counted.
+    public static func aggregate(_ function: AggregateFunction, _ argument: Expr?, isDistinct: Bool = false) -> Expr {
+        .function(function.rawValue + (isDistinct ? Parser.distinctMark : ""), argument.map { [$0] } ?? [])
+    }
+
+    /// Reads one column of a result: an expression with its name.
+    ///
+    /// - Throws: `RecordError.syntax`, pointing into the text.
+    public static func output(_ text: String) throws(RecordError) -> (expr: Expr, name: String) {
+        var parser = try Parser(text)
+        let found = try output(&parser)
+        try parser.expectEnd()
+        if found.isWildcard { throw found.expr.position.error("the columns of a group are named") }
+        return (found.expr, found.name)
     }
 
     private static func output(_ parser: inout Parser) throws(RecordError) -> Output {
-        let start = parser.token.offset
-        var output: Output
-        if let found = try aggregate(&parser) {
-            output = found
-        } else {
-            output = Output(expr: try parser.expression(), aggregate: nil, name: "")
-        }
+        let start = parser.token
+        if let wildcard = wildcard(&parser) { return wildcard }
+        var output = Output(expr: try parser.expression(), name: "")
         let end = parser.token.kind == .end ? parser.text.utf8.count : parser.token.offset
-        let bytes = Array(parser.text.utf8)[start..<max(start, end)]
+        let bytes = Array(parser.text.utf8)[start.offset..<max(start.offset, end)]
         output.name = String(decoding: bytes, as: UTF8.self)
         while output.name.last?.isWhitespace == true { output.name.removeLast() }
         if parser.takeWord("AS") {
             guard let name = parser.takeName() else { throw parser.unexpected("a name") }
             output.name = name
+            output.isNamed = true
         }
         return output
     }
 
-    /// `sum(x)` and its like, or `nil` when something else begins here.
-    private static func aggregate(_ parser: inout Parser) throws(RecordError) -> Output? {
-        let start = parser
-        guard case .word(let word) = parser.token.kind, let function = AggregateFunction(rawValue: Folding.folded(word))
-        else {
+    /// `*` or `table.*`
+    private static func wildcard(_ parser: inout Parser) -> Output? {
+        let before = parser
+        let at = parser.position(parser.token)
+        if parser.takeSymbol("*") { return Output(expr: .column(["*"], at: at), name: "*") }
+        guard let name = parser.takeName(), parser.takeSymbol("."), parser.takeSymbol("*") else {
+            parser = before
             return nil
         }
-        parser.advance()
-        guard parser.takeSymbol("(") else {
-            parser = start
-            return nil
-        }
-        if function == .count && parser.takeSymbol("*") {
-            try parser.expectSymbol(")")
-            return Output(expr: .literal(.integer(1)), aggregate: .count, countsRows: true, name: "")
-        }
-        let expr = try parser.expression()
-        try parser.expectSymbol(")")
-        return Output(expr: expr, aggregate: function, name: "")
+        return Output(expr: .column([name, "*"], at: at), name: "*")
     }
 
-    /// Orders may name an aggregate; it is found again among the outputs by its text.
-    private static func orders(_ parser: inout Parser) throws(RecordError) -> [Order] {
-        var orders: [Order] = []
-        repeat {
-            let at = parser.position(parser.token)
-            if let found = try aggregate(&parser), let function = found.aggregate {
-                let argument = found.countsRows ? [] : [found.expr]
-                let isDescending = parser.takeWord("DESC")
-                if !isDescending { _ = parser.takeWord("ASC") }
-                orders.append(Order(.function(function.rawValue, argument, at: at), descending: isDescending))
-            } else {
-                orders += try single(&parser)
-            }
-        } while parser.takeSymbol(",")
-        return orders
+    /// Of one table alone: with its columns named as if it had no other name.
+    private func unaliased() -> SelectStatement {
+        guard let alias, joins.isEmpty else { return self }
+        func change(_ expr: Expr) -> Expr? {
+            guard case .column(let path, let at) = expr, path.count > 1, path[0] == alias else { return nil }
+            return .column(Array(path.dropFirst()), at: at)
+        }
+        do throws(RecordError) { return try rewritten(change) } catch { return self }
     }
 
-    private static func single(_ parser: inout Parser) throws(RecordError) -> [Order] {
-        var expr = try parser.expression()
-        var noCase = false
-        if case .noCase(let inner) = expr {
-            expr = inner
-            noCase = true
-        }
-        let isDescending = parser.takeWord("DESC")
-        if !isDescending { _ = parser.takeWord("ASC") }
-        return [Order(expr, descending: isDescending, noCase: noCase)]
+    /// The statement with parts of its expressions exchanged.
+    private func rewritten(_ change: (Expr) throws(RecordError) -> Expr?) throws(RecordError) -> SelectStatement {
+        var copy = self
+        for index in outputs.indices { copy.outputs[index].expr = try outputs[index].expr.rewritten(change) }
+        for index in orderBy.indices { copy.orderBy[index].expr = try orderBy[index].expr.rewritten(change) }
+        copy.groupBy = try Expr.rewritten(groupBy, change)
+        copy.condition = try condition.map { (part) throws(RecordError) in try part.rewritten(change) }
+        copy.having = try having.map { (part) throws(RecordError) in try part.rewritten(change) }
+        return copy
     }
 
     private static func number(_ parser: inout Parser) throws(RecordError) -> Int {

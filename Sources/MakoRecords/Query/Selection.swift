@@ -51,6 +51,8 @@ public struct Order: Sendable, Hashable {
 ///     try plan.forEachRow(in: snapshot) { key, row in … }
 public struct Selection: Sendable, Hashable {
     public var table: String
+    /// Rows of other tables whose columns may be named.
+    public var joins: [SelectionJoin] = []
     public var condition: Condition?
     public var parameters: [Value]
     public var namedParameters: [String: Value]
@@ -59,6 +61,8 @@ public struct Selection: Sendable, Hashable {
     public var limit: Int?
     /// How many rows to leave out first.
     public var offset: Int?
+    /// What the table is called instead of by its own name.
+    var alias: String?
 
     public init(
         table: String, condition: Condition? = nil, parameters: [Value] = [], namedParameters: [String: Value] = [:],
@@ -77,26 +81,24 @@ public struct Selection: Sendable, Hashable {
     ///
     /// - Throws: `tableNotFound`, or `syntax` pointing into the condition's text.
     public func bind(_ catalogue: Catalogue) throws(RecordError) -> BoundSelection {
+        try bind(catalogue, SubqueryBudget())
+    }
+
+    func bind(_ catalogue: Catalogue, _ budget: SubqueryBudget) throws(RecordError) -> BoundSelection {
         let table = try catalogue.requireTable(table)
         var binder = Binder(table, catalogue, parameters, namedParameters)
-        let bound = try condition.map { (condition) throws(RecordError) in try binder.bind(condition) }
+        binder.budget = budget
+        binder.alias = alias
+        var conditions: [BoundCondition] = []
+        for join in joins { if let condition = try binder.add(join) { conditions.append(condition) } }
+        if let condition { conditions.insert(try binder.bind(condition), at: 0) }
+        let bound = conditions.count > 1 ? BoundCondition.and(conditions) : conditions.first
         var orders: [BoundOrder] = []
-        for order in orderBy {
-            var expr = try binder.bind(order.expr)
-            var noCase = order.noCase
-            if case .noCase(let inner) = expr {
-                expr = inner
-                noCase = true
-            }
-            if noCase && binder.kind(expr) != .text && binder.kind(expr) != .null {
-                throw order.expr.position.error("only text has a no-case order")
-            }
-            orders.append(BoundOrder(expr: expr, descending: order.descending, noCase: noCase))
-        }
+        for order in orderBy { orders.append(try binder.bind(order)) }
         return BoundSelection(
             table: table, catalogue: catalogue, joins: binder.joins, condition: bound, orders: orders,
             limit: limit.map { max(0, $0) }, offset: max(0, offset ?? 0), parameters: parameters,
-            namedParameters: namedParameters)
+            namedParameters: namedParameters, references: binder.references, matches: binder.matches)
     }
 
     /// Binds and plans.

@@ -13,26 +13,52 @@ final class Sorter {
     /// A heap is kept up to so many rows; more are sorted as a whole.
     private static let largestHeap = 100_000
 
-    private let coding: OrderCoding
+    private let coding: OrderCoding?
     private let wanted: Int?
-    private var entries: [Entry] = []
-    private var codings: [UInt8] = []
+    @exclusivity(unchecked) private var entries: [Entry] = []
+    @exclusivity(unchecked) private var codings: [UInt8] = []
     /// How many bytes of codings there may be before those that nobody needs are sought.
-    private var allowed = 1 << 20
-    private var buffer = KeyBuffer()
+    @exclusivity(unchecked) private var allowed = 1 << 20
+    @exclusivity(unchecked) private var buffer = KeyBuffer()
 
-    init(_ plan: Plan, _ view: Snapshot) {
-        coding = OrderCoding(plan.orders, plan.bound, view)
-        let skipped = sabotaged("heapForgetsOffset") ? 0 : plan.bound.offset
-        let total = plan.bound.limit.map { $0.addingReportingOverflow(skipped) }
+    convenience init(_ plan: Plan, _ view: Snapshot) {
+        self.init(OrderCoding(plan.orders, plan.bound, view), limit: plan.bound.limit, offset: plan.bound.offset)
+    }
+
+    init(_ coding: OrderCoding?, limit: Int?, offset: Int) {
+        self.coding = coding
+        let skipped = sabotaged("heapForgetsOffset") ? 0 : offset
+        let total = limit.map { $0.addingReportingOverflow(skipped) }
         wanted = total.flatMap { $0.overflow || $0.partialValue > Sorter.largestHeap ? nil : $0.partialValue }
     }
 
     func add(_ key: RowKey, _ row: RowReader) throws(RecordError) {
         buffer.clear()
-        try coding.append(row, key, to: &buffer)
-        let entry = Entry(
-            head: buffer.head(from: 0, to: buffer.count), offset: codings.count, count: buffer.count, key: key)
+        try coding?.append(row, key, to: &buffer)
+        insert(key)
+    }
+
+    /// Takes something that is kept elsewhere, under numbers from 0 on: answers the number under which it is to be kept, which may be that
+    /// of another that is wanted no more, or nil when it is not wanted itself.
+    func place(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Int? {
+        buffer.clear()
+        try coding?.append(row, key, to: &buffer)
+        guard let wanted, entries.count >= wanted else {
+            insert(.rowID(Int64(entries.count)))
+            return entries.count - 1
+        }
+        guard wanted > 0, comesBefore(newEntry(.rowID(.max)), entries[0], isNew: true) else { return nil }
+        let number = entries[0].key
+        insert(number)
+        return number.rowID.map { Int($0) }
+    }
+
+    private func newEntry(_ key: RowKey) -> Entry {
+        Entry(head: buffer.head(from: 0, to: buffer.count), offset: codings.count, count: buffer.count, key: key)
+    }
+
+    private func insert(_ key: RowKey) {
+        let entry = newEntry(key)
         guard let wanted else {
             codings.append(contentsOf: buffer.raw)
             entries.append(entry)

@@ -3,7 +3,7 @@ import MakoStorage
 /// All rows of a sub-query by the values of the columns that link them, gone through once: whether there are any for some values, or
 /// their aggregate.
 final class SubqueryGroups {
-    private var table = KeyTable()
+    private var table = ValueTable()
     private var accumulators: [Accumulator] = []
     private var counts: [Int64] = []
     private let places: [Int]

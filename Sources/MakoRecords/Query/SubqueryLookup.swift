@@ -25,7 +25,7 @@ final class SubqueryLookup {
         self.outers = outers
         self.cancellation = cancellation
         evaluator = probe.residual.map {
-            Evaluator(Program(plan.table, $0, joins: plan.bound.joins), view, outers, cancellation)
+            Evaluator(Program(plan.table, $0, joins: plan.bound.joins), view, outers: outers, cancellation)
         }
     }
 

@@ -205,7 +205,7 @@ final class SubqueryRun {
 
 /// The values of a list, and whether NULL is among them.
 final class SubqueryList {
-    private(set) var table = KeyTable()
+    private(set) var table = ValueTable()
     private(set) var hasNull = false
     private(set) var isEmpty = true
 
@@ -248,7 +248,7 @@ final class ValueRun {
             }
         let program = Program(plan?.table, joins: plan?.bound.joins ?? [])
         place = program.add(subquery.output ?? .constant(.integer(1)))
-        evaluator = Evaluator(program, view, outers, cancellation)
+        evaluator = Evaluator(program, view, outers: outers, cancellation)
     }
 
     /// Valid until the next row.

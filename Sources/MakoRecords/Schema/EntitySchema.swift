@@ -59,11 +59,14 @@ public struct IndexSchema: Sendable, Hashable {
     public var name: String
     public var columns: [IndexColumn]
     public var isUnique: Bool
+    /// For an index over the words of texts, which `MATCH` asks: what it makes of them.
+    public var fullText: FullTextOptions?
 
-    public init(_ name: String, _ columns: [IndexColumn], isUnique: Bool = false) {
+    public init(_ name: String, _ columns: [IndexColumn], isUnique: Bool = false, fullText: FullTextOptions? = nil) {
         self.name = name
         self.columns = columns
         self.isUnique = isUnique
+        self.fullText = fullText
     }
 }
 
@@ -170,6 +173,7 @@ public struct EntitySchema: Sendable, Hashable {
                     throw refuse("index \(index.name) folds \(part.name), which is not text")
                 }
             }
+            if index.fullText != nil { try validateText(index) }
         }
     }
 
@@ -183,6 +187,24 @@ public struct EntitySchema: Sendable, Hashable {
         let over = indexes.filter { index in index.columns.contains { $0.name == column.name } }
         guard over.count == 1, over[0].columns.count == 1, !over[0].isUnique, !over[0].columns[0].descending else {
             throw refuse("\(column.name) holds keys of rows and needs one index, plain and of its own")
+        }
+    }
+
+    /// Words have no order, and are not told apart from those of other rows.
+    private func validateText(_ index: IndexSchema) throws(RecordError) {
+        func refuse(_ reason: String) -> RecordError {
+            .incompatibleSchema(table: name, reason: "the full-text index \(index.name) \(reason)")
+        }
+        if index.isUnique { throw refuse("cannot be unique") }
+        if index.columns.count > FullTextIndex.columnLimit {
+            throw refuse("has more than \(FullTextIndex.columnLimit) columns")
+        }
+        if Set(index.columns.map(\.name)).count != index.columns.count { throw refuse("names a column twice") }
+        for part in index.columns {
+            if part.descending || part.noCase { throw refuse("gives \(part.name) an order, which words have not") }
+            if let column = column(named: part.name), column.type != .text {
+                throw refuse("is over \(part.name), which holds \(column.type.name); only texts have words")
+            }
         }
     }
 

@@ -5,7 +5,10 @@
 //   key: 0 and the name of the id column, or 1, a count (4) and the names of the key columns
 //   column count (4), then per ordinal: name, type (1; 16 and then the type of what is sealed for an encrypted one), flags (1: optional 1, retired 2, has target 4), default, fill, [target]
 //   live count (4), then the ordinals (4) of the live columns in the model's order
-//   index count (4), then: id (4), name, unique (1), column count (4), then: name, flags (1: descending 1, no case 2)
+//   index count (4), then: id (4), name, flags (1: unique 1, full text 2), column count (4), then: name, flags (1: descending 1, no
+//   case 2); behind the columns of a full-text index its stemming (1)
+//
+// The format of a table with full-text indexes is 2, so that no program takes one for a plain index.
 //
 // Under the key 00: format (1) = 1, next table id (4).
 
@@ -24,6 +27,8 @@ struct TableRecord: Sendable, Hashable {
     var nextIndexID: UInt32
 
     static let format: UInt8 = 1
+    /// The format of a table with full-text indexes.
+    static let textFormat: UInt8 = 2
     /// The type of an encrypted column, in the place of blob, so that no program takes what is sealed for plain bytes.
     static let sealedCode: UInt8 = 16
 
@@ -35,7 +40,8 @@ struct TableRecord: Sendable, Hashable {
 
     func encoded() -> [UInt8] {
         var out = ByteSink()
-        out.byte(TableRecord.format)
+        let hasText = indexes.contains { $0.schema.fullText != nil }
+        out.byte(hasText ? TableRecord.textFormat : TableRecord.format)
         out.number(id)
         out.number(schema.version)
         out.number(nextIndexID)
@@ -65,12 +71,13 @@ struct TableRecord: Sendable, Hashable {
         for index in indexes {
             out.number(index.id)
             out.text(index.schema.name)
-            out.byte(index.schema.isUnique ? 1 : 0)
+            out.byte((index.schema.isUnique ? 1 : 0) | (index.schema.fullText != nil ? 2 : 0))
             out.number(UInt32(index.schema.columns.count))
             for column in index.schema.columns {
                 out.text(column.name)
                 out.byte((column.descending ? 1 : 0) | (column.noCase ? 2 : 0))
             }
+            if let options = index.schema.fullText { out.byte(options.stemming.rawValue) }
         }
         return out.bytes
     }
@@ -86,7 +93,8 @@ struct TableRecord: Sendable, Hashable {
     /// - Throws: `RecordError.catalogueDamaged`.
     init(name: String, bytes: [UInt8]) throws(RecordError) {
         var source = ByteSource(bytes, what: "the entry of table \(name)")
-        guard try source.byte() == TableRecord.format else {
+        let format = try source.byte()
+        guard format == TableRecord.format || format == TableRecord.textFormat else {
             throw .catalogueDamaged(reason: "the entry of table \(name) has another format")
         }
         id = try source.number()
@@ -131,11 +139,18 @@ struct TableRecord: Sendable, Hashable {
         indexes = []
         for _ in 0..<(try source.count()) {
             let id: UInt32 = try source.number()
-            var index = IndexSchema(try source.text(), [], isUnique: try source.byte() == 1)
+            let name = try source.text()
+            let flags = try source.byte()
+            if flags & 2 != 0 && format != TableRecord.textFormat { throw source.damaged }
+            var index = IndexSchema(name, [], isUnique: flags & 1 != 0)
             for _ in 0..<(try source.count()) {
                 let name = try source.text()
                 let flags = try source.byte()
                 index.columns.append(IndexColumn(name, descending: flags & 1 != 0, noCase: flags & 2 != 0))
+            }
+            if flags & 2 != 0 {
+                guard let stemming = Stemming(rawValue: try source.byte()) else { throw source.damaged }
+                index.fullText = FullTextOptions(stemming: stemming)
             }
             indexes.append(Index(id: id, schema: index))
         }

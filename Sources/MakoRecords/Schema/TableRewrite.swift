@@ -75,6 +75,9 @@ struct TableRewrite {
         for index in handle.elementIndexes where plan.addedIndexes.contains(index.id) {
             try handle.build(index, in: tx)
         }
+        for index in handle.textIndexes where plan.addedIndexes.contains(index.id) {
+            try handle.build(index, in: tx)
+        }
     }
 
     // MARK: Rows that are there

@@ -319,6 +319,7 @@ private struct TableMending {
                     try engine { () throws(StorageError) in try tx.deleteAll(in: index.tree) }
                     try handle.build(index, in: tx)
                 }
+                try handle.rebuildText(in: tx)
                 return
             } catch {
                 // Long values differ in their entries though they are the same; the build alone sees that.

@@ -23,6 +23,7 @@ public final class IndexBatch {
     @exclusivity(unchecked) private var latest: TableHandle?
     @exclusivity(unchecked) private var latestFirst = 0
     @exclusivity(unchecked) private var size = 0
+    private var texts: [TextBatch] = []
     private var failure: RecordError?
     /// Asked for each row, which costs less than looking at the failure itself.
     @exclusivity(unchecked) private var hasFailed = false
@@ -40,6 +41,7 @@ public final class IndexBatch {
         if size == 0 { return }
         do throws(RecordError) {
             for list in lists where !list.isEmpty { try IndexBatch.enter(list, tx) }
+            for text in texts where !sabotaged("textBatchForgotten") { try text.flush(tx) }
         } catch {
             empty()
             failure = error
@@ -65,6 +67,7 @@ public final class IndexBatch {
 
     private func empty() {
         for list in lists { list.removeAll() }
+        for text in texts { text.removeAll() }
         size = 0
     }
 
@@ -102,6 +105,26 @@ public final class IndexBatch {
         }
         size += grown
         return true
+    }
+
+    /// Keeps the words of a new row back, unless they must be entered at once.
+    ///
+    /// - Parameter isAlone: whether no other index of the table may hold an entry of the row back, which is not stored yet and could not
+    ///   be named if the entry were refused.
+    func collect(
+        _ index: FullTextIndex, _ key: RowKey, _ row: RowReader, isAlone: Bool, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        if hasFailed || (isAlone && size >= limit) { try flush(in: tx) }
+        guard key.rowID != nil else { return try index.insert(key, row, tx) }
+        if !texts.contains(where: { $0.index === index }) { texts.append(TextBatch(index, limit: limit)) }
+        for text in texts where text.index === index {
+            let before = text.size
+            if text.add(key, row) {
+                size += text.size - before
+            } else {
+                try index.insert(key, row, tx)
+            }
+        }
     }
 
     private func find(_ table: TableHandle) {

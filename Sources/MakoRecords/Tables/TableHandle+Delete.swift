@@ -15,6 +15,7 @@ extension TableHandle {
         do throws(RecordError) {
             if !indexes.isEmpty { try removeFromIndexes(old, key, tx) }
             if !elementIndexes.isEmpty { try removeElements(old, key, tx) }
+            if !textIndexes.isEmpty { try removeText(old, key, tx) }
             try engine { () throws(StorageError) in
                 switch key {
                 case .rowID(let id): _ = try tx.delete(KeyOrder.treeKey(id), in: rows)
@@ -65,6 +66,7 @@ extension TableHandle {
             try tx.deleteAll(in: rows)
             for index in indexes { try tx.deleteAll(in: index.tree) }
             for index in elementIndexes { try tx.deleteAll(in: index.tree) }
+            for index in textIndexes { try tx.deleteAll(in: index.tree) }
         } catch { throw brokenOff(.storage(error), tx) }
         for key in keys { changes.record(self, key, .delete, .all) }
         return keys.count
@@ -87,6 +89,7 @@ extension TableHandle {
     public func verify(in view: Snapshot) throws(RecordError) -> [String] {
         var findings: [String] = []
         for index in elementIndexes { findings += try verify(index, in: view) }
+        for index in textIndexes { findings += try verify(index, in: view) }
         for index in indexes {
             var rowCount: UInt64 = 0
             var entry = KeyBuffer()

@@ -93,6 +93,7 @@ extension TableHandle {
         do throws(RecordError) {
             try addToIndexes(key, new, batch, &row, tx)
             try updateElements(key, nil, new, tx)
+            try updateText(key, nil, new, batch, tx)
         } catch {
             do throws(StorageError) { _ = try tx.delete(KeyOrder.treeKey(id), in: rows) } catch let failure {
                 // The first error is the one to know; this one keeps the row from being committed.
@@ -141,6 +142,7 @@ extension TableHandle {
                 try addToIndexes(key, new, batch, &row, tx)
             }
             try updateElements(key, old, new, tx)
+            try updateText(key, old, new, batch, tx)
             try putRow(bytes, key, &row, tx)
         } catch { throw brokenOff(error, tx) }
         changes.record(self, key, old == nil ? .insert : .update, changed)

@@ -23,6 +23,8 @@ public final class TableHandle: Sendable {
     let indexes: [IndexHandle]
     /// The indexes over columns of keys.
     let elementIndexes: [ElementIndex]
+    /// The indexes over the words of texts.
+    let textIndexes: [FullTextIndex]
     let hasIndexes: Bool
     @usableFromInline let rows: Tree
     let idTree: Tree
@@ -50,6 +52,7 @@ public final class TableHandle: Sendable {
         self.keySlots = keySlots
         let isRowID = isRowID
         var elementIndexes: [ElementIndex] = []
+        var textIndexes: [FullTextIndex] = []
         indexes = zip(record.indexes, indexTrees).compactMap { index, tree in
             if let name = index.schema.columns.first?.name, let position = layout.position(of: name),
                 layout.slots[position].type == .keys
@@ -58,6 +61,14 @@ public final class TableHandle: Sendable {
                     ElementIndex(
                         id: index.id, schema: index.schema, tree: tree, slot: layout.slots[position],
                         hasKeyInValue: !isRowID))
+                return nil
+            }
+            if let options = index.schema.fullText {
+                let slots = index.schema.columns.compactMap { layout.position(of: $0.name) }.map { layout.slots[$0] }
+                textIndexes.append(
+                    FullTextIndex(
+                        id: index.id, schema: index.schema, table: record.schema.name, tree: tree, slots: slots,
+                        options: options, isRowID: isRowID))
                 return nil
             }
             var columns = ColumnSet()
@@ -73,6 +84,7 @@ public final class TableHandle: Sendable {
                 hasKeyInValue: index.schema.isUnique || !isRowID)
         }
         self.elementIndexes = elementIndexes
+        self.textIndexes = textIndexes
         hasIndexes = !record.indexes.isEmpty
     }
 

@@ -1,7 +1,7 @@
 /// Dates as text, in the proleptic Gregorian calendar and UTC, without a calendar library.
 enum DateText {
     /// Seconds from 1970-01-01 to 2001-01-01.
-    private static let epoch = 978_307_200.0
+    static let epoch = 978_307_200.0
 
     /// `2026-01-31`, `2026-01-31 10:20:30` or with a fraction; a date too far away is shown as its seconds.
     static func format(_ seconds: Double) -> String {
@@ -83,9 +83,9 @@ enum DateText {
         }
     }
 
-    private static func floorDivide(_ a: Int, _ b: Int) -> Int { a >= 0 ? a / b : -((b - 1 - a) / b) }
+    static func floorDivide(_ a: Int, _ b: Int) -> Int { a >= 0 ? a / b : -((b - 1 - a) / b) }
 
-    private static func padded(_ number: Int, _ width: Int) -> String {
+    static func padded(_ number: Int, _ width: Int) -> String {
         let digits = String(abs(number))
         return (number < 0 ? "-" : "") + String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
@@ -96,7 +96,7 @@ enum DateText {
     }
 
     /// Days from 1970-01-01. Years are counted from March, so that the leap day is the last of its year.
-    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
+    static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
         let shifted = month <= 2 ? year - 1 : year
         let era = floorDivide(shifted, 400)
         let yearOfEra = shifted - era * 400
@@ -104,7 +104,7 @@ enum DateText {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    private static func civil(_ days: Int) -> (Int, Int, Int) {
+    static func civil(_ days: Int) -> (Int, Int, Int) {
         let shifted = days + 719_468
         let era = floorDivide(shifted, 146_097)
         let dayOfEra = shifted - era * 146_097

@@ -92,7 +92,18 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
     }
 
     @inline(__always)
-    private mutating func append(byte: UInt8) { room(1).storeBytes(of: byte, as: UInt8.self) }
+    mutating func append(byte: UInt8) { room(1).storeBytes(of: byte, as: UInt8.self) }
+
+    /// A number in as few bytes as it needs: seven bits each, the low ones first, the eighth bit on all but the last.
+    @inline(__always)
+    mutating func append(varint number: UInt64) {
+        var rest = number
+        while rest >= 0x80 {
+            append(byte: UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        append(byte: UInt8(truncatingIfNeeded: rest))
+    }
 
     mutating func appendNull() { append(byte: 0) }
 

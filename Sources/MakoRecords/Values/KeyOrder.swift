@@ -79,4 +79,27 @@ extension KeyOrder {
         }
         return a.count == b.count ? 0 : (a.count < b.count ? -1 : 1)
     }
+
+    /// A hash for tables in memory: never written, and free to change.
+    @inline(__always)
+    static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+        var hash = UInt64(truncatingIfNeeded: bytes.count) &* 0x9E37_79B9_7F4A_7C15
+        var index = 0
+        while index &+ 8 <= bytes.count {
+            hash = mixed(hash ^ bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            index &+= 8
+        }
+        var rest: UInt64 = 0
+        while index < bytes.count {
+            rest = rest << 8 | UInt64(bytes[index])
+            index &+= 1
+        }
+        return mixed(hash ^ rest)
+    }
+
+    @inline(__always)
+    private static func mixed(_ word: UInt64) -> UInt64 {
+        let product = (word ^ 0x2D35_8DCC_AA6C_78A5).multipliedFullWidth(by: 0x8BB8_4B93_962E_ACC9)
+        return product.high ^ product.low
+    }
 }

@@ -89,6 +89,11 @@ extension SplitMix {
     mutating func index(of schema: EntitySchema) -> IndexSchema? {
         let columns = schema.columns.filter { $0.type != .keys }
         if columns.isEmpty { return nil }
+        let texts = columns.filter { $0.type == .text }
+        if chance(20), !texts.isEmpty {
+            let names = texts.prefix(1 + below(texts.count)).map { IndexColumn($0.name) }
+            return IndexSchema(name("i"), names, fullText: FullTextOptions(stemming: chance(30) ? .english : .none))
+        }
         var parts: [IndexColumn] = []
         for _ in 0..<(1 + below(3)) {
             let column = pick(columns)
@@ -166,6 +171,7 @@ extension SplitMix {
         wanted.columns[place].type = type
         wanted.columns[place].target = type == .reference ? wanted.name : nil
         wanted.columns[place].defaultValue = chance(50) ? value(type) : .null
+        wanted.indexes.removeAll { $0.fullText != nil && $0.columns.contains { $0.name == name } }
         for index in wanted.indexes.indices {
             for part in wanted.indexes[index].columns.indices where wanted.indexes[index].columns[part].name == name {
                 wanted.indexes[index].columns[part].noCase = false

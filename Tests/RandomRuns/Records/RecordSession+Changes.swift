@@ -372,7 +372,7 @@ extension ColumnSchema {
 
 extension IndexSchema {
     fileprivate var text: String {
-        (isUnique ? "unique " : "") + name
+        (isUnique ? "unique " : fullText != nil ? "words " : "") + name
             + columns.map { " \($0.name)\($0.descending ? "-" : "")\($0.noCase ? "~" : "")" }
             .joined()
     }

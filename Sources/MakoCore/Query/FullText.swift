@@ -1,0 +1,87 @@
+import MakoRecords
+import MakoStorage
+
+extension Condition {
+    /// Objects whose text has the words that are sought; the property needs a full-text index.
+    ///
+    /// ```swift
+    /// let articles = try Article.query().where(.match(\.body, "steam AND eng*")).fetch()
+    /// ```
+    public static func match(_ keyPath: KeyPath<Row<Root>, Column<String>>, _ text: String) -> Condition {
+        matching(keyPath.path(), text)
+    }
+    public static func match(_ keyPath: KeyPath<Row<Root>, Column<String?>>, _ text: String) -> Condition {
+        matching(keyPath.path(), text)
+    }
+
+    /// Objects that have the words in any property of the entity's full-text index; it must have only one.
+    public static func match(_ text: String) -> Condition {
+        Condition(.match(.column([Root.entityModel.table]), .literal(.text(text))))
+    }
+
+    private static func matching(_ path: [PathStep], _ text: String) -> Condition {
+        ConditionBuilder.make(path) { (expr) throws(MakoError) in .match(expr, .literal(.text(text))) }
+    }
+}
+
+/// The order of how well objects fit what was sought.
+public struct RankOrder: Sendable, Hashable {
+    /// The best first, by BM25.
+    public static let rank = RankOrder()
+}
+
+extension Query {
+    /// Sorts by how well objects fit the first `MATCH` of the conditions, the best first.
+    ///
+    /// ```swift
+    /// let best = try Article.query().where("body MATCH ?", words).orderBy(.rank).limit(20).fetch()
+    /// ```
+    public func orderBy(_ rank: RankOrder) -> Query { orderBy("rank") }
+
+    /// The objects, each with a text of its own in which what was sought is marked; nil where the property is nil.
+    ///
+    /// ```swift
+    /// let found = try Article.query().where("body MATCH 'steam'").orderBy(.rank).excerpts(\.body, .init(before: "[", behind: "]", words: 12))
+    /// for (article, text) in found { print(article.title, text ?? "") }
+    /// ```
+    ///
+    /// - Parameter style: the marks, and how many words are shown; without a style the whole text is, in HTML's `<b>`.
+    /// - Throws: `MakoError.query` when no condition seeks words of the property.
+    public func excerpts(
+        _ keyPath: KeyPath<Row<T>, Column<String>>, _ style: ExcerptStyle = ExcerptStyle()
+    ) throws(MakoError) -> [(object: T, text: String?)] { try excerpts(try keyPath.path().expr(), style) }
+    public func excerpts(
+        _ keyPath: KeyPath<Row<T>, Column<String?>>, _ style: ExcerptStyle = ExcerptStyle()
+    ) throws(MakoError) -> [(object: T, text: String?)] { try excerpts(try keyPath.path().expr(), style) }
+
+    private func excerpts(
+        _ column: Expr, _ style: ExcerptStyle
+    ) throws(MakoError) -> [(object: T, text: String?)] {
+        let planned = try plannedRows()
+        var arguments = [column, .literal(.text(style.before)), .literal(.text(style.behind))]
+        if let words = style.words {
+            arguments += [
+                .literal(.text(style.ellipsis)), .literal(.integer(Int64(Swift.max(1, Swift.min(words, 1000))))),
+            ]
+        }
+        let expr = Expr.function(style.words == nil ? "highlight" : "snippet", arguments)
+        let texts = try records { () throws(RecordError) in try planned.plan.rows([expr], in: planned.view) }
+        let objects = try planned.makeObjects(of: T.self)
+        return zip(objects, texts).map { object, row in
+            if case .text(let text)? = row.first { (object, text) } else { (object, nil) }
+        }
+    }
+}
+
+extension Database {
+    /// Empties the full-text indexes of an entity and fills them from its objects. There is no need of it but where `verify` says so.
+    public func rebuildFullText<T: Entity>(of type: T.Type) throws(MakoError) {
+        try allOrNothing { (transaction) throws(MakoError) in
+            let table = try transaction.binding(T.entityModel).table
+            try transaction.settle()
+            try transaction.turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+                try records { () throws(RecordError) in try table.rebuildText(in: tx) }
+            }
+        }
+    }
+}

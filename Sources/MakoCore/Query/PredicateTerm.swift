@@ -1,0 +1,262 @@
+import MakoRecords
+
+/// What a part of a `#Predicate` stands for in a condition.
+enum PredicateTerm {
+    /// The object itself (no steps), or a property of it or of one that it leads to.
+    case path([PathStep], isOptional: Bool)
+    /// Something calculated.
+    case value(Expr, isOptional: Bool)
+    case constant(StoredValue)
+    /// A captured value with several columns.
+    case parts([StoredValue])
+    /// Something captured that is looked into: an array, a set, a range.
+    case list([StoredValue])
+    case range(PredicateRange)
+    case test(PredicateTest)
+
+    func expr() throws(MakoError) -> Expr {
+        switch self {
+        case .path(let steps, _):
+            if steps.isEmpty { throw .predicate("an object by itself has no value; name one of its properties") }
+            return try steps.expr()
+        case .value(let expr, _): return expr
+        case .constant(let value): return .literal(value, at: .none)
+        case .test: throw .predicate("a condition stands where a value is needed")
+        case .parts, .list, .range:
+            throw .predicate("a captured list, range or value with several columns stands where one value is needed")
+        }
+    }
+
+    var isOptional: Bool {
+        switch self {
+        case .path(_, let isOptional), .value(_, let isOptional): isOptional
+        case .constant(let value): value.isNull
+        case .parts, .list, .range, .test: false
+        }
+    }
+
+    /// Whether there is no value.
+    func isNil() throws(MakoError) -> MakoRecords.Condition {
+        if case .path(let steps, _) = self, steps.last?.composite != nil { return .isNull(try steps.exprs()[0]) }
+        return .isNull(try expr())
+    }
+
+    /// The term as a condition: one by itself, or a property that is true or false.
+    func test() throws(MakoError) -> PredicateTest {
+        switch self {
+        case .test(let test): return test
+        case .constant(.bool(let flag)): return .constant(flag)
+        default:
+            let expr = try expr()
+            return PredicateTest(
+                isTrue: .comparison(.equal, expr, .literal(.bool(true), at: .none)),
+                isFalse: .comparison(.equal, expr, .literal(.bool(false), at: .none)),
+                isNil: isOptional ? .isNull(expr) : nil, needsValues: true)
+        }
+    }
+}
+
+/// The bounds of a captured range, or of one that the predicate makes.
+struct PredicateRange {
+    var low: Expr?
+    var high: Expr?
+    var includesHigh = true
+
+    func contains(_ element: Expr) -> PredicateTest {
+        if let low, let high, includesHigh {
+            let between = MakoRecords.Condition.between(element, low, high)
+            return PredicateTest(isTrue: between, isFalse: .not(between), needsValues: true)
+        }
+        var inside: [MakoRecords.Condition] = []
+        if let low { inside.append(.comparison(.greaterOrEqual, element, low)) }
+        if let high { inside.append(.comparison(includesHigh ? .lessOrEqual : .less, element, high)) }
+        let isTrue = MakoRecords.Condition.joined(inside, true)
+        return PredicateTest(isTrue: isTrue, isFalse: .not(isTrue), needsValues: true)
+    }
+}
+
+/// A truth value of Swift, which knows of no unknown: when it holds, when it does not, and, for a `Bool?`, when there is none.
+///
+/// Conditions follow SQL, where a comparison with NULL neither holds nor fails. As each test is kept in both forms, a negation takes the
+/// other one, and what Swift says of nil is right at any depth.
+struct PredicateTest {
+    var isTrue: MakoRecords.Condition
+    var isFalse: MakoRecords.Condition
+    /// `nil` for what is never nil.
+    var isNil: MakoRecords.Condition?
+    /// Whether neither form holds where a value that the test looks at is missing.
+    var needsValues = false
+
+    static func constant(_ flag: Bool) -> PredicateTest {
+        PredicateTest(isTrue: .constant(flag), isFalse: .constant(!flag))
+    }
+
+    var negated: PredicateTest {
+        PredicateTest(isTrue: isFalse, isFalse: isTrue, isNil: isNil, needsValues: needsValues)
+    }
+
+    static func and(_ left: PredicateTest, _ right: PredicateTest) -> PredicateTest {
+        PredicateTest(
+            isTrue: .joined([left.isTrue, right.isTrue], true), isFalse: .joined([left.isFalse, right.isFalse], false))
+    }
+
+    static func or(_ left: PredicateTest, _ right: PredicateTest) -> PredicateTest {
+        and(left.negated, right.negated).negated
+    }
+
+    /// `self ? yes : no`
+    func chosen(_ yes: PredicateTest, _ no: PredicateTest) -> PredicateTest {
+        func either(_ first: MakoRecords.Condition, _ second: MakoRecords.Condition) -> MakoRecords.Condition {
+            .joined([.joined([isTrue, first], true), .joined([isFalse, second], true)], false)
+        }
+        var chosen = PredicateTest(isTrue: either(yes.isTrue, no.isTrue), isFalse: either(yes.isFalse, no.isFalse))
+        if yes.isNil != nil || no.isNil != nil {
+            chosen.isNil = either(yes.isNil ?? .constant(false), no.isNil ?? .constant(false))
+        }
+        return chosen
+    }
+
+    /// `self ?? other`
+    func otherwise(_ other: PredicateTest) -> PredicateTest {
+        guard let isNil else { return self }
+        return PredicateTest(
+            isTrue: .joined([isTrue, .joined([isNil, other.isTrue], true)], false),
+            isFalse: .joined([isFalse, .joined([isNil, other.isFalse], true)], false),
+            isNil: other.isNil.map { .joined([isNil, $0], true) })
+    }
+
+    /// The test of a value that may be missing; nil where it is.
+    func asked(of value: PredicateTerm) throws(MakoError) -> PredicateTest {
+        let isMissing = try value.isNil()
+        var asked = self
+        if !needsValues && !sabotaged("missingValueTested") {
+            asked.isTrue = .joined([isTrue, .not(isMissing)], true)
+            asked.isFalse = .joined([isFalse, .not(isMissing)], true)
+        }
+        asked.isNil = .joined([isMissing] + (isNil.map { [$0] } ?? []), false)
+        return asked
+    }
+}
+
+// MARK: - Comparisons
+
+extension PredicateTest {
+    static func compared(
+        _ operation: ComparisonOperator, _ inverse: ComparisonOperator, _ left: PredicateTerm, _ right: PredicateTerm
+    ) throws(MakoError) -> PredicateTest {
+        let (first, second) = (try left.expr(), try right.expr())
+        return PredicateTest(
+            isTrue: .comparison(operation, first, second), isFalse: .comparison(inverse, first, second),
+            needsValues: true)
+    }
+
+    /// As Swift compares: nil equals nil, and is unlike any value.
+    static func equal(_ left: PredicateTerm, _ right: PredicateTerm) throws(MakoError) -> PredicateTest {
+        switch (left, right) {
+        case (.constant(.null), .constant(.null)): return .constant(true)
+        case (let term, .constant(.null)), (.constant(.null), let term):
+            let isNil = try term.missing()
+            return PredicateTest(isTrue: isNil, isFalse: .not(isNil))
+        case (.test(let test), let other), (let other, .test(let test)):
+            return equal(test, try other.test())
+        case (.path(let steps, _), .parts(let values)), (.parts(let values), .path(let steps, _)):
+            return try equalParts(steps, values)
+        default: break
+        }
+        var test = try compared(.equal, .notEqual, left, right)
+        var differing = [test.isFalse]
+        if (left.isOptional || right.isOptional) && !sabotaged("predicateNilUnknown") {
+            let (first, second) = (try left.isNil(), try right.isNil())
+            test.needsValues = false
+            if left.isOptional && right.isOptional {
+                test.isTrue = .joined([test.isTrue, .and([first, second])], false)
+                differing += [.and([first, .not(second)]), .and([.not(first), second])]
+            } else {
+                differing.append(left.isOptional ? first : second)
+            }
+            test.isFalse = .joined(differing, false)
+        }
+        return test
+    }
+
+    private static func equal(_ left: PredicateTest, _ right: PredicateTest) -> PredicateTest {
+        var same = left.chosen(right, right.negated)
+        same.isNil = nil
+        let (first, second) = (left.isNil ?? .constant(false), right.isNil ?? .constant(false))
+        same.isTrue = .joined([same.isTrue, .joined([first, second], true)], false)
+        same.isFalse = .joined(
+            [same.isFalse, .joined([first, second.opposite], true), .joined([first.opposite, second], true)], false)
+        return same
+    }
+
+    private static func equalParts(_ steps: [PathStep], _ values: [StoredValue]) throws(MakoError) -> PredicateTest {
+        var same: [MakoRecords.Condition] = []
+        var other: [MakoRecords.Condition] = []
+        for (column, value) in zip(try steps.exprs(), values) {
+            if value.isNull {
+                same.append(.isNull(column))
+                other.append(.not(.isNull(column)))
+            } else {
+                same.append(.comparison(.equal, column, .literal(value, at: .none)))
+                other += [.comparison(.notEqual, column, .literal(value, at: .none)), .isNull(column)]
+            }
+        }
+        return PredicateTest(isTrue: .joined(same, true), isFalse: .joined(other, false))
+    }
+
+    /// Whether a value is one of a list.
+    static func isAmong(_ element: PredicateTerm, _ values: [StoredValue]) throws(MakoError) -> PredicateTest {
+        let expr = try element.expr()
+        let items = values.filter { !$0.isNull }
+        let isIn = MakoRecords.Condition.isIn(expr, items.map { .literal($0, at: .none) })
+        var test =
+            items.isEmpty ? .constant(false) : PredicateTest(isTrue: isIn, isFalse: .not(isIn), needsValues: true)
+        if element.isOptional {
+            test.needsValues = false
+            if items.count < values.count {
+                test.isTrue = .joined([test.isTrue, .isNull(expr)], false)
+                test.isFalse = .joined([test.isFalse, .not(.isNull(expr))], true)
+            } else if !items.isEmpty {
+                test.isFalse = .joined([test.isFalse, .isNull(expr)], false)
+            }
+        }
+        return test
+    }
+}
+
+extension PredicateTerm {
+    /// Whether the term is nil, a condition included.
+    fileprivate func missing() throws(MakoError) -> MakoRecords.Condition {
+        if case .test(let test) = self { return test.isNil ?? .constant(false) }
+        return try isNil()
+    }
+}
+
+extension MakoRecords.Condition {
+    fileprivate var opposite: Self {
+        if case .constant(let flag) = self { .constant(!flag) } else { .not(self) }
+    }
+
+    /// All or any of some conditions, without the constants that decide nothing.
+    fileprivate static func joined(_ parts: [Self], _ all: Bool) -> Self {
+        var left: [Self] = []
+        for part in parts {
+            switch part {
+            case .constant(all): continue
+            case .constant: return part
+            case .and(let inner) where all: left += inner
+            case .or(let inner) where !all: left += inner
+            default: left.append(part)
+            }
+        }
+        if left.isEmpty { return .constant(all) }
+        return left.count == 1 ? left[0] : (all ? .and(left) : .or(left))
+    }
+}
+
+extension MakoError {
+    /// A `#Predicate` that no condition can say.
+    static func predicate(_ reason: String) -> MakoError {
+        .query(message: "#Predicate cannot be answered by the database: \(reason)")
+    }
+}

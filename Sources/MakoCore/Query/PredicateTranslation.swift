@@ -1,0 +1,405 @@
+import Foundation
+import MakoRecords
+
+extension Query {
+    /// Objects that fulfil a `#Predicate`, which becomes the same condition, and the same plan, as one by key paths or as text.
+    ///
+    /// ```swift
+    /// let adults = try db.query(Person.self).where(#Predicate { $0.age >= 18 && $0.name?.starts(with: "A") == true }).fetch()
+    /// ```
+    ///
+    /// It means what Swift means: nil equals nil and is unlike any value, texts are compared with their case. Texts are searched by Unicode
+    /// scalars, not by characters, and `!` on nil makes no test true.
+    /// Translated are comparisons, `&& || !`, `? :`, `??`, optional chains and `if let`, `contains` and `starts(with:)`, ranges, arithmetic,
+    /// relationships to one, and captured values. Anything else is refused by the call that runs the query, before a row is read:
+    /// ``MakoError/query(message:)`` says what.
+    public func `where`(_ predicate: Predicate<T>) -> Query {
+        do throws(MakoError) {
+            var scope = PredicateScope()
+            scope.variables[predicate.variable.key] = .path([], isOptional: false)
+            return adding(.parsed(try scope.term(predicate.expression).test().isTrue))
+        } catch {
+            return adding(.failed(error))
+        }
+    }
+}
+
+/// The variables of a predicate while it is translated.
+struct PredicateScope {
+    /// As deep as conditions may be.
+    private static let depthLimit = 100
+
+    var variables: [PredicateExpressions.VariableID: PredicateTerm] = [:]
+    private var depth = 0
+
+    mutating func term(_ part: any PredicateExpression) throws(MakoError) -> PredicateTerm {
+        guard let part = part as? any TranslatablePredicate else {
+            throw .predicate("\(PredicateScope.name(of: part)) is not translated")
+        }
+        depth += 1
+        defer { depth -= 1 }
+        if depth > PredicateScope.depthLimit { throw .predicate("it is nested too deeply") }
+        return try part.term(&self)
+    }
+
+    mutating func test(_ part: any PredicateExpression) throws(MakoError) -> PredicateTest { try term(part).test() }
+
+    mutating func expr(_ part: any PredicateExpression) throws(MakoError) -> Expr { try term(part).expr() }
+
+    /// What Foundation calls the part, without its types.
+    private static func name(of part: any PredicateExpression) -> String {
+        let name = "\(type(of: part))"
+        return String(name.prefix { $0 != "<" })
+    }
+}
+
+/// A part of a predicate that has a meaning in conditions.
+protocol TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm
+}
+
+// MARK: - Names and values
+
+extension PredicateExpressions.Variable: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        guard let known = scope.variables[key] else { throw .predicate("it names a variable of another predicate") }
+        return known
+    }
+}
+
+extension PredicateExpressions.KeyPath: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        guard case .path(let steps, _) = try scope.term(root) else {
+            throw .predicate("\(keyPath) is asked of a value that is no property")
+        }
+        let isOptional = Output.self is any OptionalValue.Type
+        if Root.Output.self == String.self, let kind = kind {
+            // As many texts are empty by their scalars as by their characters.
+            guard case .collectionIsEmpty = kind else {
+                throw .predicate("\(keyPath) counts characters; length(…) in a where text counts Unicode scalars")
+            }
+            return .test(try .equal(.path(steps, isOptional: false), .constant(.text(""))))
+        }
+        if let entity = Root.Output.self as? any Entity.Type {
+            return .path(steps + [try PredicateTerm.step(entity, keyPath)], isOptional: isOptional)
+        }
+        guard steps.last?.composite != nil else { throw .predicate("\(keyPath) is no stored property") }
+        return .path(steps.member(keyPath), isOptional: isOptional)
+    }
+}
+
+extension PredicateTerm {
+    fileprivate static func step<T: Entity>(_ type: T.Type, _ keyPath: AnyKeyPath) throws(MakoError) -> PathStep {
+        guard let keyPath = keyPath as? PartialKeyPath<T> else {
+            throw .predicate("\(keyPath) is no property of \(T.self)")
+        }
+        return PathStep(T.self, keyPath)
+    }
+
+    /// A captured value.
+    fileprivate static func captured(_ value: Any) throws(MakoError) -> PredicateTerm {
+        if let range = value as? any RangeValue { return .range(try range.bounds()) }
+        if let parts = (value as? any CompositeValue)?.storedParts { return .parts(parts) }
+        if let stored = stored(value) { return .constant(stored) }
+        throw .predicate("a captured \(type(of: value)) is no value that a property can have")
+    }
+
+    /// What a column would hold; `nil` for what no column holds.
+    fileprivate static func stored(_ value: Any) -> StoredValue? {
+        if let value = value as? any OptionalValue {
+            guard let wrapped = value.wrapped else { return .null }
+            return stored(wrapped)
+        }
+        switch value {
+        case let value as any StorableValue: return value.stored
+        case let value as any RawRepresentable: return (value.rawValue as? any StorableValue)?.stored
+        case let object as any ObjectEntity: return object.conditionValue
+        case let object as any Entity: return object.conditionValue
+        default: return nil
+        }
+    }
+}
+
+extension PredicateExpressions.Value: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm { try .captured(value) }
+}
+
+extension PredicateExpressions.NilLiteral: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm { .constant(.null) }
+}
+
+/// Any optional.
+private protocol OptionalValue {
+    var wrapped: Any? { get }
+}
+
+extension Optional: OptionalValue {
+    var wrapped: Any? { self }
+}
+
+/// Any range.
+private protocol RangeValue {
+    func bounds() throws(MakoError) -> PredicateRange
+}
+
+extension RangeValue {
+    func bound(_ value: Any) throws(MakoError) -> Expr {
+        guard let stored = PredicateTerm.stored(value) else {
+            throw .predicate("no property is in a \(type(of: self))")
+        }
+        return .literal(stored, at: .none)
+    }
+}
+
+extension Range: RangeValue {
+    func bounds() throws(MakoError) -> PredicateRange {
+        PredicateRange(low: try bound(lowerBound), high: try bound(upperBound), includesHigh: false)
+    }
+}
+extension ClosedRange: RangeValue {
+    func bounds() throws(MakoError) -> PredicateRange {
+        PredicateRange(low: try bound(lowerBound), high: try bound(upperBound))
+    }
+}
+extension PartialRangeFrom: RangeValue {
+    func bounds() throws(MakoError) -> PredicateRange { PredicateRange(low: try bound(lowerBound)) }
+}
+extension PartialRangeThrough: RangeValue {
+    func bounds() throws(MakoError) -> PredicateRange { PredicateRange(high: try bound(upperBound)) }
+}
+extension PartialRangeUpTo: RangeValue {
+    func bounds() throws(MakoError) -> PredicateRange {
+        PredicateRange(high: try bound(upperBound), includesHigh: false)
+    }
+}
+
+// MARK: - Tests
+
+extension PredicateExpressions.Equal: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        .test(try .equal(try scope.term(lhs), try scope.term(rhs)))
+    }
+}
+
+extension PredicateExpressions.NotEqual: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        .test(try PredicateTest.equal(try scope.term(lhs), try scope.term(rhs)).negated)
+    }
+}
+
+extension PredicateExpressions.Comparison: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        let (left, right) = (try scope.term(lhs), try scope.term(rhs))
+        switch op {
+        case .lessThan: return .test(try .compared(.less, .greaterOrEqual, left, right))
+        case .lessThanOrEqual: return .test(try .compared(.lessOrEqual, .greater, left, right))
+        case .greaterThan: return .test(try .compared(.greater, .lessOrEqual, left, right))
+        case .greaterThanOrEqual: return .test(try .compared(.greaterOrEqual, .less, left, right))
+        @unknown default: throw .predicate("the comparison \(op) is not translated")
+        }
+    }
+}
+
+extension PredicateExpressions.Conjunction: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        .test(.and(try scope.test(lhs), try scope.test(rhs)))
+    }
+}
+
+extension PredicateExpressions.Disjunction: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        .test(.or(try scope.test(lhs), try scope.test(rhs)))
+    }
+}
+
+extension PredicateExpressions.Negation: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        .test(try scope.test(wrapped).negated)
+    }
+}
+
+extension PredicateExpressions.Conditional: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        guard Output.self == Bool.self || Output.self == Bool?.self else {
+            throw .predicate("a choice between values; choose between conditions")
+        }
+        return .test(try scope.test(test).chosen(try scope.test(trueBranch), try scope.test(falseBranch)))
+    }
+}
+
+// MARK: - Optionals
+
+extension PredicateExpressions.OptionalFlatMap: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        let value = try scope.term(wrapped)
+        switch value {
+        case .path(let steps, _): scope.variables[variable.key] = .path(steps, isOptional: false)
+        case .value(let expr, _): scope.variables[variable.key] = .value(expr, isOptional: false)
+        case .constant(.null): return .constant(.null)
+        case .constant, .parts, .list, .range, .test: scope.variables[variable.key] = value
+        }
+        switch try scope.term(transform) {
+        case .path(let steps, _): return .path(steps, isOptional: true)
+        case .value(let expr, _): return .value(expr, isOptional: true)
+        case .test(let test):
+            if case .constant = value { return .test(test) }
+            return .test(try test.asked(of: value))
+        case .constant, .parts, .list, .range: throw .predicate("a constant in place of an optional property")
+        }
+    }
+}
+
+extension PredicateExpressions.NilCoalesce: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        let (left, right) = (try scope.term(lhs), try scope.term(rhs))
+        if Output.self == Bool.self || Output.self == Bool?.self {
+            return .test(try left.test().otherwise(try right.test()))
+        }
+        return .value(.function("coalesce", [try left.expr(), try right.expr()]), isOptional: right.isOptional)
+    }
+}
+
+extension PredicateExpressions.ForcedUnwrap: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        switch try scope.term(inner) {
+        case .path(let steps, _): .path(steps, isOptional: false)
+        case .value(let expr, _): .value(expr, isOptional: false)
+        case let term: term
+        }
+    }
+}
+
+// MARK: - Lists, ranges and texts
+
+extension PredicateExpressions.SequenceContains: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        let element = try scope.term(element)
+        if LHS.Output.self == String.self { return .test(try .text(try scope.term(sequence), contains: element)) }
+        if let captured = sequence as? PredicateExpressions.Value<LHS.Output> {
+            if let range = captured.value as? any RangeValue {
+                return .test(try range.bounds().contains(try element.expr()))
+            }
+            var values: [StoredValue] = []
+            for value in captured.value {
+                guard let stored = PredicateTerm.stored(value) else {
+                    throw .predicate("a captured \(type(of: value)) is no value that a property can have")
+                }
+                values.append(stored)
+            }
+            return .test(try .isAmong(element, values))
+        }
+        guard case .range(let range) = try scope.term(sequence) else {
+            throw .predicate("contains(…) asks captured lists, ranges and texts")
+        }
+        return .test(range.contains(try element.expr()))
+    }
+}
+
+extension PredicateExpressions.RangeExpressionContains: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        guard case .range(let bounds) = try scope.term(range) else { throw .predicate("a range of this kind") }
+        return .test(bounds.contains(try scope.expr(element)))
+    }
+}
+
+extension PredicateExpressions.Range: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        .range(PredicateRange(low: try scope.expr(lower), high: try scope.expr(upper), includesHigh: false))
+    }
+}
+
+extension PredicateExpressions.ClosedRange: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        .range(PredicateRange(low: try scope.expr(lower), high: try scope.expr(upper)))
+    }
+}
+
+extension PredicateTest {
+    /// Whether a text contains another, or begins with it.
+    fileprivate static func text(
+        _ text: PredicateTerm, contains part: PredicateTerm, atStart: Bool = false
+    ) throws(MakoError) -> PredicateTest {
+        let expr = try text.expr()
+        let condition: MakoRecords.Condition
+        if case .constant(.text(let part)) = part {
+            let pattern = (atStart ? "" : "*") + PredicateTest.escaped(part) + "*"
+            condition = .glob(expr, .literal(.text(pattern), at: .none))
+        } else {
+            let place = Expr.function("instr", [expr, try part.expr()])
+            condition = .comparison(atStart ? .equal : .greaterOrEqual, place, .literal(.integer(1), at: .none))
+        }
+        return PredicateTest(isTrue: condition, isFalse: .not(condition), needsValues: true)
+    }
+
+    /// A text as a pattern of GLOB that matches it alone.
+    private static func escaped(_ text: String) -> String {
+        var pattern = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            if "*?[".unicodeScalars.contains(scalar) {
+                pattern.append(contentsOf: ["[", scalar, "]"])
+            } else {
+                pattern.append(scalar)
+            }
+        }
+        return String(pattern)
+    }
+}
+
+extension PredicateExpressions.CollectionContainsCollection: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        guard Base.Output.self == String.self else { throw .predicate("contains(…) of a list in another") }
+        return .test(try .text(try scope.term(base), contains: try scope.term(other)))
+    }
+}
+
+extension PredicateExpressions.SequenceStartsWith: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        guard Base.Output.self == String.self else { throw .predicate("starts(with:) of something that is no text") }
+        return .test(try .text(try scope.term(base), contains: try scope.term(prefix), atStart: true))
+    }
+}
+
+// MARK: - Arithmetic
+
+extension PredicateScope {
+    fileprivate mutating func calculation(
+        _ operation: ArithmeticOperator, _ left: any PredicateExpression, _ right: any PredicateExpression
+    ) throws(MakoError) -> PredicateTerm {
+        .value(.arithmetic(operation, try expr(left), try expr(right)), isOptional: false)
+    }
+}
+
+extension PredicateExpressions.Arithmetic: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        switch op {
+        case .add: return try scope.calculation(.add, lhs, rhs)
+        case .subtract: return try scope.calculation(.subtract, lhs, rhs)
+        case .multiply: return try scope.calculation(.multiply, lhs, rhs)
+        @unknown default: throw .predicate("the calculation \(op) is not translated")
+        }
+    }
+}
+
+extension PredicateExpressions.FloatDivision: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        try scope.calculation(.divide, lhs, rhs)
+    }
+}
+
+extension PredicateExpressions.IntDivision: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        try scope.calculation(.divide, lhs, rhs)
+    }
+}
+
+extension PredicateExpressions.IntRemainder: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        try scope.calculation(.remainder, lhs, rhs)
+    }
+}
+
+extension PredicateExpressions.UnaryMinus: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        .value(.negate(try scope.expr(wrapped)), isOptional: false)
+    }
+}

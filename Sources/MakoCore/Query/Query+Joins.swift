@@ -1,0 +1,138 @@
+import MakoRecords
+import MakoStorage
+
+/// Which objects a join leaves.
+public enum JoinKind: Sendable, Hashable {
+    /// All: where no object is joined, its properties are NULL.
+    case left
+    /// Those with which an object is joined.
+    case inner
+}
+
+/// One `joinTo` of a query.
+struct QueryJoin: Sendable {
+    let model: EntityModel
+    /// What its properties are called by: `Department` in `"Department.name"`.
+    let name: String
+    /// The property that holds the key, or why there is none.
+    let left: Result<Expr, MakoError>
+    let target: Result<Expr, MakoError>
+    let kind: JoinKind
+
+    func reference() throws(MakoError) -> SelectionJoin {
+        SelectionJoin(
+            table: model.table, name: name, left: try left.get(), target: try target.get(), isInner: kind == .inner)
+    }
+}
+
+extension Query {
+    /// Joins the object of another entity whose key a property holds: its properties may be named in conditions and orders, behind the
+    /// entity's name, and come with each object as ``ObjectEntity/joinedResults``.
+    ///
+    /// ```swift
+    /// let people = try Person.query()
+    ///     .joinTo(Department.self, left: "department", target: "id")
+    ///     .joinTo(Location.self, left: "Department.location", target: "id")
+    ///     .where("Department.name = 'Engines' OR Location.id IS NULL")
+    ///     .orderBy("Location.name")
+    ///     .fetch()
+    /// print(people[0].joinedResults["Location.name"])
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - left: the property that holds the key: the query's own, or one of an entity joined before, as in `"Department.location"`.
+    ///   - target: the key of the entity that is joined.
+    ///   - kind: whether objects stay with which nothing is joined.
+    ///   - name: what its properties are called by, where the entity is joined twice; else the entity's name.
+    public func joinTo<J: Entity>(
+        _ type: J.Type, left: String, target: String = "id", _ kind: JoinKind = .left, as name: String? = nil
+    ) -> Query {
+        func path(_ text: String) -> Result<Expr, MakoError> {
+            do throws(MakoError) {
+                return .success(try records { () throws(RecordError) in try Expr.parse(text) })
+            } catch { return .failure(error) }
+        }
+        return adding(
+            QueryJoin(
+                model: J.entityModel, name: name ?? J.entityModel.name, left: path(left), target: path(target),
+                kind: kind))
+    }
+
+    /// The same for a property that is a reference.
+    ///
+    /// ```swift
+    /// Person.query().joinTo(\.department, .inner).orderBy("Department.name")
+    /// ```
+    public func joinTo<J: ObjectEntity>(
+        _ left: KeyPath<Row<T>, Related<J>>, _ kind: JoinKind = .left, as name: String? = nil
+    ) -> Query {
+        let key = J.entityModel.hasColumnKey ? J.entityModel.keyNames : [J.entityModel.rowNumberProperty]
+        return adding(
+            QueryJoin(
+                model: J.entityModel, name: name ?? J.entityModel.name, left: left.path().source,
+                target: .success(.column(key)), kind: kind))
+    }
+
+    /// The same for any two properties of one type.
+    public func joinTo<J: Entity, V, W>(
+        _ type: J.Type, left: KeyPath<Row<T>, Column<V>>, target: KeyPath<Row<J>, Column<W>>,
+        _ kind: JoinKind = .left, as name: String? = nil
+    ) -> Query {
+        adding(
+            QueryJoin(
+                model: J.entityModel, name: name ?? J.entityModel.name, left: left.path().source,
+                target: target.path().source, kind: kind))
+    }
+
+    private func adding(_ join: QueryJoin) -> Query {
+        var copy = self
+        copy.joins.append(join)
+        return copy
+    }
+
+    /// The joins as the records know them, with their tables there.
+    func selectionJoins() throws(MakoError) -> [SelectionJoin] {
+        var references: [SelectionJoin] = []
+        for join in joins { references.append(try join.reference()) }
+        return references
+    }
+
+    /// Sees to it that the tables of all joins are there.
+    func prepareJoins(_ database: Database) throws(MakoError) {
+        for join in joins { try database.viewing(join.model) { (_, _, _) throws(MakoError) in } }
+    }
+
+    /// Notes the properties of joined objects with each of some objects.
+    func noteJoins(
+        _ objects: [T], _ view: Snapshot, _ schema: SchemaState
+    ) throws(MakoError) {
+        guard !joins.isEmpty, let binding = schema.binding(T.entityModel) else { return }
+        var rows: [(object: any ObjectEntity, key: RowKey)] = []
+        for object in objects {
+            guard let object = object as? any ObjectEntity, let key = object.storedKey else { continue }
+            rows.append((object, key))
+        }
+        let references = try selectionJoins()
+        try records { () throws(RecordError) in
+            let values = try JoinedValues(
+                table: T.entityModel.table, references, schema.catalogue)
+            try values.read(rows.map(\.key), of: binding.table, in: view) { place, found in
+                rows[place].object.setJoined(found)
+            }
+        }
+    }
+}
+
+extension [PathStep] {
+    fileprivate var source: Result<Expr, MakoError> {
+        do throws(MakoError) { return .success(try expr()) } catch { return .failure(error) }
+    }
+}
+
+extension ObjectEntity {
+    /// The properties of the objects that the query joined which the object came with, as in `joinedResults["Department.name"]`: NULL where
+    /// none was joined. Of objects that came otherwise there are none.
+    public var joinedResults: [String: StoredValue] { lockedState { $0.extra?.joined } ?? [:] }
+
+    fileprivate func setJoined(_ values: [String: StoredValue]) { lockedState { $0.setJoined(values) } }
+}

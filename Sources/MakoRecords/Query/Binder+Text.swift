@@ -1,0 +1,120 @@
+// Full text: MATCH, rank, and the functions that show what was found.
+extension Binder {
+    mutating func bindMatch(_ left: Expr, _ right: Expr) throws(RecordError) -> BoundCondition {
+        guard case .column(let path, let at) = left else {
+            throw left.position.error("MATCH asks a column, or a table, with a full-text index")
+        }
+        if results != nil { throw at.error("MATCH asks rows, not groups; it stands in WHERE") }
+        let sought = try bind(right)
+        guard let value = sought.constant else {
+            throw right.position.error("MATCH takes a text or a parameter")
+        }
+        if value.isNull { return .constant(nil) }
+        guard case .text(let text) = value else {
+            throw right.position.error("\(describe(sought)); MATCH takes a text")
+        }
+        let match = try match(path, at, text)
+        matches.append(match)
+        return .match(match)
+    }
+
+    private mutating func match(
+        _ path: [String], _ at: SourcePosition, _ text: String
+    ) throws(RecordError) -> BoundMatch {
+        let name = path.joined(separator: ".")
+        if scope == nil, path.count == 1, table.schema.column(named: path[0]) == nil,
+            let index = try wholeIndex(path[0], at)
+        {
+            return BoundMatch(
+                table: table, index: index, query: try MatchQuery(text, index, columns: .max), text: text, path: name,
+                key: nil, column: nil)
+        }
+        let column = try resolved(path, at)
+        let place = column.node < 0 ? table : joins[column.node].target
+        let found = place.textIndexes.filter { index in
+            index.slots.contains { Int($0.ordinal) == column.ordinal }
+        }.min { $0.slots.count < $1.slots.count }
+        guard let index = found, let number = index.slots.firstIndex(where: { Int($0.ordinal) == column.ordinal })
+        else {
+            throw at.error(
+                "\(place.schema.name).\(path.last ?? "") has no full-text index, which MATCH needs; declare one: "
+                    + "@Attribute(.fullText), #FullText<\(place.schema.name)>([\\.\(path.last ?? "")])")
+        }
+        var key: BoundColumn?
+        if column.node >= 0 {
+            guard place.isRowID else {
+                throw at.error("\(place.schema.name) has no row ids, so MATCH cannot ask it by way of \(name)")
+            }
+            key = BoundColumn(node: column.node, ordinal: nil, type: .integer, path: name)
+        }
+        let query = try MatchQuery(text, index, columns: 1 << UInt64(number))
+        return BoundMatch(
+            table: place, index: index, query: query, text: text, path: column.path, key: key, column: column)
+    }
+
+    /// The index that the name of the table, or its own, stands for.
+    private func wholeIndex(_ name: String, _ at: SourcePosition) throws(RecordError) -> FullTextIndex? {
+        if let index = table.textIndexes.first(where: { $0.schema.name == name }) { return index }
+        guard Folding.folded(name) == Folding.folded(table.schema.name) else { return nil }
+        if table.textIndexes.count == 1 { return table.textIndexes[0] }
+        if table.textIndexes.isEmpty {
+            throw at.error(
+                "\(name) has no full-text index, which MATCH needs; declare one: @Attribute(.fullText), "
+                    + "#FullText<\(name)>([…])")
+        }
+        let names = table.textIndexes.map { "\"\($0.schema.name)\"" }.joined(separator: ", ")
+        throw at.error("\(name) has several full-text indexes; name one of \(names), or a column")
+    }
+
+    /// `rank`, where no column has that name.
+    func rank(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundExpr? {
+        guard scope == nil, path.count == 1, Folding.folded(path[0]) == "rank",
+            !table.schema.visibleNames.contains(where: { Folding.folded($0) == "rank" })
+        else { return nil }
+        if let match = matches.first(where: \.isOwn) { return .rank(match) }
+        throw at.error("\(table.schema.name) has no column rank, and without MATCH in the condition rows have no rank")
+    }
+
+    /// `highlight(column [, before, behind])` and `snippet(column [, before, behind, left out, words])`; nil for other functions.
+    mutating func excerpt(
+        _ name: String, _ arguments: [Expr], _ at: SourcePosition
+    ) throws(RecordError) -> BoundExpr? {
+        guard name == "highlight" || name == "snippet" else { return nil }
+        let isSnippet = name == "snippet"
+        guard let first = arguments.first, arguments.count <= (isSnippet ? 5 : 3) else {
+            throw at.error("\(name) takes 1 to \(isSnippet ? 5 : 3) values, not \(arguments.count)")
+        }
+        guard case .column(let path, let place) = first else {
+            throw first.position.error("\(name) shows a column of a full-text index")
+        }
+        let column = try resolve(path, place)
+        var found: (match: BoundMatch, number: Int)?
+        for match in matches where match.isOwn && found == nil {
+            let number = match.index.slots.firstIndex { Int($0.ordinal) == column.ordinal }
+            if column.node < 0, let number { found = (match, number) }
+        }
+        guard let (match, number) = found else {
+            throw place.error(
+                "no MATCH in the condition asks an index with \(column.path), so \(name) has nothing to show")
+        }
+        var style = ExcerptStyle()
+        if arguments.count > 1 { style.before = try constantText(arguments[1], name) }
+        if arguments.count > 2 { style.behind = try constantText(arguments[2], name) }
+        if arguments.count > 3 { style.ellipsis = try constantText(arguments[3], name) }
+        if isSnippet { style.words = ExcerptStyle.usualWords }
+        if arguments.count > 4 {
+            guard case .integer(let words)? = try bind(arguments[4]).constant, (1...1000).contains(words) else {
+                throw arguments[4].position.error("snippet takes a number of words from 1 to 1000")
+            }
+            style.words = Int(words)
+        }
+        return .excerpt(BoundExcerpt(match: match, column: column, number: number, style: style))
+    }
+
+    private mutating func constantText(_ expr: Expr, _ name: String) throws(RecordError) -> String {
+        guard case .text(let text)? = try bind(expr).constant else {
+            throw expr.position.error("\(name) takes a text here")
+        }
+        return text
+    }
+}

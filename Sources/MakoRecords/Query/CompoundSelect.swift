@@ -1,0 +1,180 @@
+import MakoStorage
+
+/// How the rows of a further question meet those before it.
+enum SetOperator: String, Sendable, Hashable {
+    case unionAll = "union all"
+    /// Different rows of both.
+    case union
+    /// Different rows that are in both.
+    case intersect
+    /// Different rows that are not in the second.
+    case except
+}
+
+/// `UNION SELECT …` behind a statement.
+struct SetClause: Sendable, Hashable {
+    let operation: SetOperator
+    var statement: SelectStatement
+    let at: SourcePosition
+}
+
+extension Parser {
+    mutating func takeSetOperator() -> SetOperator? {
+        if takeWord("UNION") { return takeWord("ALL") ? .unionAll : .union }
+        if takeWord("INTERSECT") { return .intersect }
+        return takeWord("EXCEPT") ? .except : nil
+    }
+}
+
+/// Several questions whose rows are put together, one after the other; then sorted and cut.
+struct CompoundPlan: Sendable, CustomStringConvertible {
+    struct Term: Sendable {
+        let place: Int
+        let descending: Bool
+        let noCase: Bool
+    }
+
+    let first: SelectPlan
+    let rest: [(operation: SetOperator, plan: SelectPlan)]
+    let terms: [Term]
+    let limit: Int?
+    let offset: Int
+
+    var description: String {
+        var lines = [first.description]
+        for (operation, plan) in rest { lines += [operation.rawValue, plan.description] }
+        if !terms.isEmpty {
+            let names = terms.map { first.names[$0.place] + ($0.descending ? " DESC" : "") }
+            lines.append("sort by " + names.joined(separator: ", "))
+        }
+        if let limit { lines.append("limit \(limit)") }
+        if offset > 0 { lines.append("offset \(offset)") }
+        return lines.joined(separator: "\n")
+    }
+
+    func rows(in view: Snapshot) throws(RecordError) -> [[Value]] {
+        if limit == 0 { return [] }
+        var rows = try first.rows(in: view)
+        for (operation, plan) in rest {
+            rows = CompoundPlan.joined(rows, try plan.rows(in: view), operation)
+        }
+        sort(&rows)
+        rows.removeFirst(min(offset, rows.count))
+        if let limit { rows.removeLast(max(0, rows.count - limit)) }
+        return rows
+    }
+
+    private static func joined(_ first: [[Value]], _ second: [[Value]], _ operation: SetOperator) -> [[Value]] {
+        if operation == .unionAll { return first + second }
+        var buffer = KeyBuffer()
+        func code(_ row: [Value]) {
+            buffer.clear()
+            for value in row { KeyCoding.append(value, to: &buffer) }
+        }
+        var others = KeyTable()
+        if operation != .union {
+            for row in second {
+                code(row)
+                _ = others.place(of: buffer.raw)
+            }
+        }
+        var met = KeyTable()
+        var rows: [[Value]] = []
+        for row in operation == .union ? first + second : first {
+            code(row)
+            let isThere = others.number(of: buffer.raw) != nil
+            if operation == .intersect && !isThere || operation == .except && isThere { continue }
+            if met.place(of: buffer.raw).isNew || sabotaged("unionKeepsEqualRows") { rows.append(row) }
+        }
+        return rows
+    }
+
+    private func sort(_ rows: inout [[Value]]) {
+        if terms.isEmpty { return }
+        var keyed = rows.indices.map { index in
+            var buffer = KeyBuffer()
+            for term in terms {
+                let start = buffer.count
+                KeyCoding.append(rows[index][term.place], noCase: term.noCase, to: &buffer)
+                if term.descending { buffer.complement(from: start) }
+            }
+            return (key: buffer.bytes, index: index)
+        }
+        keyed.sort { first, second in
+            let order = KeyOrder.compareKeys(first.key, second.key)
+            return order == 0 ? first.index < second.index : order < 0
+        }
+        rows = keyed.map { rows[$0.index] }
+    }
+}
+
+extension KeyCoding {
+    /// Equal numbers have equal bytes, whole or not; values of other types never have those of each other.
+    static func append(_ value: Value, noCase: Bool = false, to buffer: inout KeyBuffer) {
+        switch value {
+        case .null: buffer.appendNull()
+        case .integer(let number): append(.integer(number), isMixed: true, to: &buffer)
+        case .unsigned(let number): append(.unsigned(number), isMixed: true, to: &buffer)
+        case .double(let number): append(.double(number), isMixed: true, to: &buffer)
+        default:
+            // Behind all numbers, whose first byte this is, too.
+            buffer.append(UInt64.max)
+            buffer.append(Int64(kind(value)))
+            buffer.append(value, noCase: noCase)
+        }
+    }
+
+    private static func kind(_ value: Value) -> Int {
+        switch value {
+        case .bool: 1
+        case .date: 2
+        case .text: 3
+        case .blob: 4
+        default: 5
+        }
+    }
+}
+
+extension SelectStatement {
+    /// A statement with further questions behind it, resolved and planned.
+    func compound(
+        _ prepare: (SelectStatement) throws(RecordError) -> SelectPlan
+    ) throws(RecordError) -> CompoundPlan {
+        var head = self
+        (head.compounds, head.orderBy, head.limit, head.offset) = ([], [], nil, nil)
+        let first = try prepare(head)
+        var rest: [(operation: SetOperator, plan: SelectPlan)] = []
+        for clause in compounds {
+            let plan = try prepare(clause.statement)
+            guard plan.names.count == first.names.count else {
+                throw clause.at.error(
+                    "this has \(plan.names.count) columns, and what is before it \(first.names.count)")
+            }
+            rest.append((clause.operation, plan))
+        }
+        return CompoundPlan(
+            first: first, rest: rest, terms: try terms(first.names), limit: limit.map { max(0, $0) },
+            offset: max(0, offset ?? 0))
+    }
+
+    /// Such rows are sorted by their own columns.
+    private func terms(_ names: [String]) throws(RecordError) -> [CompoundPlan.Term] {
+        var terms: [CompoundPlan.Term] = []
+        for order in orderBy {
+            var place: Int?
+            switch order.expr {
+            case .literal(.integer(let number), _) where number >= 1 && number <= names.count: place = Int(number) - 1
+            case .column(let path, _):
+                let name = path.joined(separator: ".")
+                place = names.firstIndex(of: name) ?? names.firstIndex { Folding.folded($0) == Folding.folded(name) }
+            default: break
+            }
+            guard let place else {
+                throw order.expr.position.error(
+                    "rows of several questions are ordered by the name or the number of a column")
+            }
+            terms.append(CompoundPlan.Term(place: place, descending: order.descending, noCase: order.noCase))
+        }
+        return terms
+    }
+}

@@ -1,0 +1,81 @@
+// Trees before names are resolved: what they contain, and the same with parts exchanged.
+extension Expr {
+    /// The expression with those parts exchanged for which the closure has something else; it is asked from the outside inwards.
+    func rewritten(_ change: (Expr) throws(RecordError) -> Expr?) throws(RecordError) -> Expr {
+        if let changed = try change(self) { return changed }
+        switch self {
+        case .arithmetic(let operation, let left, let right, let at):
+            return .arithmetic(operation, try left.rewritten(change), try right.rewritten(change), at: at)
+        case .negate(let inner): return .negate(try inner.rewritten(change))
+        case .noCase(let inner): return .noCase(try inner.rewritten(change))
+        case .function(let name, let arguments, let at):
+            return .function(name, try Expr.rewritten(arguments, change), at: at)
+        default: return self
+        }
+    }
+
+    static func rewritten(
+        _ list: [Expr], _ change: (Expr) throws(RecordError) -> Expr?
+    ) throws(RecordError) -> [Expr] {
+        var result: [Expr] = []
+        for each in list { result.append(try each.rewritten(change)) }
+        return result
+    }
+
+    /// An aggregate of a group: `sum(x)`, `count(*)`, `count(DISTINCT x)`.
+    var aggregate: (function: AggregateFunction, isDistinct: Bool, argument: Expr?)? {
+        guard case .function(let name, let arguments, _) = self else { return nil }
+        let isDistinct = name.hasSuffix(Parser.distinctMark)
+        let bare = isDistinct ? String(name.dropLast(Parser.distinctMark.count)) : name
+        guard let function = AggregateFunction(rawValue: bare) else { return nil }
+        if arguments.isEmpty { return function == .count && !isDistinct ? (.count, false, nil) : nil }
+        return arguments.count == 1 ? (function, isDistinct, arguments[0]) : nil
+    }
+
+    var hasAggregate: Bool {
+        if aggregate != nil { return true }
+        return switch self {
+        case .arithmetic(_, let left, let right, _): left.hasAggregate || right.hasAggregate
+        case .negate(let inner), .noCase(let inner): inner.hasAggregate
+        case .function(_, let arguments, _): arguments.contains(where: \.hasAggregate)
+        default: false
+        }
+    }
+}
+
+extension Condition {
+    /// The condition with parts of its expressions exchanged; see ``Expr/rewritten(_:)``.
+    func rewritten(_ change: (Expr) throws(RecordError) -> Expr?) throws(RecordError) -> Condition {
+        switch self {
+        case .comparison(let operation, let left, let right):
+            return .comparison(operation, try left.rewritten(change), try right.rewritten(change))
+        case .and(let parts): return .and(try Condition.rewritten(parts, change))
+        case .or(let parts): return .or(try Condition.rewritten(parts, change))
+        case .not(let inner): return .not(try inner.rewritten(change))
+        case .isIn(let value, let items):
+            return .isIn(try value.rewritten(change), try Expr.rewritten(items, change))
+        case .between(let value, let low, let high):
+            return .between(try value.rewritten(change), try low.rewritten(change), try high.rewritten(change))
+        case .like(let value, let pattern, let escape):
+            let escape = try escape.map { (escape) throws(RecordError) in try escape.rewritten(change) }
+            return .like(try value.rewritten(change), try pattern.rewritten(change), escape: escape)
+        case .glob(let value, let pattern):
+            return .glob(try value.rewritten(change), try pattern.rewritten(change))
+        case .isNull(let value): return .isNull(try value.rewritten(change))
+        case .truth(let value): return .truth(try value.rewritten(change))
+        case .match(let value, let sought): return .match(try value.rewritten(change), try sought.rewritten(change))
+        case .isInQuery(let value, let subquery): return .isInQuery(try value.rewritten(change), subquery)
+        case .quantified(let quantifier, let inner, let at):
+            return .quantified(quantifier, try inner.rewritten(change), at: at)
+        default: return self
+        }
+    }
+
+    private static func rewritten(
+        _ list: [Condition], _ change: (Expr) throws(RecordError) -> Expr?
+    ) throws(RecordError) -> [Condition] {
+        var result: [Condition] = []
+        for each in list { result.append(try each.rewritten(change)) }
+        return result
+    }
+}

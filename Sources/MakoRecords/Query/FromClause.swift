@@ -1,0 +1,86 @@
+/// One more table of a FROM clause, and how its rows meet those before it.
+struct JoinClause: Sendable, Hashable {
+    enum Kind: Sendable, Hashable {
+        /// Only rows that meet.
+        case inner
+        /// Rows before it that meet none stand beside NULLs.
+        case left
+    }
+
+    var table: String
+    var alias: String?
+    var kind: Kind
+    var condition: Condition?
+    var at = SourcePosition.none
+
+    /// What its columns are called by.
+    var name: String { alias ?? table }
+}
+
+extension Parser {
+    /// Words that end the name of a table: none of them is an alias unless it is quoted.
+    private static let clauseWords: Set<String> = [
+        "where", "group", "having", "order", "limit", "offset", "on", "using", "join", "inner", "left", "right", "full",
+        "outer", "cross", "natural", "union", "intersect", "except", "set", "as",
+    ]
+
+    /// `[AS] x` behind a table.
+    mutating func alias() throws(RecordError) -> String? {
+        if takeWord("AS") {
+            guard let name = takeName() else { throw unexpected("a name") }
+            return name
+        }
+        switch token.kind {
+        case .name(let name):
+            advance()
+            return name
+        case .word(let name) where !Parser.clauseWords.contains(Folding.folded(name)):
+            advance()
+            return name
+        default: return nil
+        }
+    }
+
+    /// `JOIN b ON …`, `LEFT JOIN c ON …`, `CROSS JOIN d` and `, e`, as many as there are.
+    mutating func joins() throws(RecordError) -> [JoinClause] {
+        var clauses: [JoinClause] = []
+        while let (kind, isBare) = try joinWords() {
+            let start = token
+            guard let table = takeName() else { throw unexpected("the name of a table") }
+            let at = position(start)
+            var clause = JoinClause(table: table, alias: try alias(), kind: kind, at: at)
+            if isWord("USING") { throw position(token).error("USING is not there; write ON a.x = b.x") }
+            if !isBare && takeWord("ON") { clause.condition = try condition() }
+            if kind == .left && clause.condition == nil { throw unexpected("ON") }
+            clauses.append(clause)
+            if clauses.count >= JoinScope.tableLimit {
+                throw at.error("a statement joins at most \(JoinScope.tableLimit) tables")
+            }
+        }
+        return clauses
+    }
+
+    /// The words of a join, and whether they leave no room for a condition.
+    private mutating func joinWords() throws(RecordError) -> (JoinClause.Kind, isBare: Bool)? {
+        if takeSymbol(",") { return (.inner, true) }
+        if takeWord("JOIN") { return (.inner, false) }
+        if takeWord("INNER") {
+            try expectWord("JOIN")
+            return (.inner, false)
+        }
+        if takeWord("CROSS") {
+            try expectWord("JOIN")
+            return (.inner, true)
+        }
+        if takeWord("LEFT") {
+            _ = takeWord("OUTER")
+            try expectWord("JOIN")
+            return (.left, false)
+        }
+        for word in ["RIGHT", "FULL"] where isWord(word) {
+            throw position(token).error("there is no \(word) JOIN; name the tables the other way round in a LEFT JOIN")
+        }
+        if isWord("NATURAL") { throw position(token).error("there is no NATURAL JOIN; write JOIN … ON a.x = b.x") }
+        return nil
+    }
+}

@@ -1,0 +1,141 @@
+import MakoStorage
+
+/// Puts rows together to groups: their keys in a table of bytes, their aggregates in flat memory behind each other. Nothing is allocated
+/// for a row.
+final class GroupRun {
+    private struct Place {
+        var tally = Tally()
+        /// The smallest or largest value.
+        var best = KeptOperand.plain(.null)
+    }
+
+    private let plan: GroupPlan
+    private let keys: ExpressionRun
+    private let arguments: ExpressionRun
+    private let functions: [AggregateFunction]
+    /// What rows are counted by has no value to look at.
+    private let countsRows: [Bool]
+    private let areDistinct: [Bool]
+    /// Keys that are worked out may be whole in one row and broken in the next.
+    private let areMixed: [Bool]
+    // One thread's, and never read while it is changed: to have that checked would cost as much for each row as all the rest.
+    @exclusivity(unchecked) private var table = KeyTable()
+    @exclusivity(unchecked) private var values: [KeptOperand] = []
+    @exclusivity(unchecked) private var places: [Place] = []
+    @exclusivity(unchecked) private var store = OperandStore()
+    @exclusivity(unchecked) private var buffer = KeyBuffer()
+    /// Which values each aggregate over different values has met, group by group.
+    @exclusivity(unchecked) private var seen: SeenValues
+
+    init(_ plan: GroupPlan, _ table: TableHandle?, _ nodes: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows) {
+        self.plan = plan
+        keys = ExpressionRun(bound: plan.keys, table, nodes, view, supply)
+        arguments = ExpressionRun(
+            bound: plan.aggregates.map { $0.argument ?? .constant(.integer(1)) }, table, nodes, view, supply)
+        functions = plan.aggregates.map(\.function)
+        countsRows = plan.aggregates.map { $0.argument == nil }
+        areDistinct = plan.aggregates.map(\.isDistinct)
+        areMixed = plan.keys.map { KeyCoding.isMixed($0) }
+        seen = SeenValues()
+    }
+
+    /// Without keys there is one group, also when there are no rows.
+    func begin() {
+        if plan.keys.isEmpty { _ = group() }
+    }
+
+    func add(_ row: RowReader, _ key: RowKey) throws(RecordError) {
+        buffer.clear()
+        for index in areMixed.indices {
+            KeyCoding.append(try keys.operand(index, row, key), isMixed: areMixed[index], to: &buffer)
+        }
+        let (number, isNew) = group()
+        if isNew {
+            for index in areMixed.indices { values.append(store.keep(try keys.operand(index, row, key))) }
+        }
+        let first = number &* functions.count
+        for index in functions.indices {
+            if countsRows[index] {
+                places[first &+ index].tally.addRow()
+                continue
+            }
+            let operand = try arguments.operand(index, row, key)
+            if operand.isNull && !sabotaged("nullsCounted") { continue }
+            if areDistinct[index] && !seen.isNew(operand, number, index) { continue }
+            add(operand, functions[index], first &+ index)
+        }
+    }
+
+    private func group() -> (number: Int, isNew: Bool) {
+        let found = table.place(of: buffer.raw)
+        if found.isNew { for _ in functions { places.append(Place()) } }
+        return found
+    }
+
+    @inline(__always)
+    private func add(_ operand: Operand, _ function: AggregateFunction, _ place: Int) {
+        places[place].tally.addRow()
+        switch function {
+        case .count: break
+        case .sum, .average, .total: places[place].tally.add(operand)
+        case .minimum, .maximum:
+            let old = places[place].best
+            if let order = operand.compare(store.operand(old)), function == .minimum ? order >= 0 : order <= 0 {
+                return
+            }
+            places[place].best = store.keep(operand, insteadOf: old)
+        }
+    }
+
+    /// Puts each group's results where expressions over groups find them, in the order of the keys.
+    func forEachGroup(_ supply: SuppliedRows, _ body: () throws(RecordError) -> Bool) throws(RecordError) {
+        let keyCount = areMixed.count
+        for number in table.sortedNumbers() {
+            for index in 0..<keyCount { supply.results[index] = store.operand(values[number * keyCount + index]) }
+            for (index, function) in functions.enumerated() {
+                let place = places[number * functions.count + index]
+                supply.results[keyCount + index] = place.tally.result(function) ?? store.operand(place.best)
+            }
+            guard try body() else { return }
+        }
+    }
+}
+
+/// Codes values that are equal in a statement as equal bytes.
+enum KeyCoding {
+    /// Whether an expression may give whole numbers for one row and broken ones for the next.
+    static func isMixed(_ expr: BoundExpr) -> Bool {
+        if case .column = expr { return false }
+        return Binder.kind(expr).isNumber
+    }
+
+    static func append(_ operand: Operand, isMixed: Bool, to buffer: inout KeyBuffer) {
+        guard isMixed, let number = operand.asDouble else { return buffer.append(operand) }
+        append(operand, number, to: &buffer)
+    }
+
+    /// A number so that the order of bytes is that of numbers, whole or not: as a double, and then as what doubles do not tell apart.
+    static func append(_ operand: Operand, _ number: Double, to buffer: inout KeyBuffer) {
+        buffer.append(number)
+        let whole = operand.asWhole ?? Int128(exactly: number) ?? 0
+        if let unsigned = UInt64(exactly: whole) {
+            buffer.append(unsigned)
+        } else {
+            buffer.append(Int64(exactly: whole) ?? 0)
+        }
+    }
+}
+
+/// The values that aggregates over different values have met.
+struct SeenValues: ~Copyable {
+    private var table = KeyTable()
+    private var buffer = KeyBuffer()
+
+    mutating func isNew(_ operand: Operand, _ group: Int, _ aggregate: Int) -> Bool {
+        buffer.clear()
+        buffer.append(Int64(group))
+        buffer.append(Int64(aggregate))
+        KeyCoding.append(operand, isMixed: true, to: &buffer)
+        return table.place(of: buffer.raw).isNew
+    }
+}

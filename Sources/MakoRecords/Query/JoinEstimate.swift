@@ -1,0 +1,93 @@
+/// How many rows conditions leave, and what it costs to read them. A column that is not known to be unique is taken to have a tenth as many
+/// values as its table has rows.
+enum JoinEstimate {
+    /// Where no size is known.
+    static let unknownSize = 1_000_000.0
+    static let typicalRows = 1000.0
+
+    /// The rows that a table's own condition leaves.
+    static func ownRows(_ source: Int, _ planner: JoinPlanner) -> Double {
+        planner.sources[source].size * ownShare(source, planner)
+    }
+
+    static func ownShare(_ source: Int, _ planner: JoinPlanner) -> Double {
+        let conditions = planner.own[source].bound.condition?.conjuncts ?? []
+        return conditions.reduce(1) { $0 * share($1, planner.sources[source]) }
+    }
+
+    /// What it costs to read them.
+    static func ownCost(_ source: Int, _ planner: JoinPlanner) -> Double {
+        let size = planner.sources[source].size
+        return switch planner.own[source].access {
+        case .nothing: 0
+        case .keys(let keys): Double(keys.count) * 4
+        case .rows(let range): range == .min ... .max ? size : size * 0.3
+        case .keyRanges(let ranges): ranges == [KeyRange(lower: [], upper: nil)] ? size : size * 0.3
+        default: min(size * 2.5, max(1, ownRows(source, planner) * 2.5))
+        }
+    }
+
+    /// The share of a table's rows for which a condition on it alone holds.
+    private static func share(_ condition: BoundCondition, _ source: JoinSource) -> Double {
+        switch condition {
+        case .comparison(.equal, .column(let column), _) where column.node < 0: 1 / values(column.ordinal, source).count
+        case .comparison(.equal, _, _): 0.01
+        case .comparison(.notEqual, _, _), .not: 0.9
+        case .comparison: 0.3
+        case .isIn(.column(let column), let items) where column.node < 0:
+            min(1, Double(items.count) / values(column.ordinal, source).count)
+        case .isIn: 0.05
+        case .isNull: 0.05
+        case .like, .glob: 0.1
+        case .and(let parts): parts.reduce(1) { $0 * share($1, source) }
+        case .or(let parts): min(1, parts.reduce(0) { $0 + share($1, source) })
+        default: 0.5
+        }
+    }
+
+    /// How many different values a column has, and whether that is known.
+    private static func values(_ ordinal: Int?, _ source: JoinSource) -> (count: Double, isKnown: Bool) {
+        let size = max(1, source.size)
+        guard let ordinal else { return (size, true) }
+        let table = source.table
+        if table.keySlots.count == 1, Int(table.keySlots[0].ordinal) == ordinal { return (size, true) }
+        if table.layout.allSlots[ordinal].type == .bool { return (2, true) }
+        let isUnique = table.indexes.contains {
+            $0.isUnique && $0.parts.count == 1 && Int($0.parts[0].slot.ordinal) == ordinal
+        }
+        return isUnique ? (size, true) : (max(1, size / 10), false)
+    }
+
+    /// The share of a table's rows that an equation leaves for each row before it: one row for each value of the column with more values.
+    /// Beside a column that is a key one of which nothing is known is taken to hold such keys.
+    static func share(ofEqual inner: BoundExpr, _ outer: BoundExpr, _ planner: JoinPlanner) -> Double {
+        let (a, b) = (values(inner, planner), values(outer, planner))
+        let known = [a, b].compactMap { $0 }.filter(\.isKnown).map(\.count)
+        return 1 / max(1, known.max() ?? max(a?.count ?? 10, b?.count ?? 1))
+    }
+
+    private static func values(_ expr: BoundExpr, _ planner: JoinPlanner) -> (count: Double, isKnown: Bool)? {
+        switch expr {
+        case .column(let column) where column.node < planner.sources.count:
+            return values(column.ordinal, planner.sources[column.node])
+        case .noCase(let inner): return values(inner, planner)
+        default: return nil
+        }
+    }
+
+    /// What the conditions leave that can be tested once a table stands and are no equations.
+    static func shareOfTheRest(_ source: Int, _ placed: SourceSet, _ planner: JoinPlanner) -> Double {
+        let me: SourceSet = 1 << SourceSet(source)
+        var share = 1.0
+        for (condition, mask) in zip(planner.question.conjuncts, planner.masks)
+        where mask & me != 0 && mask != me && mask & ~(placed | me) == 0 {
+            if case .comparison(.equal, let left, let right) = condition,
+                planner.sets.of(left) == me || planner.sets.of(right) == me
+            {
+                continue
+            }
+            share *= 0.3
+        }
+        return share
+    }
+}

@@ -1,0 +1,202 @@
+import MakoStorage
+
+/// Walks over the rows of a join: a loop for each table inside that of the one before it. One per run.
+final class JoinRun {
+    /// Where the current rows stand.
+    let supply: SuppliedRows
+    private let first: JoinLoop?
+
+    /// - Parameter layouts: for tables whose rows are read in another order of columns.
+    init(
+        _ plan: JoinPlan, _ view: Snapshot, _ supply: SuppliedRows, layouts: [Int: RowLayout] = [:]
+    ) throws(RecordError) {
+        self.supply = supply
+        var next: JoinLoop?
+        for step in plan.steps.reversed() {
+            next = try recorded {
+                try JoinLoop(step, plan, layouts[step.source], view, supply, next)
+            }
+        }
+        first = next
+    }
+
+    /// Calls a closure for each row of the join until it answers false; the tables' rows stand in ``supply`` meanwhile.
+    func forEachRow(_ body: () throws -> Bool) throws {
+        _ = try first?.run(body)
+    }
+}
+
+/// The loop over one table's rows.
+private final class JoinLoop {
+    private let step: JoinStep
+    private let table: TableHandle
+    private let layout: RowLayout
+    private let view: Snapshot
+    private let supply: SuppliedRows
+    private let next: JoinLoop?
+    private let source: Int
+    private let isLeft: Bool
+    /// The table's own condition, for rows that are looked up.
+    private let own: Evaluator?
+    private let match: Evaluator?
+    private let after: Evaluator?
+    private let lookup: JoinLookup
+    private let blankKey = RowKey.rowID(0)
+    @exclusivity(unchecked) private var hasMet = false
+    @exclusivity(unchecked) private var steps = 0
+    private let cancellation: Cancellation?
+
+    init(
+        _ step: JoinStep, _ plan: JoinPlan, _ layout: RowLayout?, _ view: Snapshot, _ supply: SuppliedRows,
+        _ next: JoinLoop?
+    ) throws {
+        self.step = step
+        self.view = view
+        self.supply = supply
+        self.next = next
+        cancellation = plan.cancellation
+        source = step.source
+        isLeft = step.isLeft
+        table = step.own.table
+        self.layout = layout ?? table.layout
+        func evaluator(_ conditions: [BoundCondition]) -> Evaluator? {
+            if conditions.isEmpty { return nil }
+            let condition = conditions.count == 1 ? conditions[0] : BoundCondition.and(conditions)
+            return Evaluator(Program(nil, condition, joins: plan.joins), view, supply)
+        }
+        match = evaluator(step.match)
+        after = evaluator(step.after)
+        let bound = step.own.bound
+        switch step.method {
+        case .key(let parts):
+            lookup = .key(JoinKey(parts, plan.joins, view, supply))
+            own = bound.condition.map { Evaluator(Program(bound.table, $0, joins: bound.joins), view) }
+        case .index(let index, let parts):
+            lookup = .index(try JoinIndexWalk(index, table, JoinKey(parts, plan.joins, view, supply), view))
+            own = bound.condition.map { Evaluator(Program(bound.table, $0, joins: bound.joins), view) }
+        case .kept(let equalities):
+            lookup = .kept(KeptRows(step, equalities, plan.joins, view, supply))
+            own = nil
+        case .first:
+            lookup = .all
+            own = nil
+        }
+    }
+
+    /// The rows that meet those before them. False: no more are wanted.
+    func run(_ body: () throws -> Bool) throws -> Bool {
+        hasMet = false
+        steps &+= 1
+        if steps & 1023 == 0, cancellation?.isCancelled == true { throw RecordError.cancelled }
+        guard try meet(body) else { return false }
+        if !isLeft || hasMet { return true }
+        supply.rows[source] = SuppliedRows.Place(row: nil)
+        return try goOn(body)
+    }
+
+    private func meet(_ body: () throws -> Bool) throws -> Bool {
+        var goesOn = true
+        switch lookup {
+        case .all:
+            try step.own.forEachRow(layout: layout, in: view) { key, row in
+                goesOn = try take(row, key.rowID ?? 0, body)
+                return goesOn
+            }
+        case .key(let key):
+            try key.withRow(of: table, in: view) { bytes, id in
+                goesOn = try test(RowReader(bytes, layout), id, body)
+            }
+        case .index(let walk):
+            try walk.forEachRow { bytes, id in
+                goesOn = try test(RowReader(bytes, layout), id, body)
+                return goesOn
+            }
+        case .kept(let rows):
+            var place = try rows.first()
+            while place >= 0, goesOn {
+                let found = try rows.row(place, layout)
+                goesOn = try take(found.row, found.id, body)
+                place = rows.next(place)
+            }
+        }
+        return goesOn
+    }
+
+    /// A row that was looked up: the table's own condition is not tested yet.
+    @inline(__always)
+    private func test(_ row: RowReader, _ id: Int64, _ body: () throws -> Bool) throws -> Bool {
+        if let own, !(try own.test(row, .rowID(id))) { return true }
+        return try take(row, id, body)
+    }
+
+    @inline(__always)
+    private func take(_ row: RowReader, _ id: Int64, _ body: () throws -> Bool) throws -> Bool {
+        supply.rows[source] = SuppliedRows.Place(row: row, id: id)
+        if let match, !(try match.test(supply.blank, blankKey)) { return true }
+        hasMet = true
+        return try goOn(body)
+    }
+
+    @inline(__always)
+    private func goOn(_ body: () throws -> Bool) throws -> Bool {
+        if let after, !(try after.test(supply.blank, blankKey)) { return true }
+        guard let next else { return try body() }
+        return try next.run(body)
+    }
+}
+
+private enum JoinLookup {
+    case all
+    case key(JoinKey)
+    case index(JoinIndexWalk)
+    case kept(KeptRows)
+}
+
+/// A table's rows that its own condition leaves, read once and kept under what they are compared by.
+private final class KeptRows {
+    private let step: JoinStep
+    private let view: Snapshot
+    private let inner: JoinKeyCoding
+    private let outer: JoinKeyCoding
+    @exclusivity(unchecked) private var rows = JoinTable()
+    @exclusivity(unchecked) private var buffer = KeyBuffer()
+    private let supply: SuppliedRows
+    @exclusivity(unchecked) private var isRead = false
+
+    init(
+        _ step: JoinStep, _ equalities: [JoinEquality], _ joins: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows
+    ) {
+        self.step = step
+        self.view = view
+        self.supply = supply
+        let nodes = JoinSources(joins).local(step.source)
+        let values = ExpressionRun(
+            bound: equalities.map { nodes.expr($0.inner) }, step.own.table, nodes.joins, view)
+        let rounded = equalities.map(\.isRounded)
+        inner = JoinKeyCoding(values, rounded)
+        outer = JoinKeyCoding(ExpressionRun(bound: equalities.map(\.outer), nil, joins, view, supply), rounded)
+    }
+
+    private func read() throws {
+        isRead = true
+        try step.own.forEachRow(in: view) { key, row in
+            buffer.clear()
+            if try inner.append(row, key, to: &buffer) { rows.add(buffer.raw, row, key.rowID ?? 0) }
+            return true
+        }
+    }
+
+    /// The first row that meets those before it, or -1.
+    func first() throws -> Int32 {
+        if !isRead { try read() }
+        buffer.clear()
+        guard try outer.append(supply.blank, .rowID(0), to: &buffer) else { return -1 }
+        return rows.first(buffer.raw)
+    }
+
+    func next(_ place: Int32) -> Int32 { rows.next(place) }
+
+    func row(_ place: Int32, _ layout: RowLayout) throws(RecordError) -> (row: RowReader, id: Int64) {
+        try rows.row(place, layout)
+    }
+}

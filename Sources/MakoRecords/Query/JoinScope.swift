@@ -1,0 +1,65 @@
+/// The tables of a FROM clause, while names are resolved.
+struct JoinScope {
+    /// Sets of tables are the bits of a word.
+    static let tableLimit = 60
+
+    struct Source {
+        /// What its columns are called by.
+        let name: String
+        let table: TableHandle
+    }
+
+    let sources: [Source]
+    /// How many of them may be named: in a condition of ON those up to its own.
+    var visible: Int
+
+    init(_ sources: [Source]) {
+        self.sources = sources
+        visible = sources.count
+    }
+
+    /// The table where a path begins, and the rest of the path.
+    func start(
+        _ path: ArraySlice<String>, _ at: SourcePosition
+    ) throws(RecordError) -> (node: Int, rest: ArraySlice<String>) {
+        guard let first = path.first else { throw at.error("a name is expected here") }
+        if path.count > 1, let found = try named(first, at, exactly: true) { return (found, path.dropFirst()) }
+        if let found = try holder(of: first, at, exactly: true) { return (found, path) }
+        if path.count > 1, let found = try named(first, at, exactly: false) { return (found, path.dropFirst()) }
+        if let found = try holder(of: first, at, exactly: false) { return (found, path) }
+        let tables = sources.prefix(visible)
+        if path.count > 1 {
+            let names = tables.map(\.name) + tables.flatMap(\.table.schema.visibleNames)
+            throw at.error("there is no table or column \(first)", nearest: Spelling.nearest(to: first, in: names))
+        }
+        throw at.error(
+            "no table of \(tables.map(\.name).joined(separator: ", ")) has a column \(first)",
+            nearest: Spelling.nearest(to: first, in: tables.flatMap(\.table.schema.visibleNames)))
+    }
+
+    private func named(_ name: String, _ at: SourcePosition, exactly: Bool) throws(RecordError) -> Int? {
+        let folded = Folding.folded(name)
+        let found = sources.indices.filter {
+            exactly ? sources[$0].name == name : Folding.folded(sources[$0].name) == folded
+        }
+        guard let first = found.first else { return nil }
+        if found.count > 1 { throw at.error("two tables are called \(name); give one of them a name of its own by AS") }
+        if first >= visible { throw at.error("\(sources[first].name) is joined behind this condition") }
+        return first
+    }
+
+    private func holder(of column: String, _ at: SourcePosition, exactly: Bool) throws(RecordError) -> Int? {
+        let folded = Folding.folded(column)
+        let found = sources.indices.prefix(visible).filter { index in
+            sources[index].table.schema.visibleNames.contains {
+                exactly ? $0 == column : Folding.folded($0) == folded
+            }
+        }
+        if found.count > 1 && !sabotaged("ambiguousNameTaken") {
+            let names = found.map { "\(sources[$0].name).\(column)" }
+            throw at.error(
+                "\(column) may be \(names.dropLast().joined(separator: ", ")) or \(names[names.count - 1])")
+        }
+        return found.first
+    }
+}

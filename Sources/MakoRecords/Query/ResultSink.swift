@@ -1,0 +1,69 @@
+import MakoStorage
+
+/// Takes the rows of a result: leaves out those that are there already, sorts, cuts.
+final class ResultSink {
+    private let outputs: ExpressionRun
+    private let isMixed: [Bool]
+    private let sorter: Sorter?
+    private let limit: Int
+    private let offset: Int
+    @exclusivity(unchecked) private var left: Int
+    @exclusivity(unchecked) private var found: [[Value]] = []
+    private var seen: DistinctRows?
+
+    init(
+        _ bound: [BoundExpr], _ orders: [BoundOrder], isDistinct: Bool, limit: Int?, offset: Int,
+        _ values: ([BoundExpr]) -> ExpressionRun
+    ) {
+        outputs = values(bound)
+        isMixed = bound.map { KeyCoding.isMixed($0) }
+        self.limit = limit ?? .max
+        self.offset = offset
+        left = offset
+        let needed = orders.filter { $0.expr.constant == nil }
+        sorter =
+            needed.isEmpty
+            ? nil : Sorter(OrderCoding(needed, values(needed.map(\.expr))), limit: limit, offset: offset)
+        seen = isDistinct ? DistinctRows() : nil
+    }
+
+    /// False: no more are wanted.
+    func take(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
+        if limit == 0 { return false }
+        if let seen {
+            seen.begin()
+            for index in isMixed.indices { seen.append(try outputs.operand(index, row, key), isMixed[index]) }
+            if !seen.isNew() { return true }
+        }
+        if let sorter {
+            guard let place = try sorter.place(row, key) else { return true }
+            let values = try outputs.all(row, key)
+            if place < found.count { found[place] = values } else { found.append(values) }
+            return true
+        }
+        if left > 0 {
+            left -= 1
+            return true
+        }
+        found.append(try outputs.all(row, key))
+        return found.count < limit
+    }
+
+    func rows() -> [[Value]] {
+        guard let sorter else { return found }
+        let places = sorter.sorted(offset: offset, limit: limit == .max ? nil : limit)
+        return places.compactMap { place in place.rowID.map { found[Int($0)] } }
+    }
+}
+
+/// The rows of a result that were met, by the bytes of their values.
+final class DistinctRows {
+    @exclusivity(unchecked) private var table = KeyTable()
+    @exclusivity(unchecked) private var buffer = KeyBuffer()
+
+    func begin() { buffer.clear() }
+
+    func append(_ operand: Operand, _ isMixed: Bool) { KeyCoding.append(operand, isMixed: isMixed, to: &buffer) }
+
+    func isNew() -> Bool { table.place(of: buffer.raw).isNew }
+}

@@ -1,0 +1,250 @@
+import MakoStorage
+
+/// A statement that can be run: everything about it that could be wrong was found right. Prints itself as an explanation.
+///
+/// It holds no snapshot: it may be run over any number of them, from any thread.
+struct SelectPlan: Sendable, CustomStringConvertible {
+    /// Where the rows come from.
+    enum Feed: Sendable {
+        case table(Plan)
+        case join(JoinPlan)
+    }
+
+    let feed: Feed
+    let names: [String]
+    /// What is told of each row, where rows are not grouped.
+    let outputs: [BoundExpr]
+    let group: GroupPlan?
+    let isDistinct: Bool
+    /// What is left to be sorted by once rows or groups are there.
+    let orders: [BoundOrder]
+    let limit: Int?
+    let offset: Int
+    /// Whether limit and offset are observed where the rows come from.
+    let isCut: Bool
+    /// The rows beside those that are asked about.
+    let nodes: [JoinNode]
+    /// Whether nothing is asked for but the number of the rows.
+    let countsRows: Bool
+    /// Every table whose rows decide what comes.
+    let tables: Set<String>
+    let description: String
+}
+
+/// Resolves and plans a statement.
+struct SelectPlanner {
+    private let statement: SelectStatement
+    private let catalogue: Catalogue
+    private let parameters: [Value]
+    private let named: [String: Value]
+    /// How many rows a table has, where that is known.
+    private let size: (TableHandle) -> Int?
+    private let budget: SubqueryBudget
+    private let view: Snapshot?
+
+    init(
+        _ statement: SelectStatement, _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value],
+        _ view: Snapshot? = nil, _ budget: SubqueryBudget = SubqueryBudget(), size: @escaping (TableHandle) -> Int?
+    ) throws(RecordError) {
+        self.statement = statement
+        self.catalogue = catalogue
+        self.parameters = parameters
+        self.named = named
+        self.size = size
+        self.view = view
+        self.budget = budget
+        if parameters.count > statement.parameterCount {
+            throw SourcePosition.valuesLeftOver(
+                parameters.count, places: statement.parameterCount, in: statement.tableAt.text)
+        }
+    }
+
+    func plan() throws(RecordError) -> SelectPlan {
+        var tables = [try find(statement.table, statement.tableAt)]
+        for join in statement.joins { tables.append(try find(join.table, join.at)) }
+        if statement.joins.isEmpty { return try single(tables[0]) }
+        return try joined(tables)
+    }
+
+    private func find(_ name: String, _ at: SourcePosition) throws(RecordError) -> TableHandle {
+        do {
+            return try catalogue.requireTable(name)
+        } catch {
+            guard case .tableNotFound(let name, let nearest) = error else { throw error }
+            throw at.error("there is no table \(name)", nearest: nearest)
+        }
+    }
+
+    // MARK: One table
+
+    private func single(_ table: TableHandle) throws(RecordError) -> SelectPlan {
+        let source = JoinScope.Source(name: statement.alias ?? table.schema.name, table: table)
+        let statement = SelectNames(statement, [source]).statement
+        let outputs = try SelectNames.outputs(statement, [source], isJoin: false)
+        let isWhole = !statement.isGrouped && !statement.isDistinct
+        let orders = statement.isGrouped ? [] : try SelectNames.orders(statement, outputs)
+        var selection = Selection(
+            table: table.schema.name, condition: statement.condition, parameters: parameters, namedParameters: named,
+            orderBy: orders, limit: isWhole ? statement.limit : nil, offset: isWhole ? statement.offset : nil)
+        selection.joins = statement.references
+        selection.alias = statement.alias
+        var plan = try plan(selection)
+        var rest: [BoundOrder] = []
+        if statement.isDistinct, !plan.orders.isEmpty, SelectNames.areOutputs(orders, outputs) {
+            // Fewer rows are sorted when the equal ones are gone.
+            rest = plan.bound.orders
+            selection.orderBy = []
+            plan = try self.plan(selection)
+        }
+        var binder = Binder(table, catalogue, parameters, named, joins: plan.bound.joins)
+        binder.references = plan.bound.references
+        binder.matches = plan.bound.matches
+        binder.alias = statement.alias
+        binder.budget = budget
+        return try finished(statement, outputs, .table(plan), binder, plan.description, orders: rest)
+    }
+
+    private func plan(_ selection: Selection) throws(RecordError) -> Plan {
+        let bound = try selection.bind(catalogue, budget)
+        guard let view else { return Planner.plan(bound) }
+        return Planner.plan(bound, try TableEstimates(bound.table, view))
+    }
+
+    // MARK: Several tables
+
+    private func joined(_ tables: [TableHandle]) throws(RecordError) -> SelectPlan {
+        let names = [statement.alias ?? tables[0].schema.name] + statement.joins.map { $0.alias ?? $0.table }
+        var sources: [JoinScope.Source] = []
+        for (table, name) in zip(tables, names) {
+            // The table's own spelling, where it has no other name.
+            let isPlain = Folding.folded(name) == Folding.folded(table.schema.name)
+            sources.append(JoinScope.Source(name: isPlain ? table.schema.name : name, table: table))
+        }
+        let statement = SelectNames(statement, sources).statement
+        let outputs = try SelectNames.outputs(statement, sources, isJoin: true)
+        var binder = Binder(
+            tables[0], catalogue, parameters, named, joins: sources.map { .supplied($0.table, $0.name) })
+        binder.budget = budget
+        var scope = JoinScope(sources)
+        var parts = sources.map {
+            JoinSource(
+                name: $0.name, table: $0.table, left: nil,
+                size: size($0.table).map(Double.init) ?? JoinEstimate.unknownSize)
+        }
+        var conjuncts: [BoundCondition] = []
+        for (index, join) in statement.joins.enumerated() {
+            scope.visible = index + 2
+            binder.scope = scope
+            let bound = try join.condition.map { (condition) throws(RecordError) in try binder.bind(condition) }
+            if join.kind == .left {
+                parts[index + 1].left = bound?.conjuncts ?? []
+            } else if let bound {
+                conjuncts.append(bound)
+            }
+        }
+        binder.scope = scope
+        if let condition = statement.condition { conjuncts.append(try binder.bind(condition)) }
+        var orders: [BoundOrder] = []
+        if !statement.isGrouped {
+            for order in try SelectNames.orders(statement, outputs) { orders.append(try binder.bind(order)) }
+        }
+        let isWhole = !statement.isGrouped && !statement.isDistinct
+        let wanted = isWhole ? statement.limit.map { $0.addingReportingOverflow(statement.offset ?? 0) } : nil
+        let join = JoinPlanner.plan(
+            JoinQuestion(
+                sources: parts, joins: binder.joins, conjuncts: conjuncts, orders: orders,
+                wanted: wanted.flatMap { $0.overflow ? nil : $0.partialValue }, catalogue: catalogue))
+        return try finished(
+            statement, outputs, .join(join), binder, join.description, orders: join.isOrdered ? [] : orders)
+    }
+
+    // MARK: Both
+
+    private func finished(
+        _ statement: SelectStatement, _ outputs: [SelectStatement.Output], _ feed: SelectPlan.Feed, _ given: Binder,
+        _ start: String, orders: [BoundOrder]
+    ) throws(RecordError) -> SelectPlan {
+        var binder = given
+        var group: GroupPlan?
+        var bound: [BoundExpr] = []
+        if statement.isGrouped {
+            (group, binder) = try grouped(statement, outputs, binder)
+        } else {
+            for output in outputs {
+                bound.append(
+                    try statement.isDistinct ? binder.bind(output.expr) : binder.bindUnseen(output.expr))
+            }
+        }
+        var isCut = false
+        var tables = binder.budget.tables.union(binder.joins.map(\.target.schema.name))
+        if case .table(let plan) = feed {
+            isCut = !statement.isGrouped && !statement.isDistinct
+            tables.formUnion(plan.bound.allTables)
+        }
+        let counts =
+            outputs.count == 1 && outputs[0].expr.aggregate.map { $0.function == .count && $0.argument == nil } == true
+        return SelectPlan(
+            feed: feed, names: outputs.map(\.name), outputs: bound, group: group, isDistinct: statement.isDistinct,
+            orders: group?.orders ?? orders, limit: statement.limit.map { max(0, $0) },
+            offset: max(0, statement.offset ?? 0), isCut: isCut, nodes: binder.joins,
+            countsRows: counts && statement.groupBy.isEmpty && statement.having == nil, tables: tables,
+            description: SelectPlanner.text(statement, feed, start, group, group?.orders ?? orders))
+    }
+
+    private func grouped(
+        _ statement: SelectStatement, _ outputs: [SelectStatement.Output], _ binder: Binder
+    ) throws(RecordError) -> (GroupPlan, Binder) {
+        var names = try GroupBinder(binder, keys: try SelectNames.keys(statement, outputs))
+        var exprs: [Expr] = []
+        for output in outputs { exprs.append(try names.named(output.expr)) }
+        let having = try statement.having.map { (having) throws(RecordError) in try names.named(having) }
+        var orders = try SelectNames.orders(statement, outputs)
+        for index in orders.indices { orders[index].expr = try names.named(orders[index].expr) }
+        var groups = names.binder
+        groups.results = names.results()
+        var bound: [BoundExpr] = []
+        for expr in exprs { bound.append(try groups.bind(expr)) }
+        let condition = try having.map { (having) throws(RecordError) in try groups.bind(having) }
+        var boundOrders: [BoundOrder] = []
+        for order in orders { boundOrders.append(try groups.bind(order)) }
+        let plan = GroupPlan(
+            keys: names.boundKeys, aggregates: names.aggregates, having: condition, outputs: bound, orders: boundOrders)
+        return (plan, names.binder)
+    }
+
+    private static func text(
+        _ statement: SelectStatement, _ feed: SelectPlan.Feed, _ start: String, _ group: GroupPlan?,
+        _ orders: [BoundOrder]
+    ) -> String {
+        var isCut = false
+        if case .table = feed { isCut = group == nil && !statement.isDistinct }
+        var lines = [start]
+        if let group, !group.keys.isEmpty {
+            lines.append("group by " + group.keys.map(\.description).joined(separator: ", "))
+        }
+        if let having = group?.having { lines.append("having \(having)") }
+        if statement.isDistinct && group == nil { lines.append("different rows") }
+        let terms = orders.filter { $0.expr.constant == nil }.map { order in
+            "\(order.expr)" + (order.noCase ? " COLLATE NOCASE" : "") + (order.descending ? " DESC" : "")
+        }
+        if !terms.isEmpty { lines.append("sort by " + terms.joined(separator: ", ")) }
+        if !isCut, let limit = statement.limit { lines.append("limit \(limit)") }
+        if !isCut, let offset = statement.offset, offset > 0 { lines.append("offset \(offset)") }
+        return lines.joined(separator: "\n")
+    }
+}
+
+extension Binder {
+    mutating func bind(_ order: Order) throws(RecordError) -> BoundOrder {
+        var expr = try bind(order.expr)
+        var noCase = order.noCase
+        if case .noCase(let inner) = expr {
+            expr = inner
+            noCase = true
+        }
+        if noCase && kind(expr) != .text && kind(expr) != .null {
+            throw order.expr.position.error("only text has a no-case order")
+        }
+        return BoundOrder(expr: expr, descending: order.descending, noCase: noCase)
+    }
+}

@@ -1,0 +1,116 @@
+import MakoStorage
+
+/// The row of another table that a column's value is the key of, under a name of its own: `Department.name` is then a column of the
+/// selection, NULL where there is no such row.
+///
+/// Unlike a ``JoinClause`` it never gives a row twice, so that whatever goes over a table's rows goes over these as well.
+public struct SelectionJoin: Sendable, Hashable {
+    public var table: String
+    public var name: String
+    /// The column that holds the key: the selection's own, or one of a row joined before, as in `Department.location`.
+    public var left: Expr
+    /// The column that is the key of the table.
+    public var target: Expr
+    /// Whether rows without a joined one are left out.
+    public var isInner: Bool
+
+    public init(table: String, name: String, left: Expr, target: Expr, isInner: Bool = false) {
+        self.table = table
+        self.name = name
+        self.left = left
+        self.target = target
+        self.isInner = isInner
+    }
+}
+
+extension Binder {
+    /// Takes a join in; what it leaves out is a condition.
+    mutating func add(_ join: SelectionJoin) throws(RecordError) -> BoundCondition? {
+        guard case .column(let path, let at) = join.left, case .column(let target, let targetAt) = join.target else {
+            throw join.left.position.error("a join names two columns")
+        }
+        if Folding.folded(join.name) == Folding.folded(table.schema.name) {
+            throw at.error("\(join.name) is the query's own table; give the join a name of its own")
+        }
+        if references[join.name] != nil {
+            throw at.error("two joins are called \(join.name); give one of them a name of its own")
+        }
+        let other = try catalogue.requireTable(join.table)
+        let column = try resolve(path, at)
+        guard target.count == 1 || (target.count == 2 && target[0] == join.name), let name = target.last else {
+            throw targetAt.error("a join leads to a column of \(join.table) itself")
+        }
+        guard let key = Binder.singleKey(other), Folding.folded(key) == Folding.folded(name) else {
+            throw targetAt.error(
+                "\(join.table).\(name) is not the key of \(join.table), so that it may name many rows; use rawQuery with JOIN",
+                nearest: Binder.singleKey(other))
+        }
+        guard let ordinal = column.ordinal, Binder.fits(column.type, other) else {
+            throw at.error("\(column.path) does not hold the key of \(join.table)")
+        }
+        let owner = column.node < 0 ? table : joins[column.node].target
+        let node = self.join(column.node, owner.layout.allSlots[ordinal], other, join.name)
+        references[join.name] = node
+        if !join.isInner && !sabotaged("joinedObjectsOnly") { return nil }
+        let (keyOrdinal, type) = Binder.keyColumn(other)
+        return .not(
+            .isNull(.column(BoundColumn(node: node, ordinal: keyOrdinal, type: type, path: "\(join.name).\(key)"))))
+    }
+
+    private static func keyColumn(_ table: TableHandle) -> (ordinal: Int?, type: ColumnType) {
+        table.isRowID
+            ? (nil, .integer) : (table.keySlots.first.map { Int($0.ordinal) }, table.keySlots.first?.type ?? .blob)
+    }
+
+    /// The joined row where a path begins.
+    func reference(_ path: ArraySlice<String>) -> Int? {
+        guard !references.isEmpty, path.count > 1, let first = path.first else { return nil }
+        if let exact = references[first] { return exact }
+        if table.schema.column(named: first) != nil { return nil }
+        let folded = Folding.folded(first)
+        return references.first { Folding.folded($0.key) == folded }?.value
+    }
+}
+
+/// The columns of joined rows, for rows that are known by their keys.
+public struct JoinedValues {
+    private let names: [String]
+    private let exprs: [BoundExpr]
+    private let nodes: [JoinNode]
+
+    /// - Throws: `syntax` for a join that is none.
+    public init(table: String, _ joins: [SelectionJoin], _ catalogue: Catalogue) throws(RecordError) {
+        var binder = Binder(try catalogue.requireTable(table), catalogue, [], [:])
+        var names: [String] = []
+        var exprs: [BoundExpr] = []
+        for join in joins {
+            _ = try binder.add(join)
+            let schema = try catalogue.requireTable(join.table).schema
+            for column in schema.visibleNames where schema.column(named: column)?.sealedType == nil {
+                names.append("\(join.name).\(column)")
+                exprs.append(try binder.bind(.column([join.name, column])))
+            }
+        }
+        self.names = names
+        self.exprs = exprs
+        nodes = binder.joins
+    }
+
+    /// Calls a closure with the place of each key whose row is there and the columns by their names, such as `Department.name`.
+    public func read(
+        _ keys: [RowKey], of table: TableHandle, in view: Snapshot, _ body: (Int, [String: Value]) -> Void
+    ) throws(RecordError) {
+        let run = ExpressionRun(bound: exprs, table, nodes, view)
+        func take(_ place: Int, _ row: RowReader) throws(RecordError) {
+            body(place, Dictionary(zip(names, try run.all(row, keys[place]))) { first, _ in first })
+        }
+        try recorded {
+            let ids = keys.compactMap(\.rowID)
+            if ids.count == keys.count {
+                try table.withRows(ids: ids, in: view) { place, row in if let row { try take(place, row) } }
+            } else {
+                for (place, key) in keys.enumerated() { try table.withRow(key, in: view) { try take(place, $0) } }
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+import MakoStorage
+
+// An index over the words of texts is a byte tree. Rows have numbers: the row's id with its highest bit turned, so that the order is that
+// of the ids; in a table with byte keys one that is given when the row is entered. All in big-endian where in a key.
+//
+//   00                     format (1) = 1; then as variable-length numbers: rows, how many numbers were given, and the words of each column
+//   01 number>>6 (8)       lengths of rows: for each, ascending, the low 6 bits of its number (1) and how many words each column has
+//   02 word                postings of the word (Postings.swift), the first row's number counted from 80 00 00 00 00 00 00 00
+//   02 word 00 number (8)  more of them, from this number on; a word has no byte 00
+//   03 key                 of a byte key: the row's number (8); a key above 700 bytes is its first 684 and a hash of the rest
+//   04 number (8)          the byte key of a row
+
+/// What a full-text index makes of texts.
+public struct FullTextOptions: Sendable, Hashable {
+    public var stemming: Stemming
+
+    public init(stemming: Stemming = .none) { self.stemming = stemming }
+}
+
+/// The index over the words of some columns.
+final class FullTextIndex: Sendable {
+    static let format: UInt8 = 1
+    /// The number in the key of a word's first chunk, as it were.
+    static let firstBase: UInt64 = 1 << 63
+    /// Bytes from which on a chunk is divided.
+    static let chunkLimit = 256
+    /// The most columns of an index.
+    static let columnLimit = 16
+    /// Rows whose lengths stand together.
+    static let lengthShift: UInt64 = 6
+
+    let id: UInt32
+    let schema: IndexSchema
+    let table: String
+    let tree: Tree
+    let slots: [ColumnSlot]
+    let columns: ColumnSet
+    let options: FullTextOptions
+    /// How many bits tell a column.
+    let columnBits: UInt64
+    let isRowID: Bool
+
+    init(
+        id: UInt32, schema: IndexSchema, table: String, tree: Tree, slots: [ColumnSlot], options: FullTextOptions,
+        isRowID: Bool
+    ) {
+        self.id = id
+        self.schema = schema
+        self.table = table
+        self.tree = tree
+        self.slots = slots
+        self.options = options
+        self.isRowID = isRowID
+        var columns = ColumnSet()
+        for slot in slots { columns.insert(Int(slot.ordinal)) }
+        self.columns = columns
+        var bits: UInt64 = 0
+        while 1 << bits < slots.count { bits += 1 }
+        columnBits = bits
+    }
+
+    /// Whether two rows have the same texts in it.
+    func isSame(_ old: RowReader, _ new: RowReader) -> Bool { slots.allSatisfy { old.isSame($0, as: new) } }
+
+    func damaged(_ reason: String) -> RecordError {
+        .indexDamaged(table: table, index: schema.name, reason: reason)
+    }
+
+    // MARK: Keys
+
+    static let totalsKey: [UInt8] = [0]
+
+    static func lengthKey(_ block: UInt64, into key: inout KeyBuffer) {
+        key.clear()
+        key.append(byte: 1)
+        key.append(bigEndian: block)
+    }
+
+    /// The key of a word's first chunk.
+    static func termKey(_ term: UnsafeRawBufferPointer, into key: inout KeyBuffer) {
+        key.clear()
+        key.append(byte: 2)
+        key.append(raw: term)
+    }
+
+    /// Makes the key of a first chunk that of a further one.
+    static func appendChunk(_ row: UInt64, to key: inout KeyBuffer) {
+        key.append(byte: 0)
+        key.append(bigEndian: row)
+    }
+
+    static func rowKey(_ key: [UInt8]) -> [UInt8] {
+        var buffer = KeyBuffer([3])
+        if key.count <= ElementIndex.elementLimit {
+            key.withUnsafeBytes { buffer.append(raw: $0) }
+        } else {
+            key.withUnsafeBytes { buffer.append(raw: .init(rebasing: $0[..<ElementIndex.keptBytes])) }
+            KeyHash.append(of: key[ElementIndex.keptBytes...], to: &buffer)
+        }
+        return buffer.bytes
+    }
+
+    static func numberKey(_ row: UInt64) -> [UInt8] {
+        var buffer = KeyBuffer([4])
+        buffer.append(bigEndian: row)
+        return buffer.bytes
+    }
+
+    /// What a key of the tree says when it belongs to a word: the number that its rows are counted from. Nil: it is another word's.
+    @inline(__always)
+    static func base(of key: UnsafeRawBufferPointer, term: UnsafeRawBufferPointer) -> UInt64? {
+        let length = term.count &+ 1
+        guard key.count >= length, key[0] == 2 else { return nil }
+        guard KeyOrder.compareRaw(UnsafeRawBufferPointer(rebasing: key[1..<length]), term) == 0 else { return nil }
+        if key.count == length { return firstBase }
+        guard key.count == length &+ 9, key[length] == 0 else { return nil }
+        var number: UInt64 = 0
+        for place in (length &+ 1)..<key.count { number = number << 8 | UInt64(key[place]) }
+        return number
+    }
+
+    // MARK: Rows
+
+    /// The number of a row; nil: the index does not know it.
+    func number(of key: RowKey, in view: Snapshot) throws(RecordError) -> UInt64? {
+        switch key {
+        case .rowID(let id): return KeyOrder.treeKey(id)
+        case .bytes(let bytes):
+            let stored = try engine { () throws(StorageError) in try view.get(FullTextIndex.rowKey(bytes), in: tree) }
+            guard let stored else { return nil }
+            guard stored.count == 8 else { throw damaged("a row's number has \(stored.count) bytes") }
+            return stored.reduce(0) { $0 << 8 | UInt64($1) }
+        }
+    }
+
+    /// The key of a row that the index has given a number.
+    func key(of row: UInt64, in view: Snapshot) throws(RecordError) -> RowKey {
+        if isRowID { return .rowID(KeyOrder.rowID(row)) }
+        let stored = try engine { () throws(StorageError) in try view.get(FullTextIndex.numberKey(row), in: tree) }
+        guard let stored else { throw damaged("it names row number \(row), which it does not know") }
+        return .bytes(stored)
+    }
+}
+
+/// How many rows and words an index holds.
+struct TextTotals: Equatable {
+    var rows: UInt64 = 0
+    /// The next number for a row of a table with byte keys.
+    var nextNumber: UInt64 = FullTextIndex.firstBase
+    var words: [UInt64]
+
+    init(_ index: FullTextIndex) { words = Array(repeating: 0, count: index.slots.count) }
+
+    init(_ index: FullTextIndex, in view: Snapshot) throws(RecordError) {
+        self.init(index)
+        let stored = try engine { () throws(StorageError) in try view.get(FullTextIndex.totalsKey, in: index.tree) }
+        guard let stored else { return }
+        guard stored.first == FullTextIndex.format else { throw index.damaged("it has another format") }
+        let isWhole = stored.withUnsafeBytes { bytes in
+            var numbers = NumberReader(bytes, at: 1)
+            guard let rows = numbers.next(), let next = numbers.next() else { return false }
+            self.rows = rows
+            nextNumber = FullTextIndex.firstBase &+ next
+            for column in words.indices {
+                guard let count = numbers.next() else { return false }
+                words[column] = count
+            }
+            return numbers.isAtEnd
+        }
+        if !isWhole { throw index.damaged("its totals cannot be read") }
+    }
+
+    var encoded: [UInt8] {
+        var buffer = KeyBuffer([FullTextIndex.format])
+        buffer.append(varint: rows)
+        buffer.append(varint: nextNumber &- FullTextIndex.firstBase)
+        for count in words { buffer.append(varint: count) }
+        return buffer.bytes
+    }
+
+    mutating func add(_ lengths: [UInt64]) {
+        rows &+= 1
+        for column in words.indices { words[column] &+= lengths[column] }
+    }
+
+    mutating func remove(_ lengths: [UInt64]) {
+        rows &-= 1
+        for column in words.indices { words[column] &-= lengths[column] }
+    }
+
+    func store(_ index: FullTextIndex, _ tx: borrowing WriteTransaction) throws(RecordError) {
+        let bytes = encoded
+        try engine { () throws(StorageError) in try tx.put(bytes, for: FullTextIndex.totalsKey, in: index.tree) }
+    }
+}

@@ -1,0 +1,309 @@
+/// What is sought by `MATCH`.
+///
+///     steam engine            rows with both words; AND may stand between them
+///     steam OR sail           rows with one of them
+///     steam NOT engine        rows with the one and without the other
+///     "steam engine"          both words, one behind the other
+///     eng*                    words that begin so; "steam eng"* at the end of a phrase
+///     NEAR(steam sail, 5)     both with at most so many words between them; 10 when nothing is said
+///     title:steam             in one column of the index
+///     (steam OR sail) rope    parentheses
+///
+/// NOT binds before AND, and AND before OR; these three and NEAR are written in capitals. What is sought is cut into words as
+/// texts are: what makes several words is a phrase.
+struct MatchQuery: Sendable, Hashable {
+    let root: MatchNode
+
+    /// - Throws: `RecordError.syntax`, pointing into the query.
+    init(_ text: String, _ index: FullTextIndex, columns: UInt64) throws(RecordError) {
+        var parser = try MatchParser(text, index)
+        root = try parser.query(columns)
+    }
+
+    /// The words that make a row rank, and that excerpts show.
+    var wanted: [MatchNode] { root.wanted }
+}
+
+/// Words that stand one behind the other.
+struct MatchPhrase: Sendable, Hashable {
+    var terms: [[UInt8]]
+    /// Whether the last word goes on.
+    var isPrefix: Bool
+    /// The columns where it may stand, bit 0 being the first of the index.
+    var columns: UInt64
+}
+
+/// A part of a query.
+indirect enum MatchNode: Sendable, Hashable {
+    case phrase(MatchPhrase)
+    case near([MatchPhrase], distance: UInt64)
+    case and([MatchNode])
+    case or([MatchNode])
+    case not(MatchNode, MatchNode)
+
+    fileprivate var wanted: [MatchNode] {
+        switch self {
+        case .phrase, .near: [self]
+        case .and(let parts), .or(let parts): parts.flatMap(\.wanted)
+        case .not(let wanted, _): wanted.wanted
+        }
+    }
+}
+
+/// Reads a query by recursive descent.
+struct MatchParser {
+    /// Deeper nesting is refused, so that no text can exhaust the stack.
+    static let depthLimit = 100
+    static let phraseLimit = 1000
+    static let nearest: UInt64 = 10
+
+    private enum Kind: Hashable {
+        case word, quoted, symbol(UInt8), end
+    }
+
+    private struct Token {
+        let kind: Kind
+        let offset: Int
+        let length: Int
+        /// The text of a word, or of what stands in quotes.
+        var content: [UInt8] = []
+    }
+
+    private let text: String
+    private let index: FullTextIndex
+    private var tokens: [Token] = []
+    private var place = 0
+    private var depth = 0
+    private var phrases = 0
+
+    init(_ text: String, _ index: FullTextIndex) throws(RecordError) {
+        self.text = text
+        self.index = index
+        try cut(Array(text.utf8))
+    }
+
+    private static let symbols = Array("()*:,".utf8)
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 32 || (9...13).contains(byte) }
+
+    private mutating func cut(_ bytes: [UInt8]) throws(RecordError) {
+        var at = 0
+        while at < bytes.count {
+            let start = at
+            let byte = bytes[at]
+            at += 1
+            if MatchParser.isBlank(byte) { continue }
+            if byte == UInt8(ascii: "\"") {
+                var content: [UInt8] = []
+                var isOpen = true
+                while at < bytes.count, isOpen {
+                    if bytes[at] != byte {
+                        content.append(bytes[at])
+                        at += 1
+                    } else if at + 1 < bytes.count, bytes[at + 1] == byte {
+                        content.append(byte)
+                        at += 2
+                    } else {
+                        isOpen = false
+                        at += 1
+                    }
+                }
+                if isOpen { throw error("the phrase that begins here has no end", start, 1) }
+                tokens.append(Token(kind: .quoted, offset: start, length: at - start, content: content))
+            } else if MatchParser.symbols.contains(byte) {
+                tokens.append(Token(kind: .symbol(byte), offset: start, length: 1))
+            } else {
+                while at < bytes.count, !MatchParser.isBlank(bytes[at]), !MatchParser.symbols.contains(bytes[at]),
+                    bytes[at] != UInt8(ascii: "\"")
+                {
+                    at += 1
+                }
+                tokens.append(
+                    Token(kind: .word, offset: start, length: at - start, content: Array(bytes[start..<at])))
+            }
+        }
+        tokens.append(Token(kind: .end, offset: bytes.count, length: 1))
+    }
+
+    // MARK: Tokens
+
+    private var token: Token { tokens[min(place, tokens.count - 1)] }
+
+    private func error(_ message: String, _ offset: Int, _ length: Int, nearest: String? = nil) -> RecordError {
+        .syntax(
+            QueryError(
+                text: text, offset: offset, length: max(1, length), message: "in what MATCH seeks, \(message)",
+                nearest: nearest))
+    }
+
+    private func error(_ message: String, _ token: Token, nearest: String? = nil) -> RecordError {
+        error(message, token.offset, token.length, nearest: nearest)
+    }
+
+    private func isWord(_ word: StaticString, _ ahead: Int = 0) -> Bool {
+        let token = tokens[min(place + ahead, tokens.count - 1)]
+        return token.kind == .word && word.withUTF8Buffer { token.content.elementsEqual($0) }
+    }
+
+    private func isSymbol(_ symbol: UInt8, _ ahead: Int = 0) -> Bool {
+        tokens[min(place + ahead, tokens.count - 1)].kind == .symbol(symbol)
+    }
+
+    private mutating func take(_ symbol: UInt8) -> Bool {
+        guard isSymbol(symbol) else { return false }
+        place += 1
+        return true
+    }
+
+    private mutating func take(_ word: StaticString) -> Bool {
+        guard isWord(word) else { return false }
+        place += 1
+        return true
+    }
+
+    private static let open = UInt8(ascii: "(")
+    private static let close = UInt8(ascii: ")")
+    private static let star = UInt8(ascii: "*")
+    private static let colon = UInt8(ascii: ":")
+    private static let comma = UInt8(ascii: ",")
+
+    // MARK: Grammar
+
+    mutating func query(_ columns: UInt64) throws(RecordError) -> MatchNode {
+        if token.kind == .end { throw error("nothing is sought; name a word", token) }
+        let node = try or(columns)
+        if token.kind != .end { throw error("this has no meaning here; put text in quotes", token) }
+        return node
+    }
+
+    private mutating func or(_ columns: UInt64) throws(RecordError) -> MatchNode {
+        depth += 1
+        defer { depth -= 1 }
+        if depth > MatchParser.depthLimit {
+            throw error("this is nested too deeply; the limit is \(MatchParser.depthLimit)", token)
+        }
+        var parts = [try and(columns)]
+        while take("OR") { parts.append(try and(columns)) }
+        return parts.count == 1 ? parts[0] : .or(parts)
+    }
+
+    private var beginsOperand: Bool {
+        switch token.kind {
+        case .word: !isWord("OR") && !isWord("NOT")
+        case .quoted: true
+        case .symbol(let symbol): symbol == MatchParser.open
+        case .end: false
+        }
+    }
+
+    private mutating func and(_ columns: UInt64) throws(RecordError) -> MatchNode {
+        var parts = [try not(columns)]
+        while true {
+            if take("AND") {
+                // a AND NOT b
+                if isWord("NOT") {
+                    parts = [try without(parts.count == 1 ? parts[0] : .and(parts), columns)]
+                    continue
+                }
+            } else if !beginsOperand {
+                break
+            }
+            parts.append(try not(columns))
+        }
+        return parts.count == 1 ? parts[0] : .and(parts)
+    }
+
+    private mutating func not(_ columns: UInt64) throws(RecordError) -> MatchNode {
+        if isWord("NOT") {
+            throw error("NOT stands behind what is sought: this NOT that", token)
+        }
+        return try without(try primary(columns), columns)
+    }
+
+    private mutating func without(_ first: MatchNode, _ columns: UInt64) throws(RecordError) -> MatchNode {
+        var node = first
+        var others: [MatchNode] = []
+        while take("NOT") { others.append(try primary(columns)) }
+        if !others.isEmpty { node = .not(node, others.count == 1 ? others[0] : .or(others)) }
+        return node
+    }
+
+    private mutating func primary(_ columns: UInt64) throws(RecordError) -> MatchNode {
+        let start = token
+        if take(MatchParser.open) {
+            let inner = try or(columns)
+            guard take(MatchParser.close) else { throw error("this \"(\" has no \")\"", start) }
+            return inner
+        }
+        if isWord("NEAR"), isSymbol(MatchParser.open, 1) { return try near(columns) }
+        if start.kind == .word || start.kind == .quoted, isSymbol(MatchParser.colon, 1) {
+            let narrowed = try column(start) & columns
+            place += 2
+            depth += 1
+            defer { depth -= 1 }
+            if depth > MatchParser.depthLimit { throw error("this is nested too deeply", start) }
+            return try primary(narrowed)
+        }
+        return .phrase(try phrase(columns))
+    }
+
+    private func column(_ token: Token) throws(RecordError) -> UInt64 {
+        let name = String(decoding: token.content, as: UTF8.self)
+        let names = index.schema.columns.map(\.name)
+        let exact = names.firstIndex(of: name)
+        let alike = names.indices.filter { Folding.folded(names[$0]) == Folding.folded(name) }
+        if let place = exact ?? (alike.count == 1 ? alike[0] : nil) { return 1 << UInt64(place) }
+        throw error(
+            "the index has no column \(name); put text with a colon in quotes", token,
+            nearest: Spelling.nearest(to: name, in: names))
+    }
+
+    private mutating func near(_ columns: UInt64) throws(RecordError) -> MatchNode {
+        let start = token
+        place += 2
+        var parts: [MatchPhrase] = []
+        while token.kind == .word || token.kind == .quoted { parts.append(try phrase(columns)) }
+        if parts.count < 2 { throw error("NEAR takes two words or more", start) }
+        var distance = MatchParser.nearest
+        if take(MatchParser.comma) {
+            guard token.kind == .word, let number = UInt64(String(decoding: token.content, as: UTF8.self)),
+                number <= 1_000_000
+            else { throw error("a number of words is expected here", token) }
+            distance = number
+            place += 1
+        }
+        guard take(MatchParser.close) else { throw error("\")\" is expected here", token) }
+        return .near(parts, distance: distance)
+    }
+
+    private mutating func phrase(_ columns: UInt64) throws(RecordError) -> MatchPhrase {
+        let start = token
+        guard start.kind == .word || start.kind == .quoted else {
+            if start.kind == .end { throw error("the text ends where a word is expected", start) }
+            throw error("a word is expected here", start)
+        }
+        if isWord("AND") || isWord("OR") || isWord("NOT") {
+            throw error("a word is expected here; what is sought itself stands in quotes", start)
+        }
+        place += 1
+        phrases += 1
+        if phrases > MatchParser.phraseLimit {
+            throw error("this is too long; the limit is \(MatchParser.phraseLimit) words and phrases", start)
+        }
+        var phrase = MatchPhrase(terms: [], isPrefix: false, columns: columns)
+        if take(MatchParser.star) { phrase.isPrefix = true }
+        phrase.terms = terms(start.content)
+        if phrase.terms.isEmpty { throw error("there is no letter or digit in this", start) }
+        return phrase
+    }
+
+    private func terms(_ content: [UInt8]) -> [[UInt8]] {
+        var words = Tokenizer(stemming: index.options.stemming)
+        var terms: [[UInt8]] = []
+        content.withUnsafeBytes { bytes in
+            words.begin(bytes)
+            while words.next() { terms.append([UInt8](words.term)) }
+        }
+        return terms
+    }
+}

@@ -1,0 +1,256 @@
+import MakoStorage
+
+/// Finds the rows of a query, on one view.
+struct MatchRun {
+    private let query: MatchQuery
+    private let reader: TermReader
+    private var index: FullTextIndex { reader.index }
+    /// With ranks, what was found of each part: how often is counted only where it ranks.
+    private var counted: [MatchNode: TermRows]?
+
+    init(_ query: MatchQuery, _ index: FullTextIndex, _ view: Snapshot) {
+        self.query = query
+        reader = TermReader(index, view)
+    }
+
+    /// The numbers of the rows, ascending.
+    func rows() throws(RecordError) -> [UInt64] { try rows(of: query.root) }
+
+    /// The rows, and how well each of them fits: more is better.
+    mutating func ranked() throws(RecordError) -> (rows: [UInt64], scores: [Double]) {
+        var counted: [MatchNode: TermRows] = [:]
+        let parts = query.wanted
+        for part in parts where counted[part] == nil { counted[part] = try found(part, .counts) }
+        self.counted = counted
+        let rows = try rows(of: query.root)
+        var rank = try TextRank(index, rows, reader.view)
+        for part in parts { if let found = counted[part] { rank.add(found) } }
+        return (rows, rank.scores)
+    }
+
+    // MARK: Parts
+
+    private func rows(of node: MatchNode, within wanted: [UInt64]? = nil) throws(RecordError) -> [UInt64] {
+        if let known = counted?[node] { return MatchRun.both(known.rows, wanted) }
+        switch node {
+        case .phrase(let phrase):
+            if phrase.terms.count == 1 {
+                let found = try reader.read(
+                    phrase.terms[0], isPrefix: phrase.isPrefix, phrase.columns, .rows, within: wanted)
+                return MatchRun.both(found.rows, phrase.isPrefix ? wanted : nil)
+            }
+            return try self.phrase(phrase, .rows, within: wanted).rows
+        case .near: return MatchRun.both(try found(node, .rows).rows, wanted)
+        case .or(let parts):
+            var all: [UInt64] = []
+            for part in parts { all = MatchRun.either(all, try rows(of: part, within: wanted)) }
+            return all
+        case .not(let first, let second):
+            let rows = try rows(of: first, within: wanted)
+            return MatchRun.difference(rows, try self.rows(of: second, within: rows))
+        case .and(let parts): return try all(parts, within: wanted)
+        }
+    }
+
+    /// The part with the fewest rows goes first, so that of the others only those rows are asked for.
+    private func all(_ parts: [MatchNode], within wanted: [UInt64]?) throws(RecordError) -> [UInt64] {
+        var sized: [(size: Int, part: MatchNode)] = []
+        for part in parts { sized.append((try estimate(part), part)) }
+        sized.sort { $0.size < $1.size }
+        var rows = wanted
+        for (size, part) in sized {
+            if let found = rows {
+                if found.isEmpty { return [] }
+                rows =
+                    found.count < size / 8
+                    ? try self.rows(of: part, within: found) : MatchRun.both(try self.rows(of: part), found)
+            } else {
+                rows = try self.rows(of: part)
+            }
+        }
+        return rows ?? []
+    }
+
+    private func estimate(_ node: MatchNode) throws(RecordError) -> Int {
+        switch node {
+        case .phrase(let phrase):
+            var least = Int.max
+            for (place, term) in phrase.terms.enumerated() {
+                let isPrefix = phrase.isPrefix && place == phrase.terms.count - 1
+                least = min(least, try reader.estimate(term, isPrefix: isPrefix))
+            }
+            return least
+        case .near(let parts, _): return try estimate(.phrase(parts[0]))
+        case .and(let parts):
+            var least = Int.max
+            for part in parts { least = min(least, try estimate(part)) }
+            return least
+        case .or(let parts):
+            var sum = 0
+            for part in parts { sum = min(.max >> 1, sum + min(.max >> 2, try estimate(part))) }
+            return sum
+        case .not(let first, _): return try estimate(first)
+        }
+    }
+
+    /// The rows of a word, a phrase or of words that stand near each other.
+    private func found(_ node: MatchNode, _ detail: TermDetail) throws(RecordError) -> TermRows {
+        switch node {
+        case .phrase(let phrase):
+            if phrase.terms.count == 1 {
+                return try reader.read(phrase.terms[0], isPrefix: phrase.isPrefix, phrase.columns, detail)
+            }
+            return try self.phrase(phrase, detail)
+        case .near(let parts, let distance): return try near(parts, distance)
+        case .and, .or, .not: return TermRows()
+        }
+    }
+
+    // MARK: Phrases
+
+    /// The places are those of a phrase's first word.
+    private func phrase(
+        _ phrase: MatchPhrase, _ detail: TermDetail, within wanted: [UInt64]? = nil
+    ) throws(RecordError) -> TermRows {
+        var order: [(size: Int, place: Int)] = []
+        for (place, term) in phrase.terms.enumerated() {
+            let isPrefix = phrase.isPrefix && place == phrase.terms.count - 1
+            order.append((try reader.estimate(term, isPrefix: isPrefix), place))
+        }
+        order.sort { $0.size < $1.size }
+        var lists = Array(repeating: TermRows(), count: order.count)
+        var rows = wanted
+        for (_, place) in order {
+            if rows?.isEmpty == true { return TermRows() }
+            let isPrefix = phrase.isPrefix && place == phrase.terms.count - 1
+            lists[place] = try reader.read(
+                phrase.terms[place], isPrefix: isPrefix, phrase.columns, .places, within: isPrefix ? nil : rows)
+            rows = MatchRun.both(lists[place].rows, rows)
+        }
+        return MatchRun.joined(lists, rows ?? [], detail)
+    }
+
+    /// Those rows where the words stand one behind the other.
+    private static func joined(_ lists: [TermRows], _ rows: [UInt64], _ detail: TermDetail) -> TermRows {
+        var found = TermRows()
+        var numbers = Array(repeating: 0, count: lists.count)
+        var cursors = Array(repeating: 0, count: lists.count)
+        let isAnd = sabotaged("phraseAsAnd")
+        for row in rows {
+            for list in lists.indices {
+                while lists[list].rows[numbers[list]] < row { numbers[list] += 1 }
+                cursors[list] = lists[list].starts[numbers[list]]
+            }
+            var count = 0
+            for start in lists[0].places(numbers[0]) {
+                var isThere = true
+                for list in 1..<lists.count where isThere && !isAnd {
+                    let wanted = start + UInt64(list)
+                    let end = lists[list].starts[numbers[list] + 1]
+                    while cursors[list] < end, lists[list].places[cursors[list]] < wanted { cursors[list] += 1 }
+                    isThere = cursors[list] < end && lists[list].places[cursors[list]] == wanted
+                }
+                guard isThere else { continue }
+                count += 1
+                if case .places = detail { found.places.append(start) }
+            }
+            if count > 0 { found.close(row, count, detail) }
+        }
+        return found
+    }
+
+    /// Rows where one place of each phrase lies so near the others; each row counts as often as its rarest phrase is there.
+    private func near(_ parts: [MatchPhrase], _ distance: UInt64) throws(RecordError) -> TermRows {
+        var lists: [TermRows] = []
+        var rows: [UInt64]?
+        for part in parts {
+            let list = try found(.phrase(part), .places)
+            rows = MatchRun.both(list.rows, rows)
+            lists.append(list)
+        }
+        let lengths = parts.map { UInt64($0.terms.count) }
+        var found = TermRows()
+        var numbers = Array(repeating: 0, count: lists.count)
+        for row in rows ?? [] {
+            for list in lists.indices {
+                while lists[list].rows[numbers[list]] < row { numbers[list] += 1 }
+            }
+            let places = lists.indices.map { lists[$0].places(numbers[$0]) }
+            if MatchRun.areNear(places, lengths, distance) {
+                found.close(row, places.map(\.count).min() ?? 0, .counts)
+            }
+        }
+        return found
+    }
+
+    /// Whether there is a place of each phrase such that no more words lie between the end of the first and the beginning of the last.
+    static func areNear(_ places: [ArraySlice<UInt64>], _ lengths: [UInt64], _ distance: UInt64) -> Bool {
+        var at = places.map(\.startIndex)
+        while true {
+            var last: UInt64 = 0
+            for list in places.indices {
+                if at[list] == places[list].endIndex { return false }
+                last = max(last, places[list][at[list]])
+            }
+            var isNear = true
+            for list in places.indices {
+                let place = places[list][at[list]]
+                // Another column is far away.
+                if place >> 32 != last >> 32 || place + lengths[list] + distance < last {
+                    at[list] += 1
+                    isNear = false
+                }
+            }
+            if isNear { return true }
+        }
+    }
+
+    // MARK: Rows of two
+
+    static func both(_ a: [UInt64], _ b: [UInt64]?) -> [UInt64] {
+        guard let b else { return a }
+        var rows: [UInt64] = []
+        rows.reserveCapacity(min(a.count, b.count))
+        var (x, y) = (0, 0)
+        while x < a.count, y < b.count {
+            if a[x] == b[y] {
+                rows.append(a[x])
+                x += 1
+                y += 1
+            } else if a[x] < b[y] {
+                x += 1
+            } else {
+                y += 1
+            }
+        }
+        return rows
+    }
+
+    private static func either(_ a: [UInt64], _ b: [UInt64]) -> [UInt64] {
+        if a.isEmpty { return b }
+        var rows: [UInt64] = []
+        rows.reserveCapacity(a.count + b.count)
+        var (x, y) = (0, 0)
+        while x < a.count || y < b.count {
+            if y == b.count || (x < a.count && a[x] <= b[y]) {
+                if y < b.count && a[x] == b[y] { y += 1 }
+                rows.append(a[x])
+                x += 1
+            } else {
+                rows.append(b[y])
+                y += 1
+            }
+        }
+        return rows
+    }
+
+    private static func difference(_ a: [UInt64], _ b: [UInt64]) -> [UInt64] {
+        var rows: [UInt64] = []
+        var y = 0
+        for row in a {
+            while y < b.count, b[y] < row { y += 1 }
+            if y == b.count || b[y] != row { rows.append(row) }
+        }
+        return rows
+    }
+}

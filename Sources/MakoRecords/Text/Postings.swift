@@ -1,0 +1,165 @@
+// A chunk of postings: which rows have a word, and where in them. Numbers are variable in length (KeyBuffer.append(varint:)).
+//
+//   for each row, ascending:
+//     the row's number, as its distance from the one before; of the first one from the number in the chunk's key
+//     one occurrence: ((position << bits | column) << 1) | 1, where bits are as many as the index's columns need, none for one
+//     several: the bytes they take << 1, then for each its distance from the one before in the column, where the first is counted
+//       from -1; behind a 0 come the number of the next column and its occurrences
+//
+// Columns and positions count from 0.
+
+/// Reads variable-length numbers; a number that is cut off reads as nil.
+struct NumberReader {
+    private let bytes: UnsafeRawBufferPointer
+    private(set) var place: Int
+
+    init(_ bytes: UnsafeRawBufferPointer, at place: Int = 0) {
+        self.bytes = bytes
+        self.place = place
+    }
+
+    var isAtEnd: Bool { place >= bytes.count }
+
+    @inline(__always)
+    mutating func next() -> UInt64? {
+        guard place < bytes.count else { return nil }
+        let first = bytes[place]
+        place &+= 1
+        if first < 0x80 { return UInt64(first) }
+        return rest(UInt64(first & 0x7F))
+    }
+
+    private mutating func rest(_ start: UInt64) -> UInt64? {
+        var number = start
+        var shift: UInt64 = 7
+        while place < bytes.count, shift < 64 {
+            let byte = bytes[place]
+            place &+= 1
+            number |= UInt64(byte & 0x7F) << shift
+            if byte < 0x80 { return number }
+            shift &+= 7
+        }
+        return nil
+    }
+
+    @inline(__always)
+    mutating func skip(_ count: Int) { place &+= count }
+}
+
+/// Goes through the rows of a chunk.
+struct PostingReader {
+    private let bytes: UnsafeRawBufferPointer
+    private var numbers: NumberReader
+    private let columnBits: UInt64
+    /// The row's number.
+    private(set) var row: UInt64
+    /// Where the row's part begins, where its occurrences do, and where it ends.
+    private(set) var start = 0
+    private(set) var bodyStart = 0
+    private(set) var end = 0
+    private var header: UInt64 = 0
+    private var isFirst = true
+    /// Whether the bytes are no chunk: then there is no next row.
+    private(set) var isDamaged = false
+
+    init(_ bytes: UnsafeRawBufferPointer, base: UInt64, columnBits: UInt64) {
+        self.bytes = bytes
+        numbers = NumberReader(bytes)
+        row = base
+        self.columnBits = columnBits
+    }
+
+    @inline(__always)
+    mutating func next() -> Bool {
+        if numbers.isAtEnd { return false }
+        start = numbers.place
+        guard let distance = numbers.next() else { return fail() }
+        bodyStart = numbers.place
+        guard distance > 0 || isFirst, let header = numbers.next() else { return fail() }
+        isFirst = false
+        row = row &+ distance
+        self.header = header
+        if header & 1 == 0 {
+            let count = header >> 1
+            guard count > 0, count <= UInt64(bytes.count - numbers.place) else { return fail() }
+            numbers.skip(Int(truncatingIfNeeded: count))
+        }
+        end = numbers.place
+        return true
+    }
+
+    private mutating func fail() -> Bool {
+        isDamaged = true
+        return false
+    }
+
+    /// The row's occurrences as they are stored.
+    var body: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[bodyStart..<end]) }
+
+    /// Calls a closure with column and position of each occurrence in the row. False: they are damaged.
+    @inline(__always)
+    func forEachOccurrence(_ visit: (_ column: UInt64, _ position: UInt64) -> Void) -> Bool {
+        if header & 1 == 1 {
+            let single = header >> 1
+            visit(single & ((1 << columnBits) - 1), single >> columnBits)
+            return true
+        }
+        let count = Int(truncatingIfNeeded: header >> 1)
+        var rest = NumberReader(UnsafeRawBufferPointer(rebasing: bytes[..<end]), at: end - count)
+        var column: UInt64 = 0
+        var position: UInt64 = .max
+        while !rest.isAtEnd {
+            guard let distance = rest.next() else { return false }
+            if distance == 0 {
+                guard let next = rest.next(), next > column, next < 64 else { return false }
+                (column, position) = (next, .max)
+            } else {
+                position = position &+ distance
+                visit(column, position)
+            }
+        }
+        return true
+    }
+}
+
+/// Makes the stored form of a row's occurrences.
+struct OccurrenceWriter: ~Copyable {
+    private let columnBits: UInt64
+    private var list = KeyBuffer()
+    private var count = 0
+    private var first: (column: UInt64, position: UInt64) = (0, 0)
+    private var column: UInt64 = 0
+    private var position: UInt64 = .max
+
+    init(columnBits: UInt64) { self.columnBits = columnBits }
+
+    mutating func clear() {
+        list.clear()
+        count = 0
+        column = 0
+        position = .max
+    }
+
+    /// Adds the next occurrence, in the order of columns and positions.
+    mutating func add(_ column: UInt64, _ position: UInt64) {
+        if count == 0 { first = (column, position) }
+        if column != self.column {
+            list.append(varint: 0)
+            list.append(varint: column)
+            self.column = column
+            self.position = .max
+        }
+        list.append(varint: position &- self.position)
+        self.position = position
+        count += 1
+    }
+
+    func append(to buffer: inout KeyBuffer) {
+        if count == 1 {
+            buffer.append(varint: (first.position << columnBits | first.column) << 1 | 1)
+        } else {
+            buffer.append(varint: UInt64(list.count) << 1)
+            buffer.append(raw: list.raw)
+        }
+    }
+}

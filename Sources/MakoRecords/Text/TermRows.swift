@@ -1,0 +1,250 @@
+import MakoStorage
+
+/// What is to be known of the rows that have a word.
+enum TermDetail {
+    case rows
+    /// How often the word stands in each.
+    case counts
+    /// Where: the column << 32 and the position.
+    case places
+}
+
+/// Rows in their order, and as much of each as was asked for.
+struct TermRows {
+    var rows: [UInt64] = []
+    var counts: [UInt32] = []
+    /// Where the places of each row begin; one more than there are rows.
+    var starts: [Int] = [0]
+    var places: [UInt64] = []
+
+    mutating func close(_ row: UInt64, _ count: Int, _ detail: TermDetail) {
+        rows.append(row)
+        switch detail {
+        case .rows: break
+        case .counts: counts.append(UInt32(clamping: count))
+        case .places: starts.append(places.count)
+        }
+    }
+
+    func places(_ number: Int) -> ArraySlice<UInt64> { places[starts[number]..<starts[number + 1]] }
+
+    /// Rows of several words, one behind the other, as those of one.
+    mutating func merge(_ detail: TermDetail) {
+        if zip(rows, rows.dropFirst()).allSatisfy({ $0 < $1 }) { return }
+        if case .rows = detail {
+            rows.sort()
+            var kept = 0
+            for row in rows where kept == 0 || rows[kept - 1] != row {
+                rows[kept] = row
+                kept += 1
+            }
+            rows.removeLast(rows.count - kept)
+            return
+        }
+        let order = rows.indices.sorted { rows[$0] == rows[$1] ? $0 < $1 : rows[$0] < rows[$1] }
+        var merged = TermRows()
+        var next = 0
+        while next < order.count {
+            let row = rows[order[next]]
+            var count = 0
+            let first = merged.places.count
+            while next < order.count, rows[order[next]] == row {
+                if case .places = detail {
+                    merged.places += places(order[next])
+                } else {
+                    count += Int(counts[order[next]])
+                }
+                next += 1
+            }
+            if case .places = detail { merged.places[first...].sort() }
+            merged.close(row, count, detail)
+        }
+        self = merged
+    }
+}
+
+/// Reads the rows of words.
+struct TermReader {
+    let index: FullTextIndex
+    let view: Snapshot
+    private let allColumns: UInt64
+
+    init(_ index: FullTextIndex, _ view: Snapshot) {
+        self.index = index
+        self.view = view
+        allColumns = index.slots.count >= 64 ? .max : 1 << UInt64(index.slots.count) - 1
+    }
+
+    /// - Parameter wanted: rows in their order that alone are asked for.
+    func read(
+        _ term: [UInt8], isPrefix: Bool, _ columns: UInt64, _ detail: TermDetail, within wanted: [UInt64]? = nil
+    ) throws(RecordError) -> TermRows {
+        var found = TermRows()
+        if columns & allColumns == 0 { return found }
+        try recorded {
+            if isPrefix {
+                try readPrefix(term, columns, detail, &found)
+            } else if let wanted {
+                try read(term, columns, detail, within: wanted, &found)
+            } else {
+                try read(term, columns, detail, &found)
+            }
+        }
+        if isPrefix { found.merge(detail) }
+        return found
+    }
+
+    private func read(_ term: [UInt8], _ columns: UInt64, _ detail: TermDetail, _ found: inout TermRows) throws {
+        try term.withUnsafeBytes { term in
+            var cursor = try view.cursor(in: index.tree)
+            var isThere = try cursor.seek([2] + term)
+            while isThere {
+                guard let base = cursor.withKey({ FullTextIndex.base(of: $0, term: term) }) else { return }
+                try cursor.withValue { try take($0, base, columns, detail, &found) }
+                isThere = try cursor.next()
+            }
+        }
+    }
+
+    private func readPrefix(_ term: [UInt8], _ columns: UInt64, _ detail: TermDetail, _ found: inout TermRows) throws {
+        let prefix = [2] + term
+        var cursor = try view.cursor(in: index.tree)
+        var isThere = try cursor.seek(prefix)
+        while isThere {
+            let base = try cursor.withKey { key -> UInt64? in
+                guard key.count >= prefix.count,
+                    prefix.withUnsafeBytes({
+                        KeyOrder.compareRaw($0, UnsafeRawBufferPointer(rebasing: key[..<prefix.count])) == 0
+                    })
+                else { return nil }
+                let end = key.firstIndex(of: 0) ?? key.count
+                let word = UnsafeRawBufferPointer(rebasing: key[1..<end])
+                guard let base = FullTextIndex.base(of: key, term: word) else {
+                    throw index.damaged("it has a key that is none of a word")
+                }
+                return base
+            }
+            guard let base else { return }
+            try cursor.withValue { try take($0, base, columns, detail, &found) }
+            isThere = try cursor.next()
+        }
+    }
+
+    /// Reads a few rows: chunks without any of them are stepped over.
+    private func read(
+        _ term: [UInt8], _ columns: UInt64, _ detail: TermDetail, within wanted: [UInt64], _ found: inout TermRows
+    ) throws {
+        var next = 0
+        try term.withUnsafeBytes { term in
+            var cursor = try view.cursor(in: index.tree)
+            var isThere = false
+            var misses = 2
+            while next < wanted.count {
+                isThere = misses < 2 ? try cursor.next() : try seek(&cursor, term, wanted[next])
+                guard isThere, let base = cursor.withKey({ FullTextIndex.base(of: $0, term: term) }) else {
+                    // Before the word's first chunk there is none; behind its last one there are no rows.
+                    return
+                }
+                let before = next
+                try cursor.withValue {
+                    try take($0, base, columns, detail, within: wanted, &next, &found)
+                }
+                misses = next == before ? misses + 1 : 0
+                // A row that the chunk around it has not is nowhere.
+                if misses > 2 {
+                    next += 1
+                    misses = 2
+                }
+            }
+        }
+    }
+
+    /// Stands a cursor at the chunk that would have a row, or at the word's first one.
+    private func seek(_ cursor: inout Cursor, _ term: UnsafeRawBufferPointer, _ row: UInt64) throws -> Bool {
+        var key = KeyBuffer()
+        FullTextIndex.termKey(term, into: &key)
+        FullTextIndex.appendChunk(row, to: &key)
+        let sought = key.bytes
+        if try cursor.seek(sought) {
+            if cursor.key == sought { return true }
+            return try cursor.previous()
+        }
+        return try cursor.last()
+    }
+
+    // MARK: Chunks
+
+    private func take(
+        _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ columns: UInt64, _ detail: TermDetail,
+        _ found: inout TermRows
+    ) throws(RecordError) {
+        var reader = PostingReader(bytes, base: base, columnBits: index.columnBits)
+        if case .rows = detail, columns & allColumns == allColumns {
+            while reader.next() { found.rows.append(reader.row) }
+        } else {
+            while reader.next() { try take(reader, columns, detail, &found) }
+        }
+        if reader.isDamaged { throw index.damaged("the postings of a word cannot be read") }
+    }
+
+    private func take(
+        _ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ columns: UInt64, _ detail: TermDetail,
+        within wanted: [UInt64], _ next: inout Int, _ found: inout TermRows
+    ) throws(RecordError) {
+        var reader = PostingReader(bytes, base: base, columnBits: index.columnBits)
+        while next < wanted.count, reader.next() {
+            while next < wanted.count, wanted[next] < reader.row { next += 1 }
+            if next < wanted.count, wanted[next] == reader.row {
+                try take(reader, columns, detail, &found)
+                next += 1
+            }
+        }
+        if reader.isDamaged { throw index.damaged("the postings of a word cannot be read") }
+    }
+
+    @inline(__always)
+    private func take(
+        _ reader: PostingReader, _ columns: UInt64, _ detail: TermDetail, _ found: inout TermRows
+    ) throws(RecordError) {
+        var count = 0
+        let isWhole: Bool
+        if case .places = detail {
+            isWhole = reader.forEachOccurrence { column, position in
+                if columns >> column & 1 == 1 {
+                    found.places.append(column << 32 | position & 0xFFFF_FFFF)
+                    count += 1
+                }
+            }
+        } else {
+            isWhole = reader.forEachOccurrence { column, _ in count += Int(columns >> column & 1) }
+        }
+        if !isWhole { throw index.damaged("the postings of a word cannot be read") }
+        if count > 0 { found.close(reader.row, count, detail) }
+    }
+
+    // MARK: Sizes
+
+    /// About how many rows have a word; a great number when there are many.
+    func estimate(_ term: [UInt8], isPrefix: Bool) throws(RecordError) -> Int {
+        let key = [2] + term
+        var chunks = 0
+        try recorded {
+            var cursor = try view.cursor(in: index.tree)
+            var isThere = try cursor.seek(key)
+            while isThere, chunks < 16 {
+                let isMine = cursor.withKey { found in
+                    term.withUnsafeBytes { term in
+                        isPrefix
+                            ? found.count > term.count && found[0] == 2
+                                && KeyOrder.compareRaw(.init(rebasing: found[1...term.count]), term) == 0
+                            : FullTextIndex.base(of: found, term: term) != nil
+                    }
+                }
+                if !isMine { break }
+                chunks += 1
+                isThere = try cursor.next()
+            }
+        }
+        return chunks < 16 ? chunks * 64 : .max >> 1
+    }
+}

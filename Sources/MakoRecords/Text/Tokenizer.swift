@@ -1,0 +1,147 @@
+/// Cuts text into the words of a full-text index.
+///
+///     var words = Tokenizer()
+///     words.begin(text)
+///     while words.next() { use(words.term, words.start..<words.end) }
+///
+/// A word is a run of letters, digits and marks, in lower case and without accents (``WordScalars``, ``BaseLetters``). Letters of scripts
+/// that are written without spaces, Han and kana among them, are words of their own: what stands together in such a text is
+/// found as a phrase. Bytes that are not UTF-8 separate words. Of a very long word the beginning counts.
+struct Tokenizer: ~Copyable {
+    /// Bytes of a term; a key of the index must have room for it.
+    static let termLimit = 192
+    private static let room = 256
+
+    /// How words are brought to their stems.
+    private let stemming: Stemming
+    private let memory: UnsafeMutablePointer<UInt8>
+    private var length = 0
+    private var text = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var place = 0
+    /// Where the word stands in the text, in bytes.
+    private(set) var start = 0
+    private(set) var end = 0
+
+    init(stemming: Stemming = .none) {
+        self.stemming = stemming
+        memory = .allocate(capacity: Tokenizer.room)
+        memory.initialize(repeating: 0, count: Tokenizer.room)
+    }
+
+    deinit { memory.deallocate() }
+
+    /// The word as the index has it. Valid until the next one.
+    var term: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory, count: length) }
+
+    /// Goes to the beginning of a text, which must stay where it is until its last word.
+    mutating func begin(_ text: UnsafeRawBufferPointer) {
+        self.text = text
+        place = 0
+        length = 0
+    }
+
+    /// Goes to the next word; `false` when there is none.
+    mutating func next() -> Bool {
+        guard findWord() else { return false }
+        if stemming == .english {
+            length = EnglishStemmer.stem(UnsafeMutableBufferPointer(start: memory, count: Tokenizer.room), length)
+        }
+        return true
+    }
+
+    private mutating func findWord() -> Bool {
+        length = 0
+        while place < text.count {
+            let byte = text[place]
+            if byte >= 0x80 {
+                if takeScalar() { return true }
+                continue
+            }
+            let letter = Tokenizer.folded(byte)
+            if letter != 0 {
+                if length == 0 { start = place }
+                place &+= 1
+                end = place
+                append(letter)
+            } else {
+                place &+= 1
+                if length > 0 { return true }
+            }
+        }
+        return length > 0
+    }
+
+    /// The lower case of an ASCII letter or digit; 0 for what separates words.
+    @inline(__always)
+    private static func folded(_ byte: UInt8) -> UInt8 {
+        if byte &- 48 < 10 { return byte }
+        let letter = byte | 0x20
+        return letter &- 97 < 26 ? letter : 0
+    }
+
+    @inline(__always)
+    private mutating func append(_ byte: UInt8) {
+        if length >= Tokenizer.termLimit { return }
+        memory[length] = byte
+        length &+= 1
+    }
+
+    /// Takes a scalar above ASCII. True: it ends a word.
+    private mutating func takeScalar() -> Bool {
+        let (scalar, size) = decoded()
+        let kind: WordScalars.Kind = scalar == 0 ? .separator : WordScalars.kind(of: scalar)
+        if kind == .single && length > 0 { return true }
+        let first = place
+        place += size
+        switch kind {
+        case .separator: return length > 0
+        case .ignored:
+            if length > 0 { end = place }
+            return false
+        case .word, .single:
+            if length == 0 { start = first }
+            end = place
+            appendFolded(scalar)
+            // A letter that was too long for the term is none by itself.
+            return kind == .single && length > 0
+        }
+    }
+
+    private mutating func appendFolded(_ scalar: UInt32) {
+        guard let letter = Unicode.Scalar(scalar) else { return }
+        let (first, second) = BaseLetters.base(of: LowerCase.scalar(of: letter).value)
+        append(scalar: first)
+        if second != 0 { append(scalar: second) }
+    }
+
+    private mutating func append(scalar value: UInt32) {
+        guard let scalar = Unicode.Scalar(value) else { return }
+        let bytes = UTF8.encode(scalar)
+        guard let bytes, length + bytes.count <= Tokenizer.termLimit else { return }
+        for byte in bytes { append(byte) }
+    }
+
+    /// The scalar at the place and its bytes; 0 and 1 when these are not UTF-8.
+    private func decoded() -> (scalar: UInt32, size: Int) {
+        let lead = text[place]
+        let size = lead >= 0xF0 ? 4 : (lead >= 0xE0 ? 3 : 2)
+        guard lead >= 0xC2, lead <= 0xF4, place + size <= text.count else { return (0, 1) }
+        var scalar = UInt32(lead) & (0xFF >> (UInt32(size) + 1))
+        for offset in 1..<size {
+            let byte = text[place + offset]
+            guard byte & 0xC0 == 0x80 else { return (0, 1) }
+            scalar = scalar << 6 | UInt32(byte & 0x3F)
+        }
+        let least: UInt32 = size == 2 ? 0x80 : (size == 3 ? 0x800 : 0x10000)
+        guard scalar >= least, Unicode.Scalar(scalar) != nil else { return (0, 1) }
+        return (scalar, size)
+    }
+}
+
+/// How words are brought to a form that several share.
+public enum Stemming: UInt8, Sendable, Hashable {
+    /// Words stay as they are.
+    case none = 0
+    /// English endings are taken off, so that "engines" finds "engine": the Porter2 algorithm.
+    case english = 1
+}

@@ -1,0 +1,145 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+/// Which way a join takes, and that all ways lead to the same rows.
+@Suite struct JoinPlanTests {
+    private func plan(_ text: String, _ sizes: [String: Int], indexed: Bool = true) throws -> String {
+        let fixture = try JoinFixture.make(indexed: indexed)
+        return try SelectPlanner(SelectStatement.parse(text), fixture.catalogue, [], [:]) { sizes[$0.schema.name] }
+            .plan().description
+    }
+
+    private static let employed = "SELECT p.name, d.name FROM Person p JOIN Department d ON p.department = d.id"
+
+    @Test func aSmallTableIsKept() throws {
+        #expect(
+            try plan(Self.employed, ["Person": 100_000, "Department": 10])
+                == """
+                scan Person as p
+                join Department AS d by hash (d.id = p.department): scan Department
+                """)
+    }
+
+    @Test func fewRowsAreLookedUp() throws {
+        #expect(
+            try plan(Self.employed + " WHERE p.id = 3", ["Person": 100_000, "Department": 10_000])
+                == """
+                search Person by key (p.id = 3) as p
+                join Department AS d by key (p.department)
+                """)
+        #expect(
+            try plan(
+                "SELECT * FROM Pet JOIN Person p ON Pet.owner = p.id WHERE p.id = 3 AND Pet.kind LIKE '%x'",
+                ["Person": 100_000, "Pet": 100_000])
+                    == """
+                    search Person by key (p.id = 3) as p
+                    join Pet using index Pet.owner (p.id), test Pet.kind LIKE '%x'
+                    """)
+    }
+
+    @Test func leftJoinsStayLeftWhereTheyMust() throws {
+        #expect(
+            try plan(
+                "SELECT 1 FROM Person p LEFT JOIN Department d ON p.department = d.id AND d.budget > 3 WHERE d.id IS NULL",
+                ["Person": 10, "Department": 100_000])
+                    == """
+                    scan Person as p
+                    left join Department AS d by key (p.department), test d.budget > 3.0, then filter d.id IS NULL
+                    """)
+        #expect(
+            try plan(
+                "SELECT 1 FROM Person p LEFT JOIN Department d ON p.department = d.id WHERE d.name = 'x'",
+                ["Person": 100_000, "Department": 10]
+            ).contains("left") == false)
+    }
+
+    @Test func ordersAndLimits() throws {
+        let ordered = try plan(
+            "SELECT * FROM Person p JOIN Department d ON p.department = d.id ORDER BY p.age LIMIT 5",
+            ["Person": 100_000, "Department": 10_000])
+        let expected = """
+            scan Person using index Person.age, already in order of p.age as p
+            join Department AS d by key (p.department)
+            limit 5
+            """
+        #expect(ordered == expected)
+        #expect(
+            try plan(
+                "SELECT d.name, count(*) FROM Person p JOIN Department d ON p.department = d.id GROUP BY d.name HAVING count(*) > 2 ORDER BY 2 DESC LIMIT 5",
+                ["Person": 100_000, "Department": 10])
+                    == """
+                    scan Person as p
+                    join Department AS d by hash (d.id = p.department): scan Department
+                    group by d.name
+                    having count(*) > 2
+                    sort by count(*) DESC
+                    limit 5
+                    """)
+        #expect(
+            try plan("SELECT * FROM Location, Kind WHERE 1 = 2", [:]) == "nothing to read")
+    }
+
+    /// The sizes that the planner is told decide the order and the methods, never the answer.
+    @Test(arguments: [
+        (
+            "SELECT p.id, d.id, l.id FROM Person p JOIN Department d ON p.department = d.id JOIN Location l ON d.location = l.id",
+            2
+        ),
+        (
+            "SELECT p.id, d.id, x.id FROM Person p LEFT JOIN Department d ON p.department = d.id LEFT JOIN Pet x ON x.owner = p.id AND x.kind COLLATE NOCASE = 'CAT'",
+            2
+        ),
+        (
+            "SELECT p.id, x.id, k.code FROM Person p JOIN Pet x ON x.owner = p.id LEFT JOIN Kind k ON k.code = x.kind WHERE p.age < 45",
+            2
+        ),
+        (
+            "SELECT a.id, b.id, x.id FROM Person a, Person b, Pet x WHERE a.boss = b.id AND x.owner = b.id AND a.age <= b.age",
+            2
+        ),
+        (
+            "SELECT a.id, x.id FROM Person a JOIN Pet x ON x.owner > a.id", 2
+        ),
+        (
+            "SELECT d.id, p.id FROM Department d LEFT JOIN Person p ON p.department = d.id WHERE p.age IS NULL OR p.age > 36",
+            1
+        ),
+        (
+            "SELECT x.id, y.id FROM Pet x JOIN Pet y ON x.kind = y.kind COLLATE NOCASE AND x.owner = y.owner", 1
+        ),
+        (
+            "SELECT p.id, x.id, y.id FROM Person p JOIN Pet x ON x.owner = p.id LEFT JOIN Pet y ON y.owner = p.boss AND y.kind = x.kind",
+            2
+        ),
+    ])
+    func everyWayGivesTheSameRows(text: String, ways: Int) throws {
+        var answers: Set<[[Value]]> = []
+        var plans: Set<String> = []
+        for indexed in [true, false] {
+            let fixture = try JoinFixture.make(indexed: indexed, more: 60)
+            let view = try fixture.store.snapshot()
+            let names = ["Person", "Department", "Location", "Pet", "Kind"]
+            for seed in 0..<40 {
+                var random = Seeded(UInt64(seed))
+                let sizes = Dictionary(uniqueKeysWithValues: names.map { ($0, random.pick([1, 20, 3000, 5_000_000])) })
+                let plan = try SelectPlanner(SelectStatement.parse(text), fixture.catalogue, [], [:]) {
+                    sizes[$0.schema.name]
+                }.plan()
+                plans.insert(plan.description)
+                let rows = try plan.rows(in: view)
+                answers.insert(rows.sorted { KeyOrder.precedes(Self.bytes($0), Self.bytes($1)) })
+            }
+        }
+        #expect(answers.count == 1)
+        #expect(plans.count >= ways)
+        #expect(answers.first?.isEmpty == false)
+    }
+
+    private static func bytes(_ row: [Value]) -> [UInt8] {
+        var buffer = KeyBuffer()
+        for value in row { buffer.append(value) }
+        return buffer.bytes
+    }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import Testing
+
+@testable import MakoRecords
+
+/// What `docs/where.md` says is so.
+@Suite struct WhereDocumentTests {
+    /// The tables of the document.
+    private static func fixture() throws -> Fixture {
+        let fixture = try Fixture(
+            EntitySchema(name: "Location", columns: [ColumnSchema("name", .text)]),
+            EntitySchema(
+                name: "Department",
+                columns: [
+                    ColumnSchema("name", .text),
+                    ColumnSchema("location", .reference, isOptional: true, target: "Location"),
+                ]),
+            EntitySchema(
+                name: "Person",
+                columns: [
+                    ColumnSchema("name", .text), ColumnSchema("age", .integer, isOptional: true),
+                    ColumnSchema("height", .double, isOptional: true), ColumnSchema("isAdmin", .bool),
+                    ColumnSchema("born", .date, isOptional: true),
+                    ColumnSchema("department", .reference, isOptional: true, target: "Department"),
+                    ColumnSchema("note", .text, isOptional: true), ColumnSchema("photo", .blob, isOptional: true),
+                    ColumnSchema("token", .uuid, isOptional: true),
+                ]))
+        func date(_ text: String) throws -> Value { .date(try #require(DateText.parse(text))) }
+        try fixture.insertAll("Location", [[.text("London")], [.text("Paris")]])
+        try fixture.insertAll(
+            "Department", [[.text("Engines"), .integer(1)], [.text("Letters"), .integer(2)]])
+        try fixture.insertAll(
+            "Person",
+            [
+                [
+                    .text("Ada"), .integer(36), .double(1.65), .bool(true), try date("1815-12-10"), .integer(1),
+                    .text("100%"), .null, .null,
+                ],
+                [
+                    .text("bob"), .integer(20), .null, .bool(false), try date("2005-03-01"), .integer(2), .null, .null,
+                    .null,
+                ],
+                [.text("Cleo"), .null, .double(1.8), .bool(false), .null, .null, .text("a_b"), .null, .null],
+                [
+                    .text("Øyvind"), .integer(50), .double(2), .bool(true), try date("1975-06-30 10:20"), .integer(1),
+                    .text(""), .null, .null,
+                ],
+            ])
+        return fixture
+    }
+
+    private static func document() throws -> [String] {
+        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/where.md")
+        return try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
+    }
+
+    /// The rows of the tables whose head ends with some words, cell by cell.
+    private static func rows(under head: String) throws -> [[String]] {
+        var rows: [[String]] = []
+        var isInside = false
+        for line in try document() {
+            guard line.hasPrefix("|") else {
+                isInside = false
+                continue
+            }
+            if line.hasSuffix(head) {
+                isInside = true
+            } else if isInside && !line.hasPrefix("|---") {
+                let cells = line.replacingOccurrences(of: "\\|", with: "\u{1}").components(separatedBy: " | ")
+                rows.append(
+                    cells.map {
+                        $0.replacingOccurrences(of: "\u{1}", with: "|").trimmingCharacters(in: ["|", " "])
+                    })
+            }
+        }
+        return rows
+    }
+
+    private static func code(_ cell: String) -> String { cell.trimmingCharacters(in: ["`"]) }
+
+    @Test func conditionsFindWhatIsSaid() throws {
+        let fixture = try Self.fixture()
+        let rows = try Self.rows(under: "| condition | finds |")
+        #expect(rows.count >= 45)
+        for row in rows {
+            let wanted = row[1] == "none" ? [] : row[1].split(separator: " ").compactMap { Int64($0) }
+            let plan = try Selection(
+                table: "Person", condition: .parse(Self.code(row[0])), orderBy: [Order("id")]
+            ).plan(fixture.catalogue)
+            #expect(try plan.ids(in: fixture.store.snapshot()) == wanted, "\(row)")
+        }
+    }
+
+    @Test func valuesAreWhatIsSaid() throws {
+        let fixture = try Self.fixture()
+        let rows = try Self.rows(under: "| value of the first row | is |")
+        #expect(rows.count >= 20)
+        let plan = try Selection(table: "Person", condition: .parse("id = 1")).plan(fixture.catalogue)
+        for row in rows {
+            let found = try plan.rows([.parse(Self.code(row[row.count - 2]))], in: fixture.store.snapshot())
+            #expect(found.map { $0.map(\.description) } == [[row[row.count - 1]]], "\(row)")
+        }
+    }
+
+    /// Each function of the binder has its line.
+    @Test func eachFunctionIsTold() throws {
+        let text = try Self.document().joined(separator: "\n")
+        for name in QueryFunction.allCases { #expect(text.contains("\(name.rawValue)("), "\(name.rawValue)") }
+    }
+
+    @Test func faultsAreShownAsIsSaid() throws {
+        let fixture = try Self.fixture()
+        let lines = try Self.document()
+        var shown = 0
+        for (number, line) in lines.enumerated() where line == "```error" {
+            let message = lines[(number + 1)...].prefix { $0 != "```" }
+            let text = String(try #require(message.dropFirst().first).dropFirst(2))
+            let error = #expect(throws: RecordError.self, "\(text)") {
+                try Selection(table: "Person", condition: .parse(text)).bind(fixture.catalogue)
+            }
+            #expect("\(try #require(error))" == message.joined(separator: "\n"))
+            shown += 1
+        }
+        #expect(shown >= 40)
+    }
+}
