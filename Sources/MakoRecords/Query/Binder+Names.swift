@@ -3,11 +3,7 @@ extension Binder {
     mutating func resolve(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundColumn {
         var path = ArraySlice(path)
         // `Person.name` for `name`, where there is no such column.
-        if scope == nil, path.count > 1, path[path.startIndex] == table.schema.name,
-            table.schema.column(named: table.schema.name) == nil
-        {
-            path = path.dropFirst()
-        }
+        if scope == nil, path.count > 1, isOwnName(path[0]) { path = path.dropFirst() }
         var node = -1
         var place = table
         var owner = ""
@@ -67,6 +63,14 @@ extension Binder {
             place = next
         }
         throw at.error("a name is expected here")
+    }
+
+    /// Whether a name at the start of a path stands for the table and not for a column of it.
+    func isOwnName(_ name: String) -> Bool {
+        if table.schema.column(named: name) != nil { return false }
+        if name == table.schema.name { return true }
+        let folded = Folding.folded(name)
+        return folded == Folding.folded(alias ?? table.schema.name) && column(name, in: table) == nil
     }
 
     /// The column of that name; of a name in another case, where only one is meant.
