@@ -27,6 +27,9 @@ extension Binder {
                 return BoundColumn(node: node, ordinal: nil, type: .integer, path: written)
             }
             guard let column = column(name, in: place) else {
+                if catalogue.relations(of: place.schema.name)?.inverses[name] != nil {
+                    throw at.error(Binder.leadsToMany(place, name))
+                }
                 throw at.error(
                     "\(place.schema.name) has no column \(name)",
                     nearest: Spelling.nearest(to: name, in: place.schema.visibleNames))
@@ -37,9 +40,7 @@ extension Binder {
                     isSealed: column.sealedType != nil)
             }
             if column.type == .keys {
-                throw at.error(
-                    "\(place.schema.name).\(name) holds many rows of \(column.target ?? "a table"), "
-                        + "whose columns a condition cannot name yet")
+                throw at.error(Binder.leadsToMany(place, name))
             }
             guard let target = column.target else {
                 throw at.error("\(place.schema.name).\(name) holds \(column.type.name) and refers to no other table")
@@ -79,6 +80,10 @@ extension Binder {
         let folded = Folding.folded(name)
         let alike = place.schema.liveColumns.filter { Folding.folded($0.name) == folded }
         return alike.count == 1 ? alike[0] : nil
+    }
+
+    private static func leadsToMany(_ table: TableHandle, _ name: String) -> String {
+        "\(table.schema.name).\(name) leads to many rows; ask ANY, ALL or NONE of them, or their @count, @sum, @min, @max or @avg"
     }
 
     static func singleKey(_ table: TableHandle) -> String? {
