@@ -8,7 +8,8 @@ extension Planner {
         let area = area(index, conjuncts, constraints)
         if let search = nearest(index, bound, conjuncts, orders) {
             let hasResidual = conjuncts.contains { $0 != .constant(true) }
-            let wanted = Double(search.wanted) * 8 * (hasResidual ? 10 : 1) + 100
+            // The last ring has up to four times the area that is needed, those before it a third of that.
+            let wanted = Double(search.wanted) * 4 * (hasResidual ? 10 : 1) + 100
             let rows = min(wanted, estimates.rows)
             return Candidate(
                 access: .index(index, [KeyRange(lower: [], upper: nil)]), isReversed: false, isOrdered: false,
