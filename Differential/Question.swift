@@ -19,6 +19,8 @@ struct Question {
     var random: SplitMix
     /// The names of the tables that have the columns of `T`, where several are joined; none: there is no other.
     var tables: [String] = []
+    /// How many sub-queries are around.
+    var nesting = 0
 
     static func make(_ world: World, _ random: inout SplitMix) -> Question {
         var question = Question(world: world, random: random.fork())
@@ -187,7 +189,8 @@ struct Question {
 
     private mutating func predicate() {
         let kind = random.pick(World.Kind.allCases)
-        switch random.below(13) {
+        switch random.below(nesting < 2 ? 15 : 13) {
+        case 13, 14: subquery()
         case 10:
             identity()
             comparison()

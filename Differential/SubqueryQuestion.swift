@@ -1,0 +1,85 @@
+import MakoRecords
+import MakoTestSupport
+
+/// Conditions that ask other rows, alone or by a value of the row around.
+extension Question {
+    mutating func subquery() {
+        nesting += 1
+        defer { nesting -= 1 }
+        let around = tables.isEmpty ? "T" : random.pick(tables)
+        let name = "s\(nesting)"
+        switch random.below(8) {
+        case 0:
+            add("\(around).ref\(not()) IN (SELECT \(name).id FROM P AS \(name)")
+            if random.chance(60) { add(" WHERE \(parentTest(name))") }
+            add(")")
+        case 1, 2: member(around, name)
+        case 3:
+            add("\(not())EXISTS (SELECT 1 FROM T AS \(name) WHERE \(link(around, name))")
+            test(name, " AND ")
+            add(")")
+        case 4:
+            add("\(not())EXISTS (SELECT \(name).n FROM P AS \(name) WHERE \(name).id = \(around).ref")
+            if random.chance(60) { add(" AND \(parentTest(name))") }
+            add(")")
+        case 5:
+            add("(SELECT count(*) FROM T AS \(name) WHERE \(link(around, name))")
+            test(name, " AND ")
+            add(")")
+            comparison()
+            add("\(random.below(4))")
+        case 6:
+            let value = column(of: .integer)
+            add("(SELECT \(random.pick(["max", "min", "sum", "count"]))(\(name).\(value)) FROM T AS \(name)")
+            if random.chance(50) { add(" WHERE \(link(around, name))") } else { test(name, " WHERE ") }
+            add(")")
+            comparison()
+            if random.chance(50) { add("\(around).\(column(of: .integer))") } else { add("\(random.below(9) - 3)") }
+        default:
+            add("\(not())EXISTS (SELECT 1 FROM T AS \(name)")
+            test(name, " WHERE ")
+            add(")")
+        }
+    }
+
+    /// A value among those of another row's column of the same kind, NULL among them.
+    private mutating func member(_ around: String, _ name: String) {
+        let kind = random.pick(World.Kind.allCases.filter { $0 != .text })
+        add("\(around).\(column(of: kind))\(not()) IN (SELECT \(name).\(column(of: kind)) FROM T AS \(name)")
+        switch random.below(4) {
+        case 0: add(" WHERE \(link(around, name))")
+        case 1: add(" ORDER BY \(name).id LIMIT \(random.below(6))")
+        default: test(name, " WHERE ")
+        }
+        add(")")
+    }
+
+    private mutating func not() -> String { random.chance(35) ? " NOT " : "" }
+
+    private mutating func column(of kind: World.Kind) -> String {
+        random.pick(world.columns.filter { $0.kind == kind }).name
+    }
+
+    /// How rows of the sub-query belong to the row around.
+    private mutating func link(_ around: String, _ name: String) -> String {
+        let number = column(of: .integer)
+        return random.pick([
+            "\(name).ref = \(around).id", "\(around).id = \(name).ref", "\(name).ref = \(around).ref",
+            "\(name).\(number) = \(around).\(number)", "\(name).id < \(around).ref",
+        ])
+    }
+
+    private mutating func parentTest(_ name: String) -> String {
+        random.pick(["\(name).v > 0", "\(name).v IS NULL", "\(name).n >= 'b'", "\(name).id <> 2"])
+    }
+
+    /// A condition on the rows of the sub-query.
+    private mutating func test(_ name: String, _ word: String) {
+        guard random.chance(60) else { return }
+        let all = tables
+        tables = [name]
+        add(word)
+        truth(1)
+        tables = all
+    }
+}
