@@ -33,7 +33,7 @@ import Testing
 
     @Test func faultsPointIntoTheText() throws {
         for text in [
-            "SELECT size FROM Person", "SELECT * FROM Persons", "SELECT", "DELETE FROM Person",
+            "SELECT size FROM Person", "SELECT * FROM Persons", "SELECT", "DELETE FROM Persn",
             "SELECT * FROM Person WHERE age = ?",
         ] {
             #expect(throws: MakoError.self, "\(text)") { try db.rawQuery(text: text) }

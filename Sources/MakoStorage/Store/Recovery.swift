@@ -57,7 +57,8 @@ extension Store {
                 try checkpointer.repairMetas(self)
                 // What was read of the log may be in the system's cache alone, down to the name of its last file, and from before a
                 // barrier the log leads nowhere: from here on no checkpoint needs it.
-                let keepsOlder = sabotaged(tail.barrier == nil ? "readLogReliedUpon" : "barrierOutlivesItsCommit")
+                let keepsOlder =
+                    tail.barrier == nil ? sabotaged("readLogReliedUpon") : sabotaged("barrierOutlivesItsCommit")
                 try checkpointer.checkpoint(
                     self, CheckpointRequest(version: version, fillsBothSlots: !keepsOlder))
             }
