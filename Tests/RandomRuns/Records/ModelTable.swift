@@ -103,8 +103,13 @@ struct ModelTable: Equatable, Sendable {
         }
     }
 
-    /// What an index compares; nil when there is a NULL, which never conflicts.
+    /// What an index compares; nil for a row that it does not hold, and when there is a NULL, which never conflicts.
     private func uniqueValues(_ index: IndexSchema, _ values: [Value]) -> [Value]? {
+        if let words = index.condition?.split(separator: " "), let place = place(String(words[0])),
+            values[place].isNull != (words.count == 3)
+        {
+            return nil
+        }
         var result: [Value] = []
         for column in index.columns {
             guard let place = place(column.name), !values[place].isNull else { return nil }

@@ -94,6 +94,10 @@ extension SplitMix {
             let names = texts.prefix(1 + below(texts.count)).map { IndexColumn($0.name) }
             return IndexSchema(name("i"), names, fullText: FullTextOptions(stemming: chance(30) ? .english : .none))
         }
+        let doubles = columns.filter { $0.type == .double }.prefix(2)
+        if chance(50), doubles.count == 2 {
+            return IndexSchema(name("i"), doubles.map { IndexColumn($0.name) }, isSpatial: true)
+        }
         var parts: [IndexColumn] = []
         for _ in 0..<(1 + below(3)) {
             let column = pick(columns)
@@ -101,7 +105,9 @@ extension SplitMix {
             parts.append(
                 IndexColumn(column.name, descending: chance(35), noCase: column.type == .text && chance(35)))
         }
-        return IndexSchema(name("i"), parts, isUnique: chance(35))
+        // Whatever type the column is made into, its NULLs can be asked for.
+        let condition = chance(25) ? "\(pick(columns).name) IS \(pick(["NOT NULL", "NULL"]))" : nil
+        return IndexSchema(name("i"), parts, isUnique: chance(35), where: condition)
     }
 
     // MARK: Migrations
@@ -120,7 +126,9 @@ extension SplitMix {
                 let name = wanted.columns[place].name
                 if table.retired.contains(where: { $0.name == name }) { continue }
                 wanted.columns.remove(at: place)
-                wanted.indexes.removeAll { $0.columns.contains { $0.name == name } }
+                wanted.indexes.removeAll { index in
+                    index.columns.contains { $0.name == name } || index.conditionColumn == name
+                }
             case 3:
                 guard let column = table.retired.randomElement(using: &self) else { continue }
                 if wanted.columns.contains(where: { $0.name == column.name }) { continue }
@@ -157,6 +165,9 @@ extension SplitMix {
             for part in wanted.indexes[index].columns.indices where wanted.indexes[index].columns[part].name == old {
                 wanted.indexes[index].columns[part].name = new
             }
+            if wanted.indexes[index].conditionColumn == old {
+                wanted.indexes[index].condition = wanted.indexes[index].condition.map { new + $0.dropFirst(old.count) }
+            }
         }
     }
 
@@ -171,11 +182,18 @@ extension SplitMix {
         wanted.columns[place].type = type
         wanted.columns[place].target = type == .reference ? wanted.name : nil
         wanted.columns[place].defaultValue = chance(50) ? value(type) : .null
-        wanted.indexes.removeAll { $0.fullText != nil && $0.columns.contains { $0.name == name } }
+        wanted.indexes.removeAll { index in
+            (index.fullText != nil || index.isSpatial) && index.columns.contains { $0.name == name }
+        }
         for index in wanted.indexes.indices {
             for part in wanted.indexes[index].columns.indices where wanted.indexes[index].columns[part].name == name {
                 wanted.indexes[index].columns[part].noCase = false
             }
         }
     }
+}
+
+extension IndexSchema {
+    /// The column whose NULLs a partial index of a random run is about.
+    fileprivate var conditionColumn: String? { condition.map { String($0.prefix { $0 != " " }) } }
 }

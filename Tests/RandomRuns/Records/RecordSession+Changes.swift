@@ -372,8 +372,8 @@ extension ColumnSchema {
 
 extension IndexSchema {
     fileprivate var text: String {
-        (isUnique ? "unique " : fullText != nil ? "words " : "") + name
+        (isUnique ? "unique " : fullText != nil ? "words " : isSpatial ? "places " : "") + name
             + columns.map { " \($0.name)\($0.descending ? "-" : "")\($0.noCase ? "~" : "")" }
-            .joined()
+            .joined() + (condition.map { " where \($0)" } ?? "")
     }
 }
