@@ -19,6 +19,8 @@ public typealias Stemming = MakoRecords.Stemming
 public typealias ExcerptStyle = MakoRecords.ExcerptStyle
 /// How sure a commit is when it returns.
 public typealias Durability = MakoStorage.Durability
+/// How a query is run, and what else was thought of.
+public typealias PlanExplanation = MakoRecords.PlanExplanation
 /// How a database is encrypted, and what it opens with.
 public typealias Encryption = MakoStorage.Encryption
 /// What the encrypted properties of a database are sealed with.

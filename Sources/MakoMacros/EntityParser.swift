@@ -414,7 +414,7 @@ extension EntityParser {
         }
         if let call = value.as(FunctionCallExprSyntax.self),
             let name = call.calledExpression.as(DeclReferenceExprSyntax.self)?.baseName.text,
-            PropertySource.valueTypes.contains(name)
+            PropertySource.valueTypes.contains(name) || ["Coordinate", "RGBAColor"].contains(name)
         {
             return name
         }

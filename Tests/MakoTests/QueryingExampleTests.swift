@@ -19,6 +19,7 @@ enum QueryingExample {
     @Entity final class River {
         var name = ""
         var length = 0
+        @Relationship(inverse: \City.river) var cities: ToMany<City>
     }
     // EXAMPLE ends
 
@@ -93,6 +94,25 @@ enum QueryingExample {
             .fetch()
         // EXAMPLE ends
         return found.array
+    }
+
+    static func many(_ db: Database) throws -> [[River]] {
+        // EXAMPLE Querying.md
+        let large = try db.query(River.self).where("cities.@count > 0 AND ANY cities.population > \(150_000)").fetch()
+        let same = try db.query(River.self).where(.any(\.cities, \.population > 150_000)).orderBy(\.cities.count)
+            .fetch()
+        let capitals = try db.query(River.self).where(.all(\.cities, \.isCapital == true)).fetch()
+        // EXAMPLE ends
+        return [large.array, same.array, capitals.array]
+    }
+
+    static func nested(_ db: Database) throws -> ([City], [City], [River]) {
+        // EXAMPLE Querying.md
+        let above = try db.query(City.self).where("population > (SELECT avg(population) FROM City)").fetch()
+        let along = try db.query(City.self).where("river IN (SELECT id FROM River WHERE length > \(1000))").fetch()
+        let without = try db.query(River.self).where("NOT EXISTS (SELECT 1 FROM City WHERE river = River.id)").fetch()
+        // EXAMPLE ends
+        return (above.array, along.array, without.array)
     }
 
     static func terminals(_ db: Database) throws -> (City?, City?, Int, Bool, [Int], [String], [String: [City]], Int) {
@@ -317,6 +337,12 @@ enum QueryingExample {
     @Test func predicates() throws {
         let found = try E.predicates(db).map { names($0).sorted() }
         #expect(found == [["Basel", "Vienna", "Zurich"], ["Bern"], ["Basel", "Bern"]])
+    }
+
+    @Test func otherRowsAreAsked() throws {
+        #expect(try E.many(db).map { $0.map(\.name) } == [["Rhine"], ["Rhine"], ["Aare"]])
+        let (above, along, without) = try E.nested(db)
+        #expect(names(above) == ["Vienna"] && names(along) == ["Basel"] && without.isEmpty)
     }
 
     @Test func answers() throws {

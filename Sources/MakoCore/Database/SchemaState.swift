@@ -59,6 +59,7 @@ final class SchemaState: Sendable {
 
     init(catalogue: Catalogue, models: [EntityModel], version: Int = 0) throws(MakoError) {
         self.version = version
+        let catalogue = catalogue.describing(EntityModel.relations(of: models))
         self.catalogue = catalogue
         var bindings: [Binding?] = []
         var byTable: [String: [Binding]] = [:]

@@ -70,6 +70,12 @@ extension MakoRecords.Condition {
         case .truth(let expr): return .truth(try expr.filled(values))
         case .match(let expr, let text): return .match(try expr.filled(values), try text.filled(values))
         case .constant: return self
+        case .isInQuery(let expr, let subquery): return .isInQuery(try expr.filled(values), subquery.filled(values))
+        case .exists(let subquery): return .exists(subquery.filled(values))
+        case .quantified(let quantifier, let inner, let at):
+            return .quantified(quantifier, try inner.filled(values), at: at)
+        case .elements(let quantifier, let path, let inner):
+            return .elements(quantifier, path, try inner.filled(values))
         }
     }
 
@@ -83,7 +89,8 @@ extension MakoRecords.Condition {
 extension Expr {
     func filled(_ values: ParameterValues) throws(MakoError) -> Expr {
         switch self {
-        case .column, .literal: return self
+        case .column, .literal, .collection: return self
+        case .subquery(let subquery): return .subquery(subquery.filled(values))
         case .parameter(let parameter, let at): return .literal(try values.value(of: parameter), at: at)
         case .arithmetic(let op, let left, let right, let at):
             return .arithmetic(op, try left.filled(values), try right.filled(values), at: at)
@@ -99,6 +106,10 @@ extension Expr {
         for each in list { result.append(try each.filled(values)) }
         return result
     }
+}
+
+extension Subquery {
+    func filled(_ values: ParameterValues) -> Subquery { filled(values.positions, named: values.names) }
 }
 
 /// The values of a where text: those given beside it and those interpolated into it.

@@ -65,13 +65,28 @@ extension Query {
     }
 
     func distinct<V: StorableValue>(_ expr: Expr, _ direction: SortDirection) throws(MakoError) -> [V] {
-        let values = try groupCount(expr).compactMap { V(stored: $0.value) }
+        let values = try planned { (plan, _, view, _) throws(MakoError) in
+            try records { () throws(RecordError) in try plan.distinctValues(of: expr, in: view) }
+        }.compactMap { V(stored: $0) }
         return direction == .ascending ? values : values.reversed()
     }
 
     /// How the query is run: which index, what is filtered and sorted.
     public func explain() throws(MakoError) -> String {
         try planned { (plan, _, _, _) throws(MakoError) in plan.description }
+    }
+
+    /// How the query is run, with what else was thought of, what it was expected to cost, and the index that would help.
+    ///
+    /// ```swift
+    /// let explanation = try Person.query().where(\.age > 30).explanation()
+    /// if !explanation.usesIndex("Person.age") { print(explanation.missingIndexes) }
+    /// ```
+    public func explanation() throws(MakoError) -> PlanExplanation {
+        try target().viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
+            let selection = try selection(binding, schema, view)
+            return try records { () throws(RecordError) in try selection.explanation(schema.catalogue, in: view) }
+        }
     }
 
     /// Removes the objects, by the relationships' delete rules, and answers how many there were.

@@ -138,15 +138,15 @@ public struct Query<T: Entity>: Sendable {
         try prepareJoins(database)
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
             let start = database.queryStart
-            let plan = try plan(try looked(bare, binding, schema, view), schema)
+            let plan = try plan(try looked(bare, binding, schema, view), schema, view)
             let result = try body(plan, binding, view, database)
             database.noteQuery(plan, binding.model, since: start)
             return result
         }
     }
 
-    private func plan(_ selection: Selection, _ schema: SchemaState) throws(MakoError) -> Plan {
-        var plan = try records { () throws(RecordError) in try selection.plan(schema.catalogue) }
+    private func plan(_ selection: Selection, _ schema: SchemaState, _ view: Snapshot) throws(MakoError) -> Plan {
+        var plan = try records { () throws(RecordError) in try selection.plan(schema.catalogue, in: view) }
         plan.cancellation = CurrentCancellation.current
         if plan.cancellation?.isCancelled == true { throw .cancelled }
         return plan
@@ -160,7 +160,7 @@ public struct Query<T: Entity>: Sendable {
         try prepareJoins(database)
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
             try PlannedRows(
-                try plan(try looked(bare, binding, schema, view), schema), binding, view, schema, database,
+                try plan(try looked(bare, binding, schema, view), schema, view), binding, view, schema, database,
                 followedBy: domain == nil && prefetches.isEmpty && joins.isEmpty ? nil : self)
         }
     }

@@ -83,7 +83,7 @@ struct PathStep: Sendable {
 
     init<T: Entity>(_ type: T.Type, _ keyPath: PartialKeyPath<T>) {
         let model = T.entityModel
-        if let name = model.keyPaths[keyPath] {
+        if let name = model.keyPaths[keyPath] ?? model.manyName(of: keyPath) {
             let property = model.composite(named: name)
             composite = property.map { CompositeStep(entity: model.name, property: $0, member: nil) }
             self.name = composite.map { .failure($0.fault) } ?? .success(name)
@@ -113,6 +113,9 @@ struct PathStep: Sendable {
         name = .failure(fault)
         composite = nil
     }
+
+    /// How many there are of what the path before leads to.
+    static let count = PathStep(column: "@count")
 
     fileprivate init(column: String) {
         name = .success(column)
@@ -165,6 +168,7 @@ extension [PathStep] {
         }
         var names: [String] = []
         for step in self { names.append(try step.name.get()) }
+        if names.last == "@count" { return .collection([String](names.dropLast()), .count, []) }
         return .column(names)
     }
 

@@ -74,6 +74,9 @@ struct Accumulator {
         }
     }
 
+    /// Counts what has no value of its own.
+    mutating func addRow() { tally.addRow() }
+
     /// Against a kept value, without making one of the operand.
     private static func compare(_ operand: Operand, _ value: Value) -> Int? {
         switch (operand, value) {
@@ -97,7 +100,7 @@ extension Plan {
     ) throws(RecordError) -> Value {
         let values = try ExpressionRun([expr], self, view)
         try Plan.check(function, values.kinds[0], expr)
-        if let value = try extreme(function, expr, view) { return value }
+        if case .column = expr, let value = try extreme(function, of: values.bound(0), in: view) { return value }
         var accumulator = Accumulator(function)
         try forEachResult(in: view) { (key, row) throws(RecordError) in accumulator.add(try values.operand(0, row, key))
         }
@@ -106,6 +109,7 @@ extension Plan {
 
     /// How many rows there are for each value of an expression, ordered by value; limit and offset count rows, not groups.
     public func groupCount(by expr: Expr, in view: Snapshot) throws(RecordError) -> [(value: Value, count: Int)] {
+        if let found = try indexedValues(expr, counting: true, in: view) { return found }
         let values = try ExpressionRun([expr], self, view)
         var groups: [[UInt8]: (value: Value, count: Int)] = [:]
         var coding = KeyBuffer()
@@ -141,24 +145,29 @@ extension Plan {
         }
     }
 
-    /// The smallest or largest value of a column, where an index begins or ends with it.
-    private func extreme(_ function: AggregateFunction, _ expr: Expr, _ view: Snapshot) throws(RecordError) -> Value? {
-        guard function == .minimum || function == .maximum, bound.limit == nil, bound.offset == 0, case .column = expr
-        else {
-            return nil
-        }
-        var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
-        binder.references = bound.references
-        binder.matches = bound.matches
-        let column = try binder.bind(expr)
+    /// The smallest or largest value of a column, where rows come in its order without being sorted.
+    func extreme(
+        _ function: AggregateFunction, of column: BoundExpr, in view: Snapshot
+    ) throws(RecordError) -> Value? {
+        guard function == .minimum || function == .maximum, bound.limit == nil, bound.offset == 0,
+            case .column(let name) = column, name.node < 0
+        else { return nil }
         let condition = BoundCondition.and((bound.condition.map { [$0] } ?? []) + [.not(.isNull(column))])
         let plan = Planner.plan(
             BoundSelection(
-                table: bound.table, catalogue: bound.catalogue, joins: binder.joins, condition: condition,
+                table: bound.table, catalogue: bound.catalogue, joins: bound.joins, condition: condition,
                 orders: [BoundOrder(expr: column, descending: function == .maximum, noCase: false)], limit: 1,
-                offset: 0,
-                parameters: bound.parameters, namedParameters: bound.namedParameters, references: bound.references))
-        guard plan.orders.isEmpty, case .index = plan.access else { return nil }
-        return try plan.rows([expr], in: view).first?.first ?? .null
+                offset: 0, parameters: bound.parameters, namedParameters: bound.namedParameters,
+                references: bound.references))
+        guard plan.orders.isEmpty else { return nil }
+        let run = ExpressionRun(bound: [column], plan.table, plan.bound.joins, view)
+        var value = Value.null
+        try recorded {
+            try plan.forEachRow(in: view) { key, row in
+                value = try run.operand(0, row, key).value
+                return false
+            }
+        }
+        return value
     }
 }

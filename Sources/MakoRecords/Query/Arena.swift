@@ -30,6 +30,12 @@ struct Arena: ~Copyable {
         return UnsafeRawBufferPointer(part)
     }
 
+    mutating func keep(_ bytes: [UInt8]) -> UnsafeRawBufferPointer {
+        let part = take(bytes.count)
+        part.copyBytes(from: bytes)
+        return UnsafeRawBufferPointer(part)
+    }
+
     mutating func join(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let part = take(first.count + second.count)
         part.copyBytes(from: first)

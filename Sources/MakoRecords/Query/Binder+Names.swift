@@ -3,11 +3,7 @@ extension Binder {
     mutating func resolve(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundColumn {
         var path = ArraySlice(path)
         // `Person.name` for `name`, where there is no such column.
-        if scope == nil, path.count > 1, path[path.startIndex] == table.schema.name,
-            table.schema.column(named: table.schema.name) == nil
-        {
-            path = path.dropFirst()
-        }
+        if scope == nil, path.count > 1, isOwnName(path[0]) { path = path.dropFirst() }
         var node = -1
         var place = table
         var owner = ""
@@ -31,6 +27,9 @@ extension Binder {
                 return BoundColumn(node: node, ordinal: nil, type: .integer, path: written)
             }
             guard let column = column(name, in: place) else {
+                if catalogue.relations(of: place.schema.name)?.inverses[name] != nil {
+                    throw at.error(Binder.leadsToMany(place, name))
+                }
                 throw at.error(
                     "\(place.schema.name) has no column \(name)",
                     nearest: Spelling.nearest(to: name, in: place.schema.visibleNames))
@@ -41,9 +40,7 @@ extension Binder {
                     isSealed: column.sealedType != nil)
             }
             if column.type == .keys {
-                throw at.error(
-                    "\(place.schema.name).\(name) holds many rows of \(column.target ?? "a table"), "
-                        + "whose columns a condition cannot name yet")
+                throw at.error(Binder.leadsToMany(place, name))
             }
             guard let target = column.target else {
                 throw at.error("\(place.schema.name).\(name) holds \(column.type.name) and refers to no other table")
@@ -69,12 +66,24 @@ extension Binder {
         throw at.error("a name is expected here")
     }
 
+    /// Whether a name at the start of a path stands for the table and not for a column of it.
+    func isOwnName(_ name: String) -> Bool {
+        if table.schema.column(named: name) != nil { return false }
+        if name == table.schema.name { return true }
+        let folded = Folding.folded(name)
+        return folded == Folding.folded(alias ?? table.schema.name) && column(name, in: table) == nil
+    }
+
     /// The column of that name; of a name in another case, where only one is meant.
     private func column(_ name: String, in place: TableHandle) -> ColumnSchema? {
         if let exact = place.schema.column(named: name) { return exact }
         let folded = Folding.folded(name)
         let alike = place.schema.liveColumns.filter { Folding.folded($0.name) == folded }
         return alike.count == 1 ? alike[0] : nil
+    }
+
+    private static func leadsToMany(_ table: TableHandle, _ name: String) -> String {
+        "\(table.schema.name).\(name) leads to many rows; ask ANY, ALL or NONE of them, or their @count, @sum, @min, @max or @avg"
     }
 
     static func singleKey(_ table: TableHandle) -> String? {

@@ -29,7 +29,7 @@ extension Binder {
                 table: table, index: index, query: try MatchQuery(text, index, columns: .max), text: text, path: name,
                 key: nil, column: nil)
         }
-        let column = try resolve(path, at)
+        let column = try resolved(path, at)
         let place = column.node < 0 ? table : joins[column.node].target
         let found = place.textIndexes.filter { index in
             index.slots.contains { Int($0.ordinal) == column.ordinal }

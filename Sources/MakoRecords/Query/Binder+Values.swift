@@ -22,6 +22,7 @@ extension Binder {
             return .constant(value)
         case .column(let path, let at):
             if let results { return try results.value(path, at) }
+            if let value = try scopedValue(path, at) { return value }
             if let rank = try rank(path, at) { return rank }
             let column = try resolve(path, at)
             if column.isSealed && !sabotaged("encryptedPropertyCompared") {
@@ -46,12 +47,17 @@ extension Binder {
             return try bindArithmetic(operation, left, right, at)
         case .function(let name, let arguments, let at):
             return try bindFunction(name, arguments, at)
+        case .subquery(let subquery):
+            return try bindScalar(subquery)
+        case .collection(let path, let function, let rest, let at):
+            return try bindCollection(path, function, rest, at)
         }
     }
 
     /// An expression that is not looked into: what is asked is whether there is a value, or the value as it is stored.
     mutating func bindUnseen(_ expr: Expr) throws(RecordError) -> BoundExpr {
         guard case .column(let path, let at) = expr, results == nil else { return try bind(expr) }
+        if let value = try scopedValue(path, at) { return value }
         if let rank = try rank(path, at) { return rank }
         return .column(try resolve(path, at))
     }
@@ -198,6 +204,10 @@ extension Binder {
                 return kinds.contains(.real) ? .real : (kinds.first ?? .null)
             case .distance: return .real
             }
+        case .outer(let value): return value.kind
+        case .subquery(let subquery): return subquery.kind
+        case .gathered(let gathered): return gathered.kind
+        case .element: return .null
         }
     }
 }

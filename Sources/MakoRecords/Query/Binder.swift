@@ -12,11 +12,19 @@ struct Binder {
     var references: [String: Int] = [:]
     /// The tables of a join; nil where there is one table.
     var scope: JoinScope?
+    /// What the table is called instead of by its own name.
+    var alias: String?
     /// What the values of groups are, where an expression over groups is bound.
     var results: GroupResults?
     /// What MATCH asks, in the order of the condition.
     var matches: [BoundMatch] = []
     var depth = 0
+    /// The query around, for a sub-query.
+    var outer: OuterScope?
+    /// What names mean inside a condition on many.
+    var element: ElementScope?
+    /// How many sub-queries may still be bound, shared with those inside.
+    var budget = SubqueryBudget()
 
     init(
         _ table: TableHandle, _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value],
@@ -88,6 +96,14 @@ struct Binder {
             return .truth(bound)
         case .match(let left, let right):
             return try bindMatch(left, right)
+        case .isInQuery(let value, let subquery):
+            return try bindInQuery(value, subquery)
+        case .exists(let subquery):
+            return .exists(try bind(subquery, .exists))
+        case .quantified(let quantifier, let inner, let at):
+            return try bindQuantified(quantifier, inner, at)
+        case .elements(let quantifier, let path, let inner):
+            return try bindElements(quantifier, path, inner, isRelative: true, .none)
         }
     }
 

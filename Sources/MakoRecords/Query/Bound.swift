@@ -84,6 +84,13 @@ indirect enum BoundExpr: Sendable, Hashable {
     /// How well the row fits a match: less is better, as in SQLite.
     case rank(BoundMatch)
     case excerpt(BoundExcerpt)
+    /// A value of the query around.
+    case outer(OuterValue)
+    case subquery(BoundSubquery)
+    /// What is worked out of the values in one column.
+    case gathered(BoundGathered)
+    /// One of those values, inside a condition on them.
+    case element
 
     var constant: Value? {
         if case .constant(let value) = self { value } else { nil }
@@ -104,6 +111,12 @@ indirect enum BoundCondition: Sendable, Hashable {
     case isNull(BoundExpr)
     case truth(BoundExpr)
     case match(BoundMatch)
+    case isInQuery(BoundExpr, BoundSubquery)
+    case exists(BoundSubquery)
+    /// One of the values in a column fulfils a condition.
+    case anyElement(BoundGathered)
+    /// Whether a condition is true; unknown is no.
+    case holds(BoundCondition)
 
     /// The parts that must all hold.
     var conjuncts: [BoundCondition] {
@@ -147,6 +160,10 @@ extension BoundExpr: CustomStringConvertible {
         case .result(_, _, let text): text
         case .rank: "rank"
         case .excerpt(let excerpt): "\(excerpt.style.words == nil ? "highlight" : "snippet")(\(excerpt.column.path))"
+        case .outer(let value): value.path
+        case .subquery(let subquery): subquery.description
+        case .gathered(let gathered): gathered.description
+        case .element: "each"
         }
     }
 }
@@ -168,6 +185,10 @@ extension BoundCondition: CustomStringConvertible {
         case .isNull(let value): "\(value) IS NULL"
         case .truth(let value): "\(value)"
         case .match(let match): "\(match)"
+        case .isInQuery(let value, let subquery): "\(value) IN \(subquery.description)"
+        case .exists(let subquery): "EXISTS \(subquery.description)"
+        case .anyElement(let gathered): gathered.description
+        case .holds(let inner): "(\(inner)) IS TRUE"
         }
     }
 

@@ -77,6 +77,10 @@ public indirect enum Expr: Sendable, Hashable {
     case function(String, [Expr], at: SourcePosition = .none)
     /// `COLLATE NOCASE`
     case noCase(Expr)
+    /// `(SELECT max(age) FROM Person)`: the value of its first row.
+    case subquery(Subquery)
+    /// What is worked out of many rows or values: `people.@sum.salary`, the path, the function and the path behind it.
+    case collection([String], AggregateFunction, [String], at: SourcePosition = .none)
 
     /// The column at the end of a dotted path.
     ///
@@ -98,9 +102,10 @@ public indirect enum Expr: Sendable, Hashable {
     var position: SourcePosition {
         switch self {
         case .column(_, let at), .literal(_, let at), .parameter(_, let at), .arithmetic(_, _, _, let at),
-            .function(_, _, let at):
+            .function(_, _, let at), .collection(_, _, _, let at):
             at
         case .negate(let inner), .noCase(let inner): inner.position
+        case .subquery(let subquery): subquery.at
         }
     }
 }
@@ -128,6 +133,13 @@ public indirect enum Condition: Sendable, Hashable {
     case constant(Bool)
     /// Whether the words of a column with a full-text index, or of a table's only one, are as the text on the right says.
     case match(Expr, Expr)
+    /// `x IN (SELECT …)`
+    case isInQuery(Expr, Subquery)
+    case exists(Subquery)
+    /// `ANY people.age > 60`: the first path in it that leads to many rows or values says which.
+    case quantified(Quantifier, Condition, at: SourcePosition = .none)
+    /// For how many of the rows to which a path leads a condition holds; its names are theirs.
+    case elements(Quantifier, [String], Condition)
 
     /// Reads a condition of the where language.
     ///

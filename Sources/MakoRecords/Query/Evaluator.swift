@@ -17,9 +17,22 @@ final class Evaluator {
     private let supply: SuppliedRows?
     private let supplied: UnsafeMutableBufferPointer<SuppliedRows.Place>
     private let results: UnsafeMutableBufferPointer<Operand>
+    /// Those of the program, made when they are asked for first, or nil.
+    private var subqueries: [SubqueryRun?]
+    /// What the query around gives, in a sub-query.
+    private let outers: OuterValues?
+    /// The value that a condition on many looks at.
+    private var element = Operand.null
+    private let cancellation: Cancellation?
 
-    init(_ program: Program, _ view: Snapshot?, _ supply: SuppliedRows? = nil) {
+    init(
+        _ program: Program, _ view: Snapshot?, _ supply: SuppliedRows? = nil, outers: OuterValues? = nil,
+        _ cancellation: Cancellation? = nil
+    ) {
         self.program = program
+        self.outers = outers
+        self.cancellation = cancellation
+        subqueries = Array(repeating: nil, count: program.subqueries.count)
         self.supply = supply
         supplied = supply?.rows ?? UnsafeMutableBufferPointer(start: nil, count: 0)
         results = supply?.results ?? UnsafeMutableBufferPointer(start: nil, count: 0)
@@ -143,6 +156,15 @@ final class Evaluator {
             if try rows(of: match)?.contains(key) == true { return .yes }
             if inner < 0 { return .no }
             return try value(inner, row, key).isNull ? .unknown : .no
+        case .isInQuery(let left, let subquery):
+            let left = try value(left, row, key)
+            return try run(Int(subquery), row, key)?.contains(left) ?? .unknown
+        case .exists(let subquery):
+            return Truth(try run(Int(subquery), row, key)?.exists() == true)
+        case .anyElement(let column, let condition):
+            return Truth(try anyElement(column, condition, row, key))
+        case .holds(let inner):
+            return Truth(try truth(inner, row, key) == .yes)
         }
     }
 
@@ -267,6 +289,62 @@ final class Evaluator {
             return place.row == nil ? .null : .integer(place.id)
         case .result(let number):
             return results[Int(number)]
+        case .outer(let index):
+            return outers?.values[Int(index)] ?? .null
+        case .subquery(let subquery):
+            return try run(Int(subquery), row, key)?.scalar() ?? .null
+        case .gathered(let column, let function, let isKeys):
+            return try gathered(column, function, isKeys, row, key)
+        case .element:
+            return element
+        }
+    }
+
+    /// A sub-query's run, told what it reads of the row.
+    private func run(_ place: Int, _ row: RowReader, _ key: RowKey) throws(RecordError) -> SubqueryRun? {
+        guard let run = subqueryRun(place) else { return nil }
+        let (_, first, count) = program.subqueries[place]
+        for index in 0..<Int(count) { run.outers.values[index] = try value(lists[Int(first) + index], row, key) }
+        return run
+    }
+
+    private func subqueryRun(_ place: Int) -> SubqueryRun? {
+        if let run = subqueries[place] { return run }
+        let run = view.map { SubqueryRun(program.subqueries[place].subquery, $0, cancellation) }
+        subqueries[place] = run
+        return run
+    }
+
+    private func anyElement(
+        _ column: Int32, _ condition: Int32, _ row: RowReader, _ key: RowKey
+    ) throws(RecordError) -> Bool {
+        guard case .text(let bytes) = try value(column, row, key) else { return false }
+        var isFound = false
+        var lent = Arena()
+        let before = element
+        defer { element = before }
+        try ListValues.forEach(in: bytes, &lent) { (value, _) throws(RecordError) in
+            element = value
+            isFound = try truth(condition, row, key) == .yes
+            return !isFound
+        }
+        return isFound
+    }
+
+    private func gathered(
+        _ column: Int32, _ function: AggregateFunction, _ isKeys: Bool, _ row: RowReader, _ key: RowKey
+    ) throws(RecordError) -> Operand {
+        switch try value(column, row, key) {
+        case .blob(let bytes) where isKeys: return .integer(Int64(try HeldKeys.count(in: bytes)))
+        case .text(let bytes):
+            var accumulator = Accumulator(function)
+            var lent = Arena()
+            try ListValues.forEach(in: bytes, &lent) { (value, _) throws(RecordError) in
+                if function == .count { accumulator.addRow() } else { accumulator.add(value) }
+                return true
+            }
+            return arena.operand(accumulator.result)
+        default: return function == .count ? .integer(0) : .null
         }
     }
 

@@ -64,6 +64,9 @@ extension Condition {
         case .isNull(let value): return .isNull(try value.rewritten(change))
         case .truth(let value): return .truth(try value.rewritten(change))
         case .match(let value, let sought): return .match(try value.rewritten(change), try sought.rewritten(change))
+        case .isInQuery(let value, let subquery): return .isInQuery(try value.rewritten(change), subquery)
+        case .quantified(let quantifier, let inner, let at):
+            return .quantified(quantifier, try inner.rewritten(change), at: at)
         default: return self
         }
     }

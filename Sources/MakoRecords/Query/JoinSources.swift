@@ -24,7 +24,16 @@ struct JoinSources {
         case .function(_, let arguments): arguments.reduce(0) { $0 | of($1) }
         // The binder refuses ranks and excerpts where tables are joined.
         case .rank, .excerpt: 0
+        case .outer, .element: 0
+        case .subquery(let subquery): of(subquery)
+        case .gathered(let gathered): of(gathered)
         }
+    }
+
+    private func of(_ subquery: BoundSubquery) -> SourceSet { subquery.outers.reduce(0) { $0 | of($1) } }
+
+    private func of(_ gathered: BoundGathered) -> SourceSet {
+        of(gathered.column) | (gathered.condition.map { of($0) } ?? 0)
     }
 
     func of(_ condition: BoundCondition) -> SourceSet {
@@ -37,6 +46,10 @@ struct JoinSources {
         case .like(let value, let pattern, let escape): of(value) | of(pattern) | (escape.map { of($0) } ?? 0)
         case .isNull(let value), .truth(let value): of(value)
         case .match(let match): match.key.map { of(.column($0)) } ?? 0
+        case .isInQuery(let value, let subquery): of(value) | of(subquery)
+        case .exists(let subquery): of(subquery)
+        case .anyElement(let gathered): of(gathered)
+        case .holds(let inner): of(inner)
         }
     }
 
@@ -55,6 +68,11 @@ struct JoinSources {
             default: false
             }
         case .match(let match): match.key.map { needs(source, .column($0)) } ?? false
+        // Nothing is found by NULL in a list, and there is no value in a list that is not there.
+        case .isInQuery(let value, _): needs(source, value)
+        case .anyElement(let gathered): needs(source, gathered.column)
+        case .holds(let inner): needs(source, inner)
+        case .exists: false
         }
     }
 
@@ -67,6 +85,7 @@ struct JoinSources {
         case .function(.coalesce, let arguments): arguments.allSatisfy { needs(source, $0) }
         case .function(_, let arguments): arguments.first.map { needs(source, $0) } ?? false
         case .rank, .excerpt: false
+        case .outer, .element, .subquery, .gathered: false
         }
     }
 
@@ -95,13 +114,25 @@ struct LocalNodes {
                 BoundColumn(
                     node: places[column.node] ?? -1, ordinal: column.ordinal, type: column.type, path: column.path,
                     isSealed: column.isSealed))
-        case .constant, .result, .rank, .excerpt: return expr
+        case .constant, .result, .rank, .excerpt, .outer, .element: return expr
         case .arithmetic(let operation, let left, let right):
             return .arithmetic(operation, self.expr(left), self.expr(right))
         case .negate(let inner): return .negate(self.expr(inner))
         case .noCase(let inner): return .noCase(self.expr(inner))
         case .function(let function, let arguments): return .function(function, arguments.map { self.expr($0) })
+        case .subquery(let subquery): return .subquery(local(subquery))
+        case .gathered(let gathered): return .gathered(local(gathered))
         }
+    }
+
+    private func local(_ subquery: BoundSubquery) -> BoundSubquery {
+        subquery.isCorrelated ? subquery.reading(subquery.outers.map { expr($0) }) : subquery
+    }
+
+    private func local(_ gathered: BoundGathered) -> BoundGathered {
+        BoundGathered(
+            expr(gathered.column), holdsKeys: gathered.holdsKeys, function: gathered.function,
+            condition: gathered.condition.map { self.condition($0) })
     }
 
     func condition(_ condition: BoundCondition) -> BoundCondition {
@@ -118,6 +149,10 @@ struct LocalNodes {
         case .isNull(let value): return .isNull(expr(value))
         case .truth(let value): return .truth(expr(value))
         case .match(let match): return .match(self.match(match))
+        case .isInQuery(let value, let subquery): return .isInQuery(expr(value), local(subquery))
+        case .exists(let subquery): return .exists(local(subquery))
+        case .anyElement(let gathered): return .anyElement(local(gathered))
+        case .holds(let inner): return .holds(self.condition(inner))
         }
     }
 

@@ -29,7 +29,7 @@ struct JoinWay {
         if let way = byKey(source, candidates, planner), way.cost(outer) < best.cost(outer) { best = way }
         // A partial index may lack rows that an equation alone asks for, and a spatial one knows no equations.
         for index in planner.sources[source].table.indexes
-        where !index.isSpatial && (index.condition == nil || sabotaged("joinByPartialIndex")) {
+        where index.isPlain {
             if let way = byIndex(index, source, candidates, planner), way.cost(outer) < best.cost(outer) { best = way }
         }
         return best

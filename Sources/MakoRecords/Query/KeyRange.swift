@@ -52,6 +52,7 @@ struct KeyRange: Sendable, Hashable {
     }
 
     /// Widens bounds that reach into the part of a key that an index leaves out. Answers whether anything was lost.
+    @discardableResult
     mutating func widen(to limit: Int) -> Bool {
         var isWider = false
         if lower.count > limit {

@@ -48,6 +48,9 @@ struct KeyTable: ~Copyable {
         entries.indices.sorted { KeyOrder.compareRaw(key($0), key($1)) < 0 }
     }
 
+    /// A copy of a key.
+    func bytes(of number: Int) -> [UInt8] { [UInt8](key(number)) }
+
     /// Valid until a key is taken in.
     private func key(_ number: Int) -> UnsafeRawBufferPointer {
         let entry = entries[number]

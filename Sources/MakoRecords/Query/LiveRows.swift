@@ -51,7 +51,7 @@ public struct LiveRows: Sendable {
         self.isDescending = isDescending
         whole.orderBy += keyNames.map { Order(.column([$0]), descending: isDescending) }
         let selected = try whole.bind(catalogue)
-        plan = Planner.plan(selected)
+        plan = Planner.plan(selected, try TableEstimates(selected.table, view))
         orders = Array(selected.orders.dropLast(keyNames.count))
         columns = ReadColumns(selected)
         program = selected.condition.map { Program(selected.table, $0, joins: selected.joins) }
@@ -63,9 +63,9 @@ public struct LiveRows: Sendable {
 
     private var window: ArraySlice<Entry> { entries.dropFirst(offset) }
 
-    /// The table of the rows, and those that the condition's and the order's paths lead to.
+    /// The table of the rows, and those that the condition's and the order's paths and sub-queries lead to.
     public var tables: Set<String> {
-        Set([plan.table.schema.name] + plan.bound.joins.map(\.target.schema.name))
+        plan.bound.allTables
     }
 
     // MARK: - Commits
@@ -129,7 +129,7 @@ public struct LiveRows: Sendable {
         isWhole = found.count < bound
         switch plan.access {
         // To fetch a row by its key costs about what testing a changed one does.
-        case .index, .keys, .nothing, .fullText: patience = scan.fetched + 32
+        case .index, .keys, .nothing, .fullText, .gathered: patience = scan.fetched + 32
         case .rows, .keyRanges: patience = .max
         }
     }

@@ -19,6 +19,7 @@ extension Parser {
         // Inside parentheses that begin the part, a comparison makes it a condition too.
         let isGroup = first < tokens.count && tokens[first].kind == .symbol("(")
         var index = first
+        if startsQuantified(first) { return true }
         while index < tokens.count {
             switch tokens[index].kind {
             case .symbol("("): depth += 1
@@ -124,6 +125,8 @@ extension Parser {
         case .parameter(let parameter):
             advance()
             return .value(.parameter(number(parameter), at: position(start)))
+        case .symbol("(") where startsSubquery(index):
+            return .value(.subquery(try subquery()))
         case .symbol("("):
             advance()
             let part = try or()
@@ -174,6 +177,7 @@ extension Parser {
         var path = [first]
         while isSymbol(".") {
             advance()
+            if isSymbol("@") { return try collection(path, start) }
             guard let next = takeName() else { throw unexpected("a name") }
             path.append(next)
             if path.count > 32 { throw span(start).error("a path has at most 32 steps") }

@@ -3,12 +3,12 @@
 ///     or          and { (OR | "||") and }
 ///     and         not { (AND | "&&") not }
 ///     not         (NOT | "!") not | predicate
-///     predicate   sum [ comparison sum | IS [NOT] NULL | [NOT] IN (…) | [NOT] BETWEEN sum AND sum | [NOT] LIKE sum [ESCAPE sum] | [NOT] GLOB sum | [NOT] MATCH sum ]
+///     predicate   EXISTS select | (ANY | ALL | NONE) predicate | sum [ comparison sum | IS [NOT] NULL | [NOT] IN (…) | [NOT] IN select | [NOT] BETWEEN sum AND sum | [NOT] LIKE sum [ESCAPE sum] | [NOT] GLOB sum | [NOT] MATCH sum ]
 ///     joined      sum { "||" sum }
 ///     sum         product { ("+" | "-") product }
 ///     product     unary { ("*" | "/" | "%") unary }
 ///     unary       ("-" | "+") unary | primary { COLLATE NOCASE }
-///     primary     literal | parameter | name { "." name } | name "(" [ list ] ")" | "(" or ")"
+///     primary     literal | parameter | name { "." name } | name "(" [ list ] ")" | "(" or ")" | select | name { "." name } ".@" name { "." name }
 ///
 /// `||` joins texts, and means OR between conditions: where the right side of a comparison is followed by `||` and another
 /// comparison, it is OR.
@@ -146,7 +146,8 @@ struct Parser {
         return .condition(.not(try asCondition(try not(), start)))
     }
 
-    private mutating func predicate() throws(RecordError) -> Part {
+    mutating func predicate() throws(RecordError) -> Part {
+        if startsQuantified(index) { return .condition(try quantified()) }
         let start = token
         let left = try joined(isRight: false)
         if case .condition = left, !isPredicateWord(index) { return left }
@@ -165,7 +166,10 @@ struct Parser {
             return .condition(negated(isNegated, .isNull(value)))
         }
         let isNegated = takeWord("NOT")
-        if takeWord("IN") { return .condition(negated(isNegated, .isIn(value, try list()))) }
+        if takeWord("IN") {
+            if startsSubquery(index) { return .condition(negated(isNegated, .isInQuery(value, try subquery()))) }
+            return .condition(negated(isNegated, .isIn(value, try list())))
+        }
         if takeWord("BETWEEN") {
             let low = try operand()
             guard takeWord("AND") || takeSymbol("&&") else { throw unexpected("AND") }

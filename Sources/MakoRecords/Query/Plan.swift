@@ -15,6 +15,8 @@ public struct Plan: Sendable, CustomStringConvertible {
     let residual: BoundCondition?
     let program: Program
     public let description: String
+    /// Which share of the table's rows is expected to come.
+    var expectedShare = 1.0
     /// What ends the plan's runs.
     public var cancellation: Cancellation?
     /// How the first rows in the order of a distance are found.
@@ -34,6 +36,15 @@ public struct Plan: Sendable, CustomStringConvertible {
     }
 
     public var table: TableHandle { bound.table }
+
+    /// Whether the plan goes through the rows of its table as they stand.
+    var isWholeTable: Bool {
+        switch access {
+        case .rows(let range): range == .min ... .max
+        case .keyRanges(let ranges): ranges == [KeyRange(lower: [], upper: nil)]
+        default: false
+        }
+    }
 
     /// How many rows a first batch may well be fetched for.
     private var expected: Int { min(bound.offset, 1 << 20) + min(bound.limit ?? .max, 1 << 20) }
@@ -68,12 +79,16 @@ public struct Plan: Sendable, CustomStringConvertible {
 
     /// The keys of the rows, in order.
     public func keys(in view: Snapshot) throws(RecordError) -> [RowKey] {
-        if !orders.isEmpty { return try sortedKeys(RowScan(self, view), view) }
+        try keys(RowScan(self, view), view)
+    }
+
+    func keys(_ scan: RowScan, _ view: Snapshot) throws(RecordError) -> [RowKey] {
+        if !orders.isEmpty { return try sortedKeys(scan, view) }
         var keys: [RowKey] = []
         var left = bound.offset
         var room = bound.limit ?? .max
         try recorded {
-            try RowScan(self, view).forEachKey(expecting: expected) { key in
+            try scan.forEachKey(expecting: expected) { key in
                 if left > 0 {
                     left -= 1
                     return true
@@ -199,8 +214,9 @@ public struct ExpressionRun {
     private let places: [Int32]
     private let evaluator: Evaluator
     let kinds: [ValueKind]
-    /// Whether other rows have a say in the values: those that paths lead to, or all of those that a rank compares.
+    /// Whether other rows have a say in the values: those that paths lead to or sub-queries ask, or all of those that a rank compares.
     let readsOtherRows: Bool
+    private let resolved: [BoundExpr]
 
     /// - Throws: `syntax` for names and types that do not fit.
     public init(
@@ -223,9 +239,12 @@ public struct ExpressionRun {
         let program = Program(table, joins: joins)
         places = bound.map { program.add($0) }
         kinds = bound.map(Binder.kind)
-        readsOtherRows = !joins.isEmpty || !program.matches.isEmpty
+        readsOtherRows = !joins.isEmpty || !program.matches.isEmpty || !program.subqueries.isEmpty
+        resolved = bound
         evaluator = Evaluator(program, view, supply)
     }
+
+    func bound(_ index: Int) -> BoundExpr { resolved[index] }
 
     func operand(_ index: Int, _ row: RowReader, _ key: RowKey) throws(RecordError) -> Operand {
         evaluator.reset()

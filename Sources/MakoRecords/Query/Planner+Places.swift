@@ -3,28 +3,30 @@ extension Planner {
     /// Rows within a radius of a place, or within a box; or, in the order of the distance and with a limit, the nearest ones.
     static func byPlace(
         _ index: IndexHandle, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint],
-        _ orders: [BoundOrder]
+        _ orders: [BoundOrder], _ estimates: TableEstimates
     ) -> Candidate? {
         let area = area(index, conjuncts, constraints)
         if let search = nearest(index, bound, conjuncts, orders) {
             let hasResidual = conjuncts.contains { $0 != .constant(true) }
-            let wanted = Double(search.wanted) * 8 * (hasResidual ? 10 : 1) + 100
+            // The last ring has up to four times the area that is needed, those before it a third of that.
+            let wanted = Double(search.wanted) * 4 * (hasResidual ? 10 : 1) + 100
+            let rows = min(wanted, estimates.rows)
             return Candidate(
                 access: .index(index, [KeyRange(lower: [], upper: nil)]), isReversed: false, isOrdered: false,
                 answered: [], used: [],
                 cost: cost(
-                    bound, rows: min(wanted, tableRows), perRow: indexCost, isOrdered: false, orders: orders,
-                    hasResidual: hasResidual), name: index.schema.name, nearest: search)
+                    bound, rows: rows, perRow: indexCost, isOrdered: false, orders: orders,
+                    hasResidual: hasResidual), name: index.schema.name, rows: rows, nearest: search)
         }
         guard let area else { return nil }
         let ranges = SpaceCurve.ranges(area.boxes).map { KeyRange(cells: $0) }
-        let rows = max(1, tableRows * max(0.0005, area.boxes.reduce(0) { $0 + $1.share }))
+        let rows = max(1, estimates.rows * max(0.0005, area.boxes.reduce(0) { $0 + $1.share }))
         return Candidate(
             access: ranges.isEmpty ? .nothing : .index(index, ranges), isReversed: false, isOrdered: orders.isEmpty,
             answered: [], used: area.used,
             cost: cost(
                 bound, rows: rows, perRow: indexCost, isOrdered: orders.isEmpty, orders: orders, hasResidual: true),
-            name: index.schema.name)
+            name: index.schema.name, rows: rows)
     }
 
     /// What conjuncts say of where a row's place is.

@@ -9,16 +9,18 @@ enum Access: Sendable {
     case keys([RowKey])
     case index(IndexHandle, [KeyRange])
     case fullText(TextAccess)
+    /// Some rows, in the order of keys, which are gathered first.
+    case gathered(KeySource)
 }
 
 /// Chooses the way to the rows. Pure: the same selection and schema give the same plan.
 ///
-/// No statistics are kept. A table is taken to have a million rows; an equality to leave a thousandth of them (one row, when the columns
+/// No statistics are kept: see ``TableEstimates``. Of the rows an equality is taken to leave a thousandth of them (one row, when the columns
 /// are unique), IS NULL a twentieth, a value list a thousandth for each value, a range with two ends a twentieth, with one end three
 /// tenths, a prefix a hundredth. Fetching a row through an index costs 2.5 times what scanning to it does, sorting a row 2, passing it to
-/// a heap that keeps the best few 0.3. The cheapest way wins, the first named one among equals.
+/// a heap that keeps the best few 0.3. Where keys are gathered first, see `Planner+Combinations.swift`, one costs 0.5 and a row read in
+/// their order 1.2. The cheapest way wins, the first named one among equals.
 public enum Planner {
-    static let tableRows = 1_000_000.0
     static let indexCost = 2.5
     private static let sortCost = 2.0
     private static let heapCost = 0.3
@@ -30,7 +32,10 @@ public enum Planner {
         let answered: Set<Int>
         let used: [Int]
         let cost: Double
+        /// The index, or what is gathered.
         let name: String?
+        /// How many rows are expected to be looked at.
+        let rows: Double
         /// Where rows are looked for in rings around a place.
         var nearest: NearestSearch?
 
@@ -42,43 +47,77 @@ public enum Planner {
             default: false
             }
         }
+
+        var isFullText: Bool { if case .fullText = access { true } else { false } }
     }
 
-    public static func plan(_ bound: BoundSelection) -> Plan {
+    public static func plan(_ bound: BoundSelection) -> Plan { plan(bound, .unknown) }
+
+    static func plan(_ bound: BoundSelection, _ estimates: TableEstimates) -> Plan {
         let conjuncts = bound.condition?.conjuncts ?? []
-        if conjuncts.contains(where: { $0 == .constant(false) || $0 == .constant(nil) }) || bound.limit == 0 {
+        if isEmpty(bound, conjuncts) {
             return Plan(bound, access: .nothing, isReversed: false, orders: [], residual: [], text: "nothing to read")
         }
         let constraints = Constraint.all(conjuncts)
         let orders = neededOrders(bound, constraints)
-        var best = scan(bound, conjuncts, constraints, orders)
-        if bound.table.isRowID {
-            if let candidate = byID(bound, conjuncts, constraints, orders), candidate.cost < best.cost {
-                best = candidate
-            }
-        } else if let candidate = byKey(bound, conjuncts, constraints, orders), candidate.cost < best.cost {
-            best = candidate
-        }
-        for index in bound.table.indexes {
-            if let candidate = byIndex(index, bound, conjuncts, constraints, orders), candidate.cost < best.cost {
-                best = candidate
-            }
-        }
-        if let candidate = byText(bound, conjuncts, orders), !best.isFewRows { best = candidate }
-        let residual = conjuncts.enumerated().filter {
-            !best.answered.contains($0.offset) && $0.element != .constant(true)
-        }
-        .map(\.element)
+        let candidates = candidates(bound, conjuncts, constraints, orders, estimates)
+        let best = candidates[cheapest(candidates)]
+        let residual = residual(conjuncts, best)
         let sorts = best.isOrdered ? [] : orders
         var plan = Plan(
             bound, access: best.access, isReversed: best.isReversed, orders: sorts, residual: residual,
             text: text(best, bound, conjuncts, residual, orders))
         plan.nearest = best.nearest
+        plan.expectedShare = best.rows * (residual.isEmpty ? 1 : 0.1) / estimates.rows
         return plan
     }
 
+    static func isEmpty(_ bound: BoundSelection, _ conjuncts: [BoundCondition]) -> Bool {
+        conjuncts.contains { $0 == .constant(false) || $0 == .constant(nil) } || bound.limit == 0
+    }
+
+    /// The ways to the rows; the first is a scan.
+    static func candidates(
+        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder],
+        _ estimates: TableEstimates
+    ) -> [Candidate] {
+        let singles = searches(bound, conjuncts, constraints, orders, estimates)
+        return [scan(bound, conjuncts, constraints, orders, estimates)] + singles
+            + combinations(bound, conjuncts, orders, estimates, singles: singles)
+            + (byText(bound, conjuncts, orders).map { [$0] } ?? [])
+    }
+
+    /// The ways by the key and by one index.
+    static func searches(
+        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder],
+        _ estimates: TableEstimates
+    ) -> [Candidate] {
+        let own =
+            bound.table.isRowID
+            ? byID(bound, conjuncts, constraints, orders, estimates)
+            : byKey(bound, conjuncts, constraints, orders, estimates)
+        return (own.map { [$0] } ?? [])
+            + bound.table.indexes.compactMap { byIndex($0, bound, conjuncts, constraints, orders, estimates) }
+    }
+
+    /// The place of the cheapest, the first among equals. What a match finds is found in any case: it is left alone only for few rows that
+    /// are known by their keys.
+    static func cheapest(_ candidates: [Candidate]) -> Int {
+        var best = 0
+        for (place, candidate) in candidates.enumerated()
+        where candidate.cost < candidates[best].cost && !candidate.isFullText { best = place }
+        if let text = candidates.firstIndex(where: \.isFullText), !candidates[best].isFewRows { return text }
+        return best
+    }
+
+    /// What a way leaves to be tested on each row.
+    static func residual(_ conjuncts: [BoundCondition], _ candidate: Candidate) -> [BoundCondition] {
+        conjuncts.enumerated().filter { !candidate.answered.contains($0.offset) && $0.element != .constant(true) }
+            .map(\.element)
+    }
+
     /// The orders that decide something: columns with one value do not, nor does anything after the row id.
-    private static func neededOrders(_ bound: BoundSelection, _ constraints: [Constraint]) -> [BoundOrder] {
+    static func neededOrders(_ bound: BoundSelection, _ constraints: [Constraint]) -> [BoundOrder] {
         var result: [BoundOrder] = []
         for order in bound.orders {
             if order.expr.constant != nil { continue }
@@ -114,7 +153,7 @@ public enum Planner {
     }
 
     /// Which way the table's own order serves, if it does.
-    private static func rowOrder(_ bound: BoundSelection, _ orders: [BoundOrder]) -> Bool? {
+    static func rowOrder(_ bound: BoundSelection, _ orders: [BoundOrder]) -> Bool? {
         guard let first = orders.first, case .column(let column) = first.expr, column.node < 0 else { return nil }
         if bound.table.isRowID { return column.ordinal == nil ? first.descending : nil }
         let parts = bound.table.keySlots.map { (ordinal: Int($0.ordinal), descending: false) }
@@ -123,7 +162,8 @@ public enum Planner {
     }
 
     private static func scan(
-        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder]
+        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder],
+        _ estimates: TableEstimates
     ) -> Candidate {
         let reversed = rowOrder(bound, orders)
         let isOrdered = orders.isEmpty || reversed != nil
@@ -132,12 +172,13 @@ public enum Planner {
         return Candidate(
             access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: [], used: [],
             cost: cost(
-                bound, rows: tableRows, perRow: 1, isOrdered: isOrdered, orders: orders,
-                hasResidual: conjuncts.contains { $0 != .constant(true) }), name: nil)
+                bound, rows: estimates.rows, perRow: 1, isOrdered: isOrdered, orders: orders,
+                hasResidual: conjuncts.contains { $0 != .constant(true) }), name: nil, rows: estimates.rows)
     }
 
     private static func byID(
-        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder]
+        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder],
+        _ estimates: TableEstimates
     ) -> Candidate? {
         let mine = constraints.filter { $0.term.ordinal == nil }
         if mine.isEmpty { return nil }
@@ -150,7 +191,7 @@ public enum Planner {
                 used: answered.sorted(),
                 cost: cost(
                     bound, rows: rows, perRow: 1, isOrdered: isOrdered, orders: orders,
-                    hasResidual: residualIsLeft(conjuncts, answered)), name: nil)
+                    hasResidual: residualIsLeft(conjuncts, answered)), name: nil, rows: rows)
         }
         for constraint in mine {
             let values: [Value]
@@ -182,11 +223,12 @@ public enum Planner {
             answered.append(constraint.conjunct)
         }
         if low > high { return candidate(.nothing, answered, 0) }
-        return candidate(.rows(low...high), answered, tableRows * (low > .min && high < .max ? 0.05 : 0.3))
+        return candidate(.rows(low...high), answered, estimates.rows * (low > .min && high < .max ? 0.05 : 0.3))
     }
 
     private static func byKey(
-        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder]
+        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder],
+        _ estimates: TableEstimates
     ) -> Candidate? {
         let parts = bound.table.keySlots.map {
             KeySearch.Part(term: .init(ordinal: Int($0.ordinal), noCase: false), descending: false)
@@ -197,20 +239,20 @@ public enum Planner {
         let isOrdered = orders.isEmpty || reversed != nil
         let access: Access =
             search.isPoint ? .keys(search.ranges.map { .bytes($0.lower) }) : .keyRanges(search.ranges)
-        let rows = search.isPoint ? Double(search.ranges.count) : tableRows * search.share
+        let rows = search.isPoint ? Double(search.ranges.count) : estimates.rows * search.share
         return Candidate(
             access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: search.answered,
             used: search.used,
             cost: cost(
                 bound, rows: rows, perRow: 1, isOrdered: isOrdered, orders: orders,
-                hasResidual: residualIsLeft(conjuncts, search.answered)), name: nil)
+                hasResidual: residualIsLeft(conjuncts, search.answered)), name: nil, rows: rows)
     }
 
     private static func byIndex(
         _ index: IndexHandle, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint],
-        _ orders: [BoundOrder]
+        _ orders: [BoundOrder], _ estimates: TableEstimates
     ) -> Candidate? {
-        if index.isSpatial { return byPlace(index, bound, conjuncts, constraints, orders) }
+        if index.isSpatial { return byPlace(index, bound, conjuncts, constraints, orders, estimates) }
         var implied: Set<Int> = []
         if let condition = index.condition {
             guard let found = Implication.answered(by: condition.conjuncts, conjuncts) else { return nil }
@@ -233,7 +275,10 @@ public enum Planner {
             rows = Double(max(1, search.ranges.count))
         } else {
             // A partial index is taken to hold a tenth of the rows.
-            rows = max(1, tableRows * search.share * (index.condition == nil ? 1 : 0.1))
+            let share = search.share * (index.condition == nil ? 1 : 0.1)
+            rows =
+                search.used.isEmpty
+                ? max(1, estimates.rows * share) : estimates.entries(of: index, in: search.ranges, share: share)
         }
         return Candidate(
             access: search.ranges.isEmpty ? .nothing : .index(index, search.ranges), isReversed: reversed ?? false,
@@ -241,7 +286,7 @@ public enum Planner {
             used: search.used + implied.subtracting(search.used).sorted(),
             cost: cost(
                 bound, rows: rows, perRow: indexCost, isOrdered: isOrdered, orders: orders,
-                hasResidual: residualIsLeft(conjuncts, answered)), name: index.schema.name)
+                hasResidual: residualIsLeft(conjuncts, answered)), name: index.schema.name, rows: rows)
     }
 
     /// By a full-text index. What a match finds must be found anyway, also to ask of single rows whether they are among it.
@@ -267,7 +312,8 @@ public enum Planner {
             }
             return Candidate(
                 access: .fullText(TextAccess(match: match, isRanked: isRanked && isOrdered)), isReversed: isReversed,
-                isOrdered: isOrdered, answered: [place], used: [place], cost: 0, name: match.index.schema.name)
+                isOrdered: isOrdered, answered: [place], used: [place], cost: 0, name: match.index.schema.name,
+                rows: 1000)
         }
         return nil
     }
@@ -287,7 +333,7 @@ public enum Planner {
         return reversed
     }
 
-    private static func text(
+    static func text(
         _ best: Candidate, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ residual: [BoundCondition],
         _ orders: [BoundOrder]
     ) -> String {
@@ -301,8 +347,10 @@ public enum Planner {
         case .fullText: text = "search \(name)"
         case .rows, .keyRanges: text = conditions.isEmpty ? "scan \(name)" : "search \(name) by key range"
         case .keys: text = "search \(name) by key"
+        case .gathered: text = "search \(name) \(best.name ?? "")"
         }
-        if let index = best.name { text += " using index \(index)" }
+        if best.isFullText, let index = best.name { text += " using index \(index)" }
+        if case .index = best.access, let index = best.name { text += " using index \(index)" }
         if !conditions.isEmpty { text += " (\(conditions))" }
         if !residual.isEmpty { text += ", then filter \(residual.count == 1 ? residual[0] : .and(residual))" }
         let terms = orders.map { order in

@@ -34,14 +34,15 @@ public struct Portions: Sendable {
         func walked(_ ranges: [KeyRange]) -> [KeyRange] { plan.isReversed ? ranges.reversed() : ranges }
         rest =
             switch plan.access {
-            case _ where !plan.orders.isEmpty: .unsorted
+            // What sub-queries find out is found out once.
+            case _ where !plan.orders.isEmpty || !plan.bound.subqueries.isEmpty: .unsorted
             case .nothing: .nothing
             case .rows(let range): .rows(range)
             case .keys(let keys): .keys(plan.isReversed ? keys.reversed() : keys, from: 0)
             case .keyRanges(let ranges): .keyRanges(walked(ranges))
             case .index(let index, let ranges): .index(index, walked(ranges))
             // What fits is found all at once.
-            case .fullText: .unsorted
+            case .fullText, .gathered: .unsorted
             }
     }
 

@@ -34,6 +34,10 @@ enum ValueNode {
     case result(Int32)
     case rank(match: Int32)
     case excerpt(Int32, ColumnSlot)
+    case outer(Int32)
+    case subquery(Int32)
+    case gathered(Int32, function: AggregateFunction, isKeys: Bool)
+    case element
 }
 
 /// A part of a compiled condition.
@@ -56,6 +60,10 @@ enum ConditionNode {
     case truth(Int32)
     /// The key is that of a row that a path leads to, the value one that must not be NULL; -1 stands for neither.
     case match(Int32, key: Int32, value: Int32)
+    case isInQuery(Int32, subquery: Int32)
+    case exists(subquery: Int32)
+    case anyElement(Int32, condition: Int32)
+    case holds(Int32)
 }
 
 /// A compiled condition and expressions over one table's rows.
@@ -74,6 +82,8 @@ final class Program: @unchecked Sendable {
     /// What MATCH asks, and whether its ranks are asked for too.
     private(set) var matches: [(match: BoundMatch, isRanked: Bool)] = []
     private(set) var excerpts: [Excerpt] = []
+    /// With the places of what each reads of the row around, in the lists.
+    private(set) var subqueries: [(subquery: BoundSubquery, first: Int32, count: Int32)] = []
     let joins: [JoinNode]
     private var memory: [UnsafeMutableRawBufferPointer] = []
     private(set) var root: Int32 = -1
@@ -119,6 +129,12 @@ final class Program: @unchecked Sendable {
         case .excerpt(let excerpt):
             excerpts.append(Excerpt(excerpt))
             return append(.excerpt(Int32(excerpts.count - 1), rootSlots(excerpt.column.ordinal ?? 0)))
+        case .outer(let value): return append(.outer(Int32(value.index)))
+        case .subquery(let subquery): return append(.subquery(place(of: subquery)))
+        case .gathered(let gathered):
+            return append(
+                .gathered(add(gathered.column), function: gathered.function ?? .count, isKeys: gathered.holdsKeys))
+        case .element: return append(.element)
         }
     }
 
@@ -179,7 +195,21 @@ final class Program: @unchecked Sendable {
             let key = match.key.map { add(.column($0)) } ?? -1
             let value = match.column.map { add(.column($0)) } ?? -1
             return append(.match(place(of: match, isRanked: false), key: key, value: value))
+        case .isInQuery(let value, let subquery):
+            let value = add(value)
+            return append(.isInQuery(value, subquery: place(of: subquery)))
+        case .exists(let subquery): return append(.exists(subquery: place(of: subquery)))
+        case .anyElement(let gathered):
+            let column = add(gathered.column)
+            return append(.anyElement(column, condition: add(gathered.condition ?? .constant(true))))
+        case .holds(let inner): return append(.holds(add(inner)))
         }
+    }
+
+    private func place(of subquery: BoundSubquery) -> Int32 {
+        let (first, count) = list(subquery.outers.map { add($0) })
+        subqueries.append((subquery, first, count))
+        return Int32(subqueries.count - 1)
     }
 
     private func direct(_ operation: ComparisonOperator, _ left: BoundExpr, _ right: BoundExpr) -> ConditionNode? {

@@ -6,9 +6,12 @@ struct ReadColumns: Sendable {
     /// Whether the order is by a rank, which each row has by all others.
     private(set) var hasRank = false
     private let joins: [JoinNode]
+    /// Whose rows sub-queries read.
+    private let tables: Set<String>
 
     init(_ bound: BoundSelection) {
         joins = bound.joins
+        tables = bound.subqueries.reduce(into: []) { $0.formUnion($1.tables) }
         joined = Array(repeating: ColumnSet(), count: joins.count)
         for join in joins { insert(Int(join.slot.ordinal), of: join.parent) }
         if let condition = bound.condition { add(condition) }
@@ -17,7 +20,8 @@ struct ReadColumns: Sendable {
 
     /// Whether changes of a table can matter by way of a path that leads there.
     func matters(_ changes: TableChanges) -> Bool {
-        zip(joins, joined).contains { join, columns in
+        if tables.contains(changes.table) && !sabotaged("subqueryNotWatched") { return true }
+        return zip(joins, joined).contains { join, columns in
             join.target.schema.name == changes.table && changes.matters(to: columns)
         }
     }
@@ -31,7 +35,7 @@ struct ReadColumns: Sendable {
         case .column(let column):
             // A row's id never changes.
             if let ordinal = column.ordinal { insert(ordinal, of: column.node) }
-        case .constant, .result: break
+        case .constant, .result, .outer, .element: break
         case .arithmetic(_, let left, let right):
             add(left)
             add(right)
@@ -41,7 +45,14 @@ struct ReadColumns: Sendable {
             hasRank = true
             add(.match(match))
         case .excerpt(let excerpt): add(.column(excerpt.column))
+        case .subquery(let subquery): for each in subquery.outers { add(each) }
+        case .gathered(let gathered): add(gathered)
         }
+    }
+
+    private mutating func add(_ gathered: BoundGathered) {
+        add(gathered.column)
+        if let condition = gathered.condition { add(condition) }
     }
 
     private mutating func add(_ condition: BoundCondition) {
@@ -62,6 +73,12 @@ struct ReadColumns: Sendable {
         case .isNull(let value), .truth(let value): add(value)
         case .match(let match):
             for slot in match.index.slots { insert(Int(slot.ordinal), of: match.key?.node ?? -1) }
+        case .isInQuery(let value, let subquery):
+            add(value)
+            for each in subquery.outers { add(each) }
+        case .exists(let subquery): for each in subquery.outers { add(each) }
+        case .anyElement(let gathered): add(gathered)
+        case .holds(let inner): add(inner)
         }
     }
 }

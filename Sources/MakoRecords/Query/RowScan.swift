@@ -14,12 +14,12 @@ final class RowScan {
     private let cancellation: Cancellation?
     private var tested = 0
 
-    init(_ plan: Plan, _ view: Snapshot) {
+    init(_ plan: Plan, _ view: Snapshot, _ outers: OuterValues? = nil, _ cancellation: Cancellation? = nil) {
         self.plan = plan
         self.view = view
         table = plan.table
-        cancellation = plan.cancellation
-        evaluator = plan.residual == nil ? nil : Evaluator(plan.program, view)
+        self.cancellation = cancellation ?? plan.cancellation
+        evaluator = plan.residual == nil ? nil : Evaluator(plan.program, view, outers: outers, self.cancellation)
     }
 
     /// Calls `body` with the key of each row until it answers `false`; reads no row unless it must be tested.
@@ -36,7 +36,9 @@ final class RowScan {
                 return try body(key)
             }
         case .fullText(let found): try forEachKey(found, body)
-        case .keys, .rows, .keyRanges:
+        case .gathered(let source) where source.namesRows:
+            for key in try gathered(source) { guard try body(key) else { return } }
+        case .keys, .rows, .keyRanges, .gathered:
             try forEachRow(table.layout, expecting: expecting) { key, _ in try body(key) }
         }
     }
@@ -75,6 +77,8 @@ final class RowScan {
                 return goesOn
             }
             if goesOn { try fetchTested(batch, layout, namedBy: nil, body) }
+        case .gathered(let source):
+            try fetchTested(try gathered(source), layout, namedBy: nil, body)
         }
     }
 
@@ -93,6 +97,11 @@ final class RowScan {
             let number = numbers[plan.isReversed ? last - place : place]
             guard try body(try found.match.index.key(of: number, in: view)) else { return }
         }
+    }
+
+    private func gathered(_ source: KeySource) throws(RecordError) -> [RowKey] {
+        let keys = try KeyGathering(table: table, view: view, cancellation: cancellation).keys(source)
+        return plan.isReversed ? keys.reversed() : keys
     }
 
     /// Lends rows by their keys, in this order; rows that are gone are left out.

@@ -1,3 +1,5 @@
+import MakoStorage
+
 /// A statement that can be run: everything about it that could be wrong was found right. Prints itself as an explanation.
 ///
 /// It holds no snapshot: it may be run over any number of them, from any thread.
@@ -24,6 +26,8 @@ struct SelectPlan: Sendable, CustomStringConvertible {
     let nodes: [JoinNode]
     /// Whether nothing is asked for but the number of the rows.
     let countsRows: Bool
+    /// Every table whose rows decide what comes.
+    let tables: Set<String>
     let description: String
 }
 
@@ -35,16 +39,20 @@ struct SelectPlanner {
     private let named: [String: Value]
     /// How many rows a table has, where that is known.
     private let size: (TableHandle) -> Int?
+    private let budget: SubqueryBudget
+    private let view: Snapshot?
 
     init(
         _ statement: SelectStatement, _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value],
-        size: @escaping (TableHandle) -> Int?
+        _ view: Snapshot? = nil, _ budget: SubqueryBudget = SubqueryBudget(), size: @escaping (TableHandle) -> Int?
     ) throws(RecordError) {
         self.statement = statement
         self.catalogue = catalogue
         self.parameters = parameters
         self.named = named
         self.size = size
+        self.view = view
+        self.budget = budget
         if parameters.count > statement.parameterCount {
             throw SourcePosition.valuesLeftOver(
                 parameters.count, places: statement.parameterCount, in: statement.tableAt.text)
@@ -79,18 +87,27 @@ struct SelectPlanner {
             table: table.schema.name, condition: statement.condition, parameters: parameters, namedParameters: named,
             orderBy: orders, limit: isWhole ? statement.limit : nil, offset: isWhole ? statement.offset : nil)
         selection.joins = statement.references
-        var plan = try selection.plan(catalogue)
+        selection.alias = statement.alias
+        var plan = try plan(selection)
         var rest: [BoundOrder] = []
         if statement.isDistinct, !plan.orders.isEmpty, SelectNames.areOutputs(orders, outputs) {
             // Fewer rows are sorted when the equal ones are gone.
             rest = plan.bound.orders
             selection.orderBy = []
-            plan = try selection.plan(catalogue)
+            plan = try self.plan(selection)
         }
         var binder = Binder(table, catalogue, parameters, named, joins: plan.bound.joins)
         binder.references = plan.bound.references
         binder.matches = plan.bound.matches
+        binder.alias = statement.alias
+        binder.budget = budget
         return try finished(statement, outputs, .table(plan), binder, plan.description, orders: rest)
+    }
+
+    private func plan(_ selection: Selection) throws(RecordError) -> Plan {
+        let bound = try selection.bind(catalogue, budget)
+        guard let view else { return Planner.plan(bound) }
+        return Planner.plan(bound, try TableEstimates(bound.table, view))
     }
 
     // MARK: Several tables
@@ -107,6 +124,7 @@ struct SelectPlanner {
         let outputs = try SelectNames.outputs(statement, sources, isJoin: true)
         var binder = Binder(
             tables[0], catalogue, parameters, named, joins: sources.map { .supplied($0.table, $0.name) })
+        binder.budget = budget
         var scope = JoinScope(sources)
         var parts = sources.map {
             JoinSource(
@@ -158,14 +176,18 @@ struct SelectPlanner {
             }
         }
         var isCut = false
-        if case .table = feed { isCut = !statement.isGrouped && !statement.isDistinct }
+        var tables = binder.budget.tables.union(binder.joins.map(\.target.schema.name))
+        if case .table(let plan) = feed {
+            isCut = !statement.isGrouped && !statement.isDistinct
+            tables.formUnion(plan.bound.allTables)
+        }
         let counts =
             outputs.count == 1 && outputs[0].expr.aggregate.map { $0.function == .count && $0.argument == nil } == true
         return SelectPlan(
             feed: feed, names: outputs.map(\.name), outputs: bound, group: group, isDistinct: statement.isDistinct,
             orders: group?.orders ?? orders, limit: statement.limit.map { max(0, $0) },
             offset: max(0, statement.offset ?? 0), isCut: isCut, nodes: binder.joins,
-            countsRows: counts && statement.groupBy.isEmpty && statement.having == nil,
+            countsRows: counts && statement.groupBy.isEmpty && statement.having == nil, tables: tables,
             description: SelectPlanner.text(statement, feed, start, group, group?.orders ?? orders))
     }
 

@@ -43,9 +43,10 @@ extension SelectStatement {
 
     /// Resolved and planned. Without a view tables are taken to be large.
     func prepared(
-        _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ view: Snapshot?
+        _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ view: Snapshot?,
+        _ budget: SubqueryBudget = SubqueryBudget()
     ) throws(RecordError) -> SelectPlan {
-        try SelectPlanner(self, catalogue, parameters, named) { table in
+        try SelectPlanner(self, catalogue, parameters, named, view, budget) { table in
             guard let view else { return nil }
             do throws(RecordError) { return try table.count(in: view) } catch { return nil }
         }.plan()
@@ -60,6 +61,7 @@ extension SelectPlan {
             let count = Value.integer(Int64(try plan.count(in: view)))
             return offset > 0 || limit == 0 ? [] : [[count]]
         }
+        if let rows = try rowsByIndex(view) { return rows }
         let supply = try SuppliedRows(
             rows: nodes.count, results: (group?.keys.count ?? 0) + (group?.aggregates.count ?? 0))
         if let group { return try grouped(group, view, supply) }

@@ -61,6 +61,8 @@ public struct Selection: Sendable, Hashable {
     public var limit: Int?
     /// How many rows to leave out first.
     public var offset: Int?
+    /// What the table is called instead of by its own name.
+    var alias: String?
 
     public init(
         table: String, condition: Condition? = nil, parameters: [Value] = [], namedParameters: [String: Value] = [:],
@@ -79,8 +81,14 @@ public struct Selection: Sendable, Hashable {
     ///
     /// - Throws: `tableNotFound`, or `syntax` pointing into the condition's text.
     public func bind(_ catalogue: Catalogue) throws(RecordError) -> BoundSelection {
+        try bind(catalogue, SubqueryBudget())
+    }
+
+    func bind(_ catalogue: Catalogue, _ budget: SubqueryBudget) throws(RecordError) -> BoundSelection {
         let table = try catalogue.requireTable(table)
         var binder = Binder(table, catalogue, parameters, namedParameters)
+        binder.budget = budget
+        binder.alias = alias
         var conditions: [BoundCondition] = []
         for join in joins { if let condition = try binder.add(join) { conditions.append(condition) } }
         if let condition { conditions.insert(try binder.bind(condition), at: 0) }

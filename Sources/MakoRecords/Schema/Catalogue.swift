@@ -11,10 +11,12 @@ public final class Catalogue: Sendable {
     static let treeName = "mako.catalogue"
 
     private let byName: [String: TableHandle]
+    private let relations: [String: TableRelations]
     /// Every table, sorted by name.
     public let handles: [TableHandle]
 
-    private init(_ handles: [TableHandle]) {
+    private init(_ handles: [TableHandle], _ relations: [String: TableRelations] = [:]) {
+        self.relations = relations
         self.handles = handles.sorted { $0.schema.name < $1.schema.name }
         var byName: [String: TableHandle] = [:]
         for handle in handles { byName[handle.schema.name] = handle }
@@ -28,6 +30,12 @@ public final class Catalogue: Sendable {
     public var tables: [EntitySchema] { handles.map(\.schema) }
 
     public func table(named name: String) -> TableHandle? { byName[name] }
+
+    /// The same tables with what their types know of them, by the tables' names.
+    public func describing(_ relations: [String: TableRelations]) -> Catalogue { Catalogue(handles, relations) }
+
+    /// What is known of a table's relations; nil: nobody described it.
+    func relations(of table: String) -> TableRelations? { relations[table] }
 
     /// A table that must be there; ASCII and Unicode case are forgiven where that is unambiguous.
     ///

@@ -100,7 +100,7 @@ private struct OwnColumns {
             add(right)
         case .negate(let inner), .noCase(let inner): add(inner)
         case .function(_, let arguments): for each in arguments { add(each) }
-        case .result, .rank, .excerpt: isOwn = false
+        case .result, .rank, .excerpt, .outer, .subquery, .gathered, .element: isOwn = false
         }
     }
 
@@ -120,7 +120,7 @@ private struct OwnColumns {
             add(pattern)
             if let escape { add(escape) }
         case .isNull(let value), .truth(let value): add(value)
-        case .match: isOwn = false
+        case .match, .isInQuery, .exists, .anyElement, .holds: isOwn = false
         }
     }
 }

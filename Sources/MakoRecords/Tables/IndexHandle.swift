@@ -39,6 +39,8 @@ final class IndexHandle: Sendable {
     let isSpatial: Bool
     /// Which rows it holds; nil: all.
     let condition: IndexCondition?
+    /// Whether it has an entry for each row, in the order of its columns.
+    var isPlain: Bool { condition == nil && !isSpatial || sabotaged("partialIndexTakenForWhole") }
 
     init(
         id: UInt32, schema: IndexSchema, tree: Tree, parts: [Part], columns: ColumnSet, hasKeyInValue: Bool,

@@ -93,6 +93,8 @@ public struct BruteForce {
             return glob(Array(text.unicodeScalars)[...], Array(pattern.unicodeScalars)[...])
         // What words are is asked elsewhere.
         case .match: return nil
+        // Other tables have models of their own.
+        case .isInQuery, .exists, .quantified, .elements: return nil
         }
     }
 

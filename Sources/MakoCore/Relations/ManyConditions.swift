@@ -1,0 +1,110 @@
+import MakoRecords
+
+/// A property that leads to many objects or holds many values: `\.people.count` tells how many.
+public protocol ManyValues {}
+
+extension ToMany: ManyValues {}
+extension Array: ManyValues {}
+extension Set: ManyValues {}
+extension Dictionary: ManyValues {}
+
+extension Column where V: ManyValues {
+    /// How many there are: `where(\.people.count > 3)`, `orderBy(\.people.count)`.
+    public var count: Column<Int> { Column<Int>(path: path + [.count]) }
+}
+
+extension Column where V: OptionalMany {
+    /// How many there are; 0 for nil.
+    public var count: Column<Int> { Column<Int>(path: path + [.count]) }
+}
+
+/// A property that may be nil, and else holds many values.
+public protocol OptionalMany {}
+
+extension Optional: OptionalMany where Wrapped: ManyValues {}
+
+extension Condition {
+    /// At least one of the objects fulfils a condition.
+    ///
+    /// ```swift
+    /// let departments = try Department.query().where(.any(\.people, \.age > 60)).fetch()
+    /// ```
+    public static func any<T: ObjectEntity>(
+        _ many: KeyPath<Row<Root>, Column<ToMany<T>>>, _ condition: Condition<T>
+    ) -> Condition { of(.any, many.path(), condition) }
+
+    /// All of the objects fulfil a condition; also where there are none.
+    public static func all<T: ObjectEntity>(
+        _ many: KeyPath<Row<Root>, Column<ToMany<T>>>, _ condition: Condition<T>
+    ) -> Condition { of(.all, many.path(), condition) }
+
+    /// None of the objects fulfils a condition.
+    public static func none<T: ObjectEntity>(
+        _ many: KeyPath<Row<Root>, Column<ToMany<T>>>, _ condition: Condition<T>
+    ) -> Condition { of(.none, many.path(), condition) }
+
+    /// At least one of the objects in a collection fulfils a condition.
+    public static func any<C: Collection>(
+        _ many: KeyPath<Row<Root>, Column<C>>, _ condition: Condition<C.Element>
+    ) -> Condition where C.Element: ObjectEntity { of(.any, many.path(), condition) }
+
+    /// All of the objects in a collection fulfil a condition; also where there are none.
+    public static func all<C: Collection>(
+        _ many: KeyPath<Row<Root>, Column<C>>, _ condition: Condition<C.Element>
+    ) -> Condition where C.Element: ObjectEntity { of(.all, many.path(), condition) }
+
+    /// None of the objects in a collection fulfils a condition.
+    public static func none<C: Collection>(
+        _ many: KeyPath<Row<Root>, Column<C>>, _ condition: Condition<C.Element>
+    ) -> Condition where C.Element: ObjectEntity { of(.none, many.path(), condition) }
+
+    /// A value is among those of a collection: `.contains(\.tags, "steam")`.
+    public static func contains<C: Collection>(
+        _ many: KeyPath<Row<Root>, Column<C>>, _ value: C.Element
+    ) -> Condition where C.Element: StorableValue {
+        ConditionBuilder.make(many.path()) { (expr) throws(MakoError) in
+            .quantified(.any, .comparison(.equal, expr, .literal(value.stored, at: .none)))
+        }
+    }
+
+    private static func of<T: Entity>(
+        _ quantifier: Quantifier, _ path: [PathStep], _ condition: Condition<T>
+    ) -> Condition {
+        do throws(MakoError) {
+            var names: [String] = []
+            for step in path { names.append(try step.name.get()) }
+            switch condition.source {
+            case .parsed(let inner): return Condition(.elements(quantifier, names, inner))
+            case .failed(let error): throw error
+            }
+        } catch { return Condition(source: .failed(error)) }
+    }
+}
+
+extension EntityModel {
+    /// The name of a to-many relationship by its key path.
+    func manyName(of keyPath: AnyKeyPath) -> String? {
+        properties.first { property in
+            if case .many = property.kind { property.keyPath == keyPath } else { false }
+        }?.name
+    }
+
+    /// What types know of their tables beyond the columns, by the tables' names.
+    static func relations(of models: [EntityModel]) -> [String: TableRelations] {
+        var relations: [String: TableRelations] = [:]
+        for model in models {
+            var mine = relations[model.table] ?? TableRelations()
+            for property in model.properties {
+                if property.isJSON { mine.lists.insert(property.column) }
+                guard case .many(let target, _) = property.kind, let inverse = property.inverse else { continue }
+                let other = target.entityModel
+                // A subclass inherits the property; nothing refers to its rows by this column, which holds keys of another table.
+                guard let column = other.keyPaths[inverse], other.target(ofColumn: column)?.hasTable(of: model) == true
+                else { continue }
+                mine.inverses[property.name] = TableRelations.Inverse(table: other.table, column: column)
+            }
+            relations[model.table] = mine
+        }
+        return relations
+    }
+}

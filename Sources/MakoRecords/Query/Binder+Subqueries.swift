@@ -1,0 +1,335 @@
+// Sub-queries: each is bound against its own table, inside the scope of the query around it.
+extension Binder {
+    /// A name that means the query around: `Person.id` where the sub-query's own table is another.
+    mutating func outerValue(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundExpr? {
+        guard let outer, path.count > 1, !table.schema.visibleNames.contains(path[0]),
+            Folding.folded(path[0]) != Folding.folded(alias ?? table.schema.name), outer.isTable(path[0])
+        else { return nil }
+        return outside(try outer.binder.bind(.column(path, at: at)), path.joined(separator: "."))
+    }
+
+    /// A value of the query around, as it is called in here.
+    func outside(_ expr: BoundExpr, _ path: String) -> BoundExpr {
+        guard let outer else { return expr }
+        return .outer(OuterValue(index: outer.value(expr), kind: kind(expr), path: path))
+    }
+
+    mutating func bindScalar(_ subquery: Subquery) throws(RecordError) -> BoundExpr {
+        .subquery(try bind(subquery, .scalar))
+    }
+
+    mutating func bindInQuery(_ value: Expr, _ subquery: Subquery) throws(RecordError) -> BoundCondition {
+        var left = try bind(value)
+        let bound = try bind(subquery, .list)
+        // What is compared is one value of the kind that the sub-query gives.
+        let (a, b) = (kind(left), bound.kind)
+        guard a == b || a == .null || b == .null || (a.isNumber && b.isNumber) else {
+            if let constant = left.constant, let fitting = Binder.fitting(constant, b) {
+                left = .constant(fitting)
+                return .isInQuery(left, bound)
+            }
+            throw subquery.at.error("\(describe(left)), and the sub-query gives \(b.name)")
+        }
+        return .isInQuery(left, bound)
+    }
+
+    private static func fitting(_ value: Value, _ kind: ValueKind) -> Value? {
+        switch kind {
+        case .uuid: ColumnType.uuid.coerced(value)
+        case .date: ColumnType.date.coerced(value)
+        case .bool: ColumnType.bool.coerced(value)
+        default: nil
+        }
+    }
+
+    mutating func bind(_ subquery: Subquery, _ form: BoundSubquery.Form) throws(RecordError) -> BoundSubquery {
+        depth += 1
+        defer { depth -= 1 }
+        if depth > Binder.depthLimit { throw subquery.at.error("sub-queries are nested too deeply") }
+        try budget.take(subquery.at)
+        let scope = OuterScope(self)
+        var inner = Binder(
+            try Binder.table(of: subquery.statement, catalogue), catalogue, subquery.positions ?? parameters,
+            subquery.named ?? named)
+        inner.outer = scope
+        inner.depth = depth
+        inner.budget = budget
+        inner.alias = subquery.statement.alias
+        let bound = try inner.bound(subquery, form)
+        joins = scope.binder.joins
+        budget.note(bound)
+        return bound
+    }
+
+    private static func table(
+        of statement: SelectStatement, _ catalogue: Catalogue
+    ) throws(RecordError) -> TableHandle {
+        do {
+            return try catalogue.requireTable(statement.table)
+        } catch {
+            guard case .tableNotFound(let name, let nearest) = error else { throw error }
+            throw statement.tableAt.error("there is no table \(name)", nearest: nearest)
+        }
+    }
+
+    /// The sub-query whose binder this is.
+    private mutating func bound(
+        _ subquery: Subquery, _ form: BoundSubquery.Form
+    ) throws(RecordError) -> BoundSubquery {
+        let statement = subquery.statement
+        let isAggregate = statement.isPlainAggregate
+        let isCut = statement.limit != nil || statement.offset != nil
+        if statement.isWholeOnly || (isAggregate && (form != .scalar || isCut)) { return try whole(subquery, form) }
+        let outputs = try SelectNames.outputs(
+            statement, [JoinScope.Source(name: alias ?? table.schema.name, table: table)], isJoin: false)
+        try Binder.check(outputs.count, form, subquery.at)
+        let condition = try statement.condition.map { (condition) throws(RecordError) in try bind(condition) }
+        let aggregate = isAggregate ? outputs[0].expr.aggregate : nil
+        var output: BoundExpr?
+        if form == .exists {
+            try checkNames(outputs)
+        } else if let aggregate {
+            output = try aggregate.argument.map { (argument) throws(RecordError) in
+                let bound = try bind(argument)
+                try Plan.check(aggregate.function, kind(bound), argument)
+                return bound
+            }
+        } else {
+            output = try bind(outputs[0].expr)
+        }
+        let orders = try orders(statement, outputs)
+        let offset = max(0, statement.offset ?? 0)
+        var limit = statement.limit.map { max(0, $0) }
+        if form == .scalar, !isAggregate { limit = min(1, limit ?? 1) }
+        // Without a limit an order decides nothing.
+        let isOrdered = form != .exists && (limit != nil || offset > 0)
+        let selection = BoundSelection(
+            table: table, catalogue: catalogue, joins: joins, condition: condition, orders: isOrdered ? orders : [],
+            limit: limit, offset: offset, parameters: parameters, namedParameters: named, references: references,
+            matches: matches)
+        return made(
+            form, selection, output: output, aggregate: aggregate?.function,
+            countsRows: aggregate.map { $0.argument == nil } ?? false)
+    }
+
+    private static func check(
+        _ columns: Int, _ form: BoundSubquery.Form, _ at: SourcePosition
+    ) throws(RecordError) {
+        if form != .exists, columns != 1 {
+            throw at.error("a sub-query here must give one column, not \(columns)")
+        }
+    }
+
+    /// What rows that only have to be there would give must be right as well, though it is not worked out.
+    private func checkNames(_ outputs: [SelectStatement.Output]) throws(RecordError) {
+        var other = self
+        other.outer = outer.map { OuterScope($0.binder) }
+        for output in outputs { _ = try other.bindUnseen(output.expr) }
+    }
+
+    /// A statement that is run as it stands.
+    private mutating func whole(_ subquery: Subquery, _ form: BoundSubquery.Form) throws(RecordError) -> BoundSubquery {
+        let statement = subquery.statement
+        try refuseOuterNames(statement)
+        let values = Array(parameters.prefix(statement.parameterCount))
+        let budget = budget
+        func prepare(_ statement: SelectStatement) throws(RecordError) -> SelectPlan {
+            try statement.prepared(catalogue, values, named, nil, budget)
+        }
+        let first: SelectPlan
+        let text: String
+        var tables: Set<String>
+        if statement.compounds.isEmpty {
+            first = try prepare(statement)
+            (text, tables) = (first.description, first.tables)
+        } else {
+            let plan = try statement.compound(prepare)
+            first = plan.first
+            text = plan.description
+            tables = first.tables
+            for (_, part) in plan.rest { tables.formUnion(part.tables) }
+        }
+        try Binder.check(first.names.count, form, subquery.at)
+        let output = first.group?.outputs.first ?? first.outputs.first
+        return BoundSubquery(
+            form, .statement(statement, catalogue, values, named), outers: [], tables: tables,
+            kind: form == .exists ? .null : output.map(Binder.kind) ?? .null,
+            description: "(\(text.split(separator: "\n").joined(separator: "; ")))")
+    }
+
+    /// What is run as it stands knows no row around.
+    private func refuseOuterNames(_ statement: SelectStatement) throws(RecordError) {
+        var own: Set<String> = []
+        for name in [statement.alias ?? statement.table] + statement.joins.map(\.name) {
+            own.insert(Folding.folded(name))
+        }
+        var exprs = statement.outputs.map(\.expr) + statement.groupBy + statement.orderBy.map(\.expr)
+        let conditions = [statement.condition, statement.having] + statement.joins.map(\.condition)
+        for condition in conditions { exprs += condition?.columns ?? [] }
+        for case .column(let path, let at) in exprs.flatMap(\.columns) {
+            guard path.count > 1, !own.contains(Folding.folded(path[0])), outer?.isTable(path[0]) == true,
+                !table.schema.visibleNames.contains(path[0])
+            else { continue }
+            throw at.error("a sub-query that groups, joins or puts together cannot name the query around it")
+        }
+        for clause in statement.compounds { try refuseOuterNames(clause.statement) }
+    }
+
+    static func kind(_ expr: BoundExpr, of aggregate: AggregateFunction?) -> ValueKind {
+        switch aggregate {
+        case .count: .whole
+        case .average, .total: .real
+        case .sum, .minimum, .maximum, nil: kind(expr)
+        }
+    }
+
+    private mutating func orders(
+        _ statement: SelectStatement, _ outputs: [SelectStatement.Output]
+    ) throws(RecordError) -> [BoundOrder] {
+        var bound: [BoundOrder] = []
+        for order in try SelectNames.orders(statement, outputs) {
+            let made = try bind(order)
+            if made.expr.readsOuter {
+                throw order.expr.position.error("the order of a sub-query cannot name the query around it")
+            }
+            bound.append(made)
+        }
+        return bound
+    }
+
+    /// A sub-query over one table, with the ways to its rows.
+    func made(
+        _ form: BoundSubquery.Form, _ selection: BoundSelection, output: BoundExpr?, aggregate: AggregateFunction?,
+        countsRows: Bool
+    ) -> BoundSubquery {
+        let plan = Planner.plan(selection)
+        let outers = outer?.values ?? []
+        var link: BoundSubquery.Link?
+        let isFirst = form == .scalar && aggregate == nil
+        let isCut = selection.limit != nil || selection.offset > 0
+        if form != .list, !isFirst, !isCut, !outers.isEmpty {
+            link = SubqueryLinks.link(selection, readsOuter: output?.readsOuter ?? false)
+        }
+        var tables = selection.allTables
+        for each in [output].compactMap({ $0 }) {
+            each.forEachPart { if case .subquery(let inner) = $0 { tables.formUnion(inner.tables) } }
+        }
+        let kind = Binder.kind(output ?? .constant(.null), of: countsRows ? .count : aggregate)
+        return BoundSubquery(
+            form, .plan(plan), outers: outers, output: output, aggregate: aggregate, countsRows: countsRows, link: link,
+            tables: tables, kind: kind, description: SubqueryLinks.text(form, plan, link, output, aggregate, countsRows)
+        )
+    }
+}
+
+extension SelectStatement {
+    /// Whether the statement gives one aggregate of all rows, and nothing else.
+    var isPlainAggregate: Bool {
+        guard groupBy.isEmpty, having == nil, joins.isEmpty, compounds.isEmpty, outputs.count == 1,
+            let aggregate = outputs[0].expr.aggregate, aggregate.argument?.hasAggregate != true
+        else { return false }
+        return !aggregate.isDistinct && !orderBy.contains { $0.expr.hasAggregate }
+    }
+
+    /// Whether the statement is more than rows of one table, which can be looked at one by one.
+    var isWholeOnly: Bool {
+        (isGrouped && !isPlainAggregate) || !joins.isEmpty || !compounds.isEmpty
+            || (isDistinct && (limit != nil || offset != nil))
+    }
+}
+
+/// Finds out by which columns a sub-query hangs on the query around it.
+enum SubqueryLinks {
+    static func link(_ selection: BoundSelection, readsOuter: Bool) -> BoundSubquery.Link? {
+        let conjuncts = selection.condition?.conjuncts ?? []
+        var columns: [BoundColumn] = []
+        var outers: [Int] = []
+        var linked: Set<Int> = []
+        for (place, conjunct) in conjuncts.enumerated() {
+            guard let (column, outer) = pair(conjunct), !columns.contains(column) else { continue }
+            columns.append(column)
+            outers.append(outer)
+            linked.insert(place)
+        }
+        if columns.isEmpty { return nil }
+        let rest = conjuncts.indices.filter { !linked.contains($0) }.map { conjuncts[$0] }
+        var all: Plan?
+        if !readsOuter, !rest.contains(where: \.readsOuter) {
+            all = Planner.plan(selection.asking(rest))
+        }
+        let probe = probe(selection.table, columns, conjuncts, Array(linked.sorted()))
+        return BoundSubquery.Link(columns: columns, outers: outers, probe: probe, all: all)
+    }
+
+    /// A column of the sub-query's table that equals a value of the row around and is coded as that is.
+    private static func pair(_ condition: BoundCondition) -> (BoundColumn, Int)? {
+        guard case .comparison(.equal, let left, let right) = condition else { return nil }
+        switch (left, right) {
+        case (.column(let column), .outer(let outer)), (.outer(let outer), .column(let column)):
+            guard column.node < 0, ValueKind(column.type) == outer.kind else { return nil }
+            return (column, outer.index)
+        default: return nil
+        }
+    }
+
+    private static func probe(
+        _ table: TableHandle, _ columns: [BoundColumn], _ conjuncts: [BoundCondition], _ linked: [Int]
+    ) -> SubqueryProbe? {
+        func made(_ way: SubqueryProbe.Way, _ order: [Int]) -> SubqueryProbe {
+            let answered = Set(order.map { linked[$0] })
+            let rest = conjuncts.indices.filter { !answered.contains($0) }.map { conjuncts[$0] }
+            return SubqueryProbe(
+                way: way, order: order, residual: rest.isEmpty ? nil : (rest.count == 1 ? rest[0] : .and(rest)))
+        }
+        if let place = columns.firstIndex(where: { $0.ordinal == nil }) { return made(.rowID, [place]) }
+        func places(_ ordinals: [Int]) -> [Int] {
+            var found: [Int] = []
+            for ordinal in ordinals {
+                guard let place = columns.firstIndex(where: { $0.ordinal == ordinal }) else { break }
+                found.append(place)
+            }
+            return found
+        }
+        if !table.isRowID {
+            let key = places(table.keySlots.map { Int($0.ordinal) })
+            if key.count == table.keySlots.count { return made(.key, key) }
+        }
+        var best: SubqueryProbe?
+        for index in table.indexes where index.isPlain {
+            let plain = index.parts.prefix { !$0.descending && !$0.noCase }
+            let order = places(plain.map { Int($0.slot.ordinal) })
+            if order.count > best?.order.count ?? 0 { best = made(.index(index), order) }
+        }
+        return best
+    }
+
+    static func text(
+        _ form: BoundSubquery.Form, _ plan: Plan, _ link: BoundSubquery.Link?, _ output: BoundExpr?,
+        _ aggregate: AggregateFunction?, _ countsRows: Bool
+    ) -> String {
+        var text = plan.description
+        if let link {
+            let name = plan.table.schema.name
+            let key = link.columns.map(\.path).joined(separator: ", ")
+            switch link.probe?.way {
+            case .index(let index)?: text += "; by \(key), using index \(index.schema.name)"
+            case .rowID?, .key?: text += "; by the key of \(name)"
+            case nil: text += "; by \(key)"
+            }
+        }
+        let value = output.map { "\($0)" } ?? "*"
+        if let aggregate { return "(\(aggregate.rawValue)(\(countsRows ? "*" : value)) of \(text))" }
+        return form == .exists ? "(\(text))" : "(\(value) of \(text))"
+    }
+}
+
+extension BoundSelection {
+    /// The same selection with other conditions.
+    func asking(_ conjuncts: [BoundCondition]) -> BoundSelection {
+        BoundSelection(
+            table: table, catalogue: catalogue, joins: joins,
+            condition: conjuncts.isEmpty ? nil : (conjuncts.count == 1 ? conjuncts[0] : .and(conjuncts)),
+            orders: orders,
+            limit: limit, offset: offset, parameters: parameters, namedParameters: namedParameters)
+    }
+}

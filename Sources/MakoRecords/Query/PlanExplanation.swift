@@ -1,0 +1,119 @@
+import MakoStorage
+
+/// How a query is run and what else was thought of, as a value.
+///
+///     let explanation = try selection.explanation(catalogue, in: view)
+///     if !explanation.usesIndex("Person.age") { print(explanation.missingIndexes) }
+public struct PlanExplanation: Sendable, Hashable, CustomStringConvertible {
+    /// One way to the rows.
+    public struct Way: Sendable, Hashable {
+        /// As a plan prints itself.
+        public let text: String
+        /// How many rows are expected to be looked at.
+        public let expectedRows: Double
+        /// In units of a row that is met in a scan.
+        public let cost: Double
+        /// The names of the indexes that are walked.
+        public let indexes: [String]
+    }
+
+    /// An index that would lead to the rows, and is not there.
+    public struct MissingIndex: Sendable, Hashable {
+        public let table: String
+        /// In the order in which an index should have them.
+        public let columns: [String]
+    }
+
+    /// What is done.
+    public let chosen: Way
+    /// What would have cost more, the cheapest first.
+    public let rejected: [Way]
+    /// How many rows the table has, or is taken to have.
+    public let tableRows: Double
+    public let missingIndexes: [MissingIndex]
+
+    /// Whether an index is walked.
+    public func usesIndex(_ name: String) -> Bool { chosen.indexes.contains(name) }
+
+    public var description: String {
+        var lines = ["\(chosen.text) (\(PlanExplanation.numbers(chosen)))"]
+        lines += rejected.map { "  instead of: \($0.text) (\(PlanExplanation.numbers($0)))" }
+        lines += missingIndexes.map { "  an index over \($0.columns.joined(separator: ", ")) would help" }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func numbers(_ way: Way) -> String {
+        "about \(Int(min(way.expectedRows, 1e15).rounded())) rows, cost \(Int(min(way.cost, 1e15).rounded()))"
+    }
+}
+
+extension Selection {
+    /// How the selection would be run.
+    ///
+    /// - Parameter view: what sizes are estimated by; nil: they are not known.
+    /// - Throws: `tableNotFound`, or `syntax` pointing into the condition's text.
+    public func explanation(_ catalogue: Catalogue, in view: Snapshot? = nil) throws(RecordError) -> PlanExplanation {
+        let bound = try bind(catalogue)
+        return Planner.explanation(
+            bound, try view.map { (view) throws(RecordError) in try TableEstimates(bound.table, view) } ?? .unknown)
+    }
+
+    /// Binds and plans, with sizes estimated on a view.
+    public func plan(_ catalogue: Catalogue, in view: Snapshot) throws(RecordError) -> Plan {
+        let bound = try bind(catalogue)
+        return Planner.plan(bound, try TableEstimates(bound.table, view))
+    }
+}
+
+extension Planner {
+    static func explanation(_ bound: BoundSelection, _ estimates: TableEstimates) -> PlanExplanation {
+        let conjuncts = bound.condition?.conjuncts ?? []
+        if isEmpty(bound, conjuncts) {
+            let way = PlanExplanation.Way(text: "nothing to read", expectedRows: 0, cost: 0, indexes: [])
+            return PlanExplanation(chosen: way, rejected: [], tableRows: estimates.rows, missingIndexes: [])
+        }
+        let constraints = Constraint.all(conjuncts)
+        let orders = neededOrders(bound, constraints)
+        var candidates = candidates(bound, conjuncts, constraints, orders, estimates)
+        let best = cheapest(candidates)
+        let chosen = candidates.remove(at: best)
+        let ways = candidates.sorted { $0.cost < $1.cost }.map { way($0, bound, conjuncts, orders) }
+        return PlanExplanation(
+            chosen: way(chosen, bound, conjuncts, orders), rejected: ways, tableRows: estimates.rows,
+            missingIndexes: missing(chosen, bound, conjuncts, constraints))
+    }
+
+    private static func way(
+        _ candidate: Candidate, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ orders: [BoundOrder]
+    ) -> PlanExplanation.Way {
+        let source = KeySource.access(candidate.access)
+        return PlanExplanation.Way(
+            text: text(candidate, bound, conjuncts, residual(conjuncts, candidate), orders),
+            expectedRows: candidate.rows, cost: candidate.cost, indexes: source.indexes)
+    }
+
+    /// The index that a scan with a filter asks for: what must be equal first, then one range.
+    private static func missing(
+        _ chosen: Candidate, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint]
+    ) -> [PlanExplanation.MissingIndex] {
+        switch chosen.access {
+        case .rows(let range) where range == .min ... .max: break
+        case .keyRanges(let ranges) where ranges == [KeyRange(lower: [], upper: nil)]: break
+        default: return []
+        }
+        var equal: [String] = []
+        var others: [String] = []
+        for constraint in constraints where !constraint.term.noCase {
+            guard let ordinal = constraint.term.ordinal, bound.table.columns.indices.contains(ordinal) else { continue }
+            let name = bound.table.columns[ordinal].name
+            switch constraint.test {
+            case .equal, .isNull: equal.append(name)
+            case .isIn, .lower, .upper, .prefix: others.append(name)
+            case .notNull: break
+            }
+        }
+        var columns: [String] = []
+        for name in equal + others.prefix(1) where !columns.contains(name) { columns.append(name) }
+        return columns.isEmpty ? [] : [.init(table: bound.table.schema.name, columns: columns)]
+    }
+}

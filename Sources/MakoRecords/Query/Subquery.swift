@@ -1,0 +1,115 @@
+/// A `SELECT` that stands inside a condition or an expression.
+///
+///     department IN (SELECT id FROM Department WHERE name LIKE 'E%')
+///     EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id)
+///     age = (SELECT max(age) FROM Person)
+///
+/// Names are those of its own table; those of the query around it are written behind the name of its table: `Person.id`.
+public struct Subquery: Sendable, Hashable {
+    let statement: SelectStatement
+    /// The values of its parameters, where they were given before it is bound.
+    private(set) var positions: [Value]?
+    private(set) var named: [String: Value]?
+    let at: SourcePosition
+
+    init(_ statement: SelectStatement, at: SourcePosition = .none) {
+        self.statement = statement
+        self.at = at
+    }
+
+    /// A sub-query from its text.
+    ///
+    /// - Throws: `RecordError.syntax`, pointing into the text.
+    public static func parse(_ text: String) throws(RecordError) -> Subquery {
+        Subquery(try SelectStatement.parse(text))
+    }
+
+    /// The sub-query with the values of its parameters: those by position, and those by name.
+    public func filled(_ positions: [Value], named: [String: Value]) -> Subquery {
+        var copy = self
+        copy.positions = self.positions ?? positions
+        copy.named = self.named ?? named
+        return copy
+    }
+}
+
+/// For how many of many rows a condition must hold.
+public enum Quantifier: String, Sendable, Hashable {
+    /// For at least one.
+    case any = "ANY"
+    /// For every one; also where there is none.
+    case all = "ALL"
+    /// For none.
+    case none = "NONE"
+}
+
+// The part of the grammar that asks other tables; see Parser.
+extension Parser {
+    /// Whether `(SELECT` begins at a token.
+    func startsSubquery(_ place: Int) -> Bool {
+        place < tokens.count && tokens[place].kind == .symbol("(") && isWord("SELECT", place + 1)
+    }
+
+    mutating func subquery() throws(RecordError) -> Subquery {
+        try enter()
+        defer { depth -= 1 }
+        let start = token
+        try expectSymbol("(")
+        let statement = try SelectStatement.read(&self)
+        try expectSymbol(")")
+        return Subquery(statement, at: span(start))
+    }
+
+    /// Whether a condition on many rows begins at a token: `EXISTS (SELECT`, or `ANY people.age > 60`. The same words may be names.
+    func startsQuantified(_ place: Int) -> Bool {
+        if isWord("EXISTS", place) { return startsSubquery(place + 1) }
+        guard quantifier(place) != nil, place + 2 < tokens.count else { return false }
+        switch tokens[place + 1].kind {
+        case .name: break
+        case .word:
+            let others = ["AND", "OR", "COLLATE", "AS", "ORDER", "GROUP", "LIMIT", "DESC", "ASC"]
+            if isPredicateWord(place + 1) || others.contains(where: { isWord($0, place + 1) }) { return false }
+        default: return false
+        }
+        return tokens[place + 2].kind == .symbol(".") || isPredicateWord(place + 2)
+    }
+
+    private func quantifier(_ place: Int) -> Quantifier? {
+        if isWord("ANY", place) || isWord("SOME", place) { return .any }
+        if isWord("ALL", place) { return .all }
+        return isWord("NONE", place) ? Quantifier.none : nil
+    }
+
+    /// What ``startsQuantified(_:)`` found.
+    mutating func quantified() throws(RecordError) -> Condition {
+        let start = token
+        if takeWord("EXISTS") { return .exists(try subquery()) }
+        guard let quantifier = quantifier(index) else { throw unexpected("EXISTS, ANY, ALL or NONE") }
+        try enter()
+        defer { depth -= 1 }
+        advance()
+        let next = token
+        let inner = try asCondition(try predicate(), next)
+        return .quantified(quantifier, inner, at: span(start))
+    }
+
+    /// `people.@count`, `people.@sum.salary`: behind the point.
+    mutating func collection(_ path: [String], _ start: Token) throws(RecordError) -> Expr {
+        advance()
+        let at = token
+        let names = ["count", "sum", "min", "max", "avg"]
+        guard let name = takeName() else { throw unexpected("count, sum, min, max or avg") }
+        let folded = Folding.folded(name)
+        guard names.contains(folded), let function = AggregateFunction(rawValue: folded) else {
+            throw position(at).error("there is no @\(name)", nearest: Spelling.nearest(to: name, in: names))
+        }
+        var rest: [String] = []
+        while takeSymbol(".") {
+            guard let next = takeName() else { throw unexpected("a name") }
+            rest.append(next)
+            if rest.count > 32 { throw span(start).error("a path has at most 32 steps") }
+        }
+        if function == .count, !rest.isEmpty { throw span(start).error("@count takes no property") }
+        return .collection(path, function, rest, at: span(start))
+    }
+}

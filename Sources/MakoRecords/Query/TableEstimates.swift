@@ -1,0 +1,54 @@
+import MakoStorage
+
+/// What is known of sizes when a query is planned.
+///
+/// Without a view a table is taken to have a million rows. With one, its rows are counted, which costs nothing, and few entries of an
+/// index are counted by going to them; tables of fewer than a thousand rows count as that, so that small ones are planned as large ones
+/// will be.
+struct TableEstimates {
+    static let unknown = TableEstimates()
+
+    /// So many entries of an index are counted; more are estimated.
+    private static let counted = 64
+    private static let smallest = 1000.0
+
+    let rows: Double
+    private let table: TableHandle?
+    private let view: Snapshot?
+
+    private init() {
+        rows = 1_000_000
+        table = nil
+        view = nil
+    }
+
+    init(_ table: TableHandle, _ view: Snapshot) throws(RecordError) {
+        rows = max(TableEstimates.smallest, Double(try table.count(in: view)))
+        self.table = table
+        self.view = view
+    }
+
+    var isKnown: Bool { view != nil }
+
+    /// How many rows of another table there are, when a share of it is expected.
+    func rows(of other: TableHandle, share: Double) -> Double {
+        guard let view, let count = try? other.count(in: view) else { return 1_000_000 * share }
+        return max(1, Double(count) * share)
+    }
+
+    /// How many rows the entries of an index in some ranges name, of which a share of the table is expected.
+    func entries(of index: IndexHandle, in ranges: [KeyRange], share: Double) -> Double {
+        let expected = max(1, rows * share)
+        guard let view, let table, rows > TableEstimates.smallest, table.indexes.count > 1, ranges.count <= 4 else {
+            return expected
+        }
+        var count = 0
+        let walk = IndexWalk(index, table, view, false)
+        // What cannot be read is told of when it is to be read.
+        try? walk.run(ranges) { _ in
+            count += 1
+            return count < TableEstimates.counted
+        }
+        return count < TableEstimates.counted ? Double(max(1, count)) : max(Double(count), expected)
+    }
+}

@@ -1,0 +1,87 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+/// Different values, their numbers and their ends, out of an index and without one.
+@Suite struct IndexValuesTests {
+    private static let indexes = [
+        IndexSchema("T.n", [IndexColumn("n"), IndexColumn("t")]), IndexSchema("T.t", [IndexColumn("t")]),
+        IndexSchema("T.d", [IndexColumn("d")]), IndexSchema("T.down", [IndexColumn("down", descending: true)]),
+    ]
+
+    /// Long runs of few values, NULLs, and texts longer than an index keeps.
+    private func fixture(isIndexed: Bool, hasLong: Bool = false) throws -> Fixture {
+        let fixture = try Fixture(
+            EntitySchema(
+                name: "T",
+                columns: [
+                    ColumnSchema("n", .integer, isOptional: true), ColumnSchema("t", .text, isOptional: true),
+                    ColumnSchema("d", .double, isOptional: true), ColumnSchema("down", .integer),
+                ], indexes: isIndexed ? IndexValuesTests.indexes : []))
+        var random = Seeded(17)
+        let long = String(repeating: "a", count: 900)
+        var rows: [[Value]] = []
+        for number in 0..<600 {
+            let n: Value = random.chance(10) ? .null : .integer(Int64.random(in: -3...3, using: &random))
+            var t: Value = .text(random.pick(["", "a", "ab", "é"]))
+            if hasLong && number % 7 == 0 { t = .text(long + "\(number % 3)") }
+            let d: Value = random.chance(30) ? .null : .double(Double(number / 20) - 3)
+            rows.append([n, t, d, .integer(Int64(number % 5))])
+        }
+        try fixture.insertAll("T", rows)
+        return fixture
+    }
+
+    private func rows(_ fixture: Fixture, _ text: String) throws -> [[Value]] {
+        try SelectStatement.parse(text).run(fixture.catalogue, view: fixture.store.snapshot()).rows
+    }
+
+    @Test(arguments: [
+        "SELECT DISTINCT n FROM T", "SELECT DISTINCT t FROM T", "SELECT DISTINCT d FROM T",
+        "SELECT DISTINCT down FROM T",
+        "SELECT DISTINCT n FROM T WHERE n > -2", "SELECT DISTINCT n FROM T WHERE n IN (3, -1, 9)",
+        "SELECT DISTINCT n FROM T WHERE n = 2 AND t IN ('a', 'ab')", "SELECT DISTINCT n FROM T WHERE down = 3",
+        "SELECT min(n), max(n) FROM T", "SELECT max(t) FROM T", "SELECT min(d), max(down) FROM T WHERE n = 1",
+        "SELECT max(id) FROM T WHERE n = 2", "SELECT min(n) FROM T WHERE n > 99", "SELECT min(id), max(id) FROM T",
+    ])
+    func indexesAnswerAsRowsDo(text: String) throws {
+        for hasLong in [false, true] {
+            let indexed = try rows(fixture(isIndexed: true, hasLong: hasLong), text)
+            let plain = try rows(fixture(isIndexed: false, hasLong: hasLong), text)
+            #expect(indexed.count == plain.count && Set(indexed) == Set(plain), "\(indexed)")
+        }
+    }
+
+    @Test func numbersOfRowsAreCountedAlongAnIndex() throws {
+        for hasLong in [false, true] {
+            let (indexed, plain) = (
+                try fixture(isIndexed: true, hasLong: hasLong), try fixture(isIndexed: false, hasLong: hasLong)
+            )
+            for (column, condition) in [
+                ("n", "TRUE"), ("t", "TRUE"), ("d", "TRUE"), ("n", "n >= 0"), ("n", "down = 1"),
+            ] {
+                func groups(_ fixture: Fixture) throws -> [[Value]] {
+                    let plan = try Selection(table: "T", condition: .parse(condition)).plan(fixture.catalogue)
+                    return try plan.groupCount(by: .path(column), in: fixture.store.snapshot()).map {
+                        [$0.value, .integer(Int64($0.count))]
+                    }
+                }
+                #expect(try groups(indexed) == groups(plain), "\(column), \(condition)")
+                let plan = try Selection(table: "T", condition: .parse(condition)).plan(indexed.catalogue)
+                let values = try plan.distinctValues(of: .path(column), in: indexed.store.snapshot())
+                #expect(try values == groups(plain).map { $0[0] }, "\(column), \(condition)")
+            }
+        }
+    }
+
+    @Test func limitsAndOrdersOfDifferentValues() throws {
+        let fixture = try fixture(isIndexed: true)
+        #expect(
+            try rows(fixture, "SELECT DISTINCT n FROM T WHERE n > 0 ORDER BY n DESC LIMIT 2") == [
+                [.integer(3)], [.integer(2)],
+            ])
+        #expect(try rows(fixture, "SELECT DISTINCT n FROM T WHERE n > 0 LIMIT 1 OFFSET 1") == [[.integer(2)]])
+        #expect(try rows(fixture, "SELECT max(n) FROM T LIMIT 0").isEmpty)
+    }
+}
