@@ -16,7 +16,8 @@ extension EntityCheck {
         if source.keyProperties.contains(where: { $0.name == name }) || property.has("identity") {
             find("encryptedKey", "'\(name)' is encrypted and identifies nothing; remove .encrypted")
         }
-        if property.has("unique") || property.has("indexed") || property.has("fullText")
+        let searches = ["unique", "indexed", "fullText", "spatial"]
+        if searches.contains(where: { property.has($0) })
             || source.indexes.contains(where: { $0.names(name) })
         {
             find("encryptedIndex", "'\(name)' is encrypted and cannot be searched for; remove .encrypted or the index")

@@ -50,6 +50,7 @@ struct EntityCheck {
             find("writeOnceKey", "a key never changes in its row; remove .writeOnce")
         }
         checkText(of: property, find)
+        checkPlace(of: property, find)
         checkForm(of: property, in: source, find)
         checkAnyObject(property, in: source, find)
         checkRelation(of: property, in: source, find)
@@ -93,6 +94,16 @@ struct EntityCheck {
             || property.baseType.hasPrefix("[")
         {
             find("fullText", "'\(property.name)' is no String and has no words to search; remove .fullText", nil)
+        }
+    }
+
+    /// Only places are near each other. Of a type that the macro does not know the opening of the database tells what its columns are.
+    private static func checkPlace(of property: PropertySource, _ find: (String, String, Syntax?) -> Void) {
+        guard property.has("spatial") else { return }
+        if PropertySource.valueTypes.contains(property.baseType) || property.isCollection || property.isToOne
+            || property.isAnyObject || property.isSerialized || property.baseType.hasPrefix("[")
+        {
+            find("spatial", "'\(property.name)' is no Coordinate and has no place; remove .spatial", nil)
         }
     }
 

@@ -87,6 +87,7 @@ import Testing
                 #Unique<Person>([\\.age])
                 #FullText<Person>([\\.name])
                 #FullText<Person>([\\.name], stemming: .english)
+                #Index<Person>([\\.age], where: "age > 18 AND name != 'x'")
                 @Attribute(.unique, .column("n")) var name: String = ""
                 @Mako.Attribute(.originalName("years")) var age = 3
                 @Relationship(inverse: \\Pet.owner, deleteRule: .cascade) var pets: ToMany<Pet>
@@ -98,6 +99,9 @@ import Testing
         #expect(text.contains("options: [.originalName(\"years\")]"))
         #expect(text.contains("EntityModel.index(Person.self, [\\.age, \\.name], isUnique: false)"))
         #expect(text.contains("EntityModel.index(Person.self, [\\.age], isUnique: true)"))
+        #expect(
+            text.contains(
+                "EntityModel.index(Person.self, [\\.age], isUnique: false, where: \"age > 18 AND name != 'x'\")"))
         #expect(text.contains("EntityModel.fullText(Person.self, [\\.name])"))
         #expect(text.contains("EntityModel.fullText(Person.self, [\\.name], stemming: .english)"))
         #expect(text.contains(".many(\"pets\", \\Person.pets, Pet.self, inverse: \\Pet.owner, deleteRule: .cascade)"))
@@ -219,6 +223,12 @@ import Testing
             ("@Entity final class A { @Attribute(.fullText) var x: [String] = [] }", "no words to search"),
             ("@Entity final class A { @Attribute(.fullText, .encrypted) var x: String? }", "or the index"),
             ("@Entity final class A { #FullText<A>(keys) ; var x = \"\" }", "array literals"),
+            ("@Entity final class A { #FullText<A>([\\.x], where: \"x\") ; var x = \"\" }", "'where' is not supported"),
+            ("@Entity final class A { #Index<A>([\\.x], where: \"x > \\(1)\") ; var x = 1 }", "without interpolation"),
+            ("@Entity final class A { #Index<A>([\\.x], where: text) ; var x = 1 }", "without interpolation"),
+            ("@Entity final class A { @Attribute(.spatial) var x = 1.0 }", "no Coordinate"),
+            ("@Entity final class A { @Attribute(.spatial) var x: [Coordinate] = [] }", "no Coordinate"),
+            ("@Entity final class A { @Attribute(.spatial, .encrypted) var x: Coordinate? }", "or the index"),
             ("@Entity final class A { @Attribute(.encrypted) var x = 1 }", "must be optional"),
             ("@Entity struct A { @Attribute(.encrypted) var x: Int }", "must be optional"),
             ("@Entity final class A { @Attribute(.encrypted) var x: Int? = 1 }", "a default would stand in the file"),

@@ -104,6 +104,9 @@ import Testing
         try session.run("INSERT INTO T (n, previous) VALUES " + rows)
         #expect(try session.run("UPDATE T SET n = previous.n WHERE id > 1").changed == 2999)
         #expect(try session.rows("SELECT count(*) FROM T WHERE id > 1 AND n != id - 1") == [[.integer(0)]])
+        // Nor do they change which rows are chosen.
+        let above = "UPDATE T SET n = n + 1000000 WHERE n > (SELECT avg(n) FROM T)"
+        #expect(try session.run(above).changed == 1500)
     }
 
     /// Indexes of words, places and some rows beside each other.

@@ -52,7 +52,8 @@ public struct Portions: Sendable {
     public init(of plan: Plan, changing columns: [String], in view: Snapshot) throws(RecordError) {
         self.init(of: plan)
         let isChosenBefore = !plan.orders.isEmpty
-        var isOvertaken = !plan.bound.joins.isEmpty
+        // What other rows hold, or a sub-query finds, is asked before the first change.
+        var isOvertaken = !plan.bound.joins.isEmpty || !plan.program.subqueries.isEmpty
         if case .index(let index, _) = plan.access {
             isOvertaken =
                 isOvertaken || index.condition != nil || index.schema.columns.contains { columns.contains($0.name) }
