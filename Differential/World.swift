@@ -68,7 +68,9 @@ struct World {
                 let noCase = column.kind == .ascii && random.chance(40)
                 parts.append(IndexColumn(column.name, descending: random.chance(30), noCase: noCase))
             }
-            indexes.append(IndexSchema("T.\(number)", parts))
+            // SQLite has all rows in each: what it finds does not depend on them.
+            let condition = random.chance(25) ? World.condition(columns, &random) : nil
+            indexes.append(IndexSchema("T.\(number)", parts, where: condition))
         }
         if random.chance(50) { indexes.append(IndexSchema("T.ref", [IndexColumn("ref")])) }
         self.indexes = indexes
@@ -78,6 +80,17 @@ struct World {
             let reference: Value = random.chance(20) ? .null : .integer(Int64(1 + random.below(6)))
             return columns.map { World.value($0, &random) } + [reference]
         }
+    }
+
+    /// Which rows a partial index holds.
+    private static func condition(_ columns: [Column], _ random: inout SplitMix) -> String {
+        func name(_ kind: Kind) -> String { random.pick(columns.filter { $0.kind == kind }).name }
+        return random.pick([
+            "\(random.pick(columns).name) IS NOT NULL", "\(name(.integer)) > \(random.below(3) - 1)", name(.bool),
+            "NOT \(name(.bool))", "\(name(.ascii)) >= 'b'", "\(name(.integer)) IN (1, 2, 3)",
+            "\(name(.double)) < 1.5 OR ref = 2", "\(name(.integer)) <= 2 AND \(name(.ascii)) != 'a'",
+            "\(name(.ascii)) = 'AB' COLLATE NOCASE",
+        ])
     }
 
     static func value(_ column: Column, _ random: inout SplitMix) -> Value {

@@ -170,7 +170,7 @@ import Testing
             ("UPDATE City SET nmae = 'x'", "did you mean name?"), ("UPDATE Cty SET name = 'x'", "did you mean City?"),
             ("INSERT INTO City (name) VALUES (1)", "takes text"),
             ("DELETE FROM City WHERE name = 1", "cannot be compared"),
-            ("UPDATE City SET id = 7", "is the key"), ("ANALYZE", "without statistics"),
+            ("UPDATE City SET id = 7", "is the key"), ("ANALYZE Cty", "did you mean City?"),
             ("DELETE FROM City; DELETE FROM City", "the end of the text"),
         ] {
             do {
@@ -179,6 +179,8 @@ import Testing
             } catch { #expect("\(error)".contains(words), "\(error)") }
         }
         #expect(throws: MakoError.self) { try db.rawQuery("DELETE FROM City WHERE id = ?", 1, 2) }
+        // Plans count as they go.
+        for text in ["ANALYZE", "ANALYZE City"] { #expect(try db.rawQuery(text: text).rows.isEmpty) }
         #expect(try names(db) == ["Bergen", "Oslo"])
     }
 }

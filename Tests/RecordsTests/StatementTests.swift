@@ -296,7 +296,7 @@ import Testing
         ("DROP INDEX Person.aeg", "did you mean Person.age?"), ("DROP VIEW v", "TABLE or INDEX"),
         ("PRAGMA table_inf(x)", "did you mean table_info?"),
         ("PRAGMA table_info(Persn)", "did you mean Person?"), ("EXPLAIN DELETE FROM Person", "SELECT is expected"),
-        ("ANALYZE", "without statistics"), ("", "a statement"), ("42", "a statement"),
+        ("ANALYZE Persn", "did you mean Person?"), ("", "a statement"), ("42", "a statement"),
     ])
     func faultsPointIntoTheText(text: String, words: String) throws {
         let session = try people()

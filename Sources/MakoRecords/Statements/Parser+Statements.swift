@@ -18,8 +18,10 @@ extension Parser {
             return .explain(try SelectStatement.read(&self))
         }
         if takeWord("ANALYZE") {
-            _ = takeName()
-            return .analyze(at: span(start))
+            switch token.kind {
+            case .word, .name: return .analyze(try tableName())
+            default: return .analyze(nil)
+            }
         }
         if case .word(let word) = start.kind {
             throw position(start).error(

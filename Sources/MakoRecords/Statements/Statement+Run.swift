@@ -15,6 +15,9 @@ extension Statement {
             return QueryRows(columns: ["plan"], rows: [[.text(plan)]])
         case .tableInfo(let table):
             return try table.find(in: catalogue).schema.information
+        case .analyze(let table):
+            _ = try table?.find(in: catalogue)
+            return QueryRows(columns: [], rows: [])
         default:
             throw SourcePosition.none.error("the statement changes the database and needs a transaction for writing")
         }
@@ -112,9 +115,7 @@ struct StatementRun {
         case .dropTable(let statement): return try drop(statement, &changes, tx)
         case .createIndex(let statement): return try create(statement, tx)
         case .dropIndex(let statement): return try drop(statement, tx)
-        case .analyze(let at):
-            throw at.error("ANALYZE has nothing to do: plans are chosen without statistics of the rows")
-        case .select, .explain, .tableInfo: return StatementOutcome()
+        case .select, .explain, .tableInfo, .analyze: return StatementOutcome()
         }
     }
 

@@ -8,7 +8,7 @@
 ///     DROP TABLE [IF EXISTS] table
 ///     CREATE [UNIQUE | SPATIAL] INDEX [IF NOT EXISTS] name ON table (column [COLLATE NOCASE] [DESC], …) [WHERE condition]
 ///     DROP INDEX [IF EXISTS] name [ON table]
-///     PRAGMA table_info(table)       EXPLAIN SELECT …
+///     PRAGMA table_info(table)       EXPLAIN SELECT …       ANALYZE [table]
 ///
 /// Expressions and conditions are those of the where language. The words have no reserved spelling: a name in double quotes is never one.
 public enum Statement: Sendable, Hashable {
@@ -22,7 +22,8 @@ public enum Statement: Sendable, Hashable {
     case dropIndex(DropIndexStatement)
     case tableInfo(TableName)
     case explain(SelectStatement)
-    case analyze(at: SourcePosition)
+    /// Has nothing to do: a plan counts rows and entries as they are when it is made.
+    case analyze(TableName?)
 
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public static func parse(_ text: String) throws(RecordError) -> Statement {
@@ -37,7 +38,7 @@ public enum Statement: Sendable, Hashable {
     /// Whether it changes nothing, so that a snapshot can answer it.
     public var isReadOnly: Bool {
         switch self {
-        case .select, .tableInfo, .explain: true
+        case .select, .tableInfo, .explain, .analyze: true
         default: false
         }
     }
