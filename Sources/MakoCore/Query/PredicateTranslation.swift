@@ -11,7 +11,7 @@ extension Query {
     /// It means what Swift means: nil equals nil and is unlike any value, texts are compared with their case. Texts are searched by Unicode
     /// scalars, not by characters, and `!` on nil makes no test true.
     /// Translated are comparisons, `&& || !`, `? :`, `??`, optional chains and `if let`, `contains` and `starts(with:)`, ranges, arithmetic,
-    /// relationships to one, and captured values. Anything else is refused by the call that runs the query, before a row is read:
+    /// relationships to one, `contains`, `allSatisfy`, `count` and `isEmpty` of collections, and captured values. Anything else is refused by the call that runs the query, before a row is read:
     /// ``MakoError/query(message:)`` says what.
     public func `where`(_ predicate: Predicate<T>) -> Query {
         do throws(MakoError) {
@@ -79,6 +79,13 @@ extension PredicateExpressions.KeyPath: TranslatablePredicate {
                 throw .predicate("\(keyPath) counts characters; length(…) in a where text counts Unicode scalars")
             }
             return .test(try .equal(.path(steps, isOptional: false), .constant(.text(""))))
+        }
+        if Root.Output.self is any ManyValues.Type, let kind = kind {
+            switch kind {
+            case .collectionCount: return .value(try (steps + [.count]).expr(), isOptional: false)
+            case .collectionIsEmpty: return .test(try .isEmpty(steps))
+            default: throw .predicate("\(keyPath) asks for one of many")
+            }
         }
         if let entity = Root.Output.self as? any Entity.Type {
             return .path(steps + [try PredicateTerm.step(entity, keyPath)], isOptional: isOptional)
@@ -288,10 +295,12 @@ extension PredicateExpressions.SequenceContains: TranslatablePredicate {
             }
             return .test(try .isAmong(element, values))
         }
-        guard case .range(let range) = try scope.term(sequence) else {
-            throw .predicate("contains(…) asks captured lists, ranges and texts")
+        switch try scope.term(sequence) {
+        case .range(let range): return .test(range.contains(try element.expr()))
+        case .path(let steps, _) where LHS.Output.self is any ManyValues.Type:
+            return .test(try .holds(steps, element))
+        default: throw .predicate("contains(…) asks properties that hold many, captured lists, ranges and texts")
         }
-        return .test(range.contains(try element.expr()))
     }
 }
 

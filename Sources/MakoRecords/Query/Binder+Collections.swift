@@ -137,8 +137,8 @@ extension Binder {
                     inner.element = .rows(isRelative ? [] : path)
                     var condition = condition
                     // A path that leads on to many asks for any of those of each.
-                    if !isRelative, condition.paths.contains(where: { inner.collection($0, isExpected: false) != nil })
-                    {
+                    let open = condition.columns(inQuantified: false).compactMap(\.ownPath)
+                    if !isRelative, open.contains(where: { inner.collection($0, isExpected: false) != nil }) {
                         condition = .quantified(quantifier, condition, at: at)
                     }
                     return (Binder.sought(try inner.bind(condition), isAll), nil, nil)
@@ -298,13 +298,16 @@ extension EntitySchema {
 
 extension Condition {
     /// Every name in the condition and what is worked out of many, from left to right; those of sub-queries are left out.
-    var columns: [Expr] {
+    ///
+    /// - Parameter inQuantified: whether to look into conditions on many as well.
+    func columns(inQuantified: Bool = true) -> [Expr] {
         switch self {
         case .constant, .exists, .elements: []
         case .comparison(_, let left, let right), .glob(let left, let right), .match(let left, let right):
             left.columns + right.columns
-        case .and(let parts), .or(let parts): parts.flatMap(\.columns)
-        case .not(let inner), .quantified(_, let inner, _): inner.columns
+        case .and(let parts), .or(let parts): parts.flatMap { $0.columns(inQuantified: inQuantified) }
+        case .not(let inner): inner.columns(inQuantified: inQuantified)
+        case .quantified(_, let inner, _): inQuantified ? inner.columns() : []
         case .isIn(let value, let items): value.columns + items.flatMap(\.columns)
         case .between(let value, let low, let high): value.columns + low.columns + high.columns
         case .like(let value, let pattern, let escape): value.columns + pattern.columns + (escape?.columns ?? [])
@@ -312,7 +315,8 @@ extension Condition {
         }
     }
 
-    var paths: [[String]] { columns.compactMap(\.ownPath) }
+    /// Every path in it.
+    package var paths: [[String]] { columns().compactMap(\.ownPath) }
 }
 
 extension Expr {

@@ -165,7 +165,7 @@ extension Binder {
         }
         var exprs = statement.outputs.map(\.expr) + statement.groupBy + statement.orderBy.map(\.expr)
         let conditions = [statement.condition, statement.having] + statement.joins.map(\.condition)
-        for condition in conditions { exprs += condition?.columns ?? [] }
+        for condition in conditions { exprs += condition?.columns() ?? [] }
         for case .column(let path, let at) in exprs.flatMap(\.columns) {
             guard path.count > 1, !own.contains(Folding.folded(path[0])), outer?.isTable(path[0]) == true,
                 !table.schema.visibleNames.contains(path[0])

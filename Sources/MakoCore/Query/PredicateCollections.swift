@@ -1,0 +1,62 @@
+import Foundation
+import MakoRecords
+
+// Properties that hold many: `tags.contains("x")`, `addresses.contains { $0.city == "Kiel" }`, `tags.allSatisfy { … }`, `tags.count > 2`.
+extension PredicateScope {
+    /// The steps to a property that holds many.
+    fileprivate mutating func many(_ part: any PredicateExpression, _ word: String) throws(MakoError) -> [PathStep] {
+        guard case .path(let steps, _) = try term(part), !steps.isEmpty else {
+            throw .predicate("\(word) asks properties that hold many, and captured lists")
+        }
+        return steps
+    }
+
+    /// What is asked of each of many.
+    fileprivate mutating func each(
+        _ steps: [PathStep], _ variable: PredicateExpressions.VariableID, _ test: any PredicateExpression
+    ) throws(MakoError) -> MakoRecords.Condition {
+        variables[variable] = .path(steps, isOptional: false)
+        let condition = try self.test(test).isTrue
+        var names: [String] = []
+        for step in steps { names.append(try step.name.get()) }
+        // Its first name tells what a condition on many is about.
+        guard let first = condition.paths.first, first.starts(with: names) else {
+            throw .predicate("a condition on each of many must begin with what is asked of them")
+        }
+        return condition
+    }
+}
+
+extension PredicateTest {
+    /// Whether a value is one of those that a property holds.
+    static func holds(_ steps: [PathStep], _ element: PredicateTerm) throws(MakoError) -> PredicateTest {
+        if element.isOptional { throw .predicate("contains(…) of a value that may be nil") }
+        return some(.any, .comparison(.equal, try steps.expr(), try element.expr()))
+    }
+
+    fileprivate static func some(_ quantifier: Quantifier, _ condition: MakoRecords.Condition) -> PredicateTest {
+        let isTrue = MakoRecords.Condition.quantified(quantifier, condition)
+        return PredicateTest(isTrue: isTrue, isFalse: .not(isTrue))
+    }
+
+    /// Whether a property holds none.
+    static func isEmpty(_ steps: [PathStep]) throws(MakoError) -> PredicateTest {
+        let count = try (steps + [.count]).expr()
+        let zero = Expr.literal(.integer(0), at: .none)
+        return PredicateTest(isTrue: .comparison(.equal, count, zero), isFalse: .comparison(.greater, count, zero))
+    }
+}
+
+extension PredicateExpressions.SequenceContainsWhere: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        let steps = try scope.many(sequence, "contains(where:)")
+        return .test(.some(.any, try scope.each(steps, variable.key, test)))
+    }
+}
+
+extension PredicateExpressions.SequenceAllSatisfy: TranslatablePredicate {
+    func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        let steps = try scope.many(sequence, "allSatisfy")
+        return .test(.some(.all, try scope.each(steps, variable.key, test)))
+    }
+}
