@@ -23,10 +23,12 @@ struct Main {
     }
 
     static func run(_ options: Options) throws {
-        let names = options.wanted(
-            among: KeyValueCases.names + DeleteCases.names + CommitCases.names + BlobCases.names + UpdateCases.names
-                + FileCases.names
-                + WorkloadCases.names + EncryptionCases.names + ObjectCases.names)
+        let groups = [
+            KeyValueCases.names, DeleteCases.names, CommitCases.names, BlobCases.names, UpdateCases.names,
+            FileCases.names, WorkloadCases.names, EncryptionCases.names, ObjectCases.names, StaffCases.names,
+            TextCases.names, QueryCases.names,
+        ]
+        let names = options.wanted(among: groups.flatMap { $0 })
         if options.lists {
             names.forEach { print($0) }
             return
@@ -45,18 +47,21 @@ struct Main {
         let files = FileCases(options: options, workspace: workspace)
         let workloads = WorkloadCases(options: options, workspace: workspace)
         let objects = ObjectCases(options: options, workspace: workspace, engines: objectEngines)
+        let texts = TextCases(options: options, workspace: workspace)
+        let staff = StaffCases(options: options, workspace: workspace)
+        let queries = QueryCases(options: options, workspace: workspace)
         let encryption = EncryptionCases(options: options, workspace: workspace)
         let runner = Runner(options: options)
         var report = Report()
         print(
             "\(options.records) records of \(ValueMaker.size) bytes, \(options.repetitions) repetitions; ns or more per operation\n"
         )
+        let makers: [(String) -> BenchmarkCase?] = [
+            keyValues.make, deletes.make, commits.make, blobs.make, updates.make, files.make, workloads.make,
+            encryption.make, objects.make, texts.make, queries.make, staff.make,
+        ]
         for name in names {
-            guard
-                let benchmark = keyValues.make(name) ?? deletes.make(name) ?? commits.make(name) ?? blobs.make(name)
-                    ?? updates.make(name) ?? files.make(name) ?? workloads.make(name) ?? encryption.make(name)
-                    ?? objects.make(name)
-            else { continue }
+            guard let benchmark = makers.lazy.compactMap({ $0(name) }).first else { continue }
             report.add(try runner.run(benchmark))
         }
         report.printRatios()
@@ -67,5 +72,8 @@ struct Main {
         try updates.close()
         try encryption.close()
         try objects.close()
+        try texts.close()
+        try staff.close()
+        try queries.close()
     }
 }

@@ -1,3 +1,4 @@
+import CSQLite
 import Dispatch
 
 /// The cases of objects: what an application does, down to Swift values that can be used.
@@ -18,7 +19,7 @@ final class ObjectCases {
     static let names = [
         "object-insert", "object-commits", "object-commits-durable", "object-get", "object-get-together",
         "object-fetch-all", "object-fetch-read", "object-query", "object-properties", "object-update", "object-delete",
-        "object-live",
+        "object-live", "object-memory", "object-memory-read",
     ]
 
     func make(_ name: String) -> BenchmarkCase? {
@@ -39,6 +40,8 @@ final class ObjectCases {
             }
         case "object-delete": return writing(name, count) { UInt64(try $0.deleteAll()) }
         case "object-live": return live(name)
+        case "object-memory": return memory(name, readsAll: false)
+        case "object-memory-read": return memory(name, readsAll: true)
         case "object-fetch-all": return reading(name, count) { try $0.fetchAll() }
         case "object-fetch-read":
             return reading(name, count) {
@@ -138,6 +141,24 @@ final class ObjectCases {
         return BenchmarkCase(
             name: name, durability: .full, records: count, operations: followers, warmsUp: false,
             contenders: contenders)
+    }
+
+    /// What the objects of one fetch take as long as they are held.
+    private func memory(_ name: String, readsAll: Bool) -> BenchmarkCase {
+        let contenders = engines.map { engine in
+            Contender(engine: engine.name) { _ in
+                let database = try self.database(engine)
+                database.drop()
+                let before = comparison_allocated_bytes()
+                try database.hold()
+                let checksum = readsAll ? database.readHeld() : 0
+                let bytes = comparison_allocated_bytes() &- before
+                database.drop()
+                return Sample(bytes: bytes, checksum: checksum)
+            }
+        }
+        return BenchmarkCase(
+            name: name, durability: .none, records: count, operations: count, unit: .bytes, contenders: contenders)
     }
 
     private func onFilled<E: ObjectEngine>(_ engine: E.Type, _ name: String, _ body: (E) throws -> Sample) throws

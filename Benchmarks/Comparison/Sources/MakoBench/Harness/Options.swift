@@ -14,7 +14,7 @@ struct Options: Sendable {
         usage: mako-bench [options]
           --cases A,B     run the cases whose names contain one of these words (default: all)
           --engines A,B   run only these engines
-          --n N           records of the key-value cases (default 1000000); objects are a tenth
+          --n N           records of the key-value cases and of the queries (default 1000000); objects and texts are a tenth
           --reps N        repetitions of each case and engine (default 5)
           --quick         100000 records, three repetitions, fewer commits
           --dir PATH      where the databases are made; must be on a real disk (default .build)

@@ -134,6 +134,8 @@ final class GRDBObjects<Person: GRDBPerson>: LiveEngine {
         held = try pool.read { database in try Person.fetchAll(database) }
     }
 
+    func drop() { held = [] }
+
     func readHeld() -> UInt64 {
         held.allProperties
     }

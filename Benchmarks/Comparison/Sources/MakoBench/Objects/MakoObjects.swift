@@ -228,6 +228,8 @@ final class MakoObjects: LiveEngine {
         held = Array(try database.query(MakoPerson.self).fetch())
     }
 
+    func drop() { held = [] }
+
     func readHeld() -> UInt64 {
         held.allProperties
     }

@@ -27,6 +27,7 @@ protocol ObjectEngine: AnyObject {
 
     /// Fetches all objects and keeps them.
     func hold() throws
+    func drop()
     /// Reads all eight properties of the objects that are held.
     func readHeld() -> UInt64
     /// Makes everybody that is held a year older, in one transaction.

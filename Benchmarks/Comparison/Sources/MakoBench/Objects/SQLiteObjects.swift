@@ -85,7 +85,7 @@ final class SQLiteObjects: ObjectEngine {
         selectRange = try connection.statement("SELECT \(columns) FROM person WHERE points BETWEEN ?1 AND ?2")
     }
 
-    private static func text(_ row: OpaquePointer, _ column: Int32) -> String {
+    static func text(_ row: OpaquePointer, _ column: Int32) -> String {
         guard let bytes = sqlite3_column_text(row, column) else { return "" }
         let count = Int(sqlite3_column_bytes(row, column))
         return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
@@ -207,6 +207,8 @@ final class SQLiteObjects: ObjectEngine {
     func hold() throws {
         held = people(selectAll, room: 1000)
     }
+
+    func drop() { held = [] }
 
     func readHeld() -> UInt64 {
         held.allProperties
