@@ -60,7 +60,12 @@ extension Database {
     }
 
     func rawQuery(_ text: WhereText, values: [StoredValue]) throws(MakoError) -> RawResults {
-        try run(try records { () throws(RecordError) in try Statement.parse(text.text) }, values, text.interpolated)
+        let statement = try records { () throws(RecordError) in
+            try KnownTexts.statements.of(text.text, values: 0) { () throws(RecordError) in
+                try Statement.parse(text.text)
+            }
+        }
+        return try run(statement, values, text.interpolated)
     }
 
     func run(

@@ -71,7 +71,9 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
     func condition(_ parameters: [StoredValue]) -> ConditionSource {
         do throws(MakoError) {
             let parsed = try records { () throws(RecordError) in
-                try MakoRecords.Condition.parse(text, values: parameters.count)
+                try KnownTexts.conditions.of(text, values: parameters.count) { () throws(RecordError) in
+                    try MakoRecords.Condition.parse(text, values: parameters.count)
+                }
             }
             return .parsed(try parsed.filled(ParameterValues(positions: parameters, names: interpolated, text: text)))
         } catch {

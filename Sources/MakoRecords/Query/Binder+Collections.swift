@@ -269,9 +269,11 @@ extension Binder {
                 form, selection([link] + own.flatMap(\.conjuncts)), output: output, aggregate: aggregate,
                 countsRows: aggregate == .count && output == nil)
         }
+        let conjuncts = own
+        let name = table.schema.name
         let plan = Plan(
             selection(own), access: .nothing, isReversed: false, orders: [], residual: own,
-            text: own.isEmpty ? "rows of \(table.schema.name)" : "rows of \(table.schema.name), filter \(own[0])")
+            text: conjuncts.isEmpty ? "rows of \(name)" : "rows of \(name), filter \(conjuncts[0])")
         var source = BoundSubquery.Source.held(plan)
         var text = "held keys: \(plan)"
         if case .inverse(let owner, let inverse) = collection {

@@ -14,9 +14,10 @@ public struct Plan: Sendable, CustomStringConvertible {
     /// What is left to be tested on each row.
     let residual: BoundCondition?
     let program: Program
-    public let description: String
     /// Which share of the table's rows is expected to come.
     var expectedShare = 1.0
+    /// Made when somebody asks: most plans are run and never read.
+    private let text: @Sendable () -> String
     /// What ends the plan's runs.
     public var cancellation: Cancellation?
     /// How the first rows in the order of a distance are found.
@@ -24,7 +25,7 @@ public struct Plan: Sendable, CustomStringConvertible {
 
     init(
         _ bound: BoundSelection, access: Access, isReversed: Bool, orders: [BoundOrder], residual: [BoundCondition],
-        text: String
+        text: @autoclosure @escaping @Sendable () -> String
     ) {
         self.bound = bound
         self.access = access
@@ -32,8 +33,10 @@ public struct Plan: Sendable, CustomStringConvertible {
         self.orders = orders
         self.residual = residual.isEmpty ? nil : (residual.count == 1 ? residual[0] : .and(residual))
         program = Program(bound.table, self.residual, joins: bound.joins)
-        description = text
+        self.text = text
     }
+
+    public var description: String { text() }
 
     public var table: TableHandle { bound.table }
 

@@ -11,18 +11,25 @@
 /// Reads variable-length numbers; a number that is cut off reads as nil.
 struct NumberReader {
     private let bytes: UnsafeRawBufferPointer
+    /// How many there are: to ask the buffer costs a call.
+    private let count: Int
     private(set) var place: Int
 
+    @inline(__always)
     init(_ bytes: UnsafeRawBufferPointer, at place: Int = 0) {
         self.bytes = bytes
+        count = bytes.count
         self.place = place
     }
 
-    var isAtEnd: Bool { place >= bytes.count }
+    @inline(__always)
+    var isAtEnd: Bool { place >= count }
+    @inline(__always)
+    var left: Int { count &- place }
 
     @inline(__always)
     mutating func next() -> UInt64? {
-        guard place < bytes.count else { return nil }
+        guard place < count else { return nil }
         let first = bytes[place]
         place &+= 1
         if first < 0x80 { return UInt64(first) }
@@ -32,7 +39,7 @@ struct NumberReader {
     private mutating func rest(_ start: UInt64) -> UInt64? {
         var number = start
         var shift: UInt64 = 7
-        while place < bytes.count, shift < 64 {
+        while place < count, shift < 64 {
             let byte = bytes[place]
             place &+= 1
             number |= UInt64(byte & 0x7F) << shift
@@ -81,7 +88,7 @@ struct PostingReader {
         self.header = header
         if header & 1 == 0 {
             let count = header >> 1
-            guard count > 0, count <= UInt64(bytes.count - numbers.place) else { return fail() }
+            guard count > 0, count <= UInt64(numbers.left) else { return fail() }
             numbers.skip(Int(truncatingIfNeeded: count))
         }
         end = numbers.place

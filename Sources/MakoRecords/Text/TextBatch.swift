@@ -11,6 +11,8 @@ final class TextBatch {
         let offset: Int
         let count: Int
         let hash: UInt64
+        /// The word's first bytes, which mostly decide its order.
+        let head: UInt64
         let first: UInt64
         var last: UInt64
         /// The postings, counted from the first row.
@@ -100,10 +102,12 @@ final class TextBatch {
         var postings: [UInt8] = [0]
         postings.append(contentsOf: body)
         places[place] = Int32(words.count)
+        let offset = content.count
+        content.append(raw: term)
         words.append(
             Word(
-                offset: content.count, count: term.count, hash: hash, first: row, last: row, postings: postings))
-        content.append(raw: term)
+                offset: offset, count: term.count, hash: hash,
+                head: content.head(from: offset, to: content.count), first: row, last: row, postings: postings))
         size += body.count + term.count + 96
         if words.count * 2 > places.count { grow() }
     }
@@ -148,13 +152,16 @@ final class TextBatch {
         let columns = index.slots.count
         for place in rows.indices { totals.add(Array(lengths[place * columns..<(place + 1) * columns])) }
         if index.isRowID == false { totals.nextNumber = nextNumber }
-        let order = words.indices.sorted { KeyOrder.compareRaw(raw($0), raw($1)) < 0 }
+        let order = words.indices.sorted { first, second in
+            let (a, b) = (words[first].head, words[second].head)
+            return a == b ? KeyOrder.compareRaw(raw(first), raw(second)) < 0 : a < b
+        }
         if loads {
             try load(totals, order, tx)
         } else {
             try totals.store(index, tx)
             try enterLengths(tx)
-            for word in order { try enter(word, tx) }
+            try enterWords(order, tx)
             for (key, row) in keys { try index.enter(key, row, tx) }
         }
     }
@@ -215,33 +222,70 @@ final class TextBatch {
         }
     }
 
-    private func enter(_ word: Int, _ tx: borrowing WriteTransaction) throws(RecordError) {
+    /// Enters words in the order of the tree. The chunks that go on are read some hundred at a time, before any is written: the
+    /// engine keeps writes back until somebody reads.
+    private func enterWords(_ order: [Int], _ tx: borrowing WriteTransaction) throws(RecordError) {
+        var start = 0
+        while start < order.count {
+            let end = min(start + TextBatch.group, order.count)
+            var waiting = WaitingEntries()
+            var singles: [Int] = []
+            try recorded {
+                var cursor = try tx.view.cursor(in: index.tree)
+                for word in order[start..<end] where !(try prepare(word, &cursor, &waiting)) { singles.append(word) }
+            }
+            try waiting.enter(index.tree, tx)
+            for word in singles { try enterSingly(word, tx) }
+            start = end
+        }
+    }
+
+    private static var group: Int { 512 }
+
+    /// Makes the entries of a word. False: rows of before come behind those of the batch.
+    private func prepare(_ word: Int, _ cursor: inout Cursor, _ waiting: inout WaitingEntries) throws -> Bool {
         let first = words[word].first
         let term = raw(word)
         var key = KeyBuffer()
         FullTextIndex.termKey(term, into: &key)
-        var bytes = words[word].postings
-        var from = first
-        var base = FullTextIndex.firstBase
-        if let chunk = try index.chunk(of: term, around: first, tx.view) {
-            guard let last = try index.lastRow(chunk, of: term, tx.view), last < first else {
-                return try enterSingly(word, tx)
-            }
-            // Behind the word's last row: the chunk goes on.
-            var joined = chunk.bytes
-            joined.append(varint: first &- last)
-            joined += bytes.dropFirst()
-            (bytes, from, base) = (joined, chunk.base, chunk.base)
-            key.replace(with: chunk.key)
+        let length = key.count
+        FullTextIndex.appendChunk(.max, to: &key)
+        // Behind the word's last chunk; a row with the last number of all would be there itself.
+        var isThere = try cursor.seek(key.bytes)
+        if isThere {
+            isThere = try cursor.withKey { KeyOrder.compareRaw($0, key.raw) == 0 } || cursor.previous()
+        } else {
+            isThere = try cursor.last()
         }
-        let tree = index.tree
-        try recorded {
-            try bytes.withUnsafeBytes { bytes in
-                try forEachChunk(of: bytes, from: from, key: &key, base: base) {
-                    (key, value) throws(StorageError) in try tx.put(value, for: key, in: tree)
+        key.truncate(to: length)
+        let base = isThere ? cursor.withKey { FullTextIndex.base(of: $0, term: term) } : nil
+        guard let base else {
+            try words[word].postings.withUnsafeBytes { bytes in
+                try forEachChunk(of: bytes, from: first, key: &key, base: FullTextIndex.firstBase) {
+                    (key, value) throws(StorageError) in waiting.append(key, value)
                 }
             }
+            return true
         }
+        var joined = KeyBuffer()
+        let last = try cursor.withValue { bytes -> UInt64 in
+            var reader = PostingReader(bytes, base: base, columnBits: index.columnBits)
+            while reader.next() {}
+            if reader.isDamaged { throw index.damaged("the postings of a word cannot be read") }
+            joined.append(raw: bytes)
+            return reader.row
+        }
+        guard last < first else { return false }
+        if base != FullTextIndex.firstBase || cursor.withKey({ $0.count > length }) {
+            FullTextIndex.appendChunk(base, to: &key)
+        }
+        // Behind the word's last row: the chunk goes on.
+        joined.append(varint: first &- last)
+        words[word].postings.withUnsafeBytes { joined.append(raw: UnsafeRawBufferPointer(rebasing: $0[1...])) }
+        try forEachChunk(of: joined.raw, from: base, key: &key, base: base) {
+            (key, value) throws(StorageError) in waiting.append(key, value)
+        }
+        return true
     }
 
     private func enterSingly(_ word: Int, _ tx: borrowing WriteTransaction) throws(RecordError) {
@@ -306,16 +350,26 @@ extension [UInt8] {
     }
 }
 
-extension FullTextIndex {
-    /// The number of a chunk's last row, when no chunk of the word comes behind it.
-    fileprivate func lastRow(
-        _ chunk: PostingChunk, of term: UnsafeRawBufferPointer, _ view: Snapshot
-    ) throws(RecordError) -> UInt64? {
-        if try following(chunk, term, view) != nil { return nil }
-        return chunk.bytes.withUnsafeBytes { bytes in
-            var reader = PostingReader(bytes, base: chunk.base, columnBits: columnBits)
-            while reader.next() {}
-            return reader.isDamaged ? nil : reader.row
-        }
+/// Entries of a tree that are to be written together.
+private struct WaitingEntries: ~Copyable {
+    private var content = KeyBuffer()
+    /// Where each key and each value ends.
+    private var ends: [(key: Int, value: Int)] = []
+
+    mutating func append(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
+        content.append(raw: key)
+        let middle = content.count
+        content.append(raw: value)
+        ends.append((middle, content.count))
+    }
+
+    func enter(_ tree: Tree, _ tx: borrowing WriteTransaction) throws(RecordError) {
+        var start = 0
+        do throws(StorageError) {
+            for (middle, end) in ends {
+                try tx.put(content.raw(from: middle, to: end), for: content.raw(from: start, to: middle), in: tree)
+                start = end
+            }
+        } catch { throw .storage(error) }
     }
 }

@@ -8,8 +8,8 @@ final class QueryCases {
     private let options: Options
     private let workspace: Workspace
     private var loaded: [String: any ItemEngine] = [:]
+    private let engines: [any ItemEngine.Type] = [MakoItems.self, SQLiteItems.self, GRDBItems.self]
 
-    private let engines: [any ItemEngine.Type] = [MakoItems.self, SQLiteItems.self]
     private var count: Int { max(options.records, 10_000) }
 
     init(options: Options, workspace: Workspace) {

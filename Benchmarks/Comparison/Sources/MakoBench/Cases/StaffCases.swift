@@ -2,9 +2,9 @@
 final class StaffCases {
     private let options: Options
     private let workspace: Workspace
+    private let engines: [any StaffEngine.Type] = [MakoStaff.self, SQLiteStaff.self, GRDBStaff.self]
     private var loaded: [String: any StaffEngine] = [:]
 
-    private let engines: [any StaffEngine.Type] = [MakoStaff.self, SQLiteStaff.self]
     private var count: Int { max(options.records / 10, 1000) }
 
     init(options: Options, workspace: Workspace) {
