@@ -93,6 +93,7 @@ import Testing
         "Sources/MakoRecords/Query/Operand.swift",
         "Sources/MakoRecords/Query/OperandStore.swift",
         "Sources/MakoRecords/Query/Program.swift",
+        "Sources/MakoRecords/Query/RowPrefilter.swift",
         "Sources/MakoRecords/Query/RowScan.swift",
         "Sources/MakoRecords/Query/Sorter.swift",
         "Sources/MakoRecords/Query/SuppliedRows.swift",

@@ -13,6 +13,7 @@ final class Evaluator {
     private let values: UnsafeMutableBufferPointer<ValueNode>
     private let conditions: UnsafeMutableBufferPointer<ConditionNode>
     private let lists: UnsafeMutableBufferPointer<Int32>
+    private let patterns: UnsafeMutableBufferPointer<TextPattern>
     /// What the loop of a join and the groups supply.
     private let supply: SuppliedRows?
     private let supplied: UnsafeMutableBufferPointer<SuppliedRows.Place>
@@ -42,12 +43,15 @@ final class Evaluator {
         values = Evaluator.copy(program.values)
         conditions = Evaluator.copy(program.conditions)
         lists = Evaluator.copy(program.lists)
+        patterns = Evaluator.copy(program.patterns)
     }
 
     deinit {
         values.deallocate()
         conditions.deallocate()
         lists.deallocate()
+        patterns.deinitialize()
+        patterns.deallocate()
     }
 
     private static func copy<T>(_ array: [T]) -> UnsafeMutableBufferPointer<T> {
@@ -137,7 +141,7 @@ final class Evaluator {
             return isInSet(try value(left, row, key), Int(set))
         case .like(let inner, let pattern):
             guard case .text(let bytes) = try value(inner, row, key) else { return .unknown }
-            return Truth(program.patterns[Int(pattern)].matches(bytes))
+            return Truth(patterns[Int(pattern)].matches(bytes))
         case .likeComputed(let inner, let pattern, let escape):
             return try like(inner, pattern, escape, row, key)
         case .globComputed(let inner, let pattern):

@@ -9,6 +9,7 @@ final class RowScan {
     private let view: Snapshot
     private let table: TableHandle
     private let evaluator: Evaluator?
+    private let prefilter: RowPrefilter?
     /// How many rows were fetched by their keys.
     private(set) var fetched = 0
     private let cancellation: Cancellation?
@@ -20,6 +21,7 @@ final class RowScan {
         table = plan.table
         self.cancellation = cancellation ?? plan.cancellation
         evaluator = plan.residual == nil ? nil : Evaluator(plan.program, view, outers: outers, self.cancellation)
+        prefilter = evaluator == nil ? nil : RowPrefilter(plan.program, plan.table.layout)
     }
 
     /// Calls `body` with the key of each row until it answers `false`; reads no row unless it must be tested.
@@ -132,6 +134,9 @@ final class RowScan {
         let low = KeyOrder.treeKey(range.lowerBound)
         let high = KeyOrder.treeKey(range.upperBound)
         if !plan.isReversed {
+            if let prefilter {
+                return try withExtendedLifetime(prefilter) { try walk(low...high, prefilter.tests, layout, body) }
+            }
             return try view.forEach(in: table.rows, from: low) { key, bytes in
                 if key > high { return false }
                 let row = try RowReader(bytes, layout)
@@ -154,6 +159,24 @@ final class RowScan {
             }
             if !goesOn { return }
             isThere = try cursor.previous()
+        }
+    }
+
+    private func walk(
+        _ range: ClosedRange<UInt64>, _ tests: RowPrefilter.Tests, _ layout: RowLayout,
+        _ body: (RowKey, RowReader) throws -> Bool
+    ) throws {
+        var count = 0
+        try view.forEach(in: table.rows, from: range.lowerBound) { key, bytes in
+            if key > range.upperBound { return false }
+            count &+= 1
+            if count & 1023 == 0 { try endIfCancelled() }
+            let outcome = tests.test(bytes)
+            if outcome == .no { return true }
+            let row = try RowReader(bytes, layout)
+            let key = RowKey.rowID(KeyOrder.rowID(key))
+            if outcome == .unknown, let evaluator, !(try evaluator.test(row, key)) { return true }
+            return try body(key, row)
         }
     }
 

@@ -15,6 +15,15 @@ struct TextPattern: Sendable, Hashable {
     private(set) var prefix = ""
     /// Whether every text with the prefix matches.
     private(set) var isPrefixOnly = false
+    /// The whole pattern, where it is one run of scalars with or without "many" before and behind it.
+    private var run: Run?
+
+    /// Bytes that are sought as they are.
+    private struct Run: Sendable, Hashable {
+        var bytes: [UInt8]
+        var isAtStart: Bool
+        var isAtEnd: Bool
+    }
 
     init(like pattern: String, escape: Unicode.Scalar?) {
         ignoresCase = true
@@ -100,15 +109,65 @@ struct TextPattern: Sendable, Hashable {
         isPrefixOnly =
             elements.count == prefix.unicodeScalars.count + 1
             && (elements.last == .many || sabotaged("oneScalarTakenForMany"))
+        findRun()
+    }
+
+    private mutating func findRun() {
+        var text = ""
+        for (place, element) in elements.enumerated() {
+            switch element {
+            // What stands for bytes that are no text can be found in no other way than scalar by scalar.
+            case .scalar(let value) where value != 0xFFFD:
+                guard let scalar = Unicode.Scalar(value) else { return }
+                text.unicodeScalars.append(scalar)
+            case .many where place == 0 || place == elements.count - 1: continue
+            default: return
+            }
+        }
+        if text.isEmpty { return }
+        run = Run(bytes: Array(text.utf8), isAtStart: elements.first != .many, isAtEnd: elements.last != .many)
     }
 
     private static func folded(_ value: UInt32) -> UInt32 { value >= 65 && value <= 90 ? value | 0x20 : value }
 
     /// Whether the text matches. Time is at most the product of the lengths; nothing is allocated.
     func matches(_ text: UnsafeRawBufferPointer) -> Bool {
-        elements.withUnsafeBufferPointer { elements in
+        if let run { return matches(text, run) }
+        return elements.withUnsafeBufferPointer { elements in
             ranges.withUnsafeBufferPointer { ranges in match(text, elements, ranges) }
         }
+    }
+
+    private func matches(_ text: UnsafeRawBufferPointer, _ run: Run) -> Bool {
+        run.bytes.withUnsafeBufferPointer { bytes in
+            let room = text.count - bytes.count
+            if room < 0 { return false }
+            if run.isAtStart { return (room == 0 || !run.isAtEnd) && isRun(bytes, text, 0) }
+            if run.isAtEnd { return isRun(bytes, text, room) }
+            let first = bytes[0]
+            let isLetter = ignoresCase && first >= 97 && first <= 122
+            let other = isLetter ? first & 0xDF : first
+            var place = 0
+            while place <= room {
+                let byte = text[place]
+                if byte == first || byte == other, isRun(bytes, text, place) { return true }
+                place &+= 1
+            }
+            return false
+        }
+    }
+
+    /// Whether the text has the run at a place.
+    @inline(__always)
+    private func isRun(_ bytes: UnsafeBufferPointer<UInt8>, _ text: UnsafeRawBufferPointer, _ place: Int) -> Bool {
+        var index = 0
+        while index < bytes.count {
+            let byte = text[place &+ index]
+            let folded = ignoresCase && byte &- 65 < 26 ? byte | 0x20 : byte
+            if folded != bytes[index] { return false }
+            index &+= 1
+        }
+        return true
     }
 
     private func match(

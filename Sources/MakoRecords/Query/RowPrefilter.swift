@@ -1,0 +1,96 @@
+/// What the bytes of a row tell before anything else of it is looked at: whether numbers and dates lie within the bounds that a
+/// condition sets them. Most rows of an unindexed search go no further.
+final class RowPrefilter {
+    /// The bounds, without the counting that an array would cost for each row.
+    let tests: Tests
+
+    /// - Returns: nil: the condition sets no such bounds.
+    init?(_ program: Program, _ layout: RowLayout) {
+        guard program.root >= 0 else { return nil }
+        var parts = [program.root]
+        if case .and(let first, let count) = program.conditions[Int(program.root)] {
+            parts = (Int(first)..<Int(first &+ count)).map { program.lists[$0] }
+        }
+        var found: [Bounds] = []
+        var isWhole = true
+        for part in parts {
+            guard let bounds = Bounds(program.conditions[Int(part)], layout) else {
+                isWhole = false
+                continue
+            }
+            if let place = found.firstIndex(where: { $0.place == bounds.place }) {
+                found[place].low = max(found[place].low, bounds.low)
+                found[place].high = min(found[place].high, bounds.high)
+            } else {
+                found.append(bounds)
+            }
+        }
+        if found.isEmpty { return nil }
+        let columns = layout.columnCount
+        let copy = UnsafeMutableBufferPointer<Bounds>.allocate(capacity: found.count)
+        _ = copy.initialize(from: found)
+        tests = Tests(
+            bounds: copy, head: UInt32(truncatingIfNeeded: columns) << 16 | 1,
+            least: Int(layout.slotEnds[columns]) + (columns + 7) / 8, isWhole: isWhole)
+    }
+
+    deinit { tests.bounds.deallocate() }
+
+    /// What is asked of one column: a place among all of its type's values, in their order.
+    struct Bounds {
+        let place: Int
+        let nullByte: Int
+        let nullBit: UInt8
+        let isDouble: Bool
+        var low: UInt64 = 0
+        var high: UInt64 = .max
+
+        init?(_ condition: ConditionNode, _ layout: RowLayout) {
+            let (slot, operation, bound): (ColumnSlot, ComparisonOperator, UInt64)
+            switch condition {
+            case .integerColumn(let column, let test, let number):
+                (slot, operation, bound) = (column, test, UInt64(bitPattern: number) ^ 1 << 63)
+                isDouble = false
+            case .doubleColumn(let column, let test, let bits):
+                (slot, operation, bound) = (column, test, bits)
+                isDouble = true
+            default: return nil
+            }
+            place = Int(slot.offset)
+            nullByte = Int(layout.slotEnds[layout.columnCount]) + Int(slot.ordinal) / 8
+            nullBit = 1 << UInt8(slot.ordinal % 8)
+            switch operation {
+            case .equal: (low, high) = (bound, bound)
+            case .lessOrEqual: high = bound
+            case .greaterOrEqual: low = bound
+            // Nothing is less than the least: that no row fulfils it is for the evaluator to find.
+            case .less where bound > 0: high = bound - 1
+            case .greater where bound < .max: low = bound + 1
+            default: return nil
+            }
+        }
+    }
+
+    struct Tests {
+        let bounds: UnsafeMutableBufferPointer<Bounds>
+        /// How a row begins that has every column.
+        let head: UInt32
+        let least: Int
+        let isWhole: Bool
+
+        /// No: the row does not fulfil the condition. Unknown: there is more to be tested, or the row is not of the usual form.
+        @inline(__always)
+        func test(_ row: UnsafeRawBufferPointer) -> Truth {
+            guard row.count >= least, UInt32(littleEndian: row.loadUnaligned(as: UInt32.self)) == head else {
+                return .unknown
+            }
+            for bounds in bounds {
+                if row[bounds.nullByte] & bounds.nullBit != 0 && !sabotaged("prefilterTakesNull") { return .no }
+                let word = UInt64(littleEndian: row.loadUnaligned(fromByteOffset: bounds.place, as: UInt64.self))
+                let value = bounds.isDouble ? KeyOrder.bits(Double(bitPattern: word)) : word ^ 1 << 63
+                if value < bounds.low || value > bounds.high { return .no }
+            }
+            return isWhole ? .yes : .unknown
+        }
+    }
+}
