@@ -10,10 +10,11 @@ import MakoTestSupport
 /// - NaN (SQLite has none), and comparisons of different types (Mako refuses them before anything runs);
 /// - dates as texts (SQLite has none: they are bound as numbers of seconds);
 /// - `||` outside parentheses (in Mako it is also OR);
-/// - what SQLite 3.40 gets wrong: an OR of one column's comparisons by different collations, NULL among the values of a sub-query that it reads
+/// - what SQLite 3.40 gets wrong: an OR of one column's comparisons by different collations, equations of three columns by
+///   different collations, NULL among the values of a sub-query that it reads
 ///   from a descending index.
 struct Question {
-    private(set) var mako = ""
+    var mako = ""
     var sqlite = ""
     private(set) var parameters: [Value] = []
 
