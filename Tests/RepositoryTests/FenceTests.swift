@@ -84,6 +84,7 @@ import Testing
         "Sources/MakoRecords/Query/Aggregates.swift",
         "Sources/MakoRecords/Query/Arena.swift",
         "Sources/MakoRecords/Query/Calculation.swift",
+        "Sources/MakoRecords/Query/ColumnTallies.swift",
         "Sources/MakoRecords/Query/Evaluator.swift",
         "Sources/MakoRecords/Query/HeldRows.swift",
         "Sources/MakoRecords/Query/ListValues.swift",

@@ -101,6 +101,10 @@ extension Plan {
         let values = try ExpressionRun([expr], self, view)
         try Plan.check(function, values.kinds[0], expr)
         if case .column = expr, let value = try extreme(function, of: values.bound(0), in: view) { return value }
+        if let tallies = ColumnTallies([(function, values.bound(0))], table) {
+            try forEachResult(in: view) { (_, row) in tallies.add(row) }
+            return tallies.result(0).value
+        }
         var accumulator = Accumulator(function)
         try forEachResult(in: view) { (key, row) throws(RecordError) in accumulator.add(try values.operand(0, row, key))
         }

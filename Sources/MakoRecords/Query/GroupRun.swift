@@ -18,6 +18,8 @@ final class GroupRun {
     private let areDistinct: [Bool]
     /// Keys that are worked out may be whole in one row and broken in the next.
     private let areMixed: [Bool]
+    /// Where there is one group, of plain columns.
+    private let tallies: ColumnTallies?
     // One thread's, and never read while it is changed: to have that checked would cost as much for each row as all the rest.
     @exclusivity(unchecked) private var table = KeyTable()
     @exclusivity(unchecked) private var values: [KeptOperand] = []
@@ -37,6 +39,8 @@ final class GroupRun {
         areDistinct = plan.aggregates.map(\.isDistinct)
         areMixed = plan.keys.map { KeyCoding.isMixed($0) }
         seen = SeenValues()
+        let isPlain = plan.keys.isEmpty && !plan.aggregates.contains(where: \.isDistinct)
+        tallies = isPlain ? ColumnTallies(plan.aggregates.map { ($0.function, $0.argument) }, table) : nil
     }
 
     /// Without keys there is one group, also when there are no rows.
@@ -45,6 +49,7 @@ final class GroupRun {
     }
 
     func add(_ row: RowReader, _ key: RowKey) throws(RecordError) {
+        if let tallies { return tallies.add(row) }
         buffer.clear()
         for index in areMixed.indices {
             KeyCoding.append(try keys.operand(index, row, key), isMixed: areMixed[index], to: &buffer)
@@ -93,6 +98,10 @@ final class GroupRun {
         for number in table.sortedNumbers() {
             for index in 0..<keyCount { supply.results[index] = store.operand(values[number * keyCount + index]) }
             for (index, function) in functions.enumerated() {
+                if let tallies {
+                    supply.results[keyCount + index] = tallies.result(index)
+                    continue
+                }
                 let place = places[number * functions.count + index]
                 supply.results[keyCount + index] = place.tally.result(function) ?? store.operand(place.best)
             }

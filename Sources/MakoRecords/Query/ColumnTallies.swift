@@ -1,0 +1,100 @@
+/// Aggregates of plain columns over all rows: numbers and dates are added and compared as they stand in the row, with no step in between.
+final class ColumnTallies {
+    private struct Column {
+        /// Nil: rows are counted.
+        let slot: ColumnSlot?
+        let function: AggregateFunction
+        /// Whether the column's numbers are doubles.
+        let isBroken: Bool
+        var count: Int64 = 0
+        var whole: Int128 = 0
+        var broken = 0.0
+        /// The smallest or largest value as it is stored, and its place in the order.
+        var best: UInt64 = 0
+        var bestOrder: UInt64 = 0
+    }
+
+    /// Without the counting that an array would cost for each row.
+    private let columns: UnsafeMutableBufferPointer<Column>
+
+    /// - Returns: nil: something else than plain columns of numbers and dates is asked for.
+    init?(_ aggregates: [(function: AggregateFunction, argument: BoundExpr?)], _ table: TableHandle?) {
+        var found: [Column] = []
+        for (function, argument) in aggregates {
+            guard let argument else {
+                found.append(Column(slot: nil, function: function, isBroken: false))
+                continue
+            }
+            guard case .column(let column) = argument, column.node < 0, let ordinal = column.ordinal, let table else {
+                return nil
+            }
+            let slot = table.layout.allSlots[ordinal]
+            switch slot.type {
+            case .integer, .reference: found.append(Column(slot: slot, function: function, isBroken: false))
+            case .double, .date: found.append(Column(slot: slot, function: function, isBroken: true))
+            default: return nil
+            }
+        }
+        if found.isEmpty { return nil }
+        columns = .allocate(capacity: found.count)
+        _ = columns.initialize(from: found)
+    }
+
+    deinit { columns.deallocate() }
+
+    func add(_ row: RowReader) {
+        for index in columns.indices {
+            guard let slot = columns[index].slot else {
+                columns[index].count &+= 1
+                continue
+            }
+            guard let field = row.address(slot) else {
+                if sabotaged("nullsCounted") { columns[index].count &+= 1 }
+                continue
+            }
+            ColumnTallies.add(row.word(field), to: &columns[index])
+        }
+    }
+
+    @inline(__always)
+    private static func add(_ word: UInt64, to column: inout Column) {
+        let isFirst = column.count == 0
+        column.count &+= 1
+        switch column.function {
+        case .count: break
+        case .sum, .average, .total:
+            if column.isBroken {
+                column.broken += Double(bitPattern: word)
+            } else {
+                column.whole += Int128(Int64(bitPattern: word))
+            }
+        case .minimum, .maximum:
+            let order = column.isBroken ? KeyOrder.bits(Double(bitPattern: word)) : word ^ 1 << 63
+            guard isFirst || (column.function == .minimum ? order < column.bestOrder : order > column.bestOrder) else {
+                return
+            }
+            (column.best, column.bestOrder) = (word, order)
+        }
+    }
+
+    func result(_ index: Int) -> Operand {
+        let column = columns[index]
+        let isEmpty = column.count == 0
+        switch column.function {
+        case .count: return .integer(column.count)
+        case .total: return .double(column.broken + Double(column.whole))
+        case .average:
+            return isEmpty ? .null : .double((column.broken + Double(column.whole)) / Double(column.count))
+        case .sum:
+            if isEmpty { return .null }
+            return column.isBroken ? .double(column.broken) : Operand(whole: column.whole)
+        case .minimum, .maximum:
+            if isEmpty { return .null }
+            switch column.slot?.type {
+            case .double?: return .double(Double(bitPattern: column.best))
+            case .date?: return .date(Double(bitPattern: column.best))
+            default: return .integer(Int64(bitPattern: column.best))
+            }
+        }
+    }
+}
