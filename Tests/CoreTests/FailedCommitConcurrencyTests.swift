@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 /// Commits that fail, or change nothing, and the writers behind them.
-@Suite(.timeLimit(.minutes(1))) struct FailedCommitConcurrencyTests {
+@Suite struct FailedCommitConcurrencyTests {
     private struct Place: Sendable {
         let disk = SimulatedDisk()
 

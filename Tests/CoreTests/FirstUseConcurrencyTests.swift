@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 /// The first use of a type by a commit that waits for nothing.
-@Suite(.timeLimit(.minutes(1))) struct FirstUseConcurrencyTests {
+@Suite struct FirstUseConcurrencyTests {
     private func open(_ disk: GatedDisk) throws -> Database {
         var storage = StoreOptions()
         storage.fileSystem = disk

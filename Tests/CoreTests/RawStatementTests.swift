@@ -2,7 +2,7 @@ import MakoCore
 import Testing
 
 /// Statements of the small SQL that write, beside objects.
-@Suite(.timeLimit(.minutes(1))) struct RawStatementTests {
+@Suite struct RawStatementTests {
     private func cities() throws -> Database {
         let db = try Database.inMemory(entities: [City.self, Country.self])
         let bergen = City(name: "Bergen")

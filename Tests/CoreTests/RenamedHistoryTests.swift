@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// What the history tells when tables get other names.
-@Suite(.timeLimit(.minutes(1))) struct RenamedHistoryTests {
+@Suite struct RenamedHistoryTests {
     /// Has somebody else give the table its new name, and write to it.
     private func rename(_ place: HistoryPlace) throws {
         let db = try place.open(.asInFile, [LaterHistory.Nation.self])

@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 /// Several types that show one table, in what one of them does to the other.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct TableSharingTests {
+@Suite(.serialized) struct TableSharingTests {
     private func database() throws -> Database {
         try Database.inMemory(entities: [Crate.self, MarkedCrate.self, Parcel.self, Docker.self])
     }

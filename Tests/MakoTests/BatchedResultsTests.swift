@@ -163,7 +163,8 @@ import Testing
         let task = Task {
             try await db.transaction { tx in
                 begun.append(1)
-                let end = ContinuousClock.now + .seconds(60)
+                // The task that cancels may wait long for a processor.
+                let end = ContinuousClock.now + .seconds(600)
                 while (try? tx.query(Person.self).where(text: "age + 1 > 0").count()) != nil, .now < end {}
                 // The answer that never came is taken for none.
                 try db.save(Person(name: "duplicate"))
@@ -183,8 +184,9 @@ import Testing
         let begun = Collected<Int>()
         let task = Task {
             try await db.transaction { tx in
-                for round in 0..<100_000 {
-                    begun.append(round)
+                let end = ContinuousClock.now + .seconds(600)
+                while .now < end {
+                    if begun.all.isEmpty { begun.append(1) }
                     _ = try tx.query(Person.self).where(text: "name LIKE '%x%' AND age + 1 > 0").count()
                 }
             }
@@ -192,6 +194,5 @@ import Testing
         while begun.all.isEmpty { await Task.yield() }
         task.cancel()
         await #expect(throws: MakoError.cancelled) { try await task.value }
-        #expect(begun.all.count < 100_000)
     }
 }

@@ -51,6 +51,13 @@ import Testing
         }
     }
 
+    /// All tests run at once: one that awaits goes on when a processor is free, minutes later on a busy machine, and has not failed.
+    @Test func noTestFailsByTheTimeItTakes() {
+        for file in Repository.files(in: "Tests") {
+            #expect(!file.code.contains("." + "timeLimit("), "\(file.path) has a time limit")
+        }
+    }
+
     /// Nothing where this is no checkout or git is missing.
     private func trackedFiles() throws -> [String] {
         guard Repository.exists(".git") else { return [] }

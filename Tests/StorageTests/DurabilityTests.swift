@@ -242,7 +242,7 @@ import Testing
         for key in UInt64(1)...3 {
             try store.write(durability: .async(maxDelay: .milliseconds(10))) { try $0.put([1], for: key, in: tree) }
             // Generous, because machines are busy; without the flusher it would be for ever.
-            let limit = ContinuousClock.now.advanced(by: .seconds(10))
+            let limit = ContinuousClock.now.advanced(by: .seconds(120))
             while try keys(disk.crashState().image([])).last != key, ContinuousClock.now < limit { yieldThread() }
             #expect(try keys(disk.crashState().image([])) == Array(1...key))
         }

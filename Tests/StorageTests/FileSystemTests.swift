@@ -314,6 +314,6 @@ import Testing
         }
         #expect(!counter.changed.wait(counter.lock, timeout: .zero))
         counter.lock.unlock()
-        #expect(clock.now - begin < .seconds(10))
+        #expect(clock.now - begin < .seconds(120))
     }
 }

@@ -107,7 +107,7 @@ import Testing
                 return
             }
             #expect(reason.contains("time or memory"))
-            #expect(ContinuousClock.now - begin < .seconds(1))
+            #expect(ContinuousClock.now - begin < .seconds(60))
         }
     }
 

@@ -160,7 +160,7 @@ import Testing
         #expect(try reader.read { try round($0, count: 0) } == nil)
         // The reader lets go of what it had read when all operations of this process that had begun by then have ended, those on the files
         // of other tests too.
-        let limit = ContinuousClock.now.advanced(by: .seconds(15))
+        let limit = ContinuousClock.now.advanced(by: .seconds(120))
         repeat {
             try reader.refresh()
             try writer.shrink()

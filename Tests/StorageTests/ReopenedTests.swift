@@ -208,7 +208,7 @@ import Testing
     }
 
     private func wait(_ condition: () -> Bool) {
-        let limit = ContinuousClock.now.advanced(by: .seconds(15))
+        let limit = ContinuousClock.now.advanced(by: .seconds(120))
         while !condition(), ContinuousClock.now < limit { yieldThread() }
     }
 

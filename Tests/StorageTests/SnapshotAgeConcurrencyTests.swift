@@ -69,7 +69,7 @@ import Testing
         }
         for thread in readers + [writer] { thread.join() }
         #expect(ended.load(ordering: .relaxed) > 0)
-        let limit = ContinuousClock.now.advanced(by: .seconds(30))
+        let limit = ContinuousClock.now.advanced(by: .seconds(120))
         while store.stats.openSnapshots > 0, ContinuousClock.now < limit { yieldThread() }
         #expect(store.stats.openSnapshots == 0)
         #expect(try store.verify().isClean)

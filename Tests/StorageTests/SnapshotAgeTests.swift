@@ -30,7 +30,7 @@ import Testing
         /// - Parameter ends: whether what has expired is to be let go of. That waits for other tests that are inside an operation.
         func pass(_ time: Duration, ends: Bool = true) throws {
             clock.advance(by: time)
-            let limit = ContinuousClock.now.advanced(by: .seconds(30))
+            let limit = ContinuousClock.now.advanced(by: .seconds(120))
             repeat {
                 for _ in 0..<4 { _ = try store.step() }
             } while ends && !store.expiring.isEmpty && ContinuousClock.now < limit

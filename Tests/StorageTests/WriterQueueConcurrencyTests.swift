@@ -23,7 +23,7 @@ import Testing
     }
 
     private func waitFor(_ condition: () -> Bool) {
-        let limit = ContinuousClock.now.advanced(by: .seconds(15))
+        let limit = ContinuousClock.now.advanced(by: .seconds(120))
         while !condition(), ContinuousClock.now < limit { yieldThread() }
     }
 
@@ -146,7 +146,7 @@ import Testing
                 ended.add()
             }
         }
-        let limit = ContinuousClock.now.advanced(by: .seconds(60))
+        let limit = ContinuousClock.now.advanced(by: .seconds(120))
         while ended.value < threads.count || holders.value + left.value < 6 * 1500, ContinuousClock.now < limit {
             yieldThread()
         }
@@ -171,7 +171,7 @@ import Testing
         } catch { #expect(error as? StorageError == .writerTimeout(seconds: 0.02)) }
         #expect(store.turn.waiting == 0)
         first.rollback()
-        try await store.write(timeout: .seconds(60)) { try $0.put([], for: 2, in: tree) }
+        try await store.write(timeout: .seconds(600)) { try $0.put([], for: 2, in: tree) }
         #expect(try await store.read { try ModelTree(reading: tree, of: $0).count } == 1)
         try store.close()
     }
@@ -275,8 +275,8 @@ import Testing
                     var random = SplitMix(seed: UInt64(task))
                     for round in 0..<150 {
                         let call = Task.detached {
-                            // Fails, rather than waits for ever, when a turn was lost.
-                            try await store.write(durability: .async, timeout: .seconds(15)) { transaction in
+                            // Fails, rather than waits for ever, when a turn was lost. Whoever has it may wait long for a processor.
+                            try await store.write(durability: .async, timeout: .seconds(600)) { transaction in
                                 try transaction.put([1], for: UInt64(task) << 32 | UInt64(round), in: tree)
                             }
                         }
@@ -293,7 +293,7 @@ import Testing
         }
         for thread in threads { thread.join() }
         #expect(outcomes.all == [])
-        try await store.write(timeout: .seconds(15)) { try $0.put([], for: .max, in: tree) }
+        try await store.write(timeout: .seconds(600)) { try $0.put([], for: .max, in: tree) }
         #expect(try number(tree, in: store) == UInt64(done.value) + 1)
         #expect(try store.verify().isClean)
         try store.close()
