@@ -41,17 +41,23 @@ import Testing
 
     @Test func aDamagedFileIsRefusedAndNothingIsLeft() throws {
         try withTemporaryFile { path in
-            try Data("no database".utf8).write(to: URL(fileURLWithPath: path))
-            let before = sandboxes()
-            #expect(throws: MakoError.self) { try Database(at: path, mode: .sandbox) }
-            #expect(sandboxes().subtracting(before).isEmpty)
+            // Other tests have sandboxes of their own meanwhile.
+            let name = "damaged-\(UUID().uuidString)"
+            let damaged = URL(fileURLWithPath: path).deletingLastPathComponent().appendingPathComponent(name + ".mako")
+            try Data("no database".utf8).write(to: damaged)
+            #expect(throws: MakoError.self) { try Database(at: damaged.path, mode: .sandbox) }
+            #expect(try sandboxes(of: name).isEmpty)
+            try FileManager.default.removeItem(at: damaged)
+            let sandbox = try Database(at: damaged.path, mode: .sandbox)
+            #expect(try sandboxes(of: name).count == 1)
+            try sandbox.close()
+            #expect(try sandboxes(of: name).isEmpty)
         }
     }
 
-    private func sandboxes() -> Set<String> {
+    private func sandboxes(of name: String) throws -> [String] {
         let directory = FileManager.default.temporaryDirectory.path
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-        return Set(names.filter { $0.hasPrefix("mako-sandbox-") })
+        return try FileManager.default.contentsOfDirectory(atPath: directory).filter { $0.contains(name) }
     }
 }
 

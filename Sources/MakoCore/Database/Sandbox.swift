@@ -22,7 +22,11 @@ final class Sandbox: Sendable {
 
     /// Copies the latest commit; a file that is not there has none.
     init(copying original: String, _ options: DatabaseOptions) throws(MakoError) {
-        directory = FileManager.default.temporaryDirectory.appendingPathComponent("mako-sandbox-\(UUID().uuidString)")
+        // Named after the file, so that a directory that was left over tells what it was for.
+        let name = URL(fileURLWithPath: original).deletingPathExtension().lastPathComponent
+        let owner = name.utf8.count <= 100 ? name : "database"
+        directory = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "mako-sandbox-\(owner)-\(UUID().uuidString)")
         path = directory.appendingPathComponent("sandbox.mako").path
         do {
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

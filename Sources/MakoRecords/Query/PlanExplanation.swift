@@ -60,41 +60,50 @@ extension Selection {
 
     /// Binds and plans, with sizes estimated on a view.
     public func plan(_ catalogue: Catalogue, in view: Snapshot) throws(RecordError) -> Plan {
-        let bound = try bind(catalogue)
-        return Planner.plan(bound, try TableEstimates(bound.table, view))
+        try plan(catalogue, in: view, SubqueryBudget())
+    }
+
+    func plan(
+        _ catalogue: Catalogue, in view: Snapshot, _ budget: SubqueryBudget
+    ) throws(RecordError) -> Plan {
+        let shape = SelectionShape(self)
+        if let shape, let kept = catalogue.plans[shape.key], let plan = try kept.plan(self, shape, catalogue, view) {
+            return plan
+        }
+        let bound = try bind(catalogue, budget)
+        let estimates = try TableEstimates(bound.table, view)
+        guard let choice = Planner.choice(bound, estimates) else { return Planner.nothing(bound) }
+        if let shape, let kept = KeptPlan(shape, choice) { catalogue.plans.keep(kept, for: shape.key) }
+        return choice.plan()
     }
 }
 
 extension Planner {
     static func explanation(_ bound: BoundSelection, _ estimates: TableEstimates) -> PlanExplanation {
-        let conjuncts = bound.condition?.conjuncts ?? []
-        if isEmpty(bound, conjuncts) {
+        let question = Question(bound, estimates)
+        if question.isEmpty {
             let way = PlanExplanation.Way(text: "nothing to read", expectedRows: 0, cost: 0, indexes: [])
             return PlanExplanation(chosen: way, rejected: [], tableRows: estimates.rows, missingIndexes: [])
         }
-        let constraints = Constraint.all(conjuncts)
-        let orders = neededOrders(bound, constraints)
-        var candidates = candidates(bound, conjuncts, constraints, orders, estimates)
+        var candidates = candidates(question)
         let best = cheapest(candidates)
         let chosen = candidates.remove(at: best)
-        let ways = candidates.sorted { $0.cost < $1.cost }.map { way($0, bound, conjuncts, orders) }
+        let ways = candidates.sorted { $0.cost < $1.cost }.map { way($0, question) }
         return PlanExplanation(
-            chosen: way(chosen, bound, conjuncts, orders), rejected: ways, tableRows: estimates.rows,
-            missingIndexes: missing(chosen, bound, conjuncts, constraints))
+            chosen: way(chosen, question), rejected: ways, tableRows: estimates.rows,
+            missingIndexes: missing(chosen, bound, question.constraints))
     }
 
-    private static func way(
-        _ candidate: Candidate, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ orders: [BoundOrder]
-    ) -> PlanExplanation.Way {
+    private static func way(_ candidate: Candidate, _ question: Question) -> PlanExplanation.Way {
         let source = KeySource.access(candidate.access)
         return PlanExplanation.Way(
-            text: text(candidate, bound, conjuncts, residual(conjuncts, candidate), orders),
+            text: text(candidate, question),
             expectedRows: candidate.rows, cost: candidate.cost, indexes: source.indexes)
     }
 
     /// The index that a scan with a filter asks for: what must be equal first, then one range.
     private static func missing(
-        _ chosen: Candidate, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint]
+        _ chosen: Candidate, _ bound: BoundSelection, _ constraints: [Constraint]
     ) -> [PlanExplanation.MissingIndex] {
         switch chosen.access {
         case .rows(let range) where range == .min ... .max: break

@@ -10,25 +10,23 @@ extension Planner {
     private static let manyRows = 4096.0
     private static let longestUnion = 64
 
-    static func combinations(
-        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ orders: [BoundOrder], _ estimates: TableEstimates,
-        singles: [Candidate]
-    ) -> [Candidate] {
+    static func combinations(_ question: Question, singles: [Candidate]) -> [Candidate] {
+        let (bound, conjuncts, estimates) = (question.bound, question.conjuncts, question.estimates)
         var found: [Candidate] = []
         func add(
             _ source: KeySource, keys: Double, rows: Double, extra: Double = 0, answered: Set<Int>, used: [Int],
             _ name: String
         ) {
-            let reversed = rowOrder(bound, orders)
-            let isOrdered = orders.isEmpty || reversed != nil
+            let reversed = rowOrder(question)
+            let isOrdered = question.orders.isEmpty || reversed != nil
             found.append(
                 Candidate(
                     access: .gathered(source), isReversed: reversed ?? false, isOrdered: isOrdered, answered: answered,
                     used: used,
                     cost: extra + keys * keyCost
-                        + cost(
-                            bound, rows: rows, perRow: orderedRowCost, isOrdered: isOrdered, orders: orders,
-                            hasResidual: residualIsLeft(conjuncts, answered)), name: name, rows: rows))
+                        + question.cost(
+                            rows: rows, perRow: orderedRowCost, isOrdered: isOrdered,
+                            hasResidual: question.leavesResidual(answered)), name: name, rows: rows))
         }
         for (place, conjunct) in conjuncts.enumerated() {
             if let union = union(bound, conjunct, estimates) {
@@ -74,12 +72,12 @@ extension Planner {
         for part in parts {
             if part == .constant(false) || part == .constant(nil) { continue }
             let conjuncts = part.conjuncts
-            let alone = bound.alone(conjuncts)
-            let ways = searches(alone, conjuncts, Constraint.all(conjuncts), [], estimates)
+            let alone = Question(bound.alone(conjuncts), estimates)
+            let ways = searches(alone)
             guard let best = ways.filter({ !$0.used.isEmpty }).min(by: { $0.rows < $1.rows }) else { return nil }
             sources.append(.access(best.access))
             rows += best.rows
-            if residualIsLeft(conjuncts, best.answered) { isExact = false }
+            if alone.leavesResidual(best.answered) { isExact = false }
         }
         return (sources, rows, isExact)
     }

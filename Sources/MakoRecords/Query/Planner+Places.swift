@@ -1,31 +1,27 @@
 // Ways to places: by a spatial index to those within a distance or a box, and to the nearest ones.
 extension Planner {
     /// Rows within a radius of a place, or within a box; or, in the order of the distance and with a limit, the nearest ones.
-    static func byPlace(
-        _ index: IndexHandle, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint],
-        _ orders: [BoundOrder], _ estimates: TableEstimates
-    ) -> Candidate? {
-        let area = area(index, conjuncts, constraints)
-        if let search = nearest(index, bound, conjuncts, orders) {
-            let hasResidual = conjuncts.contains { $0 != .constant(true) }
+    static func byPlace(_ index: IndexHandle, _ question: Question) -> Candidate? {
+        let area = area(index, question.conjuncts, question.constraints)
+        if let search = nearest(index, question.bound, question.conjuncts, question.orders) {
+            let hasResidual = question.leavesResidual([])
             // The last ring has up to four times the area that is needed, those before it a third of that.
             let wanted = Double(search.wanted) * 4 * (hasResidual ? 10 : 1) + 100
-            let rows = min(wanted, estimates.rows)
+            let rows = min(wanted, question.estimates.rows)
             return Candidate(
                 access: .index(index, [KeyRange(lower: [], upper: nil)]), isReversed: false, isOrdered: false,
                 answered: [], used: [],
-                cost: cost(
-                    bound, rows: rows, perRow: indexCost, isOrdered: false, orders: orders,
-                    hasResidual: hasResidual), name: index.schema.name, rows: rows, nearest: search)
+                cost: question.cost(rows: rows, perRow: indexCost, isOrdered: false, hasResidual: hasResidual),
+                name: index.schema.name, rows: rows, nearest: search)
         }
         guard let area else { return nil }
         let ranges = SpaceCurve.ranges(area.boxes).map { KeyRange(cells: $0) }
-        let rows = max(1, estimates.rows * max(0.0005, area.boxes.reduce(0) { $0 + $1.share }))
+        let isOrdered = question.orders.isEmpty
+        let rows = max(1, question.estimates.rows * max(0.0005, area.boxes.reduce(0) { $0 + $1.share }))
         return Candidate(
-            access: ranges.isEmpty ? .nothing : .index(index, ranges), isReversed: false, isOrdered: orders.isEmpty,
+            access: ranges.isEmpty ? .nothing : .index(index, ranges), isReversed: false, isOrdered: isOrdered,
             answered: [], used: area.used,
-            cost: cost(
-                bound, rows: rows, perRow: indexCost, isOrdered: orders.isEmpty, orders: orders, hasResidual: true),
+            cost: question.cost(rows: rows, perRow: indexCost, isOrdered: isOrdered, hasResidual: true),
             name: index.schema.name, rows: rows)
     }
 

@@ -22,8 +22,8 @@ enum Access: Sendable {
 /// their order 1.2. The cheapest way wins, the first named one among equals.
 public enum Planner {
     static let indexCost = 2.5
-    private static let sortCost = 2.0
-    private static let heapCost = 0.3
+    static let sortCost = 2.0
+    static let heapCost = 0.3
 
     struct Candidate {
         let access: Access
@@ -54,50 +54,32 @@ public enum Planner {
     public static func plan(_ bound: BoundSelection) -> Plan { plan(bound, .unknown) }
 
     static func plan(_ bound: BoundSelection, _ estimates: TableEstimates) -> Plan {
-        let conjuncts = bound.condition?.conjuncts ?? []
-        if isEmpty(bound, conjuncts) {
-            return Plan(bound, access: .nothing, isReversed: false, orders: [], residual: [], text: "nothing to read")
-        }
-        let constraints = Constraint.all(conjuncts)
-        let orders = neededOrders(bound, constraints)
-        let candidates = candidates(bound, conjuncts, constraints, orders, estimates)
-        let best = candidates[cheapest(candidates)]
-        let residual = residual(conjuncts, best)
-        let sorts = best.isOrdered ? [] : orders
-        var plan = Plan(
-            bound, access: best.access, isReversed: best.isReversed, orders: sorts, residual: residual,
-            text: text(best, bound, conjuncts, residual, orders))
-        plan.nearest = best.nearest
-        plan.expectedShare = best.rows * (residual.isEmpty ? 1 : 0.1) / estimates.rows
-        return plan
+        choice(bound, estimates)?.plan() ?? nothing(bound)
     }
 
-    static func isEmpty(_ bound: BoundSelection, _ conjuncts: [BoundCondition]) -> Bool {
-        conjuncts.contains { $0 == .constant(false) || $0 == .constant(nil) } || bound.limit == 0
+    /// The best way; nil: there is nothing to read.
+    static func choice(_ bound: BoundSelection, _ estimates: TableEstimates) -> Choice? {
+        let question = Question(bound, estimates)
+        if question.isEmpty { return nil }
+        let candidates = candidates(question)
+        return Choice(question: question, best: candidates[cheapest(candidates)], isOnly: candidates.count == 1)
     }
 
     /// The ways to the rows; the first is a scan.
-    static func candidates(
-        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder],
-        _ estimates: TableEstimates
-    ) -> [Candidate] {
-        let singles = searches(bound, conjuncts, constraints, orders, estimates)
-        return [scan(bound, conjuncts, constraints, orders, estimates)] + singles
-            + combinations(bound, conjuncts, orders, estimates, singles: singles)
-            + (byText(bound, conjuncts, orders).map { [$0] } ?? [])
+    static func candidates(_ question: Question) -> [Candidate] {
+        let singles = searches(question)
+        return [scan(question)] + singles + combinations(question, singles: singles)
+            + (byText(question).map { [$0] } ?? [])
     }
 
     /// The ways by the key and by one index.
-    static func searches(
-        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder],
-        _ estimates: TableEstimates
-    ) -> [Candidate] {
-        let own =
-            bound.table.isRowID
-            ? byID(bound, conjuncts, constraints, orders, estimates)
-            : byKey(bound, conjuncts, constraints, orders, estimates)
-        return (own.map { [$0] } ?? [])
-            + bound.table.indexes.compactMap { byIndex($0, bound, conjuncts, constraints, orders, estimates) }
+    static func searches(_ question: Question) -> [Candidate] {
+        (own(question).map { [$0] } ?? []) + question.bound.table.indexes.compactMap { byIndex($0, question) }
+    }
+
+    /// The way by the id or the key.
+    static func own(_ question: Question) -> Candidate? {
+        question.bound.table.isRowID ? byID(question) : byKey(question)
     }
 
     /// The place of the cheapest, the first among equals. What a match finds is found in any case: it is left alone only for few rows that
@@ -110,50 +92,9 @@ public enum Planner {
         return best
     }
 
-    /// What a way leaves to be tested on each row.
-    static func residual(_ conjuncts: [BoundCondition], _ candidate: Candidate) -> [BoundCondition] {
-        conjuncts.enumerated().filter { !candidate.answered.contains($0.offset) && $0.element != .constant(true) }
-            .map(\.element)
-    }
-
-    /// The orders that decide something: columns with one value do not, nor does anything after the row id.
-    static func neededOrders(_ bound: BoundSelection, _ constraints: [Constraint]) -> [BoundOrder] {
-        var result: [BoundOrder] = []
-        for order in bound.orders {
-            if order.expr.constant != nil { continue }
-            guard case .column(let column) = order.expr, column.node < 0 else {
-                result.append(order)
-                continue
-            }
-            let isFixed = constraints.contains { constraint in
-                guard case .equal = constraint.test else { return false }
-                return constraint.isExact && constraint.term == Constraint.Term(ordinal: column.ordinal, noCase: false)
-            }
-            if !isFixed { result.append(order) }
-            if column.ordinal == nil { break }
-        }
-        return result
-    }
-
-    static func cost(
-        _ bound: BoundSelection, rows: Double, perRow: Double, isOrdered: Bool, orders: [BoundOrder], hasResidual: Bool
-    ) -> Double {
-        let matching = rows * (hasResidual ? 0.1 : 1)
-        guard let limit = bound.limit else {
-            return rows * perRow + (isOrdered || orders.isEmpty ? 0 : matching * sortCost)
-        }
-        if isOrdered || orders.isEmpty {
-            return min(rows, Double(limit) + Double(bound.offset) * (hasResidual ? 10 : 1)) * perRow
-        }
-        return rows * perRow + matching * heapCost
-    }
-
-    static func residualIsLeft(_ conjuncts: [BoundCondition], _ answered: Set<Int>) -> Bool {
-        conjuncts.indices.contains { !answered.contains($0) }
-    }
-
     /// Which way the table's own order serves, if it does.
-    static func rowOrder(_ bound: BoundSelection, _ orders: [BoundOrder]) -> Bool? {
+    static func rowOrder(_ question: Question) -> Bool? {
+        let (bound, orders) = (question.bound, question.orders)
         guard let first = orders.first, case .column(let column) = first.expr, column.node < 0 else { return nil }
         if bound.table.isRowID { return column.ordinal == nil ? first.descending : nil }
         let parts = bound.table.keySlots.map { (ordinal: Int($0.ordinal), descending: false) }
@@ -161,37 +102,32 @@ public enum Planner {
             parts.map { KeySearch.Part(term: .init(ordinal: $0.ordinal, noCase: false), descending: false) }, 0, orders)
     }
 
-    private static func scan(
-        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder],
-        _ estimates: TableEstimates
-    ) -> Candidate {
-        let reversed = rowOrder(bound, orders)
-        let isOrdered = orders.isEmpty || reversed != nil
+    static func scan(_ question: Question) -> Candidate {
+        let reversed = rowOrder(question)
+        let isOrdered = question.orders.isEmpty || reversed != nil
         let access: Access =
-            bound.table.isRowID ? .rows(.min ... .max) : .keyRanges([KeyRange(lower: [], upper: nil)])
+            question.bound.table.isRowID ? .rows(.min ... .max) : .keyRanges([KeyRange(lower: [], upper: nil)])
+        let rows = question.estimates.rows
         return Candidate(
             access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: [], used: [],
-            cost: cost(
-                bound, rows: estimates.rows, perRow: 1, isOrdered: isOrdered, orders: orders,
-                hasResidual: conjuncts.contains { $0 != .constant(true) }), name: nil, rows: estimates.rows)
+            cost: question.cost(
+                rows: rows, perRow: 1, isOrdered: isOrdered, hasResidual: question.leavesResidual([])),
+            name: nil, rows: rows)
     }
 
-    private static func byID(
-        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder],
-        _ estimates: TableEstimates
-    ) -> Candidate? {
-        let mine = constraints.filter { $0.term.ordinal == nil }
+    private static func byID(_ question: Question) -> Candidate? {
+        let mine = question.constraints.filter { $0.term.ordinal == nil }
         if mine.isEmpty { return nil }
-        let reversed = rowOrder(bound, orders)
-        let isOrdered = orders.isEmpty || reversed != nil
+        let reversed = rowOrder(question)
+        let isOrdered = question.orders.isEmpty || reversed != nil
         func candidate(_ access: Access, _ answered: [Int], _ rows: Double) -> Candidate {
             let answered = Set(answered)
             return Candidate(
                 access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: answered,
                 used: answered.sorted(),
-                cost: cost(
-                    bound, rows: rows, perRow: 1, isOrdered: isOrdered, orders: orders,
-                    hasResidual: residualIsLeft(conjuncts, answered)), name: nil, rows: rows)
+                cost: question.cost(
+                    rows: rows, perRow: 1, isOrdered: isOrdered, hasResidual: question.leavesResidual(answered)),
+                name: nil, rows: rows)
         }
         for constraint in mine {
             let values: [Value]
@@ -223,48 +159,44 @@ public enum Planner {
             answered.append(constraint.conjunct)
         }
         if low > high { return candidate(.nothing, answered, 0) }
-        return candidate(.rows(low...high), answered, estimates.rows * (low > .min && high < .max ? 0.05 : 0.3))
+        return candidate(
+            .rows(low...high), answered, question.estimates.rows * (low > .min && high < .max ? 0.05 : 0.3))
     }
 
-    private static func byKey(
-        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint], _ orders: [BoundOrder],
-        _ estimates: TableEstimates
-    ) -> Candidate? {
-        let parts = bound.table.keySlots.map {
+    private static func byKey(_ question: Question) -> Candidate? {
+        let parts = question.bound.table.keySlots.map {
             KeySearch.Part(term: .init(ordinal: Int($0.ordinal), noCase: false), descending: false)
         }
-        let search = KeySearch(parts, constraints, limit: 900)
+        let search = KeySearch(parts, question.constraints, limit: 900)
         if search.used.isEmpty { return nil }
-        let reversed = serves(parts, search.equalCount, orders)
-        let isOrdered = orders.isEmpty || reversed != nil
+        let reversed = serves(parts, search.equalCount, question.orders)
+        let isOrdered = question.orders.isEmpty || reversed != nil
         let access: Access =
             search.isPoint ? .keys(search.ranges.map { .bytes($0.lower) }) : .keyRanges(search.ranges)
-        let rows = search.isPoint ? Double(search.ranges.count) : estimates.rows * search.share
+        let rows = search.isPoint ? Double(search.ranges.count) : question.estimates.rows * search.share
         return Candidate(
             access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: search.answered,
             used: search.used,
-            cost: cost(
-                bound, rows: rows, perRow: 1, isOrdered: isOrdered, orders: orders,
-                hasResidual: residualIsLeft(conjuncts, search.answered)), name: nil, rows: rows)
+            cost: question.cost(
+                rows: rows, perRow: 1, isOrdered: isOrdered, hasResidual: question.leavesResidual(search.answered)),
+            name: nil, rows: rows)
     }
 
-    private static func byIndex(
-        _ index: IndexHandle, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ constraints: [Constraint],
-        _ orders: [BoundOrder], _ estimates: TableEstimates
-    ) -> Candidate? {
-        if index.isSpatial { return byPlace(index, bound, conjuncts, constraints, orders, estimates) }
+    static func byIndex(_ index: IndexHandle, _ question: Question) -> Candidate? {
+        if index.isSpatial { return byPlace(index, question) }
+        let (orders, estimates) = (question.orders, question.estimates)
         var implied: Set<Int> = []
         if let condition = index.condition {
-            guard let found = Implication.answered(by: condition.conjuncts, conjuncts) else { return nil }
+            guard let found = Implication.answered(by: condition.conjuncts, question.conjuncts) else { return nil }
             implied = found
         }
         let parts = index.parts.map {
             KeySearch.Part(term: .init(ordinal: Int($0.slot.ordinal), noCase: $0.noCase), descending: $0.descending)
         }
-        let search = KeySearch(parts, constraints, limit: IndexHandle.keptBytes)
+        let search = KeySearch(parts, question.constraints, limit: IndexHandle.keptBytes)
         // Entries that are equal in their columns stand in the order of the rows' ids.
         let ending =
-            bound.table.isRowID && !index.isUnique
+            question.bound.table.isRowID && !index.isUnique
             ? [KeySearch.Part(term: .init(ordinal: nil, noCase: false), descending: false)] : []
         let reversed = serves(parts + ending, search.equalCount, orders)
         if search.used.isEmpty && index.condition == nil && (orders.isEmpty || reversed == nil) { return nil }
@@ -284,16 +216,15 @@ public enum Planner {
             access: search.ranges.isEmpty ? .nothing : .index(index, search.ranges), isReversed: reversed ?? false,
             isOrdered: isOrdered, answered: answered,
             used: search.used + implied.subtracting(search.used).sorted(),
-            cost: cost(
-                bound, rows: rows, perRow: indexCost, isOrdered: isOrdered, orders: orders,
-                hasResidual: residualIsLeft(conjuncts, answered)), name: index.schema.name, rows: rows)
+            cost: question.cost(
+                rows: rows, perRow: indexCost, isOrdered: isOrdered, hasResidual: question.leavesResidual(answered)),
+            name: index.schema.name, rows: rows)
     }
 
     /// By a full-text index. What a match finds must be found anyway, also to ask of single rows whether they are among it.
-    private static func byText(
-        _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ orders: [BoundOrder]
-    ) -> Candidate? {
-        for (place, conjunct) in conjuncts.enumerated() {
+    private static func byText(_ question: Question) -> Candidate? {
+        let (bound, orders) = (question.bound, question.orders)
+        for (place, conjunct) in question.conjuncts.enumerated() {
             guard case .match(let match) = conjunct, match.isOwn else { continue }
             var isRanked = false
             var rest = orders[...]
@@ -333,10 +264,9 @@ public enum Planner {
         return reversed
     }
 
-    static func text(
-        _ best: Candidate, _ bound: BoundSelection, _ conjuncts: [BoundCondition], _ residual: [BoundCondition],
-        _ orders: [BoundOrder]
-    ) -> String {
+    static func text(_ best: Candidate, _ question: Question) -> String {
+        let (bound, conjuncts, orders) = (question.bound, question.conjuncts, question.orders)
+        let residual = question.residual(best)
         let name = bound.table.schema.name
         let conditions = best.used.map { "\(conjuncts[$0])" }.joined(separator: " AND ")
         var text: String

@@ -105,9 +105,8 @@ struct SelectPlanner {
     }
 
     private func plan(_ selection: Selection) throws(RecordError) -> Plan {
-        let bound = try selection.bind(catalogue, budget)
-        guard let view else { return Planner.plan(bound) }
-        return Planner.plan(bound, try TableEstimates(bound.table, view))
+        guard let view else { return Planner.plan(try selection.bind(catalogue, budget)) }
+        return try selection.plan(catalogue, in: view, budget)
     }
 
     // MARK: Several tables

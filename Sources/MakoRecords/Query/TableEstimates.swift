@@ -36,10 +36,16 @@ struct TableEstimates {
         return max(1, Double(count) * share)
     }
 
+    /// Whether the entries of indexes are counted, so that the values that are asked for decide.
+    var countsEntries: Bool {
+        guard view != nil, let table else { return false }
+        return rows > TableEstimates.smallest && table.indexes.count > 1
+    }
+
     /// How many rows the entries of an index in some ranges name, of which a share of the table is expected.
     func entries(of index: IndexHandle, in ranges: [KeyRange], share: Double) -> Double {
         let expected = max(1, rows * share)
-        guard let view, let table, rows > TableEstimates.smallest, table.indexes.count > 1, ranges.count <= 4 else {
+        guard countsEntries, let view, let table, ranges.count <= 4 else {
             return expected
         }
         var count = 0

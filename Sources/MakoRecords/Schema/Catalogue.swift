@@ -12,6 +12,8 @@ public final class Catalogue: Sendable {
 
     private let byName: [String: TableHandle]
     private let relations: [String: TableRelations]
+    /// How selections from these tables were run.
+    let plans = KeptPlans()
     /// Every table, sorted by name.
     public let handles: [TableHandle]
 

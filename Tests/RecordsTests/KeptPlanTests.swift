@@ -1,0 +1,158 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+/// Selections that were asked before with other values go the way that is right for theirs.
+@Suite struct KeptPlanTests {
+    private static func index(_ name: String, _ columns: [String]) -> IndexSchema {
+        IndexSchema(name, columns.map { IndexColumn($0) })
+    }
+
+    private static let columns: [ColumnSchema] = [
+        ColumnSchema("word", .text), ColumnSchema("number", .integer, isOptional: true), ColumnSchema("size", .double),
+        ColumnSchema("kind", .text), ColumnSchema("day", .date), ColumnSchema("isOld", .bool),
+    ]
+
+    private static let indexes = [
+        index("T.word", ["word"]), index("T.number", ["number"]), index("T.kind.size", ["kind", "size"]),
+    ]
+
+    /// Most rows are of one kind; each number is that of ten rows, each word of one.
+    private func filled(_ count: Int, _ indexes: [IndexSchema] = KeptPlanTests.indexes) throws -> Fixture {
+        let fixture = try Fixture(EntitySchema(name: "T", columns: Self.columns, indexes: indexes))
+        try fixture.insertAll(
+            "T",
+            (0..<count).map { number in
+                let kind = number % 50 == 0 ? "rare\(number)" : "common"
+                return [
+                    .text("Word\(number)"), number % 7 == 0 ? .null : .integer(Int64(number / 10)),
+                    .double(Double(number % 100)), .text(kind), .date(Double(number)), .bool(number % 3 == 0),
+                ]
+            })
+        return fixture
+    }
+
+    private func keys(
+        _ fixture: Fixture, _ text: String, _ values: [Value], orderBy: [Order] = [], limit: Int? = nil
+    ) throws -> (kept: [RowKey], fresh: [RowKey], text: String) {
+        let selection = Selection(
+            table: "T", condition: try Condition.parse(text), parameters: values, orderBy: orderBy, limit: limit)
+        let view = try fixture.store.snapshot()
+        let plan = try selection.plan(fixture.catalogue, in: view)
+        return (try plan.keys(in: view), try selection.plan(fixture.catalogue).keys(in: view), plan.description)
+    }
+
+    private static let questions: [(text: String, values: [[Value]])] = [
+        ("word = ?", [[.text("Word5")], [.text("Word77")], [.text("none")], [.null]]),
+        ("word = ? COLLATE NOCASE", [[.text("word5")], [.text("WORD7")]]),
+        ("word COLLATE NOCASE = ?", [[.text("word5")], [.text("WORD7")]]),
+        ("number = ?", [[.integer(3)], [.integer(40)], [.double(4)], [.double(4.5)], [.null]]),
+        ("? < number AND number <= ?", [[.integer(3), .integer(5)], [.integer(40), .integer(39)]]),
+        ("number BETWEEN ? AND ?", [[.integer(3), .integer(5)], [.integer(9), .integer(10)], [.integer(9), .null]]),
+        ("id = ?", [[.integer(3)], [.integer(1)], [.integer(-1)]]),
+        ("id > ? AND isOld", [[.integer(90)], [.integer(95)]]),
+        ("kind = ? AND size >= ?", [[.text("rare0"), .double(0)], [.text("common"), .double(97)]]),
+        ("isOld = ? AND number IS NULL", [[.bool(true)], [.bool(false)], [.integer(1)]]),
+        ("day = ? AND number IS NOT NULL", [[.date(17)], [.date(18)], [.text("1970-01-01")]]),
+        ("size > ?", [[.double(98)], [.double(50)], [.integer(98)]]),
+    ]
+
+    @Test(arguments: [150, 3000]) func eachSelectionHasItsOwnRows(count: Int) throws {
+        let fixture = try filled(count)
+        for _ in 0..<2 {
+            for (text, lists) in Self.questions {
+                for values in lists {
+                    for (orders, limit) in [([], nil), ([Order("word")], nil), ([Order("id", descending: true)], 3)] {
+                        let (kept, fresh, _) = try keys(fixture, text, values, orderBy: orders, limit: limit)
+                        if orders.isEmpty {
+                            #expect(Set(kept) == Set(fresh), "\(text) \(values)")
+                        } else {
+                            #expect(kept == fresh, "\(text) \(values)")
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func thePlanSaysWhatItIsOf() throws {
+        let fixture = try filled(100)
+        for number in [3, 4] {
+            #expect(
+                try keys(fixture, "number = ? AND size > ?", [.integer(Int64(number)), .double(1.5)]).text
+                    == "search T using index T.number (number = \(number)), then filter size > 1.5")
+        }
+    }
+
+    @Test func whatIsRareForOneValueIsNotForAnother() throws {
+        let fixture = try filled(3000)
+        let text = "kind = ? AND number = ?"
+        #expect(try keys(fixture, text, [.text("rare50"), .integer(5)]).text.contains("T.kind.size"))
+        #expect(try keys(fixture, text, [.text("rare100"), .integer(10)]).text.contains("T.kind.size"))
+        #expect(try keys(fixture, text, [.text("common"), .integer(10)]).text.contains("T.number"))
+    }
+
+    @Test func aTableThatHasGrownIsLookedAtAnew() throws {
+        let fixture = try filled(900, Array(Self.indexes.prefix(1)))
+        let text = "word >= ? AND word < ?"
+        // Few rows are scanned as fast as they are searched.
+        _ = try keys(fixture, text, [.text("Word1"), .text("Word2")])
+        let shape = try #require(
+            SelectionShape(
+                Selection(
+                    table: "T", condition: try Condition.parse(text), parameters: [.text("Word1"), .text("Word2")])))
+        let kept = try #require(fixture.catalogue.plans[shape.key])
+        let selection = Selection(
+            table: "T", condition: try Condition.parse(text), parameters: shape.values.map { $0! })
+        #expect(try kept.plan(selection, shape, fixture.catalogue, fixture.store.snapshot()) != nil)
+        try fixture.insertAll(
+            "T",
+            (0..<5000).map { [.text("w\($0)"), .null, .double(0), .text("common"), .date(0), .bool(false)] })
+        #expect(try kept.plan(selection, shape, fixture.catalogue, fixture.store.snapshot()) == nil)
+    }
+
+    @Test func aNewIndexIsUsed() throws {
+        var fixture = try filled(100, [])
+        #expect(try keys(fixture, "number = ?", [.integer(3)]).text.hasPrefix("scan"))
+        try fixture.migrate(EntitySchema(name: "T", columns: Self.columns, indexes: Self.indexes))
+        #expect(try keys(fixture, "number = ?", [.integer(3)]).text.contains("T.number"))
+    }
+
+    @Test func aCatalogueIsLetGoOf() throws {
+        var fixture = try filled(100)
+        weak let catalogue = fixture.catalogue
+        _ = try keys(fixture, "number = ?", [.integer(3)])
+        try fixture.migrate(EntitySchema(name: "T", columns: Self.columns, indexes: []))
+        #expect(catalogue == nil)
+    }
+
+    /// What differs in more than the values is another question.
+    @Test func shapesDiffer() throws {
+        func key(_ text: String, orderBy: [Order] = [], limit: Int? = nil, offset: Int? = nil) throws
+            -> SelectionShape.Key?
+        {
+            SelectionShape(
+                Selection(
+                    table: "T", condition: try Condition.parse(text), orderBy: orderBy, limit: limit, offset: offset))?
+                .key
+        }
+        let keys = [
+            try key("a = 1"), try key("a = 'x'"), try key("a = 1.5"), try key("a < 1"), try key("1 < a"),
+            try key("b = 1"), try key("a = 1 AND b = 1"), try key("a.b = 1"), try key("ab = 1"),
+            try key("a = 'x' COLLATE NOCASE"), try key("a COLLATE NOCASE = 'x'"), try key("a IS NULL"),
+            try key("a IS NOT NULL"),
+            try key("a BETWEEN 1 AND 2"), try key("a = 1", limit: 1), try key("a = 1", limit: 0),
+            try key("a = 1", offset: 1), try key("a = 1", orderBy: [Order("a")]),
+            try key("a = 1", orderBy: [Order("a", descending: true)]),
+            try key("a = 1", orderBy: [Order("a", noCase: true)]), try key("a = TRUE"),
+        ]
+        #expect(!keys.contains(nil))
+        #expect(Set(keys).count == keys.count)
+        #expect(try key("a = 1") == key("a = 2"))
+        #expect(try key("a = NULL") == nil)
+        #expect(try key("a LIKE 'x'") == nil)
+        #expect(try key("a = 1 OR b = 2") == nil)
+        #expect(try key("a + 1 = 2") == nil)
+    }
+}
