@@ -185,6 +185,35 @@ import Testing
     }
 
     /// Bytes that are no text count as one unknown letter each, and are stepped over one by one.
+    /// Wherever in the text it stands, at any length of both.
+    @Test func runsAreFoundAnywhere() {
+        var random = Seeded(5)
+        let letters = Array("aAbB[{`@zZ1Ää\u{1}")
+        for _ in 0..<20_000 {
+            let text = String((0..<Int.random(in: 0..<40, using: &random)).map { _ in random.pick(letters) })
+            let run = String((0..<Int.random(in: 1..<5, using: &random)).map { _ in random.pick(letters) })
+            let (foldedText, foldedRun) = (Self.lowercased(text), Self.lowercased(run))
+            let bytes = Array(text.utf8)
+            bytes.withUnsafeBytes { bytes in
+                #expect(
+                    TextPattern(like: "%\(run)%", escape: nil).matches(bytes) == Self.has(foldedRun, in: foldedText),
+                    "\(text) LIKE \(run)")
+                #expect(
+                    TextPattern(glob: "*\(run.map { $0 == "[" ? "[[]" : String($0) }.joined())*").matches(bytes)
+                        == Self.has(Array(run.utf8), in: Array(text.utf8)), "\(text) GLOB \(run)")
+            }
+        }
+    }
+
+    /// The letters of ASCII in one case.
+    private static func lowercased(_ text: String) -> [UInt8] {
+        text.utf8.map { $0 >= 65 && $0 <= 90 ? $0 + 32 : $0 }
+    }
+
+    private static func has(_ run: [UInt8], in text: [UInt8]) -> Bool {
+        text.indices.contains { text[$0...].starts(with: run) }
+    }
+
     @Test func patternsStepOverBytesThatAreNoText() {
         for bytes in [[0xFF, 0x61], [0xE2, 0x82], [0xC3, 0x28], [0x80, 0x80], [0xF0, 0x9F]] as [[UInt8]] {
             let (two, one) = bytes.withUnsafeBytes {

@@ -39,6 +39,24 @@ import Testing
                     """)
     }
 
+    /// Instead of being kept, when what stands before it is less.
+    @Test func aLargeTableIsWalked() throws {
+        let text = """
+            SELECT count(*) FROM Person p JOIN Department d ON d.id = p.department JOIN Location l ON l.id = d.location
+            WHERE l.city = 'London'
+            """
+        let sizes = ["Person": 1_000_000, "Department": 1000, "Location": 50]
+        let walk = "join Person AS p by hash of the rows before it (p.department = d.id): scan Person"
+        #expect(try plan(text, sizes, indexed: false).contains(walk))
+        // Whoever wants an order, few rows or those that meet none has them in the order of the first table.
+        for ending in [" ORDER BY l.id", " LIMIT 3"] {
+            let rows = text.replacing("count(*)", with: "p.id") + ending
+            #expect(try !plan(rows, sizes, indexed: false).contains("rows before it"))
+        }
+        let left = "SELECT count(*) FROM Department d LEFT JOIN Person p ON d.id = p.department"
+        #expect(try !plan(left, sizes, indexed: false).contains("rows before it"))
+    }
+
     @Test func leftJoinsStayLeftWhereTheyMust() throws {
         #expect(
             try plan(

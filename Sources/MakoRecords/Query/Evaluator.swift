@@ -142,6 +142,9 @@ final class Evaluator {
         case .like(let inner, let pattern):
             guard case .text(let bytes) = try value(inner, row, key) else { return .unknown }
             return Truth(patterns[Int(pattern)].matches(bytes))
+        case .likeColumn(let slot, let pattern):
+            guard row.address(slot) != nil else { return .unknown }
+            return Truth(patterns[Int(pattern)].matches(row.content(slot)))
         case .likeComputed(let inner, let pattern, let escape):
             return try like(inner, pattern, escape, row, key)
         case .globComputed(let inner, let pattern):

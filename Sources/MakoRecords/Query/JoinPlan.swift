@@ -43,6 +43,8 @@ struct JoinStep: Sendable {
         case index(IndexHandle, [JoinKeyPart])
         /// Read once and kept under what they are compared by; without equations, as one list.
         case kept([JoinEquality])
+        /// Walked once, when all that stands before it was kept under what it is compared by.
+        case walked([JoinEquality])
     }
 
     let source: Int
@@ -87,6 +89,9 @@ extension JoinStep {
             let terms = equalities.map { "\($0.inner) = \($0.outer)" }.joined(separator: " AND ")
             let how = equalities.isEmpty ? "\(source.label), all kept" : "\(source.label) by hash (\(terms))"
             text = start + how + ": " + own.description
+        case .walked(let equalities):
+            let terms = equalities.map { "\($0.inner) = \($0.outer)" }.joined(separator: " AND ")
+            text = start + "\(source.label) by hash of the rows before it (\(terms)): " + own.description
         }
         if !tests.isEmpty { text += ", test " + tests.joined(separator: " AND ") }
         if !after.isEmpty { text += ", then filter " + after.map { "\($0)" }.joined(separator: " AND ") }

@@ -11,10 +11,12 @@ final class JoinRun {
         _ plan: JoinPlan, _ view: Snapshot, _ supply: SuppliedRows, layouts: [Int: RowLayout] = [:]
     ) throws(RecordError) {
         self.supply = supply
+        func layout(_ step: JoinStep) -> RowLayout { layouts[step.source] ?? step.own.table.layout }
         var next: JoinLoop?
-        for step in plan.steps.reversed() {
+        for (place, step) in plan.steps.enumerated().reversed() {
+            let before = plan.steps[..<place].map { (source: $0.source, layout: layout($0)) }
             next = try recorded {
-                try JoinLoop(step, plan, layouts[step.source], view, supply, next)
+                try JoinLoop(step, plan, layout(step), before: before, view, supply, next)
             }
         }
         first = next
@@ -22,7 +24,8 @@ final class JoinRun {
 
     /// Calls a closure for each row of the join until it answers false; the tables' rows stand in ``supply`` meanwhile.
     func forEachRow(_ body: () throws -> Bool) throws {
-        _ = try first?.run(body)
+        guard let first, try first.run(body) else { return }
+        _ = try first.finish(body)
     }
 }
 
@@ -47,8 +50,8 @@ private final class JoinLoop {
     private let cancellation: Cancellation?
 
     init(
-        _ step: JoinStep, _ plan: JoinPlan, _ layout: RowLayout?, _ view: Snapshot, _ supply: SuppliedRows,
-        _ next: JoinLoop?
+        _ step: JoinStep, _ plan: JoinPlan, _ layout: RowLayout, before: [(source: Int, layout: RowLayout)],
+        _ view: Snapshot, _ supply: SuppliedRows, _ next: JoinLoop?
     ) throws {
         self.step = step
         self.view = view
@@ -58,7 +61,7 @@ private final class JoinLoop {
         source = step.source
         isLeft = step.isLeft
         table = step.own.table
-        self.layout = layout ?? table.layout
+        self.layout = layout
         func evaluator(_ conditions: [BoundCondition]) -> Evaluator? {
             if conditions.isEmpty { return nil }
             let condition = conditions.count == 1 ? conditions[0] : BoundCondition.and(conditions)
@@ -76,6 +79,9 @@ private final class JoinLoop {
             own = bound.condition.map { Evaluator(Program(bound.table, $0, joins: bound.joins), view) }
         case .kept(let equalities):
             lookup = .kept(KeptRows(step, equalities, plan.joins, view, supply))
+            own = nil
+        case .walked(let equalities):
+            lookup = .walked(KeptOuterRows(step, equalities, plan.joins, before: before, view, supply))
             own = nil
         case .first:
             lookup = .all
@@ -111,6 +117,8 @@ private final class JoinLoop {
                 goesOn = try test(RowReader(bytes, layout), id, body)
                 return goesOn
             }
+        case .walked(let rows):
+            try rows.keep()
         case .kept(let rows):
             var place = try rows.first()
             while place >= 0, goesOn {
@@ -118,6 +126,25 @@ private final class JoinLoop {
                 goesOn = try take(found.row, found.id, body)
                 place = rows.next(place)
             }
+        }
+        return goesOn
+    }
+
+    /// When all rows before it are known: walks the table where that waited for them. False: no more are wanted.
+    func finish(_ body: () throws -> Bool) throws -> Bool {
+        if case .walked(let rows) = lookup, !(try walk(rows, body)) { return false }
+        return try next?.finish(body) ?? true
+    }
+
+    private func walk(_ rows: KeptOuterRows, _ body: () throws -> Bool) throws -> Bool {
+        var goesOn = true
+        let raw = layout === table.layout
+        try step.own.forEachRow(in: view) { key, row in
+            goesOn = try rows.forEach(meeting: row, key) {
+                let bytes = UnsafeRawBufferPointer(start: row.base, count: Int(row.byteCount))
+                return try take(raw ? row : RowReader(bytes, layout), key.rowID ?? 0, body)
+            }
+            return goesOn
         }
         return goesOn
     }
@@ -150,6 +177,7 @@ private enum JoinLookup {
     case key(JoinKey)
     case index(JoinIndexWalk)
     case kept(KeptRows)
+    case walked(KeptOuterRows)
 }
 
 /// A table's rows that its own condition leaves, read once and kept under what they are compared by.

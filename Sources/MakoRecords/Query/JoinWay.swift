@@ -32,7 +32,23 @@ struct JoinWay {
         where index.isPlain {
             if let way = byIndex(index, source, candidates, planner), way.cost(outer) < best.cost(outer) { best = way }
         }
+        if let way = walked(source, candidates, planner), way.cost(outer) < best.cost(outer) { best = way }
         return best
+    }
+
+    /// The table is walked, and what stands before it kept. Nothing comes before all of that stands, and it comes in another order.
+    private static func walked(
+        _ source: Int, _ candidates: [Candidate], _ planner: JoinPlanner
+    ) -> JoinWay? {
+        guard !candidates.isEmpty, planner.sources[source].left == nil, planner.question.orders.isEmpty,
+            planner.question.wanted == nil
+        else { return nil }
+        let kept = kept(source, candidates, planner)
+        guard case .kept(let equalities) = kept.method else { return nil }
+        let rows = JoinEstimate.ownRows(source, planner)
+        return JoinWay(
+            method: .walked(equalities), answered: kept.answered, lookup: 4 + kept.fan,
+            build: JoinEstimate.ownCost(source, planner) + 2.5 * rows, fan: kept.fan)
     }
 
     /// The equations between the table and those before it.

@@ -54,6 +54,8 @@ enum ConditionNode {
     case isIn(Int32, first: Int32, count: Int32)
     case isInSet(Int32, set: Int32)
     case like(Int32, pattern: Int32)
+    /// The same of a text column of the row itself.
+    case likeColumn(ColumnSlot, pattern: Int32)
     case likeComputed(Int32, Int32, escape: Int32)
     case globComputed(Int32, Int32)
     case isNull(Int32)
@@ -173,23 +175,17 @@ final class Program: @unchecked Sendable {
             let (first, count) = list(items.map { add($0) })
             return append(.isIn(place, first: first, count: count))
         case .like(let value, let pattern, let escape):
-            let place = add(value)
             if case .constant(.text(let text)) = pattern, escape?.constant != nil || escape == nil {
                 var mark: Unicode.Scalar?
                 if case .text(let text)? = escape?.constant { mark = text.unicodeScalars.first }
-                if escape == nil || mark != nil {
-                    patterns.append(TextPattern(like: text, escape: mark))
-                    return append(.like(place, pattern: Int32(patterns.count - 1)))
-                }
+                if escape == nil || mark != nil { return add(value, TextPattern(like: text, escape: mark)) }
             }
+            let place = add(value)
             let patternPlace = add(pattern)
             return append(.likeComputed(place, patternPlace, escape: escape.map { add($0) } ?? -1))
         case .glob(let value, let pattern):
+            if case .constant(.text(let text)) = pattern { return add(value, TextPattern(glob: text)) }
             let place = add(value)
-            if case .constant(.text(let text)) = pattern {
-                patterns.append(TextPattern(glob: text))
-                return append(.like(place, pattern: Int32(patterns.count - 1)))
-            }
             return append(.globComputed(place, add(pattern)))
         case .match(let match):
             let key = match.key.map { add(.column($0)) } ?? -1
@@ -204,6 +200,16 @@ final class Program: @unchecked Sendable {
             return append(.anyElement(column, condition: add(gathered.condition ?? .constant(true))))
         case .holds(let inner): return append(.holds(add(inner)))
         }
+    }
+
+    private func add(_ value: BoundExpr, _ pattern: TextPattern) -> Int32 {
+        patterns.append(pattern)
+        let number = Int32(patterns.count - 1)
+        if case .column(let column) = value, column.node < 0, let ordinal = column.ordinal {
+            let slot = rootSlots(ordinal)
+            if slot.type == .text { return append(.likeColumn(slot, pattern: number)) }
+        }
+        return append(.like(add(value), pattern: number))
     }
 
     private func place(of subquery: BoundSubquery) -> Int32 {
