@@ -15,15 +15,10 @@ struct TextPattern: Sendable, Hashable {
     private(set) var prefix = ""
     /// Whether every text with the prefix matches.
     private(set) var isPrefixOnly = false
-    /// The whole pattern, where it is one run of scalars with or without "many" before and behind it.
-    private var run: Run?
-
-    /// Bytes that are sought as they are.
-    private struct Run: Sendable, Hashable {
-        var bytes: [UInt8]
-        var isAtStart: Bool
-        var isAtEnd: Bool
-    }
+    /// Where the pattern is one run of scalars with or without "many" before and behind it: its bytes, which are sought as they are.
+    private var run: [UInt8] = []
+    private var isAtStart = false
+    private var isAtEnd = false
 
     init(like pattern: String, escape: Unicode.Scalar?) {
         ignoresCase = true
@@ -125,27 +120,28 @@ struct TextPattern: Sendable, Hashable {
             }
         }
         if text.isEmpty { return }
-        run = Run(bytes: Array(text.utf8), isAtStart: elements.first != .many, isAtEnd: elements.last != .many)
+        run = Array(text.utf8)
+        isAtStart = elements.first != .many
+        isAtEnd = elements.last != .many
     }
 
     private static func folded(_ value: UInt32) -> UInt32 { value >= 65 && value <= 90 ? value | 0x20 : value }
 
     /// Whether the text matches. Time is at most the product of the lengths; nothing is allocated.
     func matches(_ text: UnsafeRawBufferPointer) -> Bool {
-        if let run { return matches(text, run) }
+        // Of the pattern nothing is copied, which would be counted for each text.
+        if !run.isEmpty { return run.withUnsafeBufferPointer { matches(text, $0) } }
         return elements.withUnsafeBufferPointer { elements in
             ranges.withUnsafeBufferPointer { ranges in match(text, elements, ranges) }
         }
     }
 
-    private func matches(_ text: UnsafeRawBufferPointer, _ run: Run) -> Bool {
-        run.bytes.withUnsafeBufferPointer { bytes in
-            let room = text.count - bytes.count
-            if room < 0 { return false }
-            if run.isAtStart { return (room == 0 || !run.isAtEnd) && isRun(bytes, text, 0) }
-            if run.isAtEnd { return isRun(bytes, text, room) }
-            return contains(bytes, text, room)
-        }
+    private func matches(_ text: UnsafeRawBufferPointer, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        let room = text.count - bytes.count
+        if room < 0 { return false }
+        if isAtStart { return (room == 0 || !isAtEnd) && isRun(bytes, text, 0) }
+        if isAtEnd { return isRun(bytes, text, room) }
+        return contains(bytes, text, room)
     }
 
     /// Whether the text has the run anywhere. Eight places at a time are asked for its first and last byte, in one word each.

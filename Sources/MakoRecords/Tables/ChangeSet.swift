@@ -81,11 +81,6 @@ public struct ChangeSet: Sendable {
         var columns: ColumnSet
     }
 
-    private struct Place: Hashable {
-        let table: Int32
-        let key: RowKey
-    }
-
     private var tables: [String] = []
     private var tableOfID: [UInt32: Int32] = [:]
     private var lastTable: (id: UInt32, index: Int32)?
@@ -93,10 +88,13 @@ public struct ChangeSet: Sendable {
     private var voids = 0
     /// Rows beyond the first of each run.
     private var followers = 0
-    /// Places of the first `indexed` entries. Rows that are only appended never need it, so it is built when first asked,
+    /// The first entries by their keys. Rows that are only appended never need it, so it is built when first asked,
     /// and from then on these entries are of one row each.
-    private var places: [Place: Int] = [:]
-    private var indexed = 0
+    private var places = ChangePlaces()
+    /// Where all rows are of one table and their ids ascend, as those of a walk do: the table and the highest id. A higher one is new
+    /// without being looked for.
+    private var ascent: (table: Int32, top: Int64)?
+    private var isAscending = true
     private var hasDeletes = false
     /// The table of the last entry and the id that goes on with it, when it is a run; table -1: it is none.
     private var runTable: Int32 = -1
@@ -145,7 +143,7 @@ public struct ChangeSet: Sendable {
             if entry.kind == .insert && !hasDeletes {
                 var inserted = entry
                 inserted.table = table
-                entries.append(inserted)
+                append(inserted)
                 followers += Int(entry.run) - 1
             } else {
                 ChangeSet.forEachKey(of: entry) { record(table, $0, entry.kind, entry.columns) }
@@ -159,16 +157,33 @@ public struct ChangeSet: Sendable {
         if number == runTable && id == runNext && entries[entries.count - 1].run < .max {
             entries[entries.count - 1].run += 1
             followers += 1
+            if isAscending { ascent = (number, id) }
         } else {
-            entries.append(Entry(table: number, kind: .insert, key: .rowID(id), columns: .all))
+            append(Entry(table: number, kind: .insert, key: .rowID(id), columns: .all))
             runTable = number
         }
         runNext = id &+ 1
     }
 
+    private mutating func append(_ entry: Entry) {
+        if isAscending, case .rowID(let id) = entry.key, isBeyond(entry.table, id) {
+            ascent = (entry.table, id + Int64(entry.run - 1))
+        } else {
+            isAscending = false
+        }
+        entries.append(entry)
+    }
+
+    /// Whether no row up to now can be this one.
+    private func isBeyond(_ table: Int32, _ id: Int64) -> Bool {
+        guard let ascent else { return entries.isEmpty }
+        return ascent.table == table && (ascent.top < id || sabotaged("rowTakenForNew"))
+    }
+
     /// Gives each row of a run an entry of its own.
     private mutating func expandRuns() {
         if followers == 0 { return }
+        let indexed = places.count
         let runs = Array(entries[indexed...])
         entries.removeSubrange(indexed...)
         for entry in runs {
@@ -200,20 +215,30 @@ public struct ChangeSet: Sendable {
         return Int32(tables.count - 1)
     }
 
+    private mutating func place(of key: RowKey, in table: Int32) -> Int? {
+        if isAscending, case .rowID(let id) = key, isBeyond(table, id) { return nil }
+        expandRuns()
+        if places.count < entries.count { index(entries) }
+        return places.number(ChangePlaces.hash(table, key)) { number in
+            entries[number].table == table && entries[number].key == key
+        }
+    }
+
+    private mutating func index(_ entries: [Entry]) {
+        while places.count < entries.count {
+            places.append { ChangePlaces.hash(entries[$0].table, entries[$0].key) }
+        }
+    }
+
     private mutating func record(_ table: Int32, _ key: RowKey, _ kind: ChangeKind, _ columns: ColumnSet) {
         runTable = -1
         if kind == .insert && !hasDeletes {
-            entries.append(Entry(table: table, kind: .insert, key: key, columns: .all))
+            append(Entry(table: table, kind: .insert, key: key, columns: .all))
             return
         }
         if kind == .delete { hasDeletes = true }
-        expandRuns()
-        while indexed < entries.count {
-            places[Place(table: entries[indexed].table, key: entries[indexed].key)] = indexed
-            indexed += 1
-        }
-        guard let place = places[Place(table: table, key: key)] else {
-            entries.append(Entry(table: table, kind: kind, key: key, columns: kind == .update ? columns : .all))
+        guard let place = place(of: key, in: table) else {
+            append(Entry(table: table, kind: kind, key: key, columns: kind == .update ? columns : .all))
             return
         }
         if entries[place].isVoid {

@@ -1,0 +1,119 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+/// Each row once with its final state, in the order in which rows were first touched, whatever that order is.
+@Suite struct ChangeSetTests {
+    private struct Model {
+        private struct Row: Hashable {
+            let table: String
+            let key: RowKey
+        }
+
+        private var order: [Row] = []
+        private var states: [Row: ChangeKind?] = [:]
+
+        mutating func record(_ table: String, _ key: RowKey, _ kind: ChangeKind) {
+            let row = Row(table: table, key: key)
+            guard let known = states[row] else {
+                order.append(row)
+                states[row] = kind
+                return
+            }
+            let state: ChangeKind? =
+                switch (known, kind) {
+                case (nil, _): kind
+                case (.insert, .delete): nil
+                case (.update, .delete): .delete
+                case (.delete, .insert), (.delete, .update): .update
+                default: known
+                }
+            states[row] = .some(state)
+        }
+
+        var changes: [String] {
+            order.compactMap { row in (states[row] ?? nil).map { "\(row.table) \(row.key) \($0)" } }
+        }
+    }
+
+    private static func text(_ changes: ChangeSet) -> [String] {
+        changes.changes.map { "\($0.table) \($0.key) \($0.kind)" }
+    }
+
+    private static func tables() throws -> [TableHandle] {
+        let fixture = try Fixture(
+            EntitySchema(name: "A", columns: [ColumnSchema("n", .integer)]),
+            EntitySchema(name: "B", columns: [ColumnSchema("n", .integer)]),
+            EntitySchema(name: "C", columns: [ColumnSchema("n", .text)], key: .columns(["n"])))
+        return try ["A", "B", "C"].map { try fixture.table($0) }
+    }
+
+    private static func key(_ table: TableHandle, _ id: Int64) -> RowKey {
+        table.isRowID ? .rowID(id) : .bytes(Array("\(id)".utf8))
+    }
+
+    /// - Parameter step: how far ids go from one row to the next; 0: in any direction.
+    @Test(arguments: [0, 1, 3]) func rowsAreToldOnce(step: Int64) throws {
+        let tables = try Self.tables()
+        for seed in 0..<200 {
+            var random = Seeded(UInt64(seed))
+            var changes = ChangeSet()
+            var nested = ChangeSet()
+            var model = Model()
+            var there: Set<String> = []
+            var id: Int64 = 0
+            for _ in 0..<random.pick([3, 40, 400]) {
+                let table = random.pick(seed % 3 == 0 ? tables : Array(tables.prefix(1)))
+                id = step == 0 || random.chance(5) ? Int64.random(in: -20...20, using: &random) : id + step
+                let key = Self.key(table, id)
+                let name = "\(table.schema.name) \(key)"
+                // What was never touched was there before, where ids are odd.
+                let isThere = there.contains(name) || (id & 1 == 1 && !there.contains("gone " + name))
+                let kind: ChangeKind = isThere ? random.pick([.update, .delete]) : .insert
+                if kind == .delete {
+                    there.remove(name)
+                    there.insert("gone " + name)
+                } else {
+                    there.insert(name)
+                }
+                nested.record(table, key, kind, .all)
+                model.record(table.schema.name, key, kind)
+                if random.chance(10) {
+                    changes.append(nested)
+                    nested = ChangeSet()
+                }
+            }
+            changes.append(nested)
+            #expect(Set(Self.text(changes)) == Set(model.changes))
+            #expect(changes.count == model.changes.count)
+            if step > 0 && seed % 3 != 0 { #expect(changes.count == Set(Self.text(changes)).count) }
+        }
+    }
+
+    @Test func theOrderIsThatOfTheFirstTouch() throws {
+        let table = try Self.tables()[0]
+        for ids in [[1, 2, 3, 2, 1], [3, 1, 2, 1], [5, 5], [2, 3, 1, 4, 3]] as [[Int64]] {
+            var changes = ChangeSet()
+            var model = Model()
+            for id in ids {
+                changes.record(table, .rowID(id), .update, .all)
+                model.record("A", .rowID(id), .update)
+            }
+            #expect(Self.text(changes) == model.changes)
+        }
+    }
+
+    /// Rows inserted under ids in a row are kept as one until one of them is sought.
+    @Test func runsAreTakenApart() throws {
+        let table = try Self.tables()[0]
+        var changes = ChangeSet()
+        for id in Int64(1)...10 { changes.recordFresh(table, id) }
+        changes.record(table, .rowID(20), .update, .all)
+        changes.record(table, .rowID(4), .delete, .all)
+        changes.record(table, .rowID(11), .insert, .all)
+        #expect(changes.count == 11)
+        #expect(!Self.text(changes).contains("A 4 insert"))
+        #expect(Set(Self.text(changes)).count == 11)
+    }
+}
