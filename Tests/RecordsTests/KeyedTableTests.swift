@@ -66,6 +66,28 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// Only those: also where there are as many keys as rows.
+    @Test func theRowsOfSomeKeysAreDeleted() throws {
+        let fixture = try filled()
+        let table = try fixture.table("Wolf")
+        let all = try table.allKeys(in: fixture.store.snapshot())
+        let missing = key(9, "nobody")
+        let lists = [
+            [], [all[3]], Array(all.dropFirst()), all.dropLast() + [missing], all.dropLast() + [all[0]],
+            all.reversed(), all,
+        ]
+        for keys in lists {
+            let gone = Set(keys).intersection(all)
+            var changes = ChangeSet()
+            let attempt = try fixture.store.beginWrite()
+            #expect(try table.delete(keys, in: attempt, changes: &changes) == gone.count)
+            #expect(Set(changes.changes.map(\.key)) == gone && changes.changes.allSatisfy { $0.kind == .delete })
+            #expect(try Set(table.allKeys(in: attempt.view)) == Set(all).subtracting(gone))
+            #expect(try table.verify(in: attempt.view) == [])
+            attempt.rollback()
+        }
+    }
+
     @Test func aMissingKeyColumnTakesItsDefault() throws {
         let fixture = try Fixture(Self.wolf)
         let table = try fixture.table("Wolf")

@@ -37,6 +37,27 @@ extension Transaction {
         return try removeLoaded(type, key)
     }
 
+    /// Removes many rows as ``removeTelling(_:_:)`` does each; answers how many there were.
+    func removeTelling(_ keys: [RowKey], _ binding: Binding) throws(MakoError) -> Int {
+        try settle()
+        if concernsRowsAlone(binding) {
+            return try table(binding) { (table, tx) throws(RecordError) in
+                try table.delete(keys, in: tx, changes: &self.changes)
+            }
+        }
+        var count = 0
+        for key in keys where try removeTelling(key, current(binding)) { count += 1 }
+        return count
+    }
+
+    /// Whether a row of the table goes without a hook to be called, anything that refers to it and anything that it owns.
+    private func concernsRowsAlone(_ binding: Binding) -> Bool {
+        if let type = binding.model.type as? any ObjectEntity.Type, !type._$hooks.isDisjoint(with: .aboutRemoval) {
+            return false
+        }
+        return binding.referrers.isEmpty && binding.model.ownedColumns == 0 && silences.isEmpty
+    }
+
     private func removeLoaded<T: ObjectEntity>(_ type: T.Type, _ key: RowKey) throws(MakoError) -> Bool {
         guard let object = try database.object(type, key: key) else { return false }
         return try remove(object)

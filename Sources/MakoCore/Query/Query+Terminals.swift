@@ -96,10 +96,7 @@ extension Query {
         return try database.allOrNothing { (transaction) throws(MakoError) in
             try transaction.refusePartial(T.entityModel)
             let binding = try transaction.binding(T.entityModel)
-            let keys = try keys()
-            var count = 0
-            for key in keys where try transaction.removeTelling(key, transaction.current(binding)) { count += 1 }
-            return count
+            return try transaction.removeTelling(try keys(), transaction.current(binding))
         }
     }
 

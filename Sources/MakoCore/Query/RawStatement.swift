@@ -43,7 +43,7 @@ extension Transaction {
             try statement.rows(schema.catalogue, view: view, parameters: values, named: named)
         }
         var outcome = StatementOutcome()
-        for key in keys where try removeTelling(key, current(binding)) { outcome.changed += 1 }
+        outcome.changed = try removeTelling(keys, current(binding))
         return RawResults(outcome, lastKey: [])
     }
 

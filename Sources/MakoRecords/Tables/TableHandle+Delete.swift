@@ -59,6 +59,22 @@ extension TableHandle {
         }
     }
 
+    /// Deletes the rows with these keys; answers how many there were. When they are all rows, in order, whole trees are cut off.
+    @discardableResult
+    public func delete(
+        _ keys: [RowKey], in tx: borrowing WriteTransaction, changes: inout ChangeSet
+    ) throws(RecordError) -> Int {
+        let view = tx.view
+        if keys.count > 1, try keys.count == count(in: view),
+            try allKeys(in: view) == keys || sabotaged("asManyKeysAsRows")
+        {
+            return try deleteAll(in: tx, changes: &changes)
+        }
+        var count = 0
+        for key in keys where try delete(key, in: tx, changes: &changes) { count += 1 }
+        return count
+    }
+
     /// Deletes every row; answers how many there were.
     @discardableResult
     public func deleteAll(in tx: borrowing WriteTransaction, changes: inout ChangeSet) throws(RecordError) -> Int {
