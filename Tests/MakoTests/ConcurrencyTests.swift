@@ -191,7 +191,7 @@ import Testing
         while db.metrics.liveQueries < 4 { try await Task.sleep(for: .milliseconds(1)) }
         inParallel(3) { index in
             do {
-                for round in 0..<60 {
+                for round in 0..<400 {
                     try db.transaction(durability: round % 3 == 0 ? .async(maxDelay: .milliseconds(1)) : nil) { _ in
                         let from = try #require(try db.find(Person.self, (index * 13 + round * 7) % 40 + 1))
                         let to = try #require(try db.find(Person.self, (index * 5 + round * 11) % 40 + 1))

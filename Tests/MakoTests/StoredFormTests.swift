@@ -117,6 +117,18 @@ import Testing
         }
     }
 
+    /// And not what the row under the old key has by then.
+    @Test func aRowUnderAnotherKeyHoldsWhatItsObjectShows() throws {
+        let db = try makeDatabase([Seachart.self])
+        let chart = Seachart(code: "A1", scale: 5)
+        try db.save(chart)
+        try db.update(Seachart.self).set(\.scale, to: 9).run()
+        chart.code = "B2"
+        try db.save(chart)
+        #expect(chart.scale == 5)
+        #expect(try db.query(Seachart.self).orderBy(\.code).fetch().map(\.scale) == [9, 5])
+    }
+
     @Test func whatIsLoadedOnRefreshIsNilUntilThen() throws {
         let vessel = Vessel(name: "Fram", plan: Data([1, 2, 3]), motto: "north", depth: 7)
         vessel.pilot = Sailor(name: "Otto")

@@ -1,5 +1,4 @@
 import MakoStorage
-import Synchronization
 
 /// The way that a selection took to its rows, for others of the same shape.
 ///
@@ -124,16 +123,18 @@ struct KeptPlan: Sendable {
 }
 
 /// The kept plans of a catalogue.
-final class KeptPlans: Sendable {
+final class KeptPlans: @unchecked Sendable {
     /// Programs ask the same few questions; questions that differ each time must not fill the memory.
     private static let limit = 256
 
-    private let plans = Mutex<[SelectionShape.Key: KeptPlan]>([:])
+    private let lock = Lock()
+    /// Guarded by the lock.
+    private var plans: [SelectionShape.Key: KeptPlan] = [:]
 
-    subscript(key: SelectionShape.Key) -> KeptPlan? { plans.withLock { $0[key] } }
+    subscript(key: SelectionShape.Key) -> KeptPlan? { lock.withLock { plans[key] } }
 
     func keep(_ plan: KeptPlan, for key: SelectionShape.Key) {
-        plans.withLock { plans in
+        lock.withLock {
             if plans.count >= KeptPlans.limit { plans.removeAll(keepingCapacity: true) }
             plans[key] = plan
         }

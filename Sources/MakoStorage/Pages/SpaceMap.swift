@@ -419,11 +419,8 @@ final class SpaceMap {
     /// Takes regions off the end that hold nothing.
     ///
     /// No checkpoint may be running.
-    ///
-    /// - Returns: whether there were any.
-    func dropEmptyRegions() -> Bool {
+    func dropEmptyRegions() {
         settle()
-        let before = live.count
         while live.count > 1, let last = used.last {
             let isEmpty = last.enumerated().allSatisfy { index, word in
                 word == (index == 0 ? SpaceMap.reservedBits(region: used.count - 1) : 0)
@@ -434,7 +431,6 @@ final class SpaceMap {
             changed.removeLast()
         }
         // The first place that may be free is not behind them: they are empty.
-        return live.count < before
     }
 
     /// Pages up to the last one that something uses.

@@ -101,10 +101,8 @@ final class Checkpointer: @unchecked Sendable {
     /// Makes the copies of both metas whole after a crash in the middle of writing them.
     ///
     /// A slot without any usable meta gets the latest checkpoint too.
-    ///
-    /// - Parameter anew: the latest meta is to be trusted from here on, though nobody knows whether it was ever synced.
-    func repairMetas(_ store: Store, anew: Bool = false) throws(StorageError) {
-        if !sabotaged("metaCopiesNotMended") { try store.dataFile.repair(last.meta, anew: anew) }
+    func repairMetas(_ store: Store) throws(StorageError) {
+        if !sabotaged("metaCopiesNotMended") { try store.dataFile.repair(last.meta) }
         if let previous, previous.meta.number + 1 == last.meta.number {
             try store.dataFile.repair(previous.meta)
         } else if previous == nil {

@@ -252,16 +252,14 @@ final class DataFile {
     }
 
     /// Rewrites those copies of a meta that are not what they should be, one after the other.
-    ///
-    /// - Parameter anew: good ones as well. A copy that reads well may stand in the system's cache alone.
-    func repair(_ meta: Meta, anew: Bool = false) throws(StorageError) {
+    func repair(_ meta: Meta) throws(StorageError) {
         for copy in 0..<Meta.copies {
             let place = Meta.page(number: meta.number, copy: copy)
             var bytes = try DataFile.readPages(file, from: place, count: 1)
             let found = bytes.withUnsafeMutableBytes { buffer in
                 buffer.count == pageBytes ? buffer.baseAddress.flatMap { Meta($0, place: place, codec) } : nil
             }
-            if found != meta || anew {
+            if found != meta {
                 try storage { () throws(FileError) in
                     try write(meta, copy: copy)
                     try file.sync()

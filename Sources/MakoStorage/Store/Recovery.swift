@@ -30,10 +30,8 @@ extension Store {
         guard tail.frames > (sabotaged("loneFrameDropped") ? 1 : 0) else {
             writer.abandon()
             try adopt(tail)
-            // A store that was not closed may have died while it wrote this meta, and what is served must stay.
-            let wasOpen = dataFile.header.newestSegment != 0 && !sabotaged("metaOfADeadProcessTrusted")
             if !options.readOnly {
-                try checkpointer.repairMetas(self, anew: wasOpen)
+                try checkpointer.repairMetas(self)
                 try letGoOfOlderCheckpoint()
             }
             return

@@ -264,8 +264,8 @@ final class Vacuum {
         let again: Bool
         do throws(FileError) {
             again = try store.spaceLock.withLock { () throws(FileError) in
-                if store.space.dropEmptyRegions() && !sabotaged("regionsCutOffAtOnce") { return true }
-                // A checkpoint that was to let go of them may have failed.
+                store.space.dropEmptyRegions()
+                // Those that a retained checkpoint names stay until it is let go of, also when that failed before.
                 if named > store.space.regionCount && !sabotaged("namedRegionsCutOff") { return true }
                 store.space.forgetTop()
                 let used = store.space.extent - (sabotaged("oneUsedPageCutOff") ? 1 : 0)
