@@ -15,7 +15,8 @@ import Testing
             let columns = line.split(separator: "|", omittingEmptySubsequences: false)
             try #require(columns.count == 3, "\(line)")
             return Bug(
-                name: columns[0].filter { $0 != " " }, suites: columns[1].split(separator: " ").map(String.init),
+                name: columns[0].filter { $0 != " " },
+                suites: columns[1].split(separator: " ").map { $0.filter { $0 != "!" } },
                 meaning: String(columns[2].drop { $0 == " " }))
         }
     }
