@@ -367,8 +367,7 @@ extension Transaction {
         isEncoding = true
         defer { isEncoding = false }
         writer.begin(binding.layout)
-        let absent = sabotaged("absentColumnsWritten") ? 0 : binding.model.absentColumns
-        try object.encode(into: &writer, properties: properties & ~absent)
+        try object.encode(into: &writer, properties: properties)
     }
 
     private func encodeLocking<T: ObjectEntity>(
