@@ -138,11 +138,11 @@ private final class JoinLoop {
 
     private func walk(_ rows: KeptOuterRows, _ body: () throws -> Bool) throws -> Bool {
         var goesOn = true
-        let raw = layout === table.layout
+        let isOwnLayout = layout === table.layout
         try step.own.forEachRow(in: view) { key, row in
             goesOn = try rows.forEach(meeting: row, key) {
                 let bytes = UnsafeRawBufferPointer(start: row.base, count: Int(row.byteCount))
-                return try take(raw ? row : RowReader(bytes, layout), key.rowID ?? 0, body)
+                return try take(isOwnLayout ? row : RowReader(bytes, layout), key.rowID ?? 0, body)
             }
             return goesOn
         }
