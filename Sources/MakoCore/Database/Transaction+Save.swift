@@ -254,6 +254,10 @@ extension Transaction {
             }
         }
         lock.unlock()
+        do throws(MakoError) { try encodeRest() } catch {
+            object.lockedState { $0.dirty |= state.dirty }
+            throw error
+        }
         let before = noted ?? state
         if let run, before.isFresh { run.note() } else { undo.record(object, before) }
 
@@ -361,7 +365,7 @@ extension Transaction {
         if columns != 0 && !sabotaged("nilNotKept") { writer.unsetNulls(columns) }
     }
 
-    /// Begins a row and has the object, which is locked, fill it.
+    /// Begins a row and has the object, which is locked, fill it: with what takes no code but Mako's. ``encodeRest()`` does what is left.
     private func encode<T: Entity>(_ object: T, _ properties: UInt64, _ binding: Binding) throws(MakoError) {
         if isEncoding { throw .unsupported("saving an object while another one is being written") }
         isEncoding = true
@@ -370,13 +374,32 @@ extension Transaction {
         try object.encode(into: &writer, properties: properties)
     }
 
+    /// Encodes the values of the row that need the user's code, such as `Codable`, as they were when it was begun. Nothing is locked: that code
+    /// may read any object, and two objects may share a lock.
+    private func encodeRest() throws(MakoError) {
+        isEncoding = true
+        defer { isEncoding = false }
+        do { try writer.writeRest() } catch { throw MakoError(any: error) }
+    }
+
     private func encodeLocking<T: ObjectEntity>(
         _ object: T, _ properties: UInt64, _ binding: Binding
     ) throws(MakoError) {
         let lock = ObjectLock(object)
         lock.lock()
-        defer { lock.unlock() }
-        try encode(object, properties, binding)
+        do throws(MakoError) { try encode(object, properties, binding) } catch {
+            lock.unlock()
+            throw error
+        }
+        lock.unlock()
+        try encodeRest()
+    }
+
+    private func encodeWhole<T: Entity>(
+        _ value: T, _ properties: UInt64, _ binding: Binding
+    ) throws(MakoError) {
+        try encode(value, properties, binding)
+        try encodeRest()
     }
 
     /// Stores the row in the writer, new or in the place of the one with its key.
@@ -407,7 +430,9 @@ extension Transaction {
     func table<R>(
         _ table: TableHandle, _ body: (TableHandle, borrowing WriteTransaction) throws(RecordError) -> R
     ) throws(MakoError) -> R {
-        try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) -> R in
+        // A value's own code runs while a row is made.
+        if isEncoding { throw .unsupported("changing rows while an object is being written") }
+        return try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) -> R in
             do throws(RecordError) { return try body(table, tx) } catch { throw MakoError(error) }
         }
     }
@@ -444,14 +469,14 @@ extension Transaction {
         }
         value.assignMissingKey()
         if binding.model.hasStamps { value._$stamp(isNew: value._$value.database == 0, at: date) }
-        try encode(value, .max, binding)
+        try encodeWhole(value, .max, binding)
         let given: RowKey? =
             binding.model.hasColumnKey
             ? binding.mergesUpserts ? RowKey(values: value.keyValues()) : nil
             : value.rowNumber == 0 ? nil : .rowID(value.rowNumber)
         let copy = value
         let stored = try enter(binding, given, mode) { (properties) throws(MakoError) in
-            try encode(copy, properties, binding)
+            try encodeWhole(copy, properties, binding)
         }
         if case .rowID(let id) = stored { value.rowNumber = id }
         value._$value.database = database.number

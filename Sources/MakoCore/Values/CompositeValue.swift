@@ -162,7 +162,7 @@ public enum CompositeCodec<Property: CompositeValue>: ValueSlotCodec {
 
     @inlinable
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        value.write(to: &writer, position)
+        writer.writeLater { value.write(to: &$0, position) }
     }
 
     public static func writeNull(_ writer: inout RowWriter, _ position: Int) {

@@ -36,6 +36,12 @@ public enum EncryptedCodec<Base: PropertyCodec>: PropertyCodec where Base.Proper
 
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         guard let value else { return writer.setNull(position) }
+        writer.writeLater { try seal(value, &$0, position) }
+    }
+
+    private static func seal(
+        _ value: Base.Property, _ writer: inout RowWriter, _ position: Int
+    ) throws(MakoError) {
         let stored = Base.stored(value)
         if stored.isNull {
             throw .typeMismatch(

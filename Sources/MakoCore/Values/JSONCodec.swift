@@ -21,12 +21,14 @@ public enum JSONCodec<Property: Codable & Sendable>: ValueSlotCodec {
     }
 
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        do {
-            writer.set(position, try text(of: value))
-        } catch {
-            throw .typeMismatch(
-                entity: "\(Property.self)", property: "\(position)", expected: "a value that encodes as JSON",
-                found: "\(error)")
+        writer.writeLater { writer in
+            do {
+                writer.set(position, try text(of: value))
+            } catch {
+                throw MakoError.typeMismatch(
+                    entity: "\(Property.self)", property: "\(position)", expected: "a value that encodes as JSON",
+                    found: "\(error)")
+            }
         }
     }
 

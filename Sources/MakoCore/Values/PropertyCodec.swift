@@ -123,7 +123,11 @@ public enum StorableCodec<Property: StorableValue>: ValueSlotCodec {
 
     @inlinable
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        value.write(to: &writer, position)
+        if Property._$isPlain {
+            value.write(to: &writer, position)
+        } else {
+            writer.writeLater { value.write(to: &$0, position) }
+        }
     }
 }
 

@@ -7,6 +7,7 @@ import MakoRecords
 
 extension CGFloat: StorableValue {
     @inlinable public static var columnType: ColumnType { .double }
+    @inlinable public static var _$isPlain: Bool { true }
     public var stored: StoredValue { .double(Double(self)) }
     public init?(stored: StoredValue) {
         guard let value = Double(stored: stored) else { return nil }

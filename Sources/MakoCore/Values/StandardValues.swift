@@ -8,6 +8,7 @@ public protocol StorableInteger: StorableValue, FixedWidthInteger {}
 
 extension StorableInteger {
     @inlinable public static var columnType: ColumnType { isSigned ? .integer : .unsigned }
+    @inlinable public static var _$isPlain: Bool { true }
 
     @inlinable
     public var stored: StoredValue {
@@ -55,6 +56,7 @@ extension UInt64: StorableInteger {}
 
 extension Bool: StorableValue {
     @inlinable public static var columnType: ColumnType { .bool }
+    @inlinable public static var _$isPlain: Bool { true }
     public var stored: StoredValue { .bool(self) }
     public init?(stored: StoredValue) {
         guard case .bool(let value) = stored else { return nil }
@@ -68,6 +70,7 @@ extension Bool: StorableValue {
 
 extension Double: StorableValue {
     @inlinable public static var columnType: ColumnType { .double }
+    @inlinable public static var _$isPlain: Bool { true }
     public var stored: StoredValue { .double(self) }
     public init?(stored: StoredValue) {
         switch stored {
@@ -85,6 +88,7 @@ extension Double: StorableValue {
 
 extension Float: StorableValue {
     @inlinable public static var columnType: ColumnType { .double }
+    @inlinable public static var _$isPlain: Bool { true }
     public var stored: StoredValue { .double(Double(self)) }
     public init?(stored: StoredValue) {
         guard let value = Double(stored: stored) else { return nil }
@@ -100,6 +104,7 @@ extension Float: StorableValue {
 
 extension String: StorableValue {
     @inlinable public static var columnType: ColumnType { .text }
+    @inlinable public static var _$isPlain: Bool { true }
     public var stored: StoredValue { .text(self) }
     public init?(stored: StoredValue) {
         guard case .text(let value) = stored else { return nil }
@@ -113,6 +118,7 @@ extension String: StorableValue {
 
 extension Character: StorableValue {
     public static var columnType: ColumnType { .text }
+    @inlinable public static var _$isPlain: Bool { true }
     public var stored: StoredValue { .text(String(self)) }
     public init?(stored: StoredValue) {
         guard case .text(let value) = stored, value.count == 1, let first = value.first else { return nil }
@@ -122,6 +128,7 @@ extension Character: StorableValue {
 
 extension URL: StorableValue {
     public static var columnType: ColumnType { .text }
+    @inlinable public static var _$isPlain: Bool { true }
     public var stored: StoredValue { .text(absoluteString) }
     public init?(stored: StoredValue) {
         guard case .text(let text) = stored else { return nil }
@@ -132,6 +139,7 @@ extension URL: StorableValue {
 /// Exact: stored as its decimal text, so that no digit is lost. Conditions compare it as text; keep a `Double` beside it to order by.
 extension Decimal: StorableValue {
     public static var columnType: ColumnType { .text }
+    @inlinable public static var _$isPlain: Bool { true }
     public var stored: StoredValue { .text(description) }
     public init?(stored: StoredValue) {
         switch stored {
@@ -147,6 +155,7 @@ extension Decimal: StorableValue {
 
 extension Date: StorableValue {
     @inlinable public static var columnType: ColumnType { .date }
+    @inlinable public static var _$isPlain: Bool { true }
     public var stored: StoredValue { .date(timeIntervalSinceReferenceDate) }
     public init?(stored: StoredValue) {
         guard case .date(let seconds) = stored else { return nil }
@@ -164,6 +173,7 @@ extension Date: StorableValue {
 
 extension UUID: StorableValue {
     @inlinable public static var columnType: ColumnType { .uuid }
+    @inlinable public static var _$isPlain: Bool { true }
 
     @usableFromInline
     var halves: (high: UInt64, low: UInt64) {
@@ -212,6 +222,7 @@ extension UUID: StorableValue {
 
 extension Data: StorableValue {
     public static var columnType: ColumnType { .blob }
+    @inlinable public static var _$isPlain: Bool { true }
     public var stored: StoredValue { .blob([UInt8](self)) }
     public init?(stored: StoredValue) {
         guard case .blob(let bytes) = stored else { return nil }
@@ -224,6 +235,7 @@ extension Data: StorableValue {
 extension Array: ConditionValue where Element == UInt8 {}
 extension Array: StorableValue where Element == UInt8 {
     public static var columnType: ColumnType { .blob }
+    @inlinable public static var _$isPlain: Bool { true }
     public var stored: StoredValue { .blob(self) }
     public init?(stored: StoredValue) {
         guard case .blob(let bytes) = stored else { return nil }

@@ -12,6 +12,8 @@ import MakoRecords
 ///     init?(stored: StoredValue) { guard case .double(let degrees) = stored else { return nil }; self.degrees = degrees }
 /// }
 /// ```
+///
+/// A value's own code may read objects, except where the property is a key: that is worked out while its object is locked.
 public protocol StorableValue: ConditionValue, Sendable {
     /// The type of the column that holds these values.
     static var columnType: ColumnType { get }
@@ -25,10 +27,13 @@ public protocol StorableValue: ConditionValue, Sendable {
     static func read(_ row: RowReader, _ position: Int) -> Self?
     /// Writes the field at a position.
     func write(to writer: inout RowWriter, _ position: Int)
+    /// Whether writing a value runs nothing but Mako's own code, so that it may be done while an object is locked.
+    static var _$isPlain: Bool { get }
 }
 
 extension StorableValue {
     @inlinable public static var isOptionalColumn: Bool { false }
+    @inlinable public static var _$isPlain: Bool { false }
 
     public static func read(_ row: RowReader, _ position: Int) -> Self? { Self(stored: row.value(position)) }
 
@@ -38,6 +43,7 @@ extension StorableValue {
 extension Optional: StorableValue where Wrapped: StorableValue {
     @inlinable public static var columnType: ColumnType { Wrapped.columnType }
     @inlinable public static var isOptionalColumn: Bool { true }
+    @inlinable public static var _$isPlain: Bool { Wrapped._$isPlain }
 
     public var stored: StoredValue { map(\.stored) ?? .null }
 
@@ -66,6 +72,7 @@ extension Optional: StorableValue where Wrapped: StorableValue {
 /// conformance as well.
 extension StorableValue where Self: RawRepresentable, RawValue: StorableValue {
     @inlinable public static var columnType: ColumnType { RawValue.columnType }
+    @inlinable public static var _$isPlain: Bool { RawValue._$isPlain }
     public var stored: StoredValue { rawValue.stored }
     public init?(stored: StoredValue) {
         guard let raw = RawValue(stored: stored) else { return nil }

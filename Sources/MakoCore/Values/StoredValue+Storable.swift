@@ -9,6 +9,7 @@ import MakoRecords
 /// same type; it has no order.
 extension StoredValue: StorableValue {
     public static var columnType: ColumnType { .blob }
+    @inlinable public static var _$isPlain: Bool { true }
 
     /// Given as a parameter, the value stands for itself.
     public var conditionValue: StoredValue { self }

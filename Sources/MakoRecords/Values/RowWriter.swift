@@ -27,7 +27,9 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     private var slots: UnsafeMutablePointer<ColumnSlot>?
     private var slotCount = 0
     private var fault: RecordError?
-    /// Asked for each row, which costs less than looking at the fault itself.
+    /// Values that were put off.
+    private var rest: [(inout RowWriter) throws -> Void] = []
+    /// Asked for each row, which costs less than looking at the fault itself: whether there is one, or values were put off.
     private var hasFault = false
     /// Scratch for the keys of indexes and for the row that is replaced.
     var keys = KeyBuffer()
@@ -54,6 +56,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         }
         if hasFault {
             fault = nil
+            rest = []
             hasFault = false
         }
         let columns = layout.columnCount
@@ -209,6 +212,26 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         }
     }
 
+    /// Puts the making of a value off until ``writeRest()``: what makes it may take locks that are held now.
+    public mutating func writeLater(_ write: @escaping (inout RowWriter) throws -> Void) {
+        if sabotaged("valuesEncodedUnderTheLock") {
+            do { return try write(&self) } catch {}
+        }
+        rest.append(write)
+        hasFault = true
+    }
+
+    /// Makes the values that were put off.
+    ///
+    /// - Throws: what making one of them throws.
+    public mutating func writeRest() throws {
+        if !hasFault || rest.isEmpty { return }
+        let writes = rest
+        rest = []
+        hasFault = fault != nil
+        for write in writes { try write(&self) }
+    }
+
     /// Takes a field of another row of the table over as it is. The position is that of both layouts.
     mutating func copy(_ position: Int, from row: RowReader) {
         guard let slot = slot(position) else { return }
@@ -229,7 +252,10 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     mutating func finish(over old: RowReader?) throws(RecordError) -> UnsafeRawBufferPointer {
         guard let layout else { throw .invalidKey(table: "", reason: "the row was not begun") }
         if unset != 0 || !wideMarks.isEmpty { fill(layout, from: old) }
-        if hasFault, let fault { throw fault }
+        if hasFault {
+            if let fault { throw fault }
+            throw .invalidKey(table: layout.table, reason: "values of the row were put off and not written")
+        }
         if nulls & layout.requiredBits != 0 || !wideMarks.isEmpty {
             for ordinal in 0..<layout.columnCount where isNull(ordinal) && layout.required[ordinal] {
                 throw .nullViolation(table: layout.table, column: layout.columns[ordinal].name)
@@ -363,9 +389,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     private mutating func store(_ slot: ColumnSlot, content: UnsafeRawBufferPointer) {
         let start = count - heap
         guard start + content.count <= Int(UInt32.max) else {
-            fault = .rowTooLarge(table: layout?.table ?? "")
-            hasFault = true
-            return
+            return fail(.rowTooLarge(table: layout?.table ?? ""))
         }
         if count + content.count > capacity { reserve(count + content.count) }
         if let source = content.baseAddress { (base + count).copyMemory(from: source, byteCount: content.count) }
@@ -393,7 +417,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
 
     /// Notes what the call that stores the row is to throw; the first fault counts.
     private mutating func fail(_ error: RecordError) {
-        if hasFault { return }
+        if fault != nil { return }
         hasFault = true
         fault = error
     }

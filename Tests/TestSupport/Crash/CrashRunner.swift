@@ -42,7 +42,7 @@ public enum CrashRunner {
         public static let standard = Effort(
             crash: CrashChoice(exhaustiveBits: 7, structuredUnits: 12, sampled: 8, torn: 8),
             recovery: CrashChoice(exhaustiveBits: 3, structuredUnits: 3, sampled: 2, torn: 2),
-            imageLimit: 400, recoveryLimit: 8)
+            imageLimit: 200, recoveryLimit: 8)
 
         /// A taste of it, for builds in which everything is slow.
         public static let small = Effort(
