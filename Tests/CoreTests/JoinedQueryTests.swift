@@ -84,6 +84,63 @@ import Testing
         }
     }
 
+    /// Two cities are called Rome.
+    private func namesakes() throws -> (Database, Query<City>) {
+        let db = try cities()
+        try db.save([City(name: "Rome")])
+        return (db, db.query(City.self).joinTo(City.self, left: "name", target: "name", as: "Same"))
+    }
+
+    @Test func joinsByOtherPropertiesRepeatObjects() throws {
+        let (db, same) = try namesakes()
+        let found = try same.orderBy("id").orderBy("Same.id").fetch()
+        #expect(found.map(\.id) == [1, 1, 2, 3, 4, 5, 5])
+        #expect(found.compactMap { $0.joinedResults["Same.id"] } == [1, 5, 2, 3, 4, 1, 5].map { .integer($0) })
+        #expect(found[0] !== found[1] && found[2].twin?.name == "Rome")
+        #expect(Set(found[0].joinedResults.keys) == ["Same.id", "Same.name", "Same.twin"])
+        let other = same.where("Same.id > id")
+        #expect(try other.first()?.joinedResults["Same.id"] == .integer(5))
+        #expect(try other.one()?.id == 1)
+        #expect(try same.orderBy("id").orderBy("Same.id").offset(1).limit(2).ids() == [1, 2])
+        #expect(try same.count() == 7 && same.limit(3).count() == 3 && other.count() == 1)
+        #expect(try same.keys().count == 7 && other.exists() && !same.where("Same.id > 9").exists())
+        #expect(try same.sum("Same.id") == 21 && same.max(\.id) == 5)
+        #expect(
+            try same.group(by: "name").select("count(*)").having("count(*) > 1").fetch().rows == [
+                [.text("Rome"), .integer(4)]
+            ])
+        #expect(try same.explain().contains("Same"))
+        #expect(try same.where("Same.id <> id").delete() == 2)
+        #expect(try db.query(City.self).orderBy("name").fetch().map(\.name) == ["Oslo", "Paris", "de"])
+    }
+
+    /// Also where nothing is joined, over a key that is a text, and on from a join.
+    @Test func repeatedJoinsAreLeftOrInner() throws {
+        let (db, same) = try namesakes()
+        try db.save([Country(code: "Rome", people: 3), Country(code: "No", people: 5)])
+        let countries = db.query(Country.self)
+        let left = try countries.joinTo(City.self, left: \.code, target: \.name).orderBy("code DESC").fetch()
+        #expect(left.map(\.code) == ["Rome", "Rome", "No"])
+        #expect(try countries.joinTo(City.self, left: "code", target: "name").where("City.id IS NULL").count() == 1)
+        #expect(try countries.joinTo(City.self, left: "code", target: "name", .inner).keys().count == 2)
+        let far = try same.joinTo(City.self, left: "Same.twin", target: "id", as: "Far").orderBy("Far.name DESC")
+            .fetch()
+        #expect(
+            far.prefix(2).map { $0.joinedResults["Far.name"] } == [.text("Rome"), .text("Paris")] && far.count == 7)
+    }
+
+    @Test func whatNeedsEachObjectOnceRefusesThem() throws {
+        let (_, same) = try namesakes()
+        let attempts: [() throws -> Void] = [
+            { _ = try same.batch(3) }, { try same.forEach { _ in } }, { _ = try same.fetchLightweight() },
+            { _ = try same.update().set(\.name, to: "x").run() }, { _ = try same.distinct(\.name) },
+        ]
+        for attempt in attempts {
+            let error = #expect(throws: MakoError.self) { try attempt() }
+            #expect("\(try #require(error))".contains("is not the key of City"))
+        }
+    }
+
     @Test func faultsAreToldBeforeAnythingIsRead() throws {
         let db = try cities()
         let city = db.query(City.self)
@@ -92,7 +149,10 @@ import Testing
             (twins(db).joinTo(City.self, left: "twin", as: "Twin"), "two joins are called Twin"),
             (city.joinTo(City.self, left: "twn", as: "Twin"), "did you mean twin?"),
             (city.joinTo(City.self, left: "name", as: "Twin"), "does not hold the key of City"),
-            (city.joinTo(City.self, left: "twin", target: "name", as: "Twin"), "is not the key of City"),
+            (city.joinTo(City.self, left: "twin", target: "name", as: "Twin"), "cannot be compared"),
+            (city.joinTo(City.self, left: "name", target: "twin.name", as: "Twin"), "a column of City itself"),
+            (city.joinTo(City.self, left: "name", target: "nmae", as: "Twin"), "did you mean name?"),
+            (city.joinTo(City.self, left: "name", target: "name"), "City is the query's own table"),
             (city.joinTo(City.self, left: "twin =", as: "Twin"), "is expected"),
             (twins(db).where("Twin.nmae = 'x'"), "did you mean name?"),
         ]

@@ -228,6 +228,17 @@ enum QueryingExample {
         return rivers
     }
 
+    static func joinedWithMany(_ db: Database) throws -> [String] {
+        // EXAMPLE Querying.md
+        let alongRivers = try db.query(River.self)
+            .joinTo(City.self, left: "id", target: "river", .inner)
+            .where("City.population > 1000").orderBy("name").orderBy("City.name")
+            .fetch()
+        let pairs = alongRivers.map { "\($0.name): \($0.joinedResults["City.name"] ?? .null)" }
+        // EXAMPLE ends
+        return pairs
+    }
+
     static func selected(_ db: Database) throws -> (RawResults, RawResults, StoredValue?) {
         // EXAMPLE Querying.md
         let shared = try db.rawQuery(
@@ -380,6 +391,7 @@ enum QueryingExample {
         #expect(lines == ["'AT' 1", "'CH' 3", "'XX' 1"])
         #expect(try E.grouped(db) == ["'CH' 3 720000"])
         #expect(try E.joined(db) == [.text("Aare"), .text("Rhine")])
+        #expect(try E.joinedWithMany(db) == ["Aare: 'Bern'", "Rhine: 'Basel'"])
         let (shared, rows, first) = try E.selected(db)
         #expect(shared.rows == [[.text("Rhine"), .integer(1), .integer(170_000)]])
         #expect(rows.columns == ["country", "cities", "sum(population)"] && rows.rowCount == 1)

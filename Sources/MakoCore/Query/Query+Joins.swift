@@ -26,8 +26,8 @@ struct QueryJoin: Sendable {
 }
 
 extension Query {
-    /// Joins the object of another entity whose key a property holds: its properties may be named in conditions and orders, behind the
-    /// entity's name, and come with each object as ``ObjectEntity/joinedResults``.
+    /// Joins the objects of another entity that have a property's value, as their key or as another property: their properties may be named in
+    /// conditions and orders, behind the entity's name, and come with each object as ``ObjectEntity/joinedResults``.
     ///
     /// ```swift
     /// let people = try Person.query()
@@ -41,7 +41,9 @@ extension Query {
     ///
     /// - Parameters:
     ///   - left: the property that holds the key: the query's own, or one of an entity joined before, as in `"Department.location"`.
-    ///   - target: the key of the entity that is joined.
+    ///   - target: the property of the entity that is joined: its key, or any other. By another one an object is joined with as many as have
+    ///     the value, and comes as often, each time as an object of its own; such a query is for `fetch`, `first`, `one`, `count`, `exists`,
+    ///     `ids`, `keys`, `delete`, aggregates and groups.
     ///   - kind: whether objects stay with which nothing is joined.
     ///   - name: what its properties are called by, where the entity is joined twice; else the entity's name.
     public func joinTo<J: Entity>(
@@ -95,6 +97,51 @@ extension Query {
         var references: [SelectionJoin] = []
         for join in joins { references.append(try join.reference()) }
         return references
+    }
+
+    @usableFromInline var hasJoins: Bool { !joins.isEmpty }
+
+    /// Runs a closure with the query as one by which an object may come several times. Nil: no object does.
+    func joined<R>(_ body: (JoinedSelection, Snapshot) throws(RecordError) -> R?) throws(MakoError) -> R? {
+        if joins.isEmpty { return nil }
+        let database = try target()
+        try prepareJoins(database)
+        return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
+            let selection = try selection(binding, schema, view)
+            return try records { () throws(RecordError) in
+                guard let joined = try JoinedSelection(selection, schema.catalogue) else { return nil }
+                return try body(joined, view)
+            }
+        }
+    }
+
+    /// The objects, each as often as it is joined. Nil: no object comes several times.
+    @usableFromInline
+    func joinedObjects() throws(MakoError) -> [T]? {
+        let database = try target()
+        try prepareJoins(database)
+        return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
+            let selection = try selection(binding, schema, view)
+            let rows = try records { () throws(RecordError) in
+                try JoinedSelection(selection, schema.catalogue)?.rows(in: view)
+            }
+            guard let rows else { return nil }
+            let context = binding.hasReferences ? FetchContext() : nil
+            var maker = RowMaker(database: database.number, context: context, lazyProperties: T._$lazyProperties)
+            var objects: [T] = []
+            do {
+                for row in rows {
+                    try binding.table.withRow(row.key, layout: binding.layout, in: view) { reader in
+                        let object = try T(row: maker.row(row.key, reader))
+                        (object as? any ObjectEntity)?.setJoined(row.joined)
+                        objects.append(object)
+                    }
+                }
+            } catch { throw MakoError(any: error) }
+            try followOthers(objects, database, view, schema, context)
+            if T._$hooks.contains(.didLoad) { for object in objects { _ = object._$call(.didLoad) } }
+            return objects
+        }
     }
 
     /// Sees to it that the tables of all joins are there.

@@ -7,7 +7,8 @@ extension Query {
     /// - Throws: `MakoError.query` for a condition that does not hold together, before any row is read.
     @inlinable
     public func fetch() throws(MakoError) -> Results<T> {
-        Results(try plannedRows().makeObjects(of: T.self))
+        if hasJoins, let objects = try joinedObjects() { return Results(objects) }
+        return Results(try plannedRows().makeObjects(of: T.self))
     }
 
     /// The first object, or nil.
@@ -27,28 +28,36 @@ extension Query {
 
     /// How many objects there are.
     public func count() throws(MakoError) -> Int {
-        try planned { (plan, _, view, _) throws(MakoError) in
+        let repeated = try joined { (selection, view) throws(RecordError) in try selection.count(in: view) }
+        if let repeated { return repeated }
+        return try planned { (plan, _, view, _) throws(MakoError) in
             try records { () throws(RecordError) in try plan.count(in: view) }
         }
     }
 
     /// Whether there is any.
     public func exists() throws(MakoError) -> Bool {
-        try planned { (plan, _, view, _) throws(MakoError) in
+        let repeated = try limit(1).joined { (selection, view) throws(RecordError) in try selection.keys(in: view) }
+        if let repeated { return !repeated.isEmpty }
+        return try planned { (plan, _, view, _) throws(MakoError) in
             try records { () throws(RecordError) in try plan.exists(in: view) }
         }
     }
 
     /// The row numbers, in the query's order. Entities with another key have ``keys()``.
     public func ids() throws(MakoError) -> [Int] {
-        try planned { (plan, _, view, _) throws(MakoError) in
+        let repeated = try joined { (selection, view) throws(RecordError) in try selection.keys(in: view) }
+        if let repeated { return repeated.compactMap { $0.rowID.map { Int($0) } } }
+        return try planned { (plan, _, view, _) throws(MakoError) in
             try records { () throws(RecordError) in try plan.ids(in: view) }.map { Int($0) }
         }
     }
 
     /// The keys, in the query's order.
     public func keys() throws(MakoError) -> [RowKey] {
-        try planned { (plan, _, view, _) throws(MakoError) in
+        let repeated = try joined { (selection, view) throws(RecordError) in try selection.keys(in: view) }
+        if let repeated { return repeated }
+        return try planned { (plan, _, view, _) throws(MakoError) in
             try records { () throws(RecordError) in try plan.keys(in: view) }
         }
     }
@@ -73,7 +82,9 @@ extension Query {
 
     /// How the query is run: which index, what is filtered and sorted.
     public func explain() throws(MakoError) -> String {
-        try planned { (plan, _, _, _) throws(MakoError) in plan.description }
+        let repeated = try joined { (selection, view) throws(RecordError) in try selection.explanation(in: view) }
+        if let repeated { return repeated }
+        return try planned { (plan, _, _, _) throws(MakoError) in plan.description }
     }
 
     /// How the query is run, with what else was thought of, what it was expected to cost, and the index that would help.
@@ -96,7 +107,12 @@ extension Query {
         return try database.allOrNothing { (transaction) throws(MakoError) in
             try transaction.refusePartial(T.entityModel)
             let binding = try transaction.binding(T.entityModel)
-            return try transaction.removeTelling(try keys(), transaction.current(binding))
+            var keys = try keys()
+            if hasJoins {
+                var seen: Set<RowKey> = []
+                keys.removeAll { !seen.insert($0).inserted }
+            }
+            return try transaction.removeTelling(keys, transaction.current(binding))
         }
     }
 
@@ -128,7 +144,11 @@ extension Query {
 
 extension Query {
     private func aggregate(_ function: AggregateFunction, _ expr: Expr) throws(MakoError) -> StoredValue {
-        try planned { (plan, _, view, _) throws(MakoError) in
+        let repeated = try joined { (selection, view) throws(RecordError) in
+            try selection.aggregate(function, of: expr, in: view)
+        }
+        if let repeated { return repeated }
+        return try planned { (plan, _, view, _) throws(MakoError) in
             try records { () throws(RecordError) in try plan.aggregate(function, of: expr, in: view) }
         }
     }

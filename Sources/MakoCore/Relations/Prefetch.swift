@@ -21,8 +21,15 @@ extension Query {
     func follow(
         _ objects: [T], _ database: Database, _ view: Snapshot, _ schema: SchemaState, _ context: FetchContext?
     ) throws(MakoError) {
-        domain?.add(all: objects)
         try noteJoins(objects, view, schema)
+        try followOthers(objects, database, view, schema, context)
+    }
+
+    /// The same but for what is joined with them.
+    func followOthers(
+        _ objects: [T], _ database: Database, _ view: Snapshot, _ schema: SchemaState, _ context: FetchContext?
+    ) throws(MakoError) {
+        domain?.add(all: objects)
         if prefetches.isEmpty { return }
         let prefetch = Prefetch(database: database, view: view, schema: schema)
         let owners = objects.compactMap { $0 as? any ObjectEntity }

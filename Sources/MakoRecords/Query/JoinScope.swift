@@ -12,9 +12,12 @@ struct JoinScope {
     let sources: [Source]
     /// How many of them may be named: in a condition of ON those up to its own.
     var visible: Int
+    /// Whether a name that several of them have is that of the first one; else it is refused.
+    private let prefersFirst: Bool
 
-    init(_ sources: [Source]) {
+    init(_ sources: [Source], prefersFirst: Bool = false) {
         self.sources = sources
+        self.prefersFirst = prefersFirst
         visible = sources.count
     }
 
@@ -55,7 +58,7 @@ struct JoinScope {
                 exactly ? $0 == column : Folding.folded($0) == folded
             }
         }
-        if found.count > 1 && !sabotaged("ambiguousNameTaken") {
+        if found.count > 1 && !prefersFirst && !sabotaged("ambiguousNameTaken") {
             let names = found.map { "\(sources[$0].name).\(column)" }
             throw at.error(
                 "\(column) may be \(names.dropLast().joined(separator: ", ")) or \(names[names.count - 1])")

@@ -42,11 +42,7 @@ public struct LiveRows: Sendable {
         bound = overflow ? .max : sum
         whole.offset = nil
         whole.limit = selection.limit == nil ? nil : bound
-        let keyNames: [String] =
-            switch try catalogue.requireTable(selection.table).schema.key {
-            case .rowID(let name): [name]
-            case .columns(let names): names
-            }
+        let keyNames = try catalogue.requireTable(selection.table).schema.keyNames
         let isDescending = selection.orderBy.last?.descending ?? false
         self.isDescending = isDescending
         whole.orderBy += keyNames.map { Order(.column([$0]), descending: isDescending) }

@@ -46,7 +46,7 @@ struct SelectPlanner {
         _ statement: SelectStatement, _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value],
         _ view: Snapshot? = nil, _ budget: SubqueryBudget = SubqueryBudget(), size: @escaping (TableHandle) -> Int?
     ) throws(RecordError) {
-        self.statement = statement
+        self.statement = try statement.looped(catalogue)
         self.catalogue = catalogue
         self.parameters = parameters
         self.named = named
@@ -124,7 +124,7 @@ struct SelectPlanner {
         var binder = Binder(
             tables[0], catalogue, parameters, named, joins: sources.map { .supplied($0.table, $0.name) })
         binder.budget = budget
-        var scope = JoinScope(sources)
+        var scope = JoinScope(sources, prefersFirst: statement.prefersFirst)
         var parts = sources.map {
             JoinSource(
                 name: $0.name, table: $0.table, left: nil,

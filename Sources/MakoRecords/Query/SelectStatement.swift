@@ -31,6 +31,8 @@ public struct SelectStatement: Sendable, Hashable {
     var joins: [JoinClause] = []
     /// Rows of other tables that columns of the one table name.
     var references: [SelectionJoin] = []
+    /// Whether a name that several tables have is that of the first one.
+    var prefersFirst = false
     var condition: Condition?
     var groupBy: [Expr] = []
     var having: Condition?

@@ -1,0 +1,124 @@
+import MakoStorage
+
+/// A selection with a join that leads to no key: a row comes once for each row that is joined with it, and by its columns.
+///
+///     if let joined = try JoinedSelection(selection, catalogue) {
+///         for row in try joined.rows(in: snapshot) { print(row.key, row.joined["Order.date"]) }
+///     }
+public struct JoinedSelection {
+    private let statement: SelectStatement
+    private let catalogue: Catalogue
+    private let table: TableHandle
+    private let names: [String]
+
+    /// Nil: all joins lead to keys, so that no row comes twice. ``Selection/plan(_:)`` takes such a selection.
+    ///
+    /// - Throws: `tableNotFound`, or `syntax` for a join that is none.
+    public init?(_ selection: Selection, _ catalogue: Catalogue) throws(RecordError) {
+        guard try selection.joins.repeatRows(catalogue) else { return nil }
+        self.catalogue = catalogue
+        table = try catalogue.requireTable(selection.table)
+        var names: [String] = []
+        var columns: [Expr] = []
+        for join in selection.joins {
+            let schema = try catalogue.requireTable(join.table).schema
+            for column in schema.visibleNames where schema.column(named: column)?.sealedType == nil {
+                names.append("\(join.name).\(column)")
+                columns.append(.column([join.name, column]))
+            }
+        }
+        self.names = names
+        let key = table.schema.keyNames.map { Expr.column([selection.table, $0]) }
+        let outputs = (key + columns).map { (expr: $0, name: "") }
+        statement = SelectStatement(
+            selection, outputs: outputs, groupBy: [], having: nil, orderBy: selection.orderBy, limit: selection.limit,
+            offset: selection.offset)
+    }
+
+    /// The rows' keys in the selection's order, each with what is joined by its columns' names, such as `Order.date`: NULL where nothing is.
+    public func rows(in view: Snapshot) throws(RecordError) -> [(key: RowKey, joined: [String: Value])] {
+        let width = statement.outputs.count - names.count
+        return try statement.run(catalogue, view: view).rows.map { row in
+            (key(row[..<width]), Dictionary(zip(names, row[width...])) { first, _ in first })
+        }
+    }
+
+    /// The rows' keys in the selection's order, each as often as it is joined.
+    public func keys(in view: Snapshot) throws(RecordError) -> [RowKey] {
+        var keys = statement
+        keys.outputs.removeLast(names.count)
+        return try keys.run(catalogue, view: view).rows.map { key($0[...]) }
+    }
+
+    /// How many rows come.
+    public func count(in view: Snapshot) throws(RecordError) -> Int {
+        if statement.limit != nil || statement.offset != nil { return try keys(in: view).count }
+        guard case .integer(let count)? = try aggregate(.count, of: nil, in: view) else { return 0 }
+        return Int(count)
+    }
+
+    /// An aggregate over the rows that come; nil where the selection has a limit or an offset.
+    public func aggregate(
+        _ function: AggregateFunction, of argument: Expr?, in view: Snapshot
+    ) throws(RecordError) -> Value? {
+        if statement.limit != nil || statement.offset != nil { return nil }
+        var whole = statement
+        whole.outputs = [.init(expr: SelectStatement.aggregate(function, argument), name: "")]
+        whole.orderBy = []
+        return try whole.run(catalogue, view: view).rows.first?.first ?? .null
+    }
+
+    /// How the rows are found, in words.
+    public func explanation(in view: Snapshot) throws(RecordError) -> String {
+        try statement.explanation(catalogue, view: view)
+    }
+
+    private func key(_ values: ArraySlice<Value>) -> RowKey {
+        if table.isRowID, case .integer(let id)? = values.first { return .rowID(id) }
+        return RowKey(values: Array(values))
+    }
+}
+
+extension [SelectionJoin] {
+    /// Whether one of them leads to a column that is not the key of its table, so that it may name many rows.
+    func repeatRows(_ catalogue: Catalogue) throws(RecordError) -> Bool {
+        for join in self {
+            guard case .column(let target, _) = join.target, let name = target.last else { continue }
+            let key = Binder.singleKey(try catalogue.requireTable(join.table))
+            if key.map({ Folding.folded($0) }) != Folding.folded(name) { return true }
+        }
+        return false
+    }
+}
+
+extension SelectStatement {
+    /// The same with its references as joins, where one of them may lead to many rows. Names without a table are those of the first one then.
+    func looped(_ catalogue: Catalogue) throws(RecordError) -> SelectStatement {
+        guard joins.isEmpty, try references.repeatRows(catalogue) else { return self }
+        var copy = self
+        copy.references = []
+        copy.prefersFirst = true
+        var names: Set<String> = []
+        for reference in references {
+            guard case .column(_, let at) = reference.left, case .column(let target, let targetAt) = reference.target
+            else { throw reference.left.position.error("a join names two columns") }
+            if Folding.folded(reference.name) == Folding.folded(table) {
+                throw at.error("\(reference.name) is the query's own table; give the join a name of its own")
+            }
+            if !names.insert(Folding.folded(reference.name)).inserted {
+                throw at.error("two joins are called \(reference.name); give one of them a name of its own")
+            }
+            guard target.count == 1 || (target.count == 2 && target[0] == reference.name), let column = target.last
+            else {
+                throw targetAt.error("a join leads to a column of \(reference.table) itself")
+            }
+            copy.joins.append(
+                JoinClause(
+                    table: reference.table, alias: reference.name,
+                    kind: reference.isInner != sabotaged("loopsTakeTheOtherKind") ? .inner : .left,
+                    condition: .comparison(.equal, reference.left, .column([reference.name, column], at: targetAt)),
+                    at: at))
+        }
+        return copy
+    }
+}
