@@ -23,11 +23,20 @@ import Testing
         "i + j", "t", "code.w DESC, i",
     ]
 
+    /// What may be shown beside a row of A; the first also beside one of C.
+    private static let joins = [
+        SelectionJoin(table: "B", name: "Other", left: .path("ref"), target: .path("id")),
+        SelectionJoin(table: "B", name: "Far", left: .path("Other.parent"), target: .path("id")),
+        SelectionJoin(table: "C", name: "Code", left: .path("code"), target: .path("k")),
+    ]
+
     private func selection(_ random: inout Seeded) throws -> Selection {
         if random.chance(10) {
-            return Selection(
+            var selection = Selection(
                 table: "C", condition: try Condition.parse(random.pick(["w > 1", "ref.v IS NOT NULL", "k >= 'b'"])),
                 orderBy: try Order.parse(random.pick(["w", "w DESC", "k DESC", "ref.n"])))
+            if random.chance(50) { selection.joins = Array(Self.joins.prefix(1)) }
+            return selection
         }
         let orders = random.pick(Self.orders)
         var selection = Selection(
@@ -35,6 +44,7 @@ import Testing
             orderBy: orders.isEmpty ? [] : try Order.parse(orders))
         if random.chance(50) { selection.limit = Int.random(in: 0...12, using: &random) }
         if random.chance(25) { selection.offset = Int.random(in: 0...12, using: &random) }
+        if random.chance(40) { selection.joins = Array(Self.joins.prefix(Int.random(in: 1...3, using: &random))) }
         return selection
     }
 
@@ -46,10 +56,17 @@ import Testing
         return try whole.plan(fixture.catalogue).keys(in: view)
     }
 
-    private func values(_ keys: [RowKey], _ table: TableHandle, _ view: Snapshot) throws -> [RowKey: [Value]] {
+    private func values(
+        _ keys: [RowKey], _ selection: Selection, _ fixture: Fixture, _ view: Snapshot
+    ) throws -> [RowKey: [Value]] {
+        let table = try fixture.table(selection.table)
         var found: [RowKey: [Value]] = [:]
         for key in keys {
             found[key] = try table.withRow(key, in: view) { row in (0..<table.layout.count).map { row.value($0) } }
+        }
+        if selection.joins.isEmpty { return found }
+        try JoinedValues(table: selection.table, selection.joins, fixture.catalogue).read(keys, of: table, in: view) {
+            found[keys[$0]]? += $1.sorted { $0.key < $1.key }.map(\.value)
         }
         return found
     }
@@ -126,7 +143,7 @@ import Testing
             let selection = try selection(&random)
             let rows = try LiveRows(selection, fixture.catalogue, in: view)
             #expect(rows.keys == (try expected(selection, fixture, view)), "\(selection)")
-            let values = try values(rows.keys, try fixture.table(selection.table), view)
+            let values = try values(rows.keys, selection, fixture, view)
             watched.append(Watched(selection: selection, rows: rows, values: values))
         }
         var made = 0
@@ -145,8 +162,7 @@ import Testing
                 let now = watched[index].rows.keys
                 let note: Comment = "\(watched[index].selection) after \(made) changes"
                 try #require(now == (try expected(watched[index].selection, fixture, view)), note)
-                let table = try fixture.table(watched[index].selection.table)
-                let values = try values(now, table, view)
+                let values = try values(now, watched[index].selection, fixture, view)
                 guard let difference else {
                     #expect(now == before, note)
                     #expect(values == watched[index].values, note)

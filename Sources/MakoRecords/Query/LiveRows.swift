@@ -22,6 +22,7 @@ public struct LiveRows: Sendable {
     private let orders: [BoundOrder]
     private let isDescending: Bool
     private let columns: ReadColumns
+    private let shown: ShownRows
     private let offset: Int
     /// How many rows are kept at most.
     private let bound: Int
@@ -50,6 +51,7 @@ public struct LiveRows: Sendable {
         plan = Planner.plan(selected, try TableEstimates(selected.table, view))
         orders = Array(selected.orders.dropLast(keyNames.count))
         columns = ReadColumns(selected)
+        shown = ShownRows(selected)
         program = selected.condition.map { Program(selected.table, $0, joins: selected.joins) }
         try run(in: view)
     }
@@ -73,6 +75,24 @@ public struct LiveRows: Sendable {
     ///   - view: of the same catalogue.
     /// - Returns: how the rows differ; nil: they do not. After an error the rows are as before.
     public mutating func update(_ changes: [TableChanges], in view: Snapshot) throws(RecordError) -> RowsDifference? {
+        var now = self
+        var difference = try now.updateOwn(changes, in: view)
+        let touched =
+            sabotaged("joinedRowNotShown")
+            ? [] : try shown.places(of: now.window.map(\.key), showing: changes, in: view)
+        if !touched.isEmpty {
+            var updates = Set(difference?.updates ?? []).union(touched)
+            updates.subtract(difference?.insertions ?? [])
+            difference = difference ?? RowsDifference(updates: [])
+            difference?.updates = updates.sorted()
+        }
+        self = now
+        return difference.flatMap(some)
+    }
+
+    private mutating func updateOwn(
+        _ changes: [TableChanges], in view: Snapshot
+    ) throws(RecordError) -> RowsDifference? {
         let mine = changes.filter { $0.table == plan.table.schema.name }
         if changes.contains(where: { columns.matters($0) }) && !sabotaged("relatedChangeIgnored") {
             return try runAgain(mine, in: view)
