@@ -11,34 +11,55 @@ import Testing
             let key: RowKey
         }
 
-        private var order: [Row] = []
-        private var states: [Row: ChangeKind?] = [:]
+        private struct State {
+            var kind: ChangeKind?
+            /// The columns of an update; nil: all.
+            var columns: Set<Int>?
+        }
 
-        mutating func record(_ table: String, _ key: RowKey, _ kind: ChangeKind) {
+        private var order: [Row] = []
+        private var states: [Row: State] = [:]
+
+        mutating func record(_ table: String, _ key: RowKey, _ kind: ChangeKind, _ columns: Set<Int>? = nil) {
             let row = Row(table: table, key: key)
             guard let known = states[row] else {
                 order.append(row)
-                states[row] = kind
+                states[row] = State(kind: kind, columns: kind == .update ? columns : nil)
                 return
             }
-            let state: ChangeKind? =
-                switch (known, kind) {
-                case (nil, _): kind
-                case (.insert, .delete): nil
-                case (.update, .delete): .delete
-                case (.delete, .insert), (.delete, .update): .update
-                default: known
-                }
-            states[row] = .some(state)
+            switch (known.kind, kind) {
+            case (nil, _): states[row] = State(kind: kind)
+            case (.insert, .delete): states[row] = State()
+            case (.update, .delete): states[row] = State(kind: .delete)
+            case (.delete, .insert), (.delete, .update): states[row] = State(kind: .update)
+            case (.update, .update):
+                let both = known.columns.flatMap { old in columns.map { old.union($0) } }
+                states[row] = State(kind: .update, columns: both)
+            default: break
+            }
         }
 
         var changes: [String] {
-            order.compactMap { row in (states[row] ?? nil).map { "\(row.table) \(row.key) \($0)" } }
+            order.compactMap { row in
+                guard let state = states[row], let kind = state.kind else { return nil }
+                return "\(row.table) \(row.key) \(kind)" + (state.columns.map { " \($0.sorted())" } ?? "")
+            }
         }
     }
 
     private static func text(_ changes: ChangeSet) -> [String] {
-        changes.changes.map { "\($0.table) \($0.key) \($0.kind)" }
+        changes.changes.map { change in
+            let columns = change.changedColumns
+            return "\(change.table) \(change.key) \(change.kind)"
+                + (columns.isAll ? "" : " \((0..<3).filter { columns.contains($0) })")
+        }
+    }
+
+    private static func set(_ columns: Set<Int>?) -> ColumnSet {
+        guard let columns else { return .all }
+        var set = ColumnSet()
+        for column in columns { set.insert(column) }
+        return set
     }
 
     private static func tables() throws -> [TableHandle] {
@@ -77,8 +98,10 @@ import Testing
                 } else {
                     there.insert(name)
                 }
-                nested.record(table, key, kind, .all)
-                model.record(table.schema.name, key, kind)
+                // Mostly the same, so that rows go on with the one before them.
+                let columns: Set<Int>? = random.chance(80) ? [1] : random.pick([nil, [0], [0, 2]])
+                nested.record(table, key, kind, Self.set(columns))
+                model.record(table.schema.name, key, kind, columns)
                 if random.chance(10) {
                     changes.append(nested)
                     nested = ChangeSet()
@@ -102,6 +125,22 @@ import Testing
             }
             #expect(Self.text(changes) == model.changes)
         }
+    }
+
+    /// Whoever keeps the changes of a walk over a table keeps them as one.
+    @Test func whatHappensToRowsInARowIsKeptAsOne() throws {
+        let table = try Self.tables()[0]
+        var changes = ChangeSet()
+        for id in Int64(1)...10 { changes.record(table, .rowID(id), .update, Self.set([0])) }
+        for id in Int64(11)...12 { changes.record(table, .rowID(id), .update, Self.set([1])) }
+        for id in Int64(13)...15 { changes.record(table, .rowID(id), .delete, .all) }
+        changes.record(table, .rowID(17), .delete, .all)
+        changes.recordFresh(table, 18)
+        changes.recordFresh(table, 19)
+        var runs: [String] = []
+        changes.forEachRun { _, kind, _, key, count in runs.append("\(kind) \(key) \(count)") }
+        #expect(runs == ["update 1 10", "update 11 2", "delete 13 3", "delete 17 1", "insert 18 2"])
+        #expect(changes.count == 18)
     }
 
     /// Rows inserted under ids in a row are kept as one until one of them is sought.

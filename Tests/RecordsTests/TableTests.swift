@@ -183,6 +183,59 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// To the bit: 0.0 in the place of -0.0 is a change.
+    private static func isSame(_ a: Value, _ b: Value) -> Bool {
+        switch (a, b) {
+        case (.double(let a), .double(let b)), (.date(let a), .date(let b)): a.bitPattern == b.bitPattern
+        default: a == b
+        }
+    }
+
+    /// Of all types, with 64 columns and with fewer, set to values and to NULL, in rows that were written before their last columns came.
+    @Test(arguments: [0, 52]) func columnsThatWereNotSetStayAsTheyAre(further: Int) throws {
+        let types: [ColumnType] = [
+            .integer, .text, .bool, .double, .blob, .uuid, .unsigned, .text, .date, .bool, .integer, .uuid,
+        ]
+        let columns = (types + Array(repeating: .bool, count: further)).enumerated().map {
+            ColumnSchema("c\($0)", $1, isOptional: true)
+        }
+        var fixture = try Fixture(EntitySchema(name: "Row", columns: Array(columns.dropLast(2))))
+        var random = Seeded(UInt64(further))
+        var model: [RowKey: [Value]] = [:]
+        func values(_ count: Int) -> [Value] {
+            columns.prefix(count).map { random.chance(30) ? .null : random.value($0.type) }
+        }
+        for _ in 0..<10 {
+            let row = values(columns.count - 2)
+            model[try fixture.insert("Row", row)] = row + [.null, .null]
+        }
+        _ = try fixture.migrate(EntitySchema(name: "Row", columns: columns))
+        for _ in 0..<10 {
+            let row = values(columns.count)
+            model[try fixture.insert("Row", row)] = row
+        }
+        let table = try fixture.table("Row")
+        for _ in 0..<400 {
+            let key = random.pick(Array(model.keys))
+            let chosen = columns.indices.filter { _ in random.chance(further == 0 ? 20 : 5) }
+            let row = chosen.map { random.chance(30) ? Value.null : random.value(columns[$0].type) }
+            let changed = try fixture.store.write { tx in
+                var changes = ChangeSet()
+                var writer = RowWriter()
+                writer.begin(try table.layout(for: chosen.map { columns[$0].name }))
+                for place in chosen.indices { writer.set(place, row[place]) }
+                #expect(try table.update(&writer, key: key, in: tx, changes: &changes))
+                return changes.changes.first?.changedColumns.names(in: table.schema) ?? []
+            }
+            let before = model[key] ?? []
+            for place in chosen.indices { model[key]?[chosen[place]] = row[place] }
+            let after = model[key] ?? []
+            #expect(changed == columns.indices.filter { !Self.isSame(before[$0], after[$0]) }.map { columns[$0].name })
+            #expect(try fixture.values("Row", key) == model[key])
+        }
+        try fixture.expectSound()
+    }
+
     @Test func keysOfColumnsComeFromTheRow() throws {
         let wolf = EntitySchema(
             name: "Wolf",

@@ -7,17 +7,17 @@ enum SaveMode { case upsert, insert }
 extension Transaction {
     /// Saves an object and the objects its references hold, circles included. False: the object was removed before.
     ///
-    /// - Parameter run: the array the object stands in, when it is saved with others.
+    /// - Parameter array: the array the object stands in, when it is saved with others.
     @discardableResult
     func save<T: ObjectEntity>(
-        _ object: T, _ mode: SaveMode = .upsert, in run: FreshRun? = nil
+        _ object: T, _ mode: SaveMode = .upsert, in array: ArrayNotes? = nil
     ) throws(MakoError) -> Bool {
         let type = Swift.type(of: object)
         if type.entityModel.isPartial && !sabotaged("partStored") { return false }
         var binding = try binding(type.entityModel)
         let hooks = type._$hooks
         if !binding.hasReferences && hooks.isDisjoint(with: .beforeWriting) {
-            return try write(object, nil, binding, mode, hooks, run, references: nil) ?? false
+            return try write(object, nil, binding, mode, hooks, array, references: nil) ?? false
         }
         let before = object.lockedState { state in
             let before = state
@@ -42,7 +42,7 @@ extension Transaction {
                 }
                 guard
                     let isWritten = try write(
-                        object, ObjectNotes(before), binding, mode, hooks, run, references: references)
+                        object, ObjectNotes(before), binding, mode, hooks, array, references: references)
                 else { continue }
                 // What could not be stored is to be stored by a later commit.
                 if references.leftOut != 0 { object.lockedState { $0.dirty |= references.leftOut } }
@@ -82,10 +82,10 @@ extension Transaction {
             return
         }
         try batching { () throws(MakoError) in
-            let run = undo.beginFresh(objects)
+            let notes = undo.begin(objects)
             for place in objects.indices {
-                run.place = place
-                try save(objects[place], in: run)
+                notes.place = place
+                try save(objects[place], in: notes)
             }
         }
     }
@@ -202,7 +202,7 @@ extension Transaction {
     /// - Returns: false when the object was removed before; nil when it refers to others by now, which must be saved first.
     private func write<T: ObjectEntity>(
         _ object: T, _ noted: ObjectNotes?, _ binding: Binding, _ mode: SaveMode, _ hooks: ObjectHooks,
-        _ run: FreshRun?, references: ResolvedReferences?
+        _ array: ArrayNotes?, references: ResolvedReferences?
     ) throws(MakoError) -> Bool? {
         if isEncoding { throw .unsupported("saving an object while another one is being written") }
         if binding.model.hasStamps && !sabotaged("stampsLeftOut") { stamp(object, mode) }
@@ -259,7 +259,7 @@ extension Transaction {
             throw error
         }
         let before = noted ?? state
-        if let run, before.isFresh { run.note() } else { undo.record(object, before) }
+        if let array { array.note(before) } else { undo.record(object, before) }
 
         var stored: RowKey
         if exists, !moved, let key {

@@ -4,7 +4,7 @@ final class UndoLog {
         /// What an object's notes were before it was saved or removed.
         case notes(any ObjectEntity, ObjectNotes)
         case property(any ObjectEntity, () -> Void)
-        case fresh(FreshRun)
+        case array(ArrayNotes)
     }
     @exclusivity(unchecked) private var entries: [Entry] = []
     /// The properties whose old values are kept since the latest savepoint: later writes need not be.
@@ -30,15 +30,14 @@ final class UndoLog {
 
     func record(_ object: any ObjectEntity, _ notes: ObjectNotes) { entries.append(.notes(object, notes)) }
 
-    /// Makes room for objects that are about to be saved together for the first time.
-    func beginFresh<T: ObjectEntity>(_ objects: [T]) -> FreshRun {
-        let fresh = ObjectNotes(ObjectState())
-        let run = FreshRun { place in
-            objects[place].lockedState { fresh.restore(&$0) }
+    /// Makes room for what objects were before they are saved together.
+    func begin<T: ObjectEntity>(_ objects: [T]) -> ArrayNotes {
+        let notes = ArrayNotes { place, before in
+            objects[place].lockedState { before.restore(&$0) }
             objects[place].tellObservers(0)
         }
-        entries.append(.fresh(run))
-        return run
+        entries.append(.array(notes))
+        return notes
     }
 
     func savepoint() -> Int {
@@ -56,7 +55,7 @@ final class UndoLog {
             case .notes(let object, let before):
                 object.lockedState { before.restore(&$0) }
                 object.tellObservers(0)
-            case .fresh(let objects): objects.restore()
+            case .array(let notes): notes.restore()
             }
         }
     }
@@ -90,28 +89,36 @@ struct ObjectNotes {
     }
 }
 
-/// Which objects of an array were saved for the first time: kept as ranges, because nearly always it is all of them.
-final class FreshRun {
-    /// Makes the object at a place unsaved again.
-    private let restoreObject: (Int) -> Void
-    @exclusivity(unchecked) private var ranges: [Range<Int>] = []
+/// What the objects of an array were before they were saved. It knows them by their places, so that none is counted once more.
+final class ArrayNotes {
+    private let restoreObject: (Int, ObjectNotes) -> Void
+    /// Those that were never saved before, as ranges: nearly always it is all of them.
+    @exclusivity(unchecked) private var fresh: [Range<Int>] = []
+    @exclusivity(unchecked) private var others: [(place: Int, notes: ObjectNotes)] = []
     /// The place of the object that is being saved.
     @exclusivity(unchecked) var place = 0
 
-    fileprivate init(_ restoreObject: @escaping (Int) -> Void) { self.restoreObject = restoreObject }
+    fileprivate init(_ restoreObject: @escaping (Int, ObjectNotes) -> Void) { self.restoreObject = restoreObject }
 
-    /// Notes that the object at the present place was never saved before.
-    func note() {
-        if let last = ranges.last, last.upperBound == place {
-            ranges[ranges.count - 1] = last.lowerBound..<place + 1
+    /// Notes what the object at the present place is before it is written.
+    func note(_ before: ObjectNotes) {
+        if !before.isFresh {
+            others.append((place, before))
+        } else if let last = fresh.last, last.upperBound == place {
+            fresh[fresh.count - 1] = last.lowerBound..<place + 1
         } else {
-            ranges.append(place..<place + 1)
+            fresh.append(place..<place + 1)
         }
     }
 
     fileprivate func restore() {
-        for range in ranges.reversed() {
-            for place in range.reversed() { restoreObject(place) }
+        // An object that stands in the array twice was a fresh one first.
+        if !sabotaged("arrayOfSavedNotRestored") {
+            for (place, notes) in others.reversed() { restoreObject(place, notes) }
+        }
+        let notes = ObjectNotes(ObjectState())
+        for range in fresh.reversed() {
+            for place in range.reversed() { restoreObject(place, notes) }
         }
     }
 }

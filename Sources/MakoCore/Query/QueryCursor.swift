@@ -111,6 +111,9 @@ struct ObjectPortions<T: Entity>: Sendable {
         if T._$hooks.contains(.didLoad) { for object in objects { _ = object._$call(.didLoad) } }
         return objects
     }
+
+    /// Gives the moment up that the objects are of. Only where it is no running transaction's.
+    func close() { view.close() }
 }
 
 extension Query {
@@ -221,6 +224,8 @@ public struct ObjectStream<T: Entity>: AsyncSequence, Sendable {
 
         private mutating func end() {
             hasEnded = true
+            // The thread that read last may hold them a little longer.
+            portions?.close()
             (portions, objects) = (nil, [])
         }
     }

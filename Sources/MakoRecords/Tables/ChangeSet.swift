@@ -75,7 +75,7 @@ public struct ChangeSet: Sendable {
         var kind: ChangeKind
         /// The row was inserted and deleted again.
         var isVoid = false
-        /// How many rows were inserted under ids in a row, the first being the key.
+        /// To how many rows with ids in a row this happened, the first being the key.
         var run: Int32 = 1
         var key: RowKey
         var columns: ColumnSet
@@ -154,15 +154,24 @@ public struct ChangeSet: Sendable {
     /// A row that was not there before this transaction and that it has not touched yet.
     mutating func recordFresh(_ table: TableHandle, _ id: Int64) {
         let number = number(table)
-        if number == runTable && id == runNext && entries[entries.count - 1].run < .max {
-            entries[entries.count - 1].run += 1
-            followers += 1
-            if isAscending { ascent = (number, id) }
-        } else {
+        if !goOn(number, id, .insert, .all) {
             append(Entry(table: number, kind: .insert, key: .rowID(id), columns: .all))
             runTable = number
         }
         runNext = id &+ 1
+    }
+
+    /// Adds a row that has no entry yet to the last one, if the same happened to the rows of that and their ids lead up to it.
+    private mutating func goOn(_ table: Int32, _ id: Int64, _ kind: ChangeKind, _ columns: ColumnSet) -> Bool {
+        guard table == runTable, id == runNext else { return false }
+        let last = entries.count - 1
+        guard entries[last].kind == kind || sabotaged("runTakesOtherKinds"), entries[last].columns == columns,
+            entries[last].run < .max
+        else { return false }
+        entries[last].run += 1
+        followers += 1
+        if isAscending { ascent = (table, id) }
+        return true
     }
 
     private mutating func append(_ entry: Entry) {
@@ -218,6 +227,8 @@ public struct ChangeSet: Sendable {
     private mutating func place(of key: RowKey, in table: Int32) -> Int? {
         if isAscending, case .rowID(let id) = key, isBeyond(table, id) { return nil }
         expandRuns()
+        // The last entry has its place by now: it stands for one row.
+        runTable = -1
         if places.count < entries.count { index(entries) }
         return places.number(ChangePlaces.hash(table, key)) { number in
             entries[number].table == table && entries[number].key == key
@@ -231,16 +242,27 @@ public struct ChangeSet: Sendable {
     }
 
     private mutating func record(_ table: Int32, _ key: RowKey, _ kind: ChangeKind, _ columns: ColumnSet) {
-        runTable = -1
         if kind == .insert && !hasDeletes {
+            runTable = -1
             append(Entry(table: table, kind: .insert, key: key, columns: .all))
             return
         }
         if kind == .delete { hasDeletes = true }
         guard let place = place(of: key, in: table) else {
-            append(Entry(table: table, kind: kind, key: key, columns: kind == .update ? columns : .all))
+            let columns = kind == .update ? columns : .all
+            if case .rowID(let id) = key {
+                if goOn(table, id, kind, columns) {
+                    runNext = id &+ 1
+                    return
+                }
+                (runTable, runNext) = (table, id &+ 1)
+            } else {
+                runTable = -1
+            }
+            append(Entry(table: table, kind: kind, key: key, columns: columns))
             return
         }
+        runTable = -1
         if entries[place].isVoid {
             // It is not there: it can only come again.
             entries[place].isVoid = false

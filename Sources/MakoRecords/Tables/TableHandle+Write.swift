@@ -133,13 +133,14 @@ extension TableHandle {
         if mode == .update && old == nil { return (key, false) }
         // To the indexes the row is new all the same.
         let source = if old == nil, let model { try oldRow(model, &row, tx) } else { old }
+        let written = row.written
         let bytes = try row.finish(over: sabotaged("unsetColumnsLost") ? nil : source)
         let new = try RowReader(bytes, layout)
         if !isRowID { try checkKey(key, new, &row) }
 
         var changed = ColumnSet.all
         if let old {
-            changed = difference(old, new)
+            changed = difference(old, new, among: written)
             if changed.isEmpty { return (key, true) }
             try checkElements(new, changed)
             try checkStoredElements(old)
@@ -223,8 +224,19 @@ extension TableHandle {
         }
     }
 
-    private func difference(_ old: RowReader, _ new: RowReader) -> ColumnSet {
+    /// The columns that two rows differ in.
+    ///
+    /// - Parameter written: those that they can differ in; nil: all.
+    private func difference(_ old: RowReader, _ new: RowReader, among written: UInt64?) -> ColumnSet {
         var changed = ColumnSet()
+        if var rest = written {
+            while rest != 0 {
+                let slot = layout.allSlots[rest.trailingZeroBitCount]
+                rest &= rest &- 1
+                if !old.isSame(slot, as: new) { changed.insert(Int(slot.ordinal)) }
+            }
+            return changed
+        }
         for slot in UnsafeBufferPointer(start: layout.allSlots, count: layout.columnCount)
         where !old.isSame(slot, as: new) {
             changed.insert(Int(slot.ordinal))

@@ -62,6 +62,10 @@ public final class RowLayout: @unchecked Sendable {
     let required: UnsafeMutablePointer<Bool>
     /// The same for the first 64 ordinals, one bit for each.
     let requiredBits: UInt64
+    /// Those of the first 64 ordinals that are texts or blobs.
+    let variableBits: UInt64
+    /// Whether the table has columns whose values go with the next change of a row.
+    let hasDeadColumns: Bool
     /// A row of fill values, from which columns are read that a row was written too early to have.
     @usableFromInline private(set) var defaults: UnsafeMutableRawBufferPointer
 
@@ -95,6 +99,7 @@ public final class RowLayout: @unchecked Sendable {
         var end = RowLayout.headerSize
         var variableCount = 0
         var requiredBits: UInt64 = 0
+        var variableBits: UInt64 = 0
         for (ordinal, column) in columns.enumerated() {
             let slot = ColumnSlot(
                 offset: UInt32(truncatingIfNeeded: end), ordinal: UInt16(truncatingIfNeeded: ordinal), type: column.type
@@ -106,12 +111,15 @@ public final class RowLayout: @unchecked Sendable {
             if column.type.isVariable {
                 variables[variableCount] = slot
                 variableCount += 1
+                if ordinal < 64 { variableBits |= 1 << UInt64(ordinal) }
             }
             end += column.type.slotWidth
         }
         slotEnds[columnCount] = UInt32(truncatingIfNeeded: end)
         self.variableCount = variableCount
         self.requiredBits = requiredBits
+        self.variableBits = variableBits
+        hasDeadColumns = columns.contains(where: \.isDead)
         let none = ColumnSlot(offset: 0, ordinal: .max, type: .bool)
         for (position, column) in positions.enumerated() {
             if let column { slots[position] = allSlots[column.ordinal] } else { slots[position] = none }

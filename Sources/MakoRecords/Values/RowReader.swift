@@ -274,13 +274,23 @@ extension RowReader {
             return address(slot) == nil && other.address(slot) == nil
         }
         if slot.type.isVariable {
-            return content(slot).elementsEqual(other.content(slot))
+            let (own, others) = (content(slot), other.content(slot))
+            return own.count == others.count && KeyOrder.compareRaw(own, others) == 0
         }
-        for byte in 0..<slot.type.slotWidth
-        where mine.load(fromByteOffset: byte, as: UInt8.self) != theirs.load(fromByteOffset: byte, as: UInt8.self) {
-            return false
+        switch slot.type.slotWidth {
+        case 1: return mine.load(as: UInt8.self) == theirs.load(as: UInt8.self)
+        case 8: return word(mine) == word(theirs)
+        default: return word(mine) == word(theirs) && word(mine + 8) == word(theirs + 8)
         }
-        return true
+    }
+
+    /// Which of the row's first 64 columns are NULL, by ordinal.
+    var nullBits: UInt64 {
+        var bits: UInt64 = 0
+        for place in 0..<min(8, Int(heap - nulls)) {
+            bits |= UInt64(base.load(fromByteOffset: Int(nulls) + place, as: UInt8.self)) << UInt64(8 * place)
+        }
+        return bits
     }
 }
 

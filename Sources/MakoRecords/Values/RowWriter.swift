@@ -251,7 +251,9 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     /// The bytes of the row, unset columns taken from the row it replaces.
     mutating func finish(over old: RowReader?) throws(RecordError) -> UnsafeRawBufferPointer {
         guard let layout else { throw .invalidKey(table: "", reason: "the row was not begun") }
-        if unset != 0 || !wideMarks.isEmpty { fill(layout, from: old) }
+        if unset != 0 || !wideMarks.isEmpty {
+            if let old, changesFixedWidth(of: old, layout) { layOver(old, layout) } else { fill(layout, from: old) }
+        }
         if hasFault {
             if let fault { throw fault }
             throw .invalidKey(table: layout.table, reason: "values of the row were put off and not written")
@@ -335,6 +337,40 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         }
         seal(layout)
         return UnsafeRawBufferPointer(start: base, count: count)
+    }
+
+    /// The columns that were set since ``begin(_:)``, as bits of their ordinals; nil where a row that is stored in the place of another one
+    /// may differ from it in more than these. To be asked before the row is finished.
+    var written: UInt64? {
+        guard let layout, wideMarks.isEmpty, !layout.hasDeadColumns else { return nil }
+        return ~unset & (layout.columnCount == 64 ? .max : 1 << UInt64(layout.columnCount) &- 1)
+    }
+
+    /// Whether only columns of fixed width were set, in a row that has the same columns as the one it replaces: it is that one then, but for
+    /// these.
+    private func changesFixedWidth(of old: RowReader, _ layout: RowLayout) -> Bool {
+        guard let written, written & layout.variableBits == 0 else { return false }
+        return Int(old.columnCount) == layout.columnCount && old.byteCount >= old.heap
+    }
+
+    /// Copies what stands between the columns that were set, texts and blobs included.
+    private mutating func layOver(_ old: RowReader, _ layout: RowLayout) {
+        let end = Int(old.byteCount)
+        if end > capacity { reserve(end) }
+        var place = RowLayout.headerSize
+        var rest = written ?? 0
+        while rest != 0 {
+            let slot = layout.allSlots[rest.trailingZeroBitCount]
+            rest &= rest &- 1
+            let start = Int(slot.offset)
+            if start > place { (base + place).copyMemory(from: old.base + place, byteCount: start &- place) }
+            place = start &+ slot.type.slotWidth
+        }
+        (base + place).copyMemory(from: old.base + place, byteCount: end &- place)
+        let kept = sabotaged("overlaidRowForgetsNulls") ? 0 : unset
+        nulls |= old.nullBits & kept
+        unset = 0
+        count = end
     }
 
     private mutating func fill(_ layout: RowLayout, from old: RowReader?) {

@@ -93,7 +93,7 @@ public final class Snapshot: @unchecked Sendable {
         try writer._withUnsafeGuaranteedRef { writer in
             result { () throws(StorageError) in
                 guard let tree else { return try writer.enterWaitingPuts() }
-                try writer.enterWaitingPuts(of: writer.index(of: tree))
+                try writer.showWaitingPuts(of: writer.index(of: tree))
             }
         }.get()
     }

@@ -16,6 +16,8 @@ struct PutBatch {
     static let capacity = 32
     /// Puts in a row that missed the hint before the next ones are collected: ascending loads miss once a leaf.
     static let patience = 4
+    /// Puts that are not collected after a read that came soon after the last ones.
+    static let pause: Int32 = 64
     private static let arenaBytes = 32 << 10
 
     struct Entry {
@@ -96,6 +98,15 @@ extension Writer {
     @inline(__always)
     func enterWaitingPuts(of index: Int) throws(StorageError) {
         if streaks[index].waiting > 0 { try enterWaitingPuts() }
+    }
+
+    /// Enters the waiting puts because somebody reads the tree.
+    func showWaitingPuts(of index: Int) throws(StorageError) {
+        // Where each put is followed by a read there is never a group to be collected.
+        let waiting = streaks[index].waiting
+        if waiting == 0 { return }
+        if waiting <= PutBatch.patience { streaks[index].misses = -PutBatch.pause }
+        try enterWaitingPuts()
     }
 
     /// Enters all waiting puts in their trees.

@@ -78,7 +78,10 @@ extension Writer {
             let (slot, found) = Layout.find(leaf, key)
             if found {
                 if mode == .insertOnly { return false }
-                if try replace(layout, leaf, slot, value) { return true }
+                if try replace(layout, leaf, slot, value) {
+                    streaks[index].misses = 0
+                    return true
+                }
             } else if Layout.fits(leaf, key, valueBytes: value.count) {
                 Layout.insert(leaf, at: slot, key, value, scratch: scratch.page)
                 hints[index].slot = slot
@@ -113,7 +116,10 @@ extension Writer {
             try descend(layout, index, key)
             var (slot, found) = Layout.find(path[0].page, key)
             if found {
-                if try replace(layout, path[0].page, slot, value) { return true }
+                if try replace(layout, path[0].page, slot, value) {
+                    Layout.setHint(hints + index, path, levels: trees[index].levels, slot: slot)
+                    return true
+                }
                 // It has outgrown its page: leave, and come in again.
                 Layout.remove(path[0].page, at: slot)
                 if !sabotaged("grownEntryCountedTwice") { trees[index].count &-= 1 }
