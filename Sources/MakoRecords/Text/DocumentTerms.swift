@@ -1,20 +1,23 @@
-/// The words of one row in the order of their bytes, each with its occurrences as they are stored.
+/// The words of one row, each once, with its occurrences as they are stored.
 struct DocumentTerms: ~Copyable {
     /// One occurrence of a word.
     private struct Note {
-        /// The word's first bytes, which mostly decide.
-        let head: UInt64
-        let offset: UInt32
-        let count: UInt16
         let column: UInt16
         let position: UInt32
+        /// The place of the word's next one; -1: it is the last.
+        var next: Int32 = -1
     }
 
     private struct Term {
+        /// The word's first bytes, which mostly are the word.
+        let head: UInt64
+        let hash: UInt64
         let offset: Int
         let count: Int
-        let bodyOffset: Int
-        let bodyCount: Int
+        let firstNote: Int32
+        var lastNote: Int32
+        var bodyOffset = 0
+        var bodyCount = 0
     }
 
     private var words: Tokenizer
@@ -23,6 +26,9 @@ struct DocumentTerms: ~Copyable {
     private var occurrences: OccurrenceWriter
     private var notes: [Note] = []
     private var terms: [Term] = []
+    /// Places of terms by their hashes, behind the number of the row that they are of: those of others are free. A power of two.
+    private var places: [(row: UInt32, term: Int32)] = Array(repeating: (0, 0), count: 256)
+    private var row: UInt32 = 0
     /// How many words each column has.
     private(set) var lengths: [UInt64]
 
@@ -38,76 +44,110 @@ struct DocumentTerms: ~Copyable {
         content.raw(from: terms[place].offset, to: terms[place].offset + terms[place].count)
     }
 
+    /// What a term is found by, see ``KeyOrder/hash(_:head:)``.
+    func hash(_ place: Int) -> (head: UInt64, hash: UInt64) { (terms[place].head, terms[place].hash) }
+
     /// The occurrences of a term.
     func body(_ place: Int) -> UnsafeRawBufferPointer {
         bodies.raw(from: terms[place].bodyOffset, to: terms[place].bodyOffset + terms[place].bodyCount)
     }
 
-    /// Takes the words of a row in the place of those before.
+    /// Takes the words of a row in the place of those before, as they come.
     mutating func read(_ row: RowReader, _ index: FullTextIndex) {
-        content.clear()
-        notes.removeAll(keepingCapacity: true)
+        clear()
         for (column, slot) in index.slots.enumerated() {
             var position: UInt32 = 0
             if row.address(slot) != nil {
                 words.begin(row.content(slot))
-                while words.next(), position < .max {
-                    let offset = content.count
-                    content.append(raw: words.term)
-                    notes.append(
-                        Note(
-                            head: content.head(from: offset, to: content.count), offset: UInt32(clamping: offset),
-                            count: UInt16(content.count - offset), column: UInt16(column), position: position))
+                while notes.count < Int32.max, words.next() {
+                    note(UInt16(truncatingIfNeeded: column), position)
                     position += 1
                 }
             }
             lengths[column] = UInt64(position)
         }
-        sort()
-        group()
+        writeBodies()
     }
 
-    private mutating func sort() {
-        var sorted: [Note] = []
-        swap(&sorted, &notes)
-        // Equal words stay in the order of their places, which the offsets tell.
-        sorted.sort { precedes($0, $1) }
-        swap(&sorted, &notes)
+    /// The same, the words in the order of their bytes.
+    mutating func readInOrder(_ row: RowReader, _ index: FullTextIndex) {
+        read(row, index)
+        var sorted: [Term] = []
+        swap(&sorted, &terms)
+        sorted.sort { $0.head == $1.head ? KeyOrder.compareRaw(raw($0), raw($1)) < 0 : $0.head < $1.head }
+        swap(&sorted, &terms)
     }
 
-    private func raw(_ note: Note) -> UnsafeRawBufferPointer {
-        content.raw(from: Int(note.offset), to: Int(note.offset) + Int(note.count))
-    }
-
-    private func precedes(_ a: Note, _ b: Note) -> Bool {
-        if a.head != b.head { return a.head < b.head }
-        let order = a.count <= 8 && b.count <= 8 ? Int(a.count) - Int(b.count) : KeyOrder.compareRaw(raw(a), raw(b))
-        return order == 0 ? a.offset < b.offset : order < 0
-    }
-
-    private func isSame(_ a: Note, _ b: Note) -> Bool {
-        a.head == b.head && a.count == b.count && (a.count <= 8 || KeyOrder.compareRaw(raw(a), raw(b)) == 0)
-    }
-
-    private mutating func group() {
-        terms.removeAll(keepingCapacity: true)
+    private mutating func clear() {
+        content.clear()
         bodies.clear()
-        var start = 0
-        while start < notes.count {
-            occurrences.clear()
-            var end = start
-            while end < notes.count, isSame(notes[start], notes[end]) {
-                let shift: UInt64 = sabotaged("textPositionsShifted") && end > start ? 1 : 0
-                occurrences.add(UInt64(notes[end].column), UInt64(notes[end].position) + shift)
-                end += 1
+        notes.removeAll(keepingCapacity: true)
+        terms.removeAll(keepingCapacity: true)
+        row &+= 1
+        // After so many rows the numbers come again.
+        if row == 0 {
+            for place in places.indices { places[place] = (0, 0) }
+            row = 1
+        }
+    }
+
+    private func raw(_ term: Term) -> UnsafeRawBufferPointer {
+        content.raw(from: term.offset, to: term.offset + term.count)
+    }
+
+    /// Notes the tokenizer's word.
+    private mutating func note(_ column: UInt16, _ position: UInt32) {
+        let offset = content.count
+        content.append(raw: words.term)
+        let word = content.raw(from: offset, to: content.count)
+        let head = content.head(from: offset, to: content.count)
+        let hash = KeyOrder.hash(word, head: head)
+        let note = Int32(truncatingIfNeeded: notes.count)
+        notes.append(Note(column: column, position: position))
+        let mask = places.count &- 1
+        var place = Int(truncatingIfNeeded: hash) & mask
+        while places[place].row == row {
+            let number = Int(places[place].term)
+            let known = terms[number]
+            if known.head == head, known.count == word.count,
+                word.count <= 8 || KeyOrder.compareRaw(raw(known), word) == 0
+            {
+                notes[Int(known.lastNote)].next = note
+                terms[number].lastNote = note
+                content.truncate(to: offset)
+                return
             }
-            let bodyOffset = bodies.count
+            place = (place &+ 1) & mask
+        }
+        places[place] = (row, Int32(truncatingIfNeeded: terms.count))
+        terms.append(
+            Term(head: head, hash: hash, offset: offset, count: word.count, firstNote: note, lastNote: note))
+        if terms.count * 2 > places.count { grow() }
+    }
+
+    private mutating func grow() {
+        places = Array(repeating: (0, 0), count: places.count * 4)
+        let mask = places.count - 1
+        for (number, term) in terms.enumerated() {
+            var place = Int(truncatingIfNeeded: term.hash) & mask
+            while places[place].row == row { place = (place + 1) & mask }
+            places[place] = (row, Int32(number))
+        }
+    }
+
+    private mutating func writeBodies() {
+        for place in terms.indices {
+            occurrences.clear()
+            var note = Int(terms[place].firstNote)
+            let first = note
+            while note >= 0 {
+                let shift: UInt64 = sabotaged("textPositionsShifted") && note != first ? 1 : 0
+                occurrences.add(UInt64(notes[note].column), UInt64(notes[note].position) + shift)
+                note = Int(notes[note].next)
+            }
+            terms[place].bodyOffset = bodies.count
             occurrences.append(to: &bodies)
-            terms.append(
-                Term(
-                    offset: Int(notes[start].offset), count: Int(notes[start].count), bodyOffset: bodyOffset,
-                    bodyCount: bodies.count - bodyOffset))
-            start = end
+            terms[place].bodyCount = bodies.count - terms[place].bodyOffset
         }
     }
 }

@@ -127,34 +127,40 @@ struct MatchRun {
                 phrase.terms[place], isPrefix: isPrefix, phrase.columns, .places, within: isPrefix ? nil : rows)
             rows = MatchRun.both(lists[place].rows, rows)
         }
-        return MatchRun.joined(lists, rows ?? [], detail)
+        var found = lists[0]
+        for place in 1..<lists.count {
+            found = MatchRun.followed(found, by: lists[place], place, place == lists.count - 1 ? detail : .places)
+        }
+        return found
     }
 
-    /// Those rows where the words stand one behind the other.
-    private static func joined(_ lists: [TermRows], _ rows: [UInt64], _ detail: TermDetail) -> TermRows {
+    /// Those places of a phrase's beginning behind which a word stands at a distance.
+    private static func followed(
+        _ first: TermRows, by second: TermRows, _ distance: Int, _ detail: TermDetail
+    ) -> TermRows {
         var found = TermRows()
-        var numbers = Array(repeating: 0, count: lists.count)
-        var cursors = Array(repeating: 0, count: lists.count)
         let isAnd = sabotaged("phraseAsAnd")
-        for row in rows {
-            for list in lists.indices {
-                while lists[list].rows[numbers[list]] < row { numbers[list] += 1 }
-                cursors[list] = lists[list].starts[numbers[list]]
+        let (rows, others) = (first.rows, second.rows)
+        var (a, b) = (0, 0)
+        while a < rows.count, b < others.count {
+            if rows[a] != others[b] {
+                if rows[a] < others[b] { a += 1 } else { b += 1 }
+                continue
             }
+            var place = second.starts[b]
+            let end = second.starts[b + 1]
             var count = 0
-            for start in lists[0].places(numbers[0]) {
-                var isThere = true
-                for list in 1..<lists.count where isThere && !isAnd {
-                    let wanted = start + UInt64(list)
-                    let end = lists[list].starts[numbers[list] + 1]
-                    while cursors[list] < end, lists[list].places[cursors[list]] < wanted { cursors[list] += 1 }
-                    isThere = cursors[list] < end && lists[list].places[cursors[list]] == wanted
-                }
-                guard isThere else { continue }
+            for number in first.starts[a]..<first.starts[a + 1] {
+                let start = first.places[number]
+                let wanted = start + UInt64(distance)
+                while place < end, second.places[place] < wanted { place += 1 }
+                guard isAnd || place < end && second.places[place] == wanted else { continue }
                 count += 1
                 if case .places = detail { found.places.append(start) }
             }
-            if count > 0 { found.close(row, count, detail) }
+            if count > 0 { found.close(rows[a], count, detail) }
+            a += 1
+            b += 1
         }
         return found
     }

@@ -61,7 +61,7 @@ final class TextBatch {
         terms.read(row, index)
         rows.append(number)
         lengths += terms.lengths
-        for place in 0..<terms.count { add(number, terms.term(place), terms.body(place)) }
+        for place in 0..<terms.count { add(number, terms.term(place), terms.hash(place), terms.body(place)) }
         size += 8 + 8 * terms.lengths.count
         return true
     }
@@ -82,15 +82,11 @@ final class TextBatch {
         content.raw(from: words[word].offset, to: words[word].offset + words[word].count)
     }
 
-    private static func hash(_ term: UnsafeRawBufferPointer) -> UInt64 {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in term { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
-        return hash ^ hash >> 29
-    }
-
-    private func add(_ row: UInt64, _ term: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) {
-        let hash = TextBatch.hash(term)
-        let place = find(term, hash)
+    private func add(
+        _ row: UInt64, _ term: UnsafeRawBufferPointer, _ by: (head: UInt64, hash: UInt64),
+        _ body: UnsafeRawBufferPointer
+    ) {
+        let place = find(term, by)
         let known = Int(places[place])
         if known >= 0 {
             words[known].postings.append(varint: row &- words[known].last)
@@ -106,23 +102,23 @@ final class TextBatch {
         content.append(raw: term)
         words.append(
             Word(
-                offset: offset, count: term.count, hash: hash,
-                head: content.head(from: offset, to: content.count), first: row, last: row, postings: postings))
+                offset: offset, count: term.count, hash: by.hash, head: by.head, first: row, last: row,
+                postings: postings))
         size += body.count + term.count + 96
         if words.count * 2 > places.count { grow() }
     }
 
-    private func find(_ term: UnsafeRawBufferPointer, _ hash: UInt64) -> Int {
-        let mask = places.count - 1
-        var place = Int(truncatingIfNeeded: hash) & mask
+    private func find(_ term: UnsafeRawBufferPointer, _ by: (head: UInt64, hash: UInt64)) -> Int {
+        let mask = places.count &- 1
+        var place = Int(truncatingIfNeeded: by.hash) & mask
         while places[place] >= 0 {
             let word = Int(places[place])
-            if words[word].hash == hash, words[word].count == term.count,
-                KeyOrder.compareRaw(raw(word), term) == 0
+            if words[word].head == by.head, words[word].count == term.count,
+                term.count <= 8 || KeyOrder.compareRaw(raw(word), term) == 0
             {
                 return place
             }
-            place = (place + 1) & mask
+            place = (place &+ 1) & mask
         }
         return place
     }
@@ -306,6 +302,7 @@ final class TextBatch {
     private func forEachChunk(
         of bytes: UnsafeRawBufferPointer, from start: UInt64, key: inout KeyBuffer, base: UInt64, _ sink: Sink
     ) throws(StorageError) {
+        if start == base && bytes.count <= FullTextIndex.chunkLimit { return try sink(key.raw, bytes) }
         var reader = PostingReader(bytes, base: start, columnBits: index.columnBits)
         var piece = KeyBuffer()
         var row: UInt64 = 0

@@ -97,6 +97,12 @@ extension KeyOrder {
         return mixed(hash ^ rest)
     }
 
+    /// The same of bytes whose first eight are known as ``KeyBuffer/head(from:to:)`` has them, which is all there is of most words.
+    @inline(__always)
+    static func hash(_ bytes: UnsafeRawBufferPointer, head: UInt64) -> UInt64 {
+        bytes.count <= 8 ? mixed(head ^ UInt64(truncatingIfNeeded: bytes.count)) : hash(bytes)
+    }
+
     @inline(__always)
     private static func mixed(_ word: UInt64) -> UInt64 {
         let product = (word ^ 0x2D35_8DCC_AA6C_78A5).multipliedFullWidth(by: 0x8BB8_4B93_962E_ACC9)
