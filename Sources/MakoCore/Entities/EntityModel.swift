@@ -1,5 +1,6 @@
 import Foundation
 import MakoRecords
+import Synchronization
 
 /// What happens to the objects of a to-many relationship when their owner is removed.
 public enum DeleteRule: Sendable, Hashable {
@@ -267,6 +268,8 @@ public final class EntityModel: @unchecked Sendable {
     let composites: CompositeColumns
     /// Position in the tables of bindings.
     let number: Int
+    /// What ``leadsBack`` is: 0 not looked for, 1 no, 2 yes.
+    private let circle = Atomic<UInt8>(0)
 
     private static let count = Protected(0)
 
@@ -381,6 +384,24 @@ extension EntityModel {
             case .rowNumber, .absent: nil
             }
         }
+    }
+
+    /// Whether references from one of its objects may lead to an object of it again. Looked for once.
+    var leadsBack: Bool {
+        let known = circle.load(ordering: .relaxed)
+        if known != 0 { return known == 2 }
+        var waiting = [self]
+        var seen: Set<Int> = []
+        var isCircle = false
+        while let next = waiting.popLast(), !isCircle {
+            isCircle = next.properties.contains(where: \.refersToAny)
+            for model in next.related where seen.insert(model.number).inserted {
+                isCircle = isCircle || model === self
+                waiting.append(model)
+            }
+        }
+        circle.store(isCircle ? 2 : 1, ordering: .relaxed)
+        return isCircle
     }
 
     /// Whether the rows of both are those of one table: a key stands for the same row then.

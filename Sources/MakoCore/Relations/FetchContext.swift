@@ -3,27 +3,60 @@ import MakoRecords
 /// The objects of one fetch and of what was loaded lazily from them: within it there is one object per row.
 @usableFromInline
 final class FetchContext: Sendable {
-    private struct Identity: Hashable {
-        let model: Int
-        let key: RowKey
-    }
     private struct Entry {
         weak var object: (any ObjectEntity)?
     }
-    private let entries = Protected<[Identity: Entry]>([:])
+    /// Those of one type. Numbers apart from other keys: to hash one takes a fraction of the time.
+    private struct Objects {
+        let model: Int
+        var byID: [Int64: Entry] = [:]
+        var byKey: [[UInt8]: Entry] = [:]
+
+        subscript(key: RowKey) -> Entry? {
+            get {
+                switch key {
+                case .rowID(let id): byID[id]
+                case .bytes(let bytes): byKey[bytes]
+                }
+            }
+            set {
+                switch key {
+                case .rowID(let id): byID[id] = newValue
+                case .bytes(let bytes): byKey[bytes] = newValue
+                }
+            }
+        }
+    }
+    /// Few: the types that references lead to from one.
+    private let types = Protected<[Objects]>([])
 
     func object(_ model: EntityModel, _ key: RowKey) -> (any ObjectEntity)? {
-        entries.with { sabotaged("twoObjectsForOneRow") ? nil : $0[Identity(model: model.number, key: key)]?.object }
+        if sabotaged("twoObjectsForOneRow") { return nil }
+        return types.with { types in
+            guard let place = types.firstIndex(where: { $0.model == model.number }) else { return nil }
+            return types[place][key]?.object
+        }
     }
 
     /// Notes an object; answers the one that was noted before, if there is one.
     func note(_ object: any ObjectEntity, _ model: EntityModel, _ key: RowKey) -> any ObjectEntity {
-        entries.with { entries in
-            let identity = Identity(model: model.number, key: key)
-            if let known = entries[identity]?.object, !sabotaged("twoObjectsForOneRow") { return known }
-            entries[identity] = Entry(object: object)
+        types.with { types in
+            guard let place = types.firstIndex(where: { $0.model == model.number }) else {
+                var objects = Objects(model: model.number)
+                objects[key] = Entry(object: object)
+                types.append(objects)
+                return object
+            }
+            if let known = types[place][key]?.object, !sabotaged("twoObjectsForOneRow") { return known }
+            types[place][key] = Entry(object: object)
             return object
         }
+    }
+
+    /// Notes an object whose references are about to be followed, if they may lead to it again.
+    func note(owner: some ObjectEntity, _ key: RowKey?) {
+        let model = Swift.type(of: owner).entityModel
+        if let key, model.leadsBack, !sabotaged("ownerNotNoted") { _ = note(owner, model, key) }
     }
 }
 
@@ -36,7 +69,7 @@ enum LazyLoad {
             (state.database, state.requireContext(), state.key)
         }
         let database = try Database.resolve(number: number, for: Target.entityModel)
-        if let ownKey { _ = context.note(owner, Swift.type(of: owner).entityModel, ownKey) }
+        context.note(owner: owner, ownKey)
         if let known = context.object(Target.entityModel, key) as? Target { return known }
         database.metricsCounters.lazyLoads.with { $0 += 1 }
         guard let loaded = try database.object(type, key: key, context: context) else { return nil }
@@ -52,7 +85,7 @@ enum LazyLoad {
         }
         let model = Target.entityModel
         let database = try Database.resolve(number: number, for: model)
-        if let ownKey { _ = context.note(owner, Swift.type(of: owner).entityModel, ownKey) }
+        context.note(owner: owner, ownKey)
         var objects: [RowKey: Target] = [:]
         var missing: [RowKey] = []
         var seen: Set<RowKey> = []
