@@ -102,7 +102,9 @@ extension Plan {
         try Plan.check(function, values.kinds[0], expr)
         if case .column = expr, let value = try extreme(function, of: values.bound(0), in: view) { return value }
         if let tallies = ColumnTallies([(function, values.bound(0))], table) {
-            try forEachResult(in: view) { (_, row) in tallies.add(row) }
+            if !(try recorded { try tallies.addRows(of: self, in: view) }) {
+                try forEachResult(in: view) { (_, row) in tallies.add(row) }
+            }
             return tallies.result(0).value
         }
         var accumulator = Accumulator(function)

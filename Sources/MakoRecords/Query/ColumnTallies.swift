@@ -1,3 +1,5 @@
+import MakoStorage
+
 /// Aggregates of plain columns over all rows: numbers and dates are added and compared as they stand in the row, with no step in between.
 final class ColumnTallies {
     private struct Column {
@@ -42,7 +44,23 @@ final class ColumnTallies {
 
     deinit { columns.deallocate() }
 
+    /// Adds every row of a plan that only walks over its table. False: it does more than that.
+    func addRows(of plan: Plan, in view: Snapshot) throws -> Bool {
+        guard let walk = plan.plainWalk else { return false }
+        let cancellation = plan.cancellation
+        var count = 0
+        try walk.forEachRow(plan.table.layout, in: view) { _, row in
+            count &+= 1
+            if count & 1023 == 0, cancellation?.isCancelled == true { throw RecordError.cancelled }
+            add(row)
+            return true
+        }
+        return true
+    }
+
+    @inline(__always)
     func add(_ row: RowReader) {
+        if row.isPlain { return addPlain(row) }
         for index in columns.indices {
             guard let slot = columns[index].slot else {
                 columns[index].count &+= 1
@@ -53,6 +71,18 @@ final class ColumnTallies {
                 continue
             }
             ColumnTallies.add(row.word(field), to: &columns[index])
+        }
+    }
+
+    /// Adds a row that has every column: nothing is to be looked up but where they stand.
+    @inline(__always)
+    private func addPlain(_ row: RowReader) {
+        for index in columns.indices {
+            guard let slot = columns[index].slot else {
+                columns[index].count &+= 1
+                continue
+            }
+            ColumnTallies.add(row.word(row.base + Int(slot.offset)), to: &columns[index])
         }
     }
 

@@ -19,7 +19,7 @@ final class GroupRun {
     /// Keys that are worked out may be whole in one row and broken in the next.
     private let areMixed: [Bool]
     /// Where there is one group, of plain columns.
-    private let tallies: ColumnTallies?
+    let tallies: ColumnTallies?
     // One thread's, and never read while it is changed: to have that checked would cost as much for each row as all the rest.
     @exclusivity(unchecked) private var table = KeyTable()
     @exclusivity(unchecked) private var values: [KeptOperand] = []

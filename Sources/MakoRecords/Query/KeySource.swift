@@ -69,6 +69,19 @@ extension [UInt8]: GatheredKey {
     var rowKey: RowKey { .bytes(self) }
 }
 
+/// The keys of a walk. In a value of its own, not in a variable of the walk: what closures share is looked at before each use.
+private struct FoundKeys<Key: GatheredKey> {
+    var keys: [Key] = []
+    let cancellation: Cancellation?
+
+    @inline(__always)
+    mutating func take(_ key: RowKey) throws(RecordError) -> Bool {
+        if let key = Key(key) { keys.append(key) }
+        if keys.count & 4095 == 0, cancellation?.isCancelled == true { throw .cancelled }
+        return true
+    }
+}
+
 /// Gathers keys, ascending and each once.
 struct KeyGathering {
     let table: TableHandle
@@ -161,21 +174,17 @@ struct KeyGathering {
     }
 
     private func walk<Key: GatheredKey>(_ access: Access, _ kind: Key.Type) throws(RecordError) -> [Key] {
-        var keys: [Key] = []
-        func take(_ key: RowKey) throws -> Bool {
-            if let key = Key(key) { keys.append(key) }
-            if keys.count & 4095 == 0, cancellation?.isCancelled == true { throw RecordError.cancelled }
-            return true
-        }
+        var found = FoundKeys<Key>(cancellation: cancellation)
         try recorded {
             switch access {
             case .nothing: break
-            case .keys(let list): for key in list { _ = try take(key) }
-            case .index(let index, let ranges): try IndexWalk(index, table, view, false).run(ranges, take)
+            case .keys(let list): for key in list { _ = try found.take(key) }
+            case .index(let index, let ranges):
+                try IndexWalk(index, table, view, false).run(ranges) { try found.take($0) }
             case .rows(let range):
                 let high = KeyOrder.treeKey(range.upperBound)
                 try view.forEach(in: table.rows, from: KeyOrder.treeKey(range.lowerBound)) { key, _ in
-                    key > high ? false : try take(.rowID(KeyOrder.rowID(key)))
+                    key > high ? false : try found.take(.rowID(KeyOrder.rowID(key)))
                 }
             case .keyRanges(let ranges):
                 for range in ranges {
@@ -184,18 +193,18 @@ struct KeyGathering {
                     while isThere {
                         let key = cursor.key
                         guard IndexWalk.isInside(key, range, false) else { break }
-                        _ = try take(.bytes(key))
+                        _ = try found.take(.bytes(key))
                         isThere = try cursor.next()
                     }
                 }
-            case .fullText(let found):
-                for number in try TextAccess(match: found.match, isRanked: false).numbers(view, wanted: nil) {
-                    _ = try take(try found.match.index.key(of: number, in: view))
+            case .fullText(let text):
+                for number in try TextAccess(match: text.match, isRanked: false).numbers(view, wanted: nil) {
+                    _ = try found.take(try text.match.index.key(of: number, in: view))
                 }
-            case .gathered(let inner): keys = try gather(inner, kind)
+            case .gathered(let inner): found.keys = try gather(inner, kind)
             }
         }
-        return keys
+        return found.keys
     }
 
     private static func sorted<Key: GatheredKey>(_ keys: [Key]) -> [Key] {

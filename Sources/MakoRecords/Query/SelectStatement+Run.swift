@@ -83,9 +83,11 @@ extension SelectPlan {
     ) throws(RecordError) -> [[Value]] {
         let run = GroupRun(group, table, nodes, view, supply)
         run.begin()
-        try forEachRow(in: view, supply) { row, key throws(RecordError) in
-            try run.add(row, key)
-            return true
+        if !(try addByWalk(run, view)) {
+            try forEachRow(in: view, supply) { row, key throws(RecordError) in
+                try run.add(row, key)
+                return true
+            }
         }
         let sink = ResultSink(group.outputs, orders, isDistinct: isDistinct, limit: limit, offset: offset) {
             ExpressionRun(bound: $0, nil, [], view, supply)
@@ -97,6 +99,12 @@ extension SelectPlan {
             return try sink.take(supply.blank, key)
         }
         return sink.rows()
+    }
+
+    /// Adds all rows in one walk, where that is all there is to do.
+    private func addByWalk(_ run: GroupRun, _ view: Snapshot) throws(RecordError) -> Bool {
+        guard case .table(let plan) = feed, let tallies = run.tallies else { return false }
+        return try recorded { try tallies.addRows(of: plan, in: view) }
     }
 
     /// Lends the rows that are asked about; those of a join stand in the supply.
