@@ -14,6 +14,7 @@ final class Evaluator {
     private let conditions: UnsafeMutableBufferPointer<ConditionNode>
     private let lists: UnsafeMutableBufferPointer<Int32>
     private let patterns: UnsafeMutableBufferPointer<TextPattern>
+    private let searches: UnsafeMutableBufferPointer<RunSearch?>
     /// What the loop of a join and the groups supply.
     private let supply: SuppliedRows?
     private let supplied: UnsafeMutableBufferPointer<SuppliedRows.Place>
@@ -44,6 +45,7 @@ final class Evaluator {
         conditions = Evaluator.copy(program.conditions)
         lists = Evaluator.copy(program.lists)
         patterns = Evaluator.copy(program.patterns)
+        searches = Evaluator.copy(program.searches)
     }
 
     deinit {
@@ -52,6 +54,12 @@ final class Evaluator {
         lists.deallocate()
         patterns.deinitialize()
         patterns.deallocate()
+        searches.deallocate()
+    }
+
+    @inline(__always)
+    private func matches(_ pattern: Int32, _ text: UnsafeRawBufferPointer) -> Bool {
+        searches[Int(pattern)]?.matches(text) ?? patterns[Int(pattern)].matches(text)
     }
 
     private static func copy<T>(_ array: [T]) -> UnsafeMutableBufferPointer<T> {
@@ -141,10 +149,10 @@ final class Evaluator {
             return isInSet(try value(left, row, key), Int(set))
         case .like(let inner, let pattern):
             guard case .text(let bytes) = try value(inner, row, key) else { return .unknown }
-            return Truth(patterns[Int(pattern)].matches(bytes))
+            return Truth(matches(pattern, bytes))
         case .likeColumn(let slot, let pattern):
             guard row.address(slot) != nil else { return .unknown }
-            return Truth(patterns[Int(pattern)].matches(row.content(slot)))
+            return Truth(matches(pattern, row.content(slot)))
         case .likeComputed(let inner, let pattern, let escape):
             return try like(inner, pattern, escape, row, key)
         case .globComputed(let inner, let pattern):

@@ -79,6 +79,8 @@ final class Program: @unchecked Sendable {
     /// Lists of parts: the branches of AND and OR, the arguments of functions, the items of IN.
     private(set) var lists: [Int32] = []
     private(set) var patterns: [TextPattern] = []
+    /// How texts are searched for each of the patterns; nil: it is more than a run of scalars.
+    private(set) var searches: [RunSearch?] = []
     /// Sorted keys of long constant lists, and whether NULL was among them.
     private(set) var sets: [(keys: [[UInt8]], hasNull: Bool)] = []
     /// What MATCH asks, and whether its ranks are asked for too.
@@ -204,6 +206,7 @@ final class Program: @unchecked Sendable {
 
     private func add(_ value: BoundExpr, _ pattern: TextPattern) -> Int32 {
         patterns.append(pattern)
+        searches.append(pattern.search(keep))
         let number = Int32(patterns.count - 1)
         if case .column(let column) = value, column.node < 0, let ordinal = column.ordinal {
             let slot = rootSlots(ordinal)

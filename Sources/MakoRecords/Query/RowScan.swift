@@ -137,12 +137,7 @@ final class RowScan {
             if let prefilter {
                 return try withExtendedLifetime(prefilter) { try walk(low...high, prefilter.tests, layout, body) }
             }
-            return try view.forEach(in: table.rows, from: low) { key, bytes in
-                if key > high { return false }
-                let row = try RowReader(bytes, layout)
-                let key = RowKey.rowID(KeyOrder.rowID(key))
-                return try passes(row, key) ? try body(key, row) : true
-            }
+            return try walk(low...high, layout, body)
         }
         var cursor = try view.cursor(in: table.rows)
         var isThere = try cursor.seek(high)
@@ -163,14 +158,32 @@ final class RowScan {
     }
 
     private func walk(
-        _ range: ClosedRange<UInt64>, _ tests: RowPrefilter.Tests, _ layout: RowLayout,
-        _ body: (RowKey, RowReader) throws -> Bool
+        _ range: ClosedRange<UInt64>, _ layout: RowLayout, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
+        // In variables of its own: what stands in an object is counted for each row.
+        let (evaluator, cancellation) = (evaluator, cancellation)
         var count = 0
         try view.forEach(in: table.rows, from: range.lowerBound) { key, bytes in
             if key > range.upperBound { return false }
             count &+= 1
-            if count & 1023 == 0 { try endIfCancelled() }
+            if count & 1023 == 0, cancellation?.isCancelled == true { throw RecordError.cancelled }
+            let row = try RowReader(bytes, layout)
+            let key = RowKey.rowID(KeyOrder.rowID(key))
+            if let evaluator, !(try evaluator.test(row, key)) { return true }
+            return try body(key, row)
+        }
+    }
+
+    private func walk(
+        _ range: ClosedRange<UInt64>, _ tests: RowPrefilter.Tests, _ layout: RowLayout,
+        _ body: (RowKey, RowReader) throws -> Bool
+    ) throws {
+        let (evaluator, cancellation) = (evaluator, cancellation)
+        var count = 0
+        try view.forEach(in: table.rows, from: range.lowerBound) { key, bytes in
+            if key > range.upperBound { return false }
+            count &+= 1
+            if count & 1023 == 0, cancellation?.isCancelled == true { throw RecordError.cancelled }
             let outcome = tests.test(bytes)
             if outcome == .no { return true }
             let row = try RowReader(bytes, layout)

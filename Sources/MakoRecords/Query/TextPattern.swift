@@ -127,71 +127,24 @@ struct TextPattern: Sendable, Hashable {
 
     private static func folded(_ value: UInt32) -> UInt32 { value >= 65 && value <= 90 ? value | 0x20 : value }
 
+    /// How texts are searched for the pattern, where it is one run of scalars; nil: it is more than that.
+    ///
+    /// - Parameter keep: copies bytes to where they stay as long as the search.
+    func search(_ keep: ([UInt8]) -> UnsafeRawBufferPointer) -> RunSearch? {
+        run.isEmpty ? nil : RunSearch(keep(run), ignoresCase: ignoresCase, isAtStart: isAtStart, isAtEnd: isAtEnd)
+    }
+
     /// Whether the text matches. Time is at most the product of the lengths; nothing is allocated.
     func matches(_ text: UnsafeRawBufferPointer) -> Bool {
+        if !run.isEmpty {
+            return run.withUnsafeBytes {
+                RunSearch($0, ignoresCase: ignoresCase, isAtStart: isAtStart, isAtEnd: isAtEnd).matches(text)
+            }
+        }
         // Of the pattern nothing is copied, which would be counted for each text.
-        if !run.isEmpty { return run.withUnsafeBufferPointer { matches(text, $0) } }
         return elements.withUnsafeBufferPointer { elements in
             ranges.withUnsafeBufferPointer { ranges in match(text, elements, ranges) }
         }
-    }
-
-    private func matches(_ text: UnsafeRawBufferPointer, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        let room = text.count - bytes.count
-        if room < 0 { return false }
-        if isAtStart { return (room == 0 || !isAtEnd) && isRun(bytes, text, 0) }
-        if isAtEnd { return isRun(bytes, text, room) }
-        return contains(bytes, text, room)
-    }
-
-    /// Whether the text has the run anywhere. Eight places at a time are asked for its first and last byte, in one word each.
-    private func contains(
-        _ bytes: UnsafeBufferPointer<UInt8>, _ text: UnsafeRawBufferPointer, _ room: Int
-    ) -> Bool {
-        let last = bytes.count &- 1
-        guard room >= 7 else { return (0...room).contains { isRun(bytes, text, $0) } }
-        let (first, firstCase) = spread(bytes[0])
-        let (end, endCase) = spread(bytes[last])
-        var start = 0
-        while start <= room {
-            let window = min(start, room &- 7)
-            let begins = UInt64(littleEndian: text.loadUnaligned(fromByteOffset: window, as: UInt64.self))
-            let ends = UInt64(littleEndian: text.loadUnaligned(fromByteOffset: window &+ last, as: UInt64.self))
-            var found =
-                TextPattern.zeroBytes((begins | firstCase) ^ first) & TextPattern.zeroBytes((ends | endCase) ^ end)
-            while found != 0 {
-                if isRun(bytes, text, window &+ found.trailingZeroBitCount &>> 3) { return true }
-                found &= found &- 1
-            }
-            start &+= 8
-        }
-        return false
-    }
-
-    private static let ones: UInt64 = 0x0101_0101_0101_0101
-
-    /// A byte in each byte of a word, and the bits that make texts alike in case there.
-    @inline(__always)
-    private func spread(_ byte: UInt8) -> (word: UInt64, caseBits: UInt64) {
-        let isLetter = ignoresCase && byte >= 97 && byte <= 122
-        return (UInt64(byte) &* TextPattern.ones, isLetter ? TextPattern.ones &* 0x20 : 0)
-    }
-
-    /// The top bits of the bytes that are zero; above such a byte others may be marked, too.
-    @inline(__always)
-    private static func zeroBytes(_ word: UInt64) -> UInt64 { (word &- ones) & ~word & (ones &* 0x80) }
-
-    /// Whether the text has the run at a place.
-    @inline(__always)
-    private func isRun(_ bytes: UnsafeBufferPointer<UInt8>, _ text: UnsafeRawBufferPointer, _ place: Int) -> Bool {
-        var index = 0
-        while index < bytes.count {
-            let byte = text[place &+ index]
-            let folded = ignoresCase && byte &- 65 < 26 ? byte | 0x20 : byte
-            if folded != bytes[index] { return false }
-            index &+= 1
-        }
-        return true
     }
 
     private func match(
