@@ -56,6 +56,11 @@ import Testing
         ("isOld = ? AND number IS NULL", [[.bool(true)], [.bool(false)], [.integer(1)]]),
         ("day = ? AND number IS NOT NULL", [[.date(17)], [.date(18)], [.text("1970-01-01")]]),
         ("size > ?", [[.double(98)], [.double(50)], [.integer(98)]]),
+        ("number = ? AND word > ?", [[.integer(3), .text("Word32")], [.integer(4), .text("Word47")]]),
+        ("number = ? AND day < ?", [[.integer(3), .date(35)], [.integer(4), .date(43)]]),
+        ("number = ? AND isOld = ?", [[.integer(3), .bool(true)], [.integer(4), .bool(false)]]),
+        ("number = ? AND kind = ? COLLATE NOCASE", [[.integer(5), .text("RARE50")], [.integer(10), .text("rare9")]]),
+        ("size < ? AND kind = ?", [[.double(50), .text("rare100")], [.double(150), .text("common")]]),
     ]
 
     @Test(arguments: [150, 3000]) func eachSelectionHasItsOwnRows(count: Int) throws {
@@ -74,6 +79,45 @@ import Testing
                 }
             }
         }
+    }
+
+    /// The same of a table with a key of its own, by all and by the first of its columns.
+    @Test func keysOfColumnsHaveTheirOwnRows() throws {
+        let fixture = try Fixture(
+            EntitySchema(
+                name: "T", columns: [ColumnSchema("word", .text), ColumnSchema("number", .integer)],
+                key: .columns(["word", "number"])))
+        try fixture.insertAll("T", (0..<300).map { [.text("w\($0 / 10)"), .integer(Int64($0))] })
+        for _ in 0..<2 {
+            for number in [7, 25, 133, 400] {
+                let values: [Value] = [.text("w\(number / 10)"), .integer(Int64(number))]
+                for text in ["word = ? AND number = ?", "word = ? AND number > ?", "word >= ? AND number < ?"] {
+                    let (kept, fresh, _) = try keys(fixture, text, values)
+                    #expect(kept == fresh, "\(text) \(values)")
+                }
+            }
+        }
+    }
+
+    @Test(
+        arguments: ["number = ? AND size > ?", "size > ?", "number > ? AND number < ? AND kind = 'common'", "id = ?"])
+    func aPlanIsKept(text: String) throws {
+        let fixture = try filled(3000, Array(Self.indexes.prefix(2)))
+        let parsed = try Condition.parse(text)
+        let values: [Value] =
+            switch text {
+            case "size > ?": [.double(5)]
+            case "number = ? AND size > ?": [.integer(3), .double(5)]
+            default: [.integer(3), .integer(5)]
+            }
+        let selection = Selection(table: "T", condition: parsed, parameters: values)
+        let view = try fixture.store.snapshot()
+        let first = try selection.plan(fixture.catalogue, in: view)
+        let shape = try #require(SelectionShape(selection))
+        let kept = try #require(try fixture.catalogue.plans[shape.key]?.plan(selection, shape, fixture.catalogue, view))
+        #expect(kept.description == first.description)
+        #expect(kept.residual == first.residual)
+        #expect(kept.bound.condition == first.bound.condition)
     }
 
     @Test func thePlanSaysWhatItIsOf() throws {

@@ -279,7 +279,7 @@ enum SubqueryLinks {
             let answered = Set(order.map { linked[$0] })
             let rest = conjuncts.indices.filter { !answered.contains($0) }.map { conjuncts[$0] }
             return SubqueryProbe(
-                way: way, order: order, residual: rest.isEmpty ? nil : (rest.count == 1 ? rest[0] : .and(rest)))
+                way: way, order: order, residual: BoundCondition.all(rest))
         }
         if let place = columns.firstIndex(where: { $0.ordinal == nil }) { return made(.rowID, [place]) }
         func places(_ ordinals: [Int]) -> [Int] {
@@ -328,7 +328,7 @@ extension BoundSelection {
     func asking(_ conjuncts: [BoundCondition]) -> BoundSelection {
         BoundSelection(
             table: table, catalogue: catalogue, joins: joins,
-            condition: conjuncts.isEmpty ? nil : (conjuncts.count == 1 ? conjuncts[0] : .and(conjuncts)),
+            condition: BoundCondition.all(conjuncts),
             orders: orders,
             limit: limit, offset: offset, parameters: parameters, namedParameters: namedParameters)
     }

@@ -118,6 +118,11 @@ indirect enum BoundCondition: Sendable, Hashable {
     /// Whether a condition is true; unknown is no.
     case holds(BoundCondition)
 
+    /// That these all hold; nil where there are none.
+    static func all(_ conditions: [BoundCondition]) -> BoundCondition? {
+        conditions.count > 1 ? .and(conditions) : conditions.first
+    }
+
     /// The parts that must all hold.
     var conjuncts: [BoundCondition] {
         if case .and(let parts) = self { parts.flatMap(\.conjuncts) } else { [self] }
@@ -132,19 +137,79 @@ struct BoundOrder: Sendable, Hashable {
 
 /// A selection that can be planned: everything about it that could be wrong was found right.
 public struct BoundSelection: Sendable {
-    let table: TableHandle
+    /// What does not depend on the values that are asked for. Selections that differ in these only share it.
+    final class Frame: Sendable {
+        let table: TableHandle
+        let joins: [JoinNode]
+        let orders: [BoundOrder]
+        let limit: Int?
+        let offset: Int
+        /// The rows of ``SelectionJoin`` by their names.
+        let references: [String: Int]
+        /// What MATCH asks, for expressions that show ranks and excerpts.
+        let matches: [BoundMatch]
+
+        init(
+            _ table: TableHandle, _ joins: [JoinNode], _ orders: [BoundOrder], _ limit: Int?, _ offset: Int,
+            _ references: [String: Int], _ matches: [BoundMatch]
+        ) {
+            self.table = table
+            self.joins = joins
+            self.orders = orders
+            self.limit = limit
+            self.offset = offset
+            self.references = references
+            self.matches = matches
+        }
+    }
+
+    private enum Asked {
+        case condition(BoundCondition?)
+        /// What a kept plan asks, with other values.
+        case kept(KeptPlan, [Value?])
+    }
+
+    let frame: Frame
     let catalogue: Catalogue
-    let joins: [JoinNode]
-    let condition: BoundCondition?
-    let orders: [BoundOrder]
-    let limit: Int?
-    let offset: Int
     let parameters: [Value]
     let namedParameters: [String: Value]
-    /// The rows of ``SelectionJoin`` by their names.
-    var references: [String: Int] = [:]
-    /// What MATCH asks, for expressions that show ranks and excerpts.
-    var matches: [BoundMatch] = []
+    private let asked: Asked
+
+    init(
+        table: TableHandle, catalogue: Catalogue, joins: [JoinNode], condition: BoundCondition?, orders: [BoundOrder],
+        limit: Int?, offset: Int, parameters: [Value], namedParameters: [String: Value],
+        references: [String: Int] = [:], matches: [BoundMatch] = []
+    ) {
+        frame = Frame(table, joins, orders, limit, offset, references, matches)
+        self.catalogue = catalogue
+        self.parameters = parameters
+        self.namedParameters = namedParameters
+        asked = .condition(condition)
+    }
+
+    /// - Parameter selection: one of the shape of the kept plan, which has these values.
+    init(_ kept: KeptPlan, _ values: [Value?], _ selection: Selection, _ catalogue: Catalogue) {
+        frame = kept.frame
+        self.catalogue = catalogue
+        parameters = selection.parameters
+        namedParameters = selection.namedParameters
+        asked = .kept(kept, values)
+    }
+
+    var condition: BoundCondition? {
+        switch asked {
+        case .condition(let condition): condition
+        case .kept(let kept, let values): kept.condition(values)
+        }
+    }
+
+    var table: TableHandle { frame.table }
+    var joins: [JoinNode] { frame.joins }
+    var orders: [BoundOrder] { frame.orders }
+    var limit: Int? { frame.limit }
+    var offset: Int { frame.offset }
+    var references: [String: Int] { frame.references }
+    var matches: [BoundMatch] { frame.matches }
 }
 
 extension BoundExpr: CustomStringConvertible {

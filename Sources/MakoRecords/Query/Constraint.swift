@@ -15,6 +15,16 @@ struct Constraint: Sendable {
         case lower(Value, inclusive: Bool)
         case upper(Value, inclusive: Bool)
         case prefix(String)
+
+        /// The same test for another value.
+        func with(_ value: Value) -> Test {
+            switch self {
+            case .equal: .equal(value)
+            case .lower(_, let inclusive): .lower(value, inclusive: inclusive)
+            case .upper(_, let inclusive): .upper(value, inclusive: inclusive)
+            case .isIn, .isNull, .notNull, .prefix: self
+            }
+        }
     }
 
     let term: Term
@@ -105,141 +115,5 @@ struct Constraint: Sendable {
         case .greater: .lower(value, inclusive: false)
         case .greaterOrEqual: .lower(value, inclusive: true)
         }
-    }
-}
-
-/// How far a row of sorted columns (an index, or the key of a table) answers a condition.
-struct KeySearch {
-    struct Part {
-        let term: Constraint.Term
-        let descending: Bool
-    }
-
-    private(set) var ranges: [KeyRange] = []
-    /// How many leading columns have one value only.
-    private(set) var equalCount = 0
-    /// The conjuncts that the ranges take care of, wholly.
-    private(set) var answered: Set<Int> = []
-    /// The conjuncts that shaped the ranges, for the explanation.
-    private(set) var used: [Int] = []
-    /// Whether every column has one value or one of a list.
-    private(set) var isPoint = false
-    /// The share of rows that is expected.
-    private(set) var share = 1.0
-
-    /// - Parameter limit: bytes of a key that can be relied on.
-    init(_ parts: [Part], _ constraints: [Constraint], limit: Int) {
-        var prefix = KeyBuffer()
-        var exact: [Int] = []
-        while equalCount < parts.count {
-            let part = parts[equalCount]
-            guard let (constraint, value) = KeySearch.equality(part.term, constraints) else { break }
-            KeySearch.append(value, part, to: &prefix)
-            note(constraint, &exact)
-            share *= value.isNull ? 0.05 : 0.001
-            equalCount += 1
-        }
-        isPoint = equalCount == parts.count
-        ranges = [KeyRange(prefix: prefix.bytes)]
-        if equalCount < parts.count { narrow(parts[equalCount], prefix.bytes, constraints, parts.count, &exact) }
-        var isWider = false
-        for index in ranges.indices where ranges[index].widen(to: limit) { isWider = true }
-        if !sabotaged("listRangesNotJoined") { ranges = KeyRange.merged(ranges) }
-        if isWider {
-            isPoint = false
-        } else {
-            answered = Set(exact)
-        }
-    }
-
-    private mutating func note(_ constraint: Constraint, _ exact: inout [Int]) {
-        if !used.contains(constraint.conjunct) { used.append(constraint.conjunct) }
-        if constraint.isExact || sabotaged("inexactConditionDropped") { exact.append(constraint.conjunct) }
-    }
-
-    private static func equality(_ term: Constraint.Term, _ constraints: [Constraint]) -> (Constraint, Value)? {
-        for constraint in constraints where constraint.term == term {
-            if case .equal(let value) = constraint.test { return (constraint, value) }
-        }
-        for constraint in constraints where constraint.term == term {
-            if case .isNull = constraint.test { return (constraint, .null) }
-        }
-        return nil
-    }
-
-    private static func append(_ value: Value, _ part: Part, to buffer: inout KeyBuffer) {
-        let start = buffer.count
-        buffer.append(value, noCase: part.term.noCase)
-        if part.descending { buffer.complement(from: start) }
-    }
-
-    /// Takes a list, a range or a prefix on the first column that is not equal to one value.
-    private mutating func narrow(
-        _ part: Part, _ prefix: [UInt8], _ constraints: [Constraint], _ partCount: Int, _ exact: inout [Int]
-    ) {
-        let mine = constraints.filter { $0.term == part.term }
-        func coded(_ value: Value) -> [UInt8] {
-            var buffer = KeyBuffer(prefix)
-            KeySearch.append(value, part, to: &buffer)
-            return buffer.bytes
-        }
-        for constraint in mine {
-            guard case .isIn(let values) = constraint.test else { continue }
-            note(constraint, &exact)
-            ranges = values.map { KeyRange(prefix: coded($0)) }
-            share *= min(1, 0.001 * Double(values.count))
-            isPoint = equalCount + 1 == partCount
-            return
-        }
-        for constraint in mine {
-            guard case .prefix(var text) = constraint.test else { continue }
-            note(constraint, &exact)
-            var buffer = KeyBuffer(prefix)
-            let noCase = part.term.noCase
-            text.withUTF8 { buffer.appendPrefix(.init($0), noCase: noCase) }
-            if part.descending { buffer.complement(from: prefix.count) }
-            ranges = [KeyRange(prefix: buffer.bytes)]
-            share *= 0.01
-            return
-        }
-        var bounds = KeyRange(prefix: prefix)
-        var low: Value?
-        var high: Value?
-        var isBounded = false
-        for constraint in mine {
-            switch constraint.test {
-            case .lower(let value, let inclusive) where low == nil:
-                low = value
-                let key = coded(value)
-                if part.descending && !sabotaged("descendingBoundNotTurned") {
-                    bounds.upper = inclusive ? KeyRange.successor(key) : key
-                } else {
-                    bounds.lower =
-                        inclusive || sabotaged("lowerBoundAlwaysIncluded") ? key : KeyRange.successor(key) ?? key
-                }
-            case .upper(let value, let inclusive) where high == nil:
-                high = value
-                let key = coded(value)
-                if part.descending {
-                    bounds.lower = inclusive ? key : KeyRange.successor(key) ?? key
-                } else {
-                    bounds.upper = inclusive ? KeyRange.successor(key) : key
-                }
-            case .notNull: break
-            default: continue
-            }
-            isBounded = true
-            note(constraint, &exact)
-        }
-        guard isBounded else { return }
-        // NULL is in no range: it stands before the values, or behind them in a descending column.
-        if part.descending {
-            if low == nil { bounds.upper = prefix + [0xFF] }
-        } else if low == nil {
-            bounds.lower = prefix + [1]
-        }
-        if part.descending && high == nil { bounds.lower = prefix }
-        ranges = [bounds]
-        share *= low != nil && high != nil ? 0.05 : (low == nil && high == nil ? 0.9 : 0.3)
     }
 }

@@ -63,6 +63,7 @@ final class Evaluator {
     }
 
     private static func copy<T>(_ array: [T]) -> UnsafeMutableBufferPointer<T> {
+        if array.isEmpty { return UnsafeMutableBufferPointer(start: nil, count: 0) }
         let copy = UnsafeMutableBufferPointer<T>.allocate(capacity: array.count)
         _ = copy.initialize(from: array)
         return copy

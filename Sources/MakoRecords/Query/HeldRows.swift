@@ -17,7 +17,7 @@ final class HeldRows {
         self.view = view
         self.outers = outers
         self.cancellation = cancellation
-        evaluator = plan.residual == nil ? nil : Evaluator(plan.program, view, outers: outers, cancellation)
+        evaluator = !plan.hasResidual ? nil : Evaluator(plan.program, view, outers: outers, cancellation)
     }
 
     func forEachRow(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {
@@ -55,7 +55,7 @@ final class HeldRows {
     private func lend(_ key: RowKey, _ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws -> Bool {
         // A key of another kind is of no row of this table.
         guard (key.rowID != nil) == plan.table.isRowID else { return true }
-        if case .bytes(let bytes) = key, bytes.count > 900 { return true }
+        if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return true }
         return try plan.table.withRow(key, in: view) { row in
             if let evaluator, !(try evaluator.test(row, key)) { return true }
             return try body(key, row)

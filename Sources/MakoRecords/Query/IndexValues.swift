@@ -8,7 +8,7 @@ extension Plan {
     func indexedValues(
         _ expr: Expr, counting: Bool, in view: Snapshot
     ) throws(RecordError) -> [(value: Value, count: Int)]? {
-        guard residual == nil, bound.limit == nil, bound.offset == 0, case .column = expr else { return nil }
+        guard !hasResidual, bound.limit == nil, bound.offset == 0, case .column = expr else { return nil }
         var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
         binder.references = bound.references
         binder.matches = bound.matches
@@ -19,7 +19,7 @@ extension Plan {
     func indexedValues(
         _ column: BoundColumn, counting: Bool, in view: Snapshot
     ) throws(RecordError) -> [(value: Value, count: Int)]? {
-        guard residual == nil, bound.limit == nil, bound.offset == 0, column.node < 0, let ordinal = column.ordinal
+        guard !hasResidual, bound.limit == nil, bound.offset == 0, column.node < 0, let ordinal = column.ordinal
         else {
             return nil
         }

@@ -54,7 +54,7 @@ final class JoinKey {
                 return
             }
             _ = try view.withValue(of: KeyOrder.treeKey(id), in: table.rows) { try body($0, id) }
-        } else if try encode(), bytes.count <= 900 {
+        } else if try encode(), bytes.count <= TableHandle.longestKey {
             _ = try view.withValue(of: bytes, in: table.rows) { try body($0, 0) }
         }
     }

@@ -97,7 +97,7 @@ struct JoinPlanner {
         let conditions = ownConditions(source, question, sets).map { nodes.condition($0) }
         return BoundSelection(
             table: question.sources[source].table, catalogue: question.catalogue, joins: nodes.joins,
-            condition: conditions.isEmpty ? nil : (conditions.count == 1 ? conditions[0] : .and(conditions)),
+            condition: BoundCondition.all(conditions),
             orders: orders.map { nodes.order($0) }, limit: limit, offset: 0, parameters: [], namedParameters: [:])
     }
 

@@ -2,14 +2,36 @@ import MakoStorage
 
 /// The way that a selection took to its rows, for others of the same shape.
 ///
-/// It is kept where it would be taken for any values: when sizes that depend on them were not looked at, when there was no other way, or
-/// when it leads to so few rows that a better one would not be noticed. The last is looked at for each selection anew.
-struct KeptPlan: Sendable {
+/// It is kept where it would be taken for any values: when sizes that depend on them were not looked at, when there was no other way, when
+/// it is better than a scan, the only other, however many rows it is thought to lead to, or when it leads to so few that a better one would
+/// not be noticed. The last is looked at for each selection anew.
+final class KeptPlan: Sendable {
     private enum Way {
-        case scan
-        /// By the id or the key.
-        case own
-        case index(IndexHandle)
+        case scan(Access)
+        /// By the constraints that are on the row's id.
+        case id([Int], kind: Kind)
+        case key(KeyPattern)
+        case index(IndexHandle, KeyPattern)
+    }
+
+    /// When another way may be better, in a table whose entries are counted.
+    private enum Rival {
+        case never
+        /// When many entries are found, which are expected to be this share of the table's rows.
+        case manyEntries(Double)
+        case always
+    }
+
+    private enum Kind {
+        case keys, rows, other
+
+        init(_ access: Access) {
+            switch access {
+            case .keys: self = .keys
+            case .rows: self = .rows
+            default: self = .other
+            }
+        }
     }
 
     /// A way that leads to fewer rows is good enough.
@@ -17,45 +39,57 @@ struct KeptPlan: Sendable {
     /// The table may become so many times larger or smaller.
     private static let growth = 4.0
 
-    private let table: TableHandle
-    private let joins: [JoinNode]
+    let frame: BoundSelection.Frame
     private let conjuncts: [BoundCondition]
-    private let boundOrders: [BoundOrder]
+    private let constraints: [Constraint]
     /// Those of the orders that decide something.
-    private let orders: [BoundOrder]
-    private let limit: Int?
-    private let offset: Int
+    let orders: [BoundOrder]
     private let way: Way
     private let answered: Set<Int>
-    private let isReversed: Bool
-    private let isOrdered: Bool
-    private let hasRivals: Bool
+    private let used: [Int]
+    private let name: String?
+    let isReversed: Bool
+    let isOrdered: Bool
     private let rows: Double
+    let expectedShare: Double
+    private let rival: Rival
+    /// What the first of these selections left to be tested.
+    private let program: Program
+    /// Where the program has values of conjuncts; nil: also where they cannot be replaced.
+    private let constants: [(place: Int32, conjunct: Int)]?
+    /// Whether texts are compared without their case.
+    private let folds: Bool
 
     /// - Returns: nil: another selection of the shape might go another way, or its values do not stand as they were given.
-    init?(_ shape: SelectionShape, _ choice: Planner.Choice) {
+    init?(_ shape: SelectionShape, _ choice: Planner.Choice, _ plan: Plan) {
         let best = choice.best
         let question = choice.question
         let bound = question.bound
         guard bound.matches.isEmpty, bound.references.isEmpty, best.nearest == nil,
             question.conjuncts.count == shape.values.count,
             zip(question.conjuncts, shape.values).allSatisfy({ KeptPlan.standsAsGiven($0, $1) }),
-            let way = KeptPlan.way(best)
+            let way = KeptPlan.way(best, question)
         else { return nil }
-        hasRivals = !choice.isOnly
-        if hasRivals && question.estimates.countsEntries && best.rows >= KeptPlan.few { return nil }
-        table = bound.table
-        joins = bound.joins
+        rival = KeptPlan.rival(way, choice)
+        if question.estimates.countsEntries {
+            if case .always = rival { return nil }
+            if case .manyEntries = rival, best.rows >= KeptPlan.few { return nil }
+        }
+        frame = bound.frame
         conjuncts = question.conjuncts
-        boundOrders = bound.orders
+        constraints = question.constraints
         orders = question.orders
-        limit = bound.limit
-        offset = bound.offset
         self.way = way
         answered = best.answered
+        used = best.used
+        name = best.name
         isReversed = best.isReversed
         isOrdered = best.isOrdered
         rows = question.estimates.rows
+        expectedShare = plan.expectedShare
+        program = plan.program
+        folds = question.conjuncts.contains(where: KeptPlan.folds)
+        constants = KeptPlan.constants(plan.program, question, best, shape.values)
     }
 
     /// Whether the binder takes any value of this kind as it is.
@@ -76,13 +110,61 @@ struct KeptPlan: Sendable {
         }
     }
 
-    private static func way(_ candidate: Planner.Candidate) -> Way? {
+    private static func folds(_ conjunct: BoundCondition) -> Bool {
+        if case .comparison(_, .noCase, _) = conjunct { true } else { false }
+    }
+
+    private static func way(_ candidate: Planner.Candidate, _ question: Planner.Question) -> Way? {
+        let table = question.bound.table
         switch candidate.access {
-        case .rows, .keyRanges: candidate.used.isEmpty ? .scan : .own
-        case .keys: .own
-        case .index(let index, _): index.isPlain ? .index(index) : nil
-        case .nothing, .fullText, .gathered: nil
+        case .rows, .keyRanges, .keys:
+            if candidate.used.isEmpty { return .scan(candidate.access) }
+            if !table.isRowID { return .key(KeyPattern(table.keyParts, question.constraints)) }
+            let mine = question.constraints.indices.filter { question.constraints[$0].term.ordinal == nil }
+            return .id(mine, kind: Kind(candidate.access))
+        case .index(let index, _):
+            return index.isPlain ? .index(index, KeyPattern(index.keyParts, question.constraints)) : nil
+        case .nothing, .fullText, .gathered: return nil
         }
+    }
+
+    private static func rival(_ way: Way, _ choice: Planner.Choice) -> Rival {
+        let question = choice.question
+        if choice.rivals == .none { return .never }
+        switch way {
+        case .scan: return .always
+        case .id(_, .keys): return .never
+        case .key(let pattern) where pattern.isPoint: return .never
+        // Rows that are met on the way through a part of the table are not more than those of the whole.
+        case .id, .key: return choice.rivals == .scan ? .never : .always
+        case .index(_, let pattern):
+            let share = pattern.share { question.constraints[$0].test }
+            return choice.rivals == .scan && isBetterThanScan(choice, share) ? .never : .manyEntries(share)
+        }
+    }
+
+    /// Whether an index is better than a scan also where its entries are as many as they are ever thought to be, and the table has become
+    /// larger or smaller.
+    private static func isBetterThanScan(_ choice: Planner.Choice, _ share: Double) -> Bool {
+        let (question, best) = (choice.question, choice.best)
+        let isScanOrdered = question.orders.isEmpty || Planner.rowOrder(question) != nil
+        return [1 / growth, 1, growth].allSatisfy { factor in
+            let rows = question.estimates.rows * factor
+            let index = question.cost(
+                rows: max(few, rows * share), perRow: Planner.indexCost, isOrdered: best.isOrdered,
+                hasResidual: question.leavesResidual(best.answered))
+            let scan = question.cost(
+                rows: rows, perRow: 1, isOrdered: isScanOrdered, hasResidual: question.leavesResidual([]))
+            return index < scan
+        }
+    }
+
+    /// Where a program tests the values of conjuncts; nil: also where they cannot be replaced.
+    private static func constants(
+        _ program: Program, _ question: Planner.Question, _ best: Planner.Candidate, _ values: [Value?]
+    ) -> [(place: Int32, conjunct: Int)]? {
+        let tested = zip(program.conjuncts, question.residualPlaces(best)).filter { values[$0.1] != nil }
+        return tested.allSatisfy { program.hasConstant(at: $0.0) } ? tested.map { (place: $0.0, conjunct: $0.1) } : nil
     }
 
     /// The plan of a selection of the same shape.
@@ -91,34 +173,84 @@ struct KeptPlan: Sendable {
     func plan(
         _ selection: Selection, _ shape: SelectionShape, _ catalogue: Catalogue, _ view: Snapshot
     ) throws(RecordError) -> Plan? {
-        let estimates = try TableEstimates(table, view)
+        let estimates = try TableEstimates(frame.table, view)
         guard estimates.rows <= rows * KeptPlan.growth, rows <= estimates.rows * KeptPlan.growth else { return nil }
-        let conjuncts = zip(self.conjuncts, shape.values).map { KeptPlan.with($1, in: $0) }
-        let bound = BoundSelection(
-            table: table, catalogue: catalogue, joins: joins,
-            condition: conjuncts.count > 1 ? .and(conjuncts) : conjuncts.first, orders: boundOrders, limit: limit,
-            offset: offset, parameters: selection.parameters, namedParameters: selection.namedParameters)
-        let question = Planner.Question(bound, conjuncts, Constraint.all(conjuncts), orders, estimates)
-        let found: Planner.Candidate? =
-            switch way {
-            case .scan: Planner.scan(question)
-            case .own: Planner.own(question)
-            case .index(let index): Planner.byIndex(index, question)
-            }
-        guard let found, found.answered == answered, found.isReversed == isReversed, found.isOrdered == isOrdered,
-            KeptPlan.way(found) != nil,
-            !hasRivals || !estimates.countsEntries || found.rows < KeptPlan.few || sabotaged("keptPlanForMany")
-        else { return nil }
-        return Planner.Choice(question: question, best: found, isOnly: !hasRivals).plan()
+        let values = folds ? zip(conjuncts, shape.values).map { KeptPlan.folded($1, for: $0) } : shape.values
+        guard let access = access(values) else { return nil }
+        if estimates.countsEntries, isRivalled(access, estimates) { return nil }
+        return Plan(self, values, BoundSelection(self, values, selection, catalogue), access, program(values))
     }
 
-    private static func with(_ value: Value?, in conjunct: BoundCondition) -> BoundCondition {
-        guard let value, case .comparison(let operation, let side, _) = conjunct, !sabotaged("keptPlanKeepsValues")
-        else { return conjunct }
-        if case .noCase = side, case .text(let text) = value {
-            return .comparison(operation, side, .constant(.text(Folding.folded(text))))
+    private func isRivalled(_ access: Access, _ estimates: TableEstimates) -> Bool {
+        switch (rival, access) {
+        case (.manyEntries(let share), .index(let index, let ranges)):
+            estimates.entries(of: index, in: ranges, share: share) >= KeptPlan.few && !sabotaged("keptPlanForMany")
+        case (.always, _): true
+        default: false
         }
-        return .comparison(operation, side, .constant(value))
+    }
+
+    private static func folded(_ value: Value?, for conjunct: BoundCondition) -> Value? {
+        guard case .text(let text) = value, folds(conjunct) else { return value }
+        return .text(Folding.folded(text))
+    }
+
+    private func access(_ values: [Value?]) -> Access? {
+        func test(_ number: Int) -> Constraint.Test {
+            let constraint = constraints[number]
+            if sabotaged("keptPlanKeepsValues") { return constraint.test }
+            return values[constraint.conjunct].map { constraint.test.with($0) } ?? constraint.test
+        }
+        switch way {
+        case .scan(let access): return access
+        case .id(let numbers, let kind):
+            let (access, _) = Planner.idAccess(numbers.map(test))
+            return Kind(access) == kind ? access : nil
+        case .key(let pattern):
+            let (ranges, areWider) = pattern.ranges(limit: TableHandle.longestKey, test)
+            if areWider || ranges.isEmpty { return nil }
+            return pattern.isPoint ? .keys(ranges.map { .bytes($0.lower) }) : .keyRanges(ranges)
+        case .index(let index, let pattern):
+            let (ranges, areWider) = pattern.ranges(limit: IndexHandle.keptBytes, test)
+            return areWider || ranges.isEmpty ? nil : .index(index, ranges)
+        }
+    }
+
+    private func program(_ values: [Value?]) -> Program {
+        guard let constants else { return Program(frame.table, residual(values), joins: frame.joins) }
+        if constants.isEmpty { return program }
+        var replaced: [(place: Int32, value: Value)] = []
+        replaced.reserveCapacity(constants.count)
+        for (place, conjunct) in constants { if let value = values[conjunct] { replaced.append((place, value)) } }
+        return Program(program, replacing: replaced)
+    }
+}
+
+// MARK: - What is seldom asked for
+
+extension KeptPlan {
+    /// The condition with other values.
+    func condition(_ values: [Value?]) -> BoundCondition? { .all(conjuncts(values)) }
+
+    /// What a plan with these values leaves to be tested.
+    func residual(_ values: [Value?]) -> BoundCondition? {
+        .all(conjuncts(values).enumerated().filter { !answered.contains($0.offset) }.map(\.element))
+    }
+
+    /// What a plan with these values prints.
+    func text(_ values: [Value?], _ access: Access, _ bound: BoundSelection) -> String {
+        let question = Planner.Question(bound, conjuncts(values), constraints, orders, .unknown)
+        return Planner.text(
+            Planner.Candidate(
+                access: access, isReversed: isReversed, isOrdered: isOrdered, answered: answered, used: used, cost: 0,
+                name: name, rows: 0), question)
+    }
+
+    private func conjuncts(_ values: [Value?]) -> [BoundCondition] {
+        zip(conjuncts, values).map { conjunct, value in
+            guard let value, case .comparison(let operation, let side, _) = conjunct else { return conjunct }
+            return .comparison(operation, side, .constant(value))
+        }
     }
 }
 

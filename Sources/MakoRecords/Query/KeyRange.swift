@@ -33,6 +33,7 @@ struct KeyRange: Sendable, Hashable {
 
     /// Sorts ranges and joins those that overlap, so that no key is visited twice. Neighbours stay apart: each may stand for one key.
     static func merged(_ ranges: [KeyRange]) -> [KeyRange] {
+        if ranges.count == 1 { return ranges[0].isEmpty ? [] : ranges }
         var result: [KeyRange] = []
         for range in ranges.filter({ !$0.isEmpty }).sorted(by: { KeyOrder.precedes($0.lower, $1.lower) }) {
             guard let last = result.last else {

@@ -118,7 +118,9 @@ struct KeyGathering {
                 return KeyGathering.sorted(try walk(index, list.codings(index.parts[0].slot.type), kind))
             }
             if table.isRowID { return list.numbers.compactMap { Key(.rowID($0)) } }
-            return list.codings(table.keySlots[0].type).compactMap { $0.count > 900 ? nil : Key(.bytes($0)) }
+            return list.codings(table.keySlots[0].type).compactMap {
+                $0.count > TableHandle.longestKey ? nil : Key(.bytes($0))
+            }
         case .linked(let subquery):
             return try linked(subquery, kind) { _ in true }
         case .counted(let subquery, let operation, let number):

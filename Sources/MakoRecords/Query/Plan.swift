@@ -6,18 +6,21 @@ import MakoStorage
 ///
 /// A plan holds no snapshot: it may be kept and run over any number of them, from any thread.
 public struct Plan: Sendable, CustomStringConvertible {
+    /// What of a plan is made when somebody asks: most plans are run and never read.
+    private enum Origin {
+        case planned(residual: BoundCondition?, text: @Sendable () -> String)
+        case kept(KeptPlan, [Value?])
+    }
+
     let bound: BoundSelection
     var access: Access
     let isReversed: Bool
     /// What is left to be sorted by; empty when rows come in the wanted order.
     let orders: [BoundOrder]
-    /// What is left to be tested on each row.
-    let residual: BoundCondition?
     let program: Program
     /// Which share of the table's rows is expected to come.
     var expectedShare = 1.0
-    /// Made when somebody asks: most plans are run and never read.
-    private let text: @Sendable () -> String
+    private let origin: Origin
     /// What ends the plan's runs.
     public var cancellation: Cancellation?
     /// How the first rows in the order of a distance are found.
@@ -31,12 +34,39 @@ public struct Plan: Sendable, CustomStringConvertible {
         self.access = access
         self.isReversed = isReversed
         self.orders = orders
-        self.residual = residual.isEmpty ? nil : (residual.count == 1 ? residual[0] : .and(residual))
-        program = Program(bound.table, self.residual, joins: bound.joins)
-        self.text = text
+        let residual = BoundCondition.all(residual)
+        program = Program(bound.table, residual, joins: bound.joins)
+        origin = .planned(residual: residual, text: text)
     }
 
-    public var description: String { text() }
+    /// A plan that was kept, for other values.
+    init(_ kept: KeptPlan, _ values: [Value?], _ bound: BoundSelection, _ access: Access, _ program: Program) {
+        self.bound = bound
+        self.access = access
+        self.program = program
+        isReversed = kept.isReversed
+        orders = kept.isOrdered ? [] : kept.orders
+        expectedShare = kept.expectedShare
+        origin = .kept(kept, values)
+    }
+
+    public var description: String {
+        switch origin {
+        case .planned(_, let text): text()
+        case .kept(let kept, let values): kept.text(values, access, bound)
+        }
+    }
+
+    /// What is left to be tested on each row.
+    var residual: BoundCondition? {
+        switch origin {
+        case .planned(let residual, _): residual
+        case .kept(let kept, let values): kept.residual(values)
+        }
+    }
+
+    /// Whether anything is left to be tested on each row.
+    var hasResidual: Bool { program.root >= 0 }
 
     public var table: TableHandle { bound.table }
 
@@ -115,11 +145,11 @@ public struct Plan: Sendable, CustomStringConvertible {
     /// How many rows there are, limit and offset observed.
     public func count(in view: Snapshot) throws(RecordError) -> Int {
         var count = 0
-        if residual == nil, case .rows(let range) = access, range == .min ... .max {
+        if !hasResidual, case .rows(let range) = access, range == .min ... .max {
             count = try table.count(in: view)
-        } else if residual == nil, case .keyRanges(let ranges) = access, ranges == [KeyRange(lower: [], upper: nil)] {
+        } else if !hasResidual, case .keyRanges(let ranges) = access, ranges == [KeyRange(lower: [], upper: nil)] {
             count = try table.count(in: view)
-        } else if residual == nil, case .fullText(let found) = access {
+        } else if !hasResidual, case .fullText(let found) = access {
             count = try TextAccess(match: found.match, isRanked: false).numbers(view, wanted: nil).count
         } else {
             let enough = bound.limit.map { $0.addingReportingOverflow(bound.offset) }
@@ -203,7 +233,7 @@ public struct PlainWalk: Sendable {
 extension Plan {
     /// The plan as a walk; `nil` for one that tests, sorts, turns, skips or looks up.
     public var plainWalk: PlainWalk? {
-        guard orders.isEmpty, residual == nil, !isReversed, bound.offset == 0, bound.limit == nil,
+        guard orders.isEmpty, !hasResidual, !isReversed, bound.offset == 0, bound.limit == nil,
             case .rows(let range) = access
         else { return nil }
         return PlainWalk(

@@ -73,8 +73,9 @@ extension Selection {
         let bound = try bind(catalogue, budget)
         let estimates = try TableEstimates(bound.table, view)
         guard let choice = Planner.choice(bound, estimates) else { return Planner.nothing(bound) }
-        if let shape, let kept = KeptPlan(shape, choice) { catalogue.plans.keep(kept, for: shape.key) }
-        return choice.plan()
+        let plan = choice.plan()
+        if let shape, let kept = KeptPlan(shape, choice, plan) { catalogue.plans.keep(kept, for: shape.key) }
+        return plan
     }
 }
 

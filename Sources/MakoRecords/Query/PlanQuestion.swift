@@ -57,8 +57,12 @@ extension Planner {
 
         /// What a way leaves to be tested on each row.
         func residual(_ candidate: Candidate) -> [BoundCondition] {
+            residualPlaces(candidate).map { conjuncts[$0] }
+        }
+
+        /// Which of the conjuncts that is.
+        func residualPlaces(_ candidate: Candidate) -> [Int] {
             conjuncts.indices.filter { !candidate.answered.contains($0) && conjuncts[$0] != .constant(true) }
-                .map { conjuncts[$0] }
         }
 
         /// What it takes to look at so many rows, and to sort those that are left where they are not in order.
@@ -74,12 +78,14 @@ extension Planner {
         }
     }
 
+    /// What a way was chosen from.
+    enum Rivals { case none, scan, others }
+
     /// The way that was chosen for a selection.
     struct Choice {
         let question: Question
         let best: Candidate
-        /// Whether there was no other.
-        let isOnly: Bool
+        let rivals: Rivals
 
         func plan() -> Plan {
             let (question, best) = (question, best)

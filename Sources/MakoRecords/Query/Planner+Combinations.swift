@@ -156,7 +156,7 @@ extension BoundSelection {
     func alone(_ conjuncts: [BoundCondition]) -> BoundSelection {
         BoundSelection(
             table: table, catalogue: catalogue, joins: joins,
-            condition: conjuncts.isEmpty ? nil : (conjuncts.count == 1 ? conjuncts[0] : .and(conjuncts)), orders: [],
+            condition: BoundCondition.all(conjuncts), orders: [],
             limit: nil, offset: 0, parameters: parameters, namedParameters: namedParameters)
     }
 }

@@ -62,7 +62,11 @@ public enum Planner {
         let question = Question(bound, estimates)
         if question.isEmpty { return nil }
         let candidates = candidates(question)
-        return Choice(question: question, best: candidates[cheapest(candidates)], isOnly: candidates.count == 1)
+        let best = cheapest(candidates)
+        let rivals = candidates.indices.filter { $0 != best }
+        return Choice(
+            question: question, best: candidates[best],
+            rivals: rivals.isEmpty ? .none : rivals == [0] ? .scan : .others)
     }
 
     /// The ways to the rows; the first is a scan.
@@ -97,9 +101,7 @@ public enum Planner {
         let (bound, orders) = (question.bound, question.orders)
         guard let first = orders.first, case .column(let column) = first.expr, column.node < 0 else { return nil }
         if bound.table.isRowID { return column.ordinal == nil ? first.descending : nil }
-        let parts = bound.table.keySlots.map { (ordinal: Int($0.ordinal), descending: false) }
-        return serves(
-            parts.map { KeySearch.Part(term: .init(ordinal: $0.ordinal, noCase: false), descending: false) }, 0, orders)
+        return serves(bound.table.keyParts, 0, orders)
     }
 
     static func scan(_ question: Question) -> Candidate {
@@ -120,54 +122,59 @@ public enum Planner {
         if mine.isEmpty { return nil }
         let reversed = rowOrder(question)
         let isOrdered = question.orders.isEmpty || reversed != nil
-        func candidate(_ access: Access, _ answered: [Int], _ rows: Double) -> Candidate {
-            let answered = Set(answered)
-            return Candidate(
-                access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: answered,
-                used: answered.sorted(),
-                cost: question.cost(
-                    rows: rows, perRow: 1, isOrdered: isOrdered, hasResidual: question.leavesResidual(answered)),
-                name: nil, rows: rows)
+        let (access, deciding) = idAccess(mine.map(\.test))
+        let rows: Double
+        switch access {
+        case .keys(let keys): rows = Double(keys.count)
+        case .rows(let ids):
+            rows = question.estimates.rows * (ids.lowerBound > .min && ids.upperBound < .max ? 0.05 : 0.3)
+        default: rows = 0
         }
-        for constraint in mine {
+        let answered = Set(deciding.map { mine[$0].conjunct })
+        return Candidate(
+            access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: answered,
+            used: answered.sorted(),
+            cost: question.cost(
+                rows: rows, perRow: 1, isOrdered: isOrdered, hasResidual: question.leavesResidual(answered)),
+            name: nil, rows: rows)
+    }
+
+    /// The rows that are left by what is asked of their ids, and by which of these tests they are.
+    static func idAccess(_ tests: [Constraint.Test]) -> (access: Access, deciding: [Int]) {
+        for (number, test) in tests.enumerated() {
             let values: [Value]
-            switch constraint.test {
+            switch test {
             case .equal(let value): values = [value]
             case .isIn(let list): values = list
-            case .isNull: return candidate(.nothing, [constraint.conjunct], 0)
+            case .isNull: return (.nothing, [number])
             default: continue
             }
             let ids = Set(values.compactMap { if case .integer(let id) = $0 { id } else { nil } }).sorted()
-            return candidate(
-                ids.isEmpty ? .nothing : .keys(ids.map { .rowID($0) }), [constraint.conjunct], Double(ids.count))
+            return (ids.isEmpty ? .nothing : .keys(ids.map { .rowID($0) }), [number])
         }
         var low = Int64.min
         var high = Int64.max
-        var answered: [Int] = []
-        for constraint in mine {
-            switch constraint.test {
+        var deciding: [Int] = []
+        for (number, test) in tests.enumerated() {
+            switch test {
             case .lower(.integer(let id), let inclusive):
-                if !inclusive && id == .max { return candidate(.nothing, [constraint.conjunct], 0) }
+                if !inclusive && id == .max { return (.nothing, [number]) }
                 low = max(low, inclusive ? id : id + 1)
             case .upper(.integer(let id), let inclusive):
-                if !inclusive && id == .min { return candidate(.nothing, [constraint.conjunct], 0) }
+                if !inclusive && id == .min { return (.nothing, [number]) }
                 high = min(high, inclusive ? id : id - 1)
-            case .lower: return candidate(.nothing, [constraint.conjunct], 0)
+            case .lower: return (.nothing, [number])
             case .upper, .notNull: break
             default: continue
             }
-            answered.append(constraint.conjunct)
+            deciding.append(number)
         }
-        if low > high { return candidate(.nothing, answered, 0) }
-        return candidate(
-            .rows(low...high), answered, question.estimates.rows * (low > .min && high < .max ? 0.05 : 0.3))
+        return (low > high ? .nothing : .rows(low...high), deciding)
     }
 
     private static func byKey(_ question: Question) -> Candidate? {
-        let parts = question.bound.table.keySlots.map {
-            KeySearch.Part(term: .init(ordinal: Int($0.ordinal), noCase: false), descending: false)
-        }
-        let search = KeySearch(parts, question.constraints, limit: 900)
+        let parts = question.bound.table.keyParts
+        let search = KeySearch(parts, question.constraints, limit: TableHandle.longestKey)
         if search.used.isEmpty { return nil }
         let reversed = serves(parts, search.equalCount, question.orders)
         let isOrdered = question.orders.isEmpty || reversed != nil
@@ -190,14 +197,12 @@ public enum Planner {
             guard let found = Implication.answered(by: condition.conjuncts, question.conjuncts) else { return nil }
             implied = found
         }
-        let parts = index.parts.map {
-            KeySearch.Part(term: .init(ordinal: Int($0.slot.ordinal), noCase: $0.noCase), descending: $0.descending)
-        }
+        let parts = index.keyParts
         let search = KeySearch(parts, question.constraints, limit: IndexHandle.keptBytes)
         // Entries that are equal in their columns stand in the order of the rows' ids.
         let ending =
             question.bound.table.isRowID && !index.isUnique
-            ? [KeySearch.Part(term: .init(ordinal: nil, noCase: false), descending: false)] : []
+            ? [KeyPattern.Part(term: .init(ordinal: nil, noCase: false), descending: false)] : []
         let reversed = serves(parts + ending, search.equalCount, orders)
         if search.used.isEmpty && index.condition == nil && (orders.isEmpty || reversed == nil) { return nil }
         let answered = search.answered.union(implied)
@@ -250,7 +255,7 @@ public enum Planner {
     }
 
     /// Whether sorted columns give the orders, after the leading ones that have one value: forwards, backwards, or not at all.
-    private static func serves(_ parts: [KeySearch.Part], _ equalCount: Int, _ orders: [BoundOrder]) -> Bool? {
+    private static func serves(_ parts: [KeyPattern.Part], _ equalCount: Int, _ orders: [BoundOrder]) -> Bool? {
         guard !orders.isEmpty, equalCount + orders.count <= parts.count else { return nil }
         var reversed: Bool?
         for (part, order) in zip(parts[equalCount...], orders) {

@@ -93,12 +93,61 @@ final class Program: @unchecked Sendable {
     private(set) var root: Int32 = -1
 
     private let table: TableHandle?
+    /// A program whose constants are used besides its own.
+    private let model: Program?
 
     /// A program for the rows of a table that tests a condition; without a table, expressions have no columns.
     init(_ table: TableHandle?, _ condition: BoundCondition? = nil, joins: [JoinNode] = []) {
         self.table = table
         self.joins = joins
+        model = nil
         if let condition { root = add(condition) }
+    }
+
+    /// The same program with other constants in some of its conditions, see ``hasConstant(at:)``.
+    init(_ model: Program, replacing constants: [(place: Int32, value: Value)]) {
+        table = model.table
+        joins = model.joins
+        values = model.values
+        lists = model.lists
+        patterns = model.patterns
+        searches = model.searches
+        sets = model.sets
+        matches = model.matches
+        excerpts = model.excerpts
+        subqueries = model.subqueries
+        root = model.root
+        self.model = model
+        var (conditions, memory) = (model.conditions, [UnsafeMutableRawBufferPointer]())
+        for (place, value) in constants {
+            switch (conditions[Int(place)], value) {
+            case (.integerColumn(let slot, let test, _), .integer(let number)):
+                conditions[Int(place)] = .integerColumn(slot, test, number)
+            case (.doubleColumn(let slot, let test, _), .double(let number)),
+                (.doubleColumn(let slot, let test, _), .date(let number)):
+                conditions[Int(place)] = .doubleColumn(slot, test, KeyOrder.bits(number))
+            case (.textColumn(let slot, let test, _), .text(let text)):
+                conditions[Int(place)] = .textColumn(slot, test, Program.keep(Array(text.utf8), in: &memory))
+            default: break
+            }
+        }
+        self.conditions = conditions
+        self.memory = memory
+    }
+
+    /// Whether a condition compares a column with a constant that can be replaced by another of its kind.
+    func hasConstant(at place: Int32) -> Bool {
+        switch conditions[Int(place)] {
+        case .integerColumn, .doubleColumn, .textColumn: true
+        default: false
+        }
+    }
+
+    /// The places of the conditions that must all hold.
+    var conjuncts: [Int32] {
+        guard root >= 0 else { return [] }
+        guard case .and(let first, let count) = conditions[Int(root)] else { return [root] }
+        return (first..<first + count).map { lists[Int($0)] }
     }
 
     deinit {
@@ -270,7 +319,11 @@ final class Program: @unchecked Sendable {
         }
     }
 
-    private func keep(_ bytes: [UInt8]) -> UnsafeRawBufferPointer {
+    private func keep(_ bytes: [UInt8]) -> UnsafeRawBufferPointer { Program.keep(bytes, in: &memory) }
+
+    private static func keep(
+        _ bytes: [UInt8], in memory: inout [UnsafeMutableRawBufferPointer]
+    ) -> UnsafeRawBufferPointer {
         let block = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
         block.copyBytes(from: bytes)
         memory.append(block)

@@ -6,14 +6,9 @@ final class RowPrefilter {
 
     /// - Returns: nil: the condition sets no such bounds.
     init?(_ program: Program, _ layout: RowLayout) {
-        guard program.root >= 0 else { return nil }
-        var parts = [program.root]
-        if case .and(let first, let count) = program.conditions[Int(program.root)] {
-            parts = (Int(first)..<Int(first &+ count)).map { program.lists[$0] }
-        }
         var found: [Bounds] = []
         var isWhole = true
-        for part in parts {
+        for part in program.conjuncts {
             guard let bounds = Bounds(program.conditions[Int(part)], layout) else {
                 isWhole = false
                 continue

@@ -20,8 +20,12 @@ final class RowScan {
         self.view = view
         table = plan.table
         self.cancellation = cancellation ?? plan.cancellation
-        evaluator = plan.residual == nil ? nil : Evaluator(plan.program, view, outers: outers, self.cancellation)
-        prefilter = evaluator == nil ? nil : RowPrefilter(plan.program, plan.table.layout)
+        evaluator = !plan.hasResidual ? nil : Evaluator(plan.program, view, outers: outers, self.cancellation)
+        if case .rows = plan.access, evaluator != nil {
+            prefilter = RowPrefilter(plan.program, plan.table.layout)
+        } else {
+            prefilter = nil
+        }
     }
 
     /// Calls `body` with the key of each row until it answers `false`; reads no row unless it must be tested.
@@ -257,7 +261,7 @@ final class RowScan {
         } else {
             for key in keys where goesOn {
                 // A longer key is of no row: only a damaged entry can name one.
-                if case .bytes(let bytes) = key, bytes.count <= 900,
+                if case .bytes(let bytes) = key, bytes.count <= TableHandle.longestKey,
                     try view.withValue(of: bytes, in: table.rows, { try take(key, $0) }) != nil
                 {
                     continue

@@ -92,7 +92,7 @@ public struct Selection: Sendable, Hashable {
         var conditions: [BoundCondition] = []
         for join in joins { if let condition = try binder.add(join) { conditions.append(condition) } }
         if let condition { conditions.insert(try binder.bind(condition), at: 0) }
-        let bound = conditions.count > 1 ? BoundCondition.and(conditions) : conditions.first
+        let bound = BoundCondition.all(conditions)
         var orders: [BoundOrder] = []
         for order in orderBy { orders.append(try binder.bind(order)) }
         return BoundSelection(

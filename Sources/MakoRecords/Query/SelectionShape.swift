@@ -6,28 +6,22 @@ struct SelectionShape {
     /// Everything but the values. Texts end with a byte that none has.
     struct Key: Hashable, Sendable {
         private var bytes: [UInt8] = []
-        private var sum: UInt64 = 0xCBF2_9CE4_8422_2325
 
-        init() { bytes.reserveCapacity(96) }
+        init() { bytes.reserveCapacity(128) }
 
-        static func == (left: Key, right: Key) -> Bool { left.sum == right.sum && left.bytes == right.bytes }
-        func hash(into hasher: inout Hasher) { hasher.combine(sum) }
+        func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
 
-        /// The sum is FNV-1a (Fowler, Noll and Vo).
-        mutating func append(byte: UInt8) {
-            bytes.append(byte)
-            sum = (sum ^ UInt64(byte)) &* 0x100_0000_01B3
-        }
+        mutating func append(byte: UInt8) { bytes.append(byte) }
 
         mutating func append(_ text: String) {
-            for byte in text.utf8 { append(byte: byte) }
-            append(byte: 0xFF)
+            bytes.append(contentsOf: text.utf8)
+            bytes.append(0xFF)
         }
 
         mutating func append(_ number: Int?) {
             append(byte: number == nil ? 0 : 1)
             guard let number else { return }
-            for shift in stride(from: 0, to: 64, by: 8) { append(byte: UInt8(truncatingIfNeeded: number >> shift)) }
+            withUnsafeBytes(of: number) { bytes.append(contentsOf: $0) }
         }
     }
 

@@ -49,7 +49,7 @@ final class SubqueryGroups {
     /// The index whose entries alone tell how many rows each group has; nil: the rows must be read.
     static func index(_ subquery: BoundSubquery, _ link: BoundSubquery.Link, _ all: Plan) -> IndexHandle? {
         guard subquery.output == nil || subquery.aggregate == nil, link.columns.count == 1,
-            [.integer, .reference].contains(link.columns[0].type), all.residual == nil, all.isWholeTable,
+            [.integer, .reference].contains(link.columns[0].type), !all.hasResidual, all.isWholeTable,
             let ordinal = link.columns[0].ordinal
         else { return nil }
         return all.table.indexes.first { index in

@@ -73,7 +73,7 @@ final class SubqueryLookup {
     private func lend(
         _ key: RowKey, _ body: (RowKey, RowReader) throws(RecordError) -> Bool, goesOn: ((Bool) -> Void)?
     ) throws(RecordError) {
-        if case .bytes(let bytes) = key, bytes.count > 900 { return }
+        if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return }
         try recorded {
             try table.withRow(key, in: view) { row in
                 if let evaluator, !(try evaluator.test(row, key)) { return }

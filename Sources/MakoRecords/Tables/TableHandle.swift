@@ -18,6 +18,8 @@ public final class TableHandle: Sendable {
     let id: UInt32
     /// The table's number in its file: given once, the same under a new name.
     public var number: UInt32 { id }
+    /// Bytes: a longer key is of no row.
+    static let longestKey = 900
     /// Every column the table ever had, by ordinal.
     let columns: [ColumnSchema]
     let indexes: [IndexHandle]
