@@ -194,6 +194,14 @@ enum ModellingExample {
     }
     // EXAMPLE ends
 
+    static func longVessels(_ db: Database) throws -> Results<Vessel> {
+        // EXAMPLE Modelling.md
+        let long = try db.query(Vessel.self).includingSubclasses().where(\.length > 20).orderBy(\.name).fetch()
+        for case let tug as Tug in long { print(tug.power) }
+        // EXAMPLE ends
+        return long
+    }
+
     // EXAMPLE Modelling.md
     @Entity struct Wreck {
         @Attribute(.primaryKey) var name: String
@@ -329,6 +337,10 @@ enum ModellingExample {
         try db.save(tug)
         #expect(try db.query(E.Tug.self).where(\.name == "Strong" && \.power > 500).count() == 1)
         #expect(try db.query(E.Vessel.self).count() == 0)
+        tug.length = 30
+        try db.save(tug)
+        try db.save([E.Vessel(name: "Long", length: 200)])
+        #expect(try E.longVessels(db).map(\.name) == ["Long", "Strong"])
     }
 
     @Test func structsAndValues() throws {

@@ -99,6 +99,7 @@ import Testing
         "Sources/MakoRecords/Query/OperandStore.swift",
         "Sources/MakoRecords/Query/Program.swift",
         "Sources/MakoRecords/Query/RowScan.swift",
+        "Sources/MakoRecords/Query/SelectionShape.swift",
         "Sources/MakoRecords/Query/Sorter.swift",
         "Sources/MakoRecords/Query/SuppliedRows.swift",
         "Sources/MakoRecords/Query/TextPattern.swift",

@@ -114,6 +114,13 @@ final class SchemaState: Sendable {
         return found
     }
 
+    /// The model of a class and those of its subclasses, each table once.
+    func hierarchy(of model: EntityModel) -> [EntityModel] {
+        var tables: Set = [model.table]
+        let subclasses = models.filter { !$0.isPartial && $0.extends(model) && tables.insert($0.table).inserted }
+        return [model] + subclasses.sorted { $0.table < $1.table }
+    }
+
     var models: [EntityModel] { bindings.compactMap { $0?.model } }
 
     /// The models themselves and everything they refer to that is not bound yet, each once.

@@ -409,6 +409,15 @@ extension EntityModel {
         self === other || table == other.table && !sabotaged("typeTakenForTable")
     }
 
+    /// Whether the class is another's subclass and its table has all columns of the other's.
+    func extends(_ other: EntityModel) -> Bool {
+        var next = superclass
+        while let each = next, each !== other { next = each.superclass }
+        // Those of the superclass come first.
+        let inherited = other.columns.count < 64 ? 1 << UInt64(other.columns.count) - 1 : UInt64.max
+        return next != nil && (absentColumns ^ other.absentColumns) & inherited == 0
+    }
+
     /// Whether rows own what a column of theirs refers to.
     func owns(column name: String) -> Bool {
         ownedColumns != 0 && columns.contains { $0.column == name && $0.relation.contains(.owned) }

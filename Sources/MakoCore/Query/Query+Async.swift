@@ -2,7 +2,7 @@ import MakoRecords
 
 // Terminals in their async form: the work is done on a thread of the database, not on Swift's cooperative pool.
 extension Query {
-    private func away<R: Sendable>(
+    func away<R: Sendable>(
         writes: Bool = false, _ body: @escaping @Sendable (Query<T>) throws(MakoError) -> R
     ) async throws(MakoError) -> R {
         let database = try target()

@@ -17,10 +17,12 @@ public struct Query<T: Entity>: Sendable {
     private(set) var database: Database?
     private var conditions: [ConditionSource] = []
     private var references: [ReferenceCondition] = []
-    private var orders: [Order] = []
+    private(set) var orders: [Order] = []
     private var orderFault: MakoError?
-    private var limit: Int?
-    private var offset: Int?
+    private(set) var limit: Int?
+    private(set) var offset: Int?
+    /// What conditions call the table, where that is not its own name.
+    private var alias: String?
     /// What the objects are to be members of.
     var domain: ObjectDomain?
     /// The references that are loaded with the objects.
@@ -28,6 +30,25 @@ public struct Query<T: Entity>: Sendable {
     var joins: [QueryJoin] = []
 
     init(database: Database?) { self.database = database }
+
+    /// The same question about the objects of a subclass, which have the same properties.
+    init<Superclass: Entity>(inherited query: Query<Superclass>) {
+        database = query.database
+        conditions = query.conditions
+        references = query.references
+        orders = query.orders
+        orderFault = query.orderFault
+        limit = query.limit
+        offset = query.offset
+        domain = query.domain
+        joins = query.joins
+        if T.entityModel === Superclass.entityModel {
+            prefetches = query.prefetches
+        } else {
+            alias = Superclass.entityModel.table
+            prefetches = query.prefetches.map { $0.prefix(1).map { $0.owned(by: T.entityModel) } + $0.dropFirst() }
+        }
+    }
 
     // MARK: - Building
 
@@ -85,6 +106,14 @@ public struct Query<T: Entity>: Sendable {
         return copy
     }
 
+    /// The same objects, from others on and another number of them.
+    func from(_ offset: Int?, limit: Int?) -> Query {
+        var copy = self
+        copy.offset = offset
+        copy.limit = limit
+        return copy
+    }
+
     func on(_ database: Database) -> Query {
         var copy = self
         copy.database = database
@@ -121,6 +150,7 @@ public struct Query<T: Entity>: Sendable {
         var selection = Selection(
             table: T.entityModel.table, condition: condition, orderBy: orders, limit: limit, offset: offset)
         selection.joins = try selectionJoins()
+        selection.alias = alias
         return selection
     }
 
@@ -154,14 +184,21 @@ public struct Query<T: Entity>: Sendable {
 
     /// Plans the query for objects to be made of its rows.
     @usableFromInline
-    func plannedRows() throws(MakoError) -> PlannedRows {
+    func plannedRows() throws(MakoError) -> PlannedRows { try plannedRows { $0 } }
+
+    /// The objects with these keys, in this order.
+    func objects(_ keys: [RowKey]) throws(MakoError) -> [T] {
+        try plannedRows { $0.fetching(keys) }.makeObjects(of: T.self)
+    }
+
+    private func plannedRows(_ changed: (Plan) -> Plan) throws(MakoError) -> PlannedRows {
         let bare = try selection([])
         let database = try target()
         try prepareJoins(database)
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
             try PlannedRows(
-                try plan(try looked(bare, binding, schema, view), schema, view), binding, view, schema, database,
-                followedBy: domain == nil && prefetches.isEmpty && joins.isEmpty ? nil : self)
+                changed(try plan(try looked(bare, binding, schema, view), schema, view)), binding, view, schema,
+                database, followedBy: domain == nil && prefetches.isEmpty && joins.isEmpty ? nil : self)
         }
     }
 

@@ -81,6 +81,14 @@ struct PathStep: Sendable {
         }
     }
 
+    /// The same step from objects of a subclass.
+    func owned(by model: EntityModel) -> PathStep {
+        var copy = self
+        if sabotaged("prefetchFromTheSuperclass") { return copy }
+        copy.reference = reference.map { Reference(owner: model, target: $0.target, values: $0.values) }
+        return copy
+    }
+
     init<T: Entity>(_ type: T.Type, _ keyPath: PartialKeyPath<T>) {
         let model = T.entityModel
         if let name = model.keyPaths[keyPath] ?? model.manyName(of: keyPath) {

@@ -62,7 +62,7 @@ public struct Selection: Sendable, Hashable {
     /// How many rows to leave out first.
     public var offset: Int?
     /// What the table is called instead of by its own name.
-    var alias: String?
+    public var alias: String?
 
     public init(
         table: String, condition: Condition? = nil, parameters: [Value] = [], namedParameters: [String: Value] = [:],

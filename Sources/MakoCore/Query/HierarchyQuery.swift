@@ -1,0 +1,241 @@
+import MakoRecords
+
+/// A question about the objects of a class and of its subclasses. A value, as ``Query`` is.
+///
+/// ```swift
+/// let vessels = try Vessel.query().includingSubclasses()
+///     .where(\.length > 20)
+///     .orderBy(\.name)
+///     .fetch()
+/// for case let tug as Tug in vessels { print(tug.power) }
+/// ```
+public struct HierarchyQuery<T: ObjectEntity>: Sendable {
+    private let query: Query<T>
+
+    fileprivate init(_ query: Query<T>) { self.query = query }
+
+    // MARK: - Building
+
+    /// Objects that fulfil a condition given as text; see ``Query/where(_:_:)-(WhereText,_)``.
+    public func `where`(_ text: WhereText, _ parameters: (any ConditionValue)?...) -> HierarchyQuery {
+        HierarchyQuery(query.adding(text.condition(parameters.map { $0?.conditionValue ?? .null })))
+    }
+
+    /// Objects that fulfil a condition whose text is known only at run time.
+    public func `where`(text: String, _ parameters: (any ConditionValue)?...) -> HierarchyQuery {
+        HierarchyQuery(query.adding(WhereText(text: text).condition(parameters.map { $0?.conditionValue ?? .null })))
+    }
+
+    /// Objects that fulfil a condition on properties of the superclass.
+    public func `where`(_ condition: Condition<T>) -> HierarchyQuery { HierarchyQuery(query.where(condition)) }
+
+    /// Objects whose boolean property is true.
+    public func `where`(_ flag: KeyPath<Row<T>, Column<Bool>>) -> HierarchyQuery { HierarchyQuery(query.where(flag)) }
+
+    /// Sorts by text such as `"name DESC"`.
+    public func orderBy(_ text: String, _ direction: SortDirection? = nil) -> HierarchyQuery {
+        HierarchyQuery(query.orderBy(text, direction))
+    }
+
+    /// Sorts by a property, its own or a related object's.
+    public func orderBy<V>(
+        _ keyPath: KeyPath<Row<T>, Column<V>>, _ direction: SortDirection = .ascending
+    ) -> HierarchyQuery { HierarchyQuery(query.orderBy(keyPath, direction)) }
+
+    /// At most so many objects.
+    public func limit(_ count: Int) -> HierarchyQuery { HierarchyQuery(query.limit(count)) }
+
+    /// Leaves out so many objects at the beginning.
+    public func offset(_ count: Int) -> HierarchyQuery { HierarchyQuery(query.offset(count)) }
+
+    /// Loads what a reference leads to together with the objects.
+    public func prefetch<Target: ObjectEntity>(_ relation: KeyPath<Row<T>, Related<Target>>) -> HierarchyQuery {
+        HierarchyQuery(query.prefetch(relation))
+    }
+
+    // MARK: - Asking
+
+    /// The objects, each of its own class. Without an order those of the superclass come first, then those of each subclass.
+    ///
+    /// - Throws: `MakoError.query` for a condition that does not hold together; `MakoError.unsupported` for a query with joins.
+    public func fetch() throws(MakoError) -> Results<T> {
+        Results(
+            try reading { (models) throws(MakoError) in
+                query.orders.isEmpty && query.offset ?? 0 == 0 ? try one(afterTheOther: models) : try merged(models)
+            })
+    }
+
+    /// The first object, or nil.
+    public func first() throws(MakoError) -> T? { try HierarchyQuery(query.limit(1)).fetch().first }
+
+    /// The only object, or nil.
+    ///
+    /// - Throws: `MakoError.query` when there are several.
+    public func one() throws(MakoError) -> T? {
+        let found = try HierarchyQuery(query.limit(2)).fetch()
+        if found.count > 1 {
+            throw .query(
+                message: "one() found more than one \(T.entityModel.name) or subclass of it; narrow the condition")
+        }
+        return found.first
+    }
+
+    /// How many objects there are.
+    public func count() throws(MakoError) -> Int {
+        let whole = query.from(nil, limit: nil)
+        let count = try reading { (models) throws(MakoError) in
+            var count = 0
+            for model in models { count += try HierarchyQuery.count(model.type, whole) }
+            return count
+        }
+        return min(max(0, count - (query.offset ?? 0)), query.limit ?? .max)
+    }
+
+    /// Whether there is any.
+    public func exists() throws(MakoError) -> Bool {
+        if query.limit == 0 { return false }
+        if query.offset ?? 0 > 0 { return try count() > 0 }
+        return try reading { (models) throws(MakoError) in
+            for model in models { if try HierarchyQuery.exists(model.type, query) { return true } }
+            return false
+        }
+    }
+
+    /// Removes the objects, by the relationships' delete rules, and answers how many there were.
+    @discardableResult
+    public func delete() throws(MakoError) -> Int {
+        let database = try query.target()
+        return try database.allOrNothing { (transaction) throws(MakoError) in
+            let rows = try reading { (models) throws(MakoError) in
+                let merged = try keys(models)
+                return models.enumerated().map { number, model in
+                    (model: model, keys: merged.filter { $0.plan == number }.map(\.key))
+                }
+            }
+            var count = 0
+            for (model, keys) in rows {
+                try transaction.refusePartial(model)
+                let binding = try transaction.binding(model)
+                count += try transaction.removeTelling(keys, transaction.current(binding))
+            }
+            return count
+        }
+    }
+
+    /// How the query is run, for each of the classes.
+    public func explain() throws(MakoError) -> String {
+        try reading { (models) throws(MakoError) in
+            var lines: [String] = []
+            for model in models { lines.append(try plan(of: model.type)) }
+            return lines.joined(separator: "\n")
+        }
+    }
+
+    // MARK: - Class by class
+
+    /// Runs a closure with the models of the classes, with one snapshot for all.
+    private func reading<R>(_ body: ([EntityModel]) throws(MakoError) -> R) throws(MakoError) -> R {
+        if query.hasJoins { throw .unsupported("joinTo in a query that includes subclasses") }
+        let database = try query.target()
+        // A first use must not migrate in the middle of the read.
+        let models = try database.viewing(T.entityModel) { (_, _, schema) throws(MakoError) in
+            schema.hierarchy(of: T.entityModel)
+        }
+        return try translated { try database.read { try body(models) } }
+    }
+
+    private func one(afterTheOther models: [EntityModel]) throws(MakoError) -> [T] {
+        var objects: [T] = []
+        for model in models {
+            let room = query.limit.map { sabotaged("limitForEachClass") ? $0 : $0 - objects.count }
+            if room == 0 { break }
+            objects += try fetched(model.type, room)
+        }
+        return objects
+    }
+
+    private func merged(_ models: [EntityModel]) throws(MakoError) -> [T] {
+        let rows = try keys(models)
+        var objects: [[T]] = []
+        for (number, model) in models.enumerated() {
+            objects.append(try fetched(model.type, rows.filter { $0.plan == number }.map(\.key)))
+        }
+        var places = [Int](repeating: 0, count: models.count)
+        return rows.compactMap { row in
+            defer { places[row.plan] += 1 }
+            // Fewer are there only in a damaged file.
+            return places[row.plan] < objects[row.plan].count ? objects[row.plan][places[row.plan]] : nil
+        }
+    }
+
+    private func keys(_ models: [EntityModel]) throws(MakoError) -> [(plan: Int, key: RowKey)] {
+        let offset = query.offset ?? 0
+        let enough = query.limit.map { $0.addingReportingOverflow(offset) }
+        var merged = MergedKeys()
+        for model in models {
+            try add(model.type, enough.flatMap { $0.overflow ? nil : $0.partialValue }, to: &merged)
+        }
+        return merged.rows(offset: offset, limit: query.limit)
+    }
+
+    private func add<S: Entity>(_ type: S.Type, _ limit: Int?, to merged: inout MergedKeys) throws(MakoError) {
+        try Query<S>(inherited: query).from(nil, limit: limit).planned { (plan, _, view, _) throws(MakoError) in
+            try records { () throws(RecordError) in try merged.add(plan, in: view) }
+        }
+    }
+
+    private func fetched<S: Entity>(_ type: S.Type, _ limit: Int?) throws(MakoError) -> [T] {
+        try Query<S>(inherited: query).from(nil, limit: limit).fetch().compactMap { $0 as? T }
+    }
+
+    private func fetched<S: Entity>(_ type: S.Type, _ keys: [RowKey]) throws(MakoError) -> [T] {
+        keys.isEmpty ? [] : try Query<S>(inherited: query).objects(keys).compactMap { $0 as? T }
+    }
+
+    private static func count<S: Entity>(_ type: S.Type, _ query: Query<T>) throws(MakoError) -> Int {
+        try Query<S>(inherited: query).count()
+    }
+
+    private static func exists<S: Entity>(_ type: S.Type, _ query: Query<T>) throws(MakoError) -> Bool {
+        try Query<S>(inherited: query).exists()
+    }
+
+    private func plan<S: Entity>(of type: S.Type) throws(MakoError) -> String {
+        try Query<S>(inherited: query).explain()
+    }
+}
+
+extension Query where T: ObjectEntity {
+    /// The same question about the objects of the class and of its subclasses, which come back as what they are.
+    ///
+    /// Subclasses are those that the database was opened with or that were used since. One that ignores its superclass's properties is
+    /// left out.
+    public func includingSubclasses() -> HierarchyQuery<T> { HierarchyQuery(self) }
+}
+
+// MARK: - Async forms
+
+extension HierarchyQuery {
+    public func fetch() async throws(MakoError) -> Results<T> {
+        try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).fetch() }
+    }
+    public func first() async throws(MakoError) -> T? {
+        try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).first() }
+    }
+    public func one() async throws(MakoError) -> T? {
+        try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).one() }
+    }
+    public func count() async throws(MakoError) -> Int {
+        try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).count() }
+    }
+    public func exists() async throws(MakoError) -> Bool {
+        try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).exists() }
+    }
+    public func explain() async throws(MakoError) -> String {
+        try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).explain() }
+    }
+    @discardableResult
+    public func delete() async throws(MakoError) -> Int {
+        try await query.away(writes: true) { (query) throws(MakoError) in try HierarchyQuery(query).delete() }
+    }
+}

@@ -1,0 +1,50 @@
+import MakoStorage
+
+/// The rows of several plans in the one order that all of them have.
+///
+///     var merged = MergedKeys()
+///     for plan in plans { try merged.add(plan, in: view) }
+///     let firstTen = merged.rows(offset: 0, limit: 10)
+public struct MergedKeys {
+    private var entries: [(order: [UInt8], plan: Int, key: RowKey)] = []
+    private var plans = 0
+
+    public init() {}
+
+    /// Adds the rows of a plan, which is numbered by how many came before it.
+    public mutating func add(_ plan: Plan, in view: Snapshot) throws(RecordError) {
+        let coding = OrderCoding(plan.bound.orders, plan.bound, view)
+        try recorded {
+            try plan.forEachRow(in: view) { key, row in
+                var order = KeyBuffer()
+                try coding.append(row, key, to: &order)
+                entries.append((order.bytes, plans, key))
+                return true
+            }
+        }
+        plans += 1
+    }
+
+    /// The rows, those that are equal in the order by their plans. O(n log n).
+    public func rows(offset: Int, limit: Int?) -> [(plan: Int, key: RowKey)] {
+        // Each plan's own order decides between its equal rows: the sort must not.
+        let sorted = entries.enumerated().sorted { left, right in
+            let order = KeyOrder.compareKeys(left.element.order, right.element.order)
+            return order != 0 && !sabotaged("mergedRowsUnsorted") ? order < 0 : left.offset < right.offset
+        }
+        let rows = sorted.dropFirst(offset).prefix(limit ?? .max)
+        return rows.map { (plan: $0.element.plan, key: $0.element.key) }
+    }
+}
+
+extension Plan {
+    /// A plan for the rows with these keys, in this order.
+    public func fetching(_ keys: [RowKey]) -> Plan {
+        let count = keys.count
+        var plan = Plan(
+            bound.alone([]), access: .keys(keys), isReversed: false, orders: [], residual: [],
+            text: "\(count) rows by key")
+        plan.cancellation = cancellation
+        return plan
+    }
+}
