@@ -72,15 +72,14 @@ import Testing
     }
 
     @Test func relationsAreFollowed() throws {
-        let ada = Keeper(name: "Ada")
         let made = try fill(9)
-        for vehicle in made { vehicle.owner = vehicle.wheels % 2 == 0 ? ada : Keeper(name: "Bob") }
+        for vehicle in made { vehicle.owner = Keeper(name: "of \(vehicle.wheels)") }
         try db.save(made)
-        let query = db.query(Vehicle.self).includingSubclasses().where(\.owner.name == "Ada").orderBy(\.wheels)
+        let query = db.query(Vehicle.self).includingSubclasses().where(\.owner.name != "of 0").orderBy(\.wheels)
         let before = db.metrics.lazyLoads
         let found = try query.prefetch(\.owner).fetch()
-        #expect(found.map(\.wheels) == made.map(\.wheels).filter { $0 % 2 == 0 }.sorted())
-        #expect(found.allSatisfy { $0.owner?.name == "Ada" })
+        #expect(found.map(\.wheels) == made.map(\.wheels).filter { $0 != 0 }.sorted())
+        #expect(found.allSatisfy { $0.owner?.name == "of \($0.wheels)" })
         #expect(db.metrics.lazyLoads == before)
         #expect(try query.explain().split(separator: "\n").count == 3)
     }
