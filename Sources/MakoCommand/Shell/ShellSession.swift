@@ -30,13 +30,14 @@ final class ShellSession {
     /// Words that Tab completes beside the names of tables and columns.
     static let words = [
         ".help", ".tables", ".schema", ".mode", ".quit", "SELECT", "FROM", "WHERE", "ORDER", "GROUP", "HAVING", "LIMIT",
-        "OFFSET", "JOIN", "UNION", "AND", "NOT", "LIKE", "BETWEEN", "MATCH", "count", "EXPLAIN", "DESC", "INSERT",
+        "OFFSET", "JOIN", "UNION", "WITH", "AND", "NOT", "LIKE", "BETWEEN", "MATCH", "count", "EXPLAIN", "DESC",
+        "INSERT",
         "INTO", "VALUES", "REPLACE", "IGNORE", "UPDATE", "SET", "DELETE", "CREATE", "TABLE", "UNIQUE", "SPATIAL",
         "INDEX", "DROP", "EXISTS", "PRIMARY", "KEY", "DEFAULT", "REFERENCES", "PRAGMA", "table_info", "distance",
     ]
 
     private static let help = """
-        SELECT … FROM … [JOIN …] [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT …]
+        [WITH x AS (SELECT …)] SELECT … FROM … [JOIN …] [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT …]
                         shows rows; a statement over several lines ends with ; or an empty line
         EXPLAIN SELECT … shows how the rows would be found
         INSERT INTO … VALUES … | SELECT …, UPDATE … SET …, DELETE FROM …

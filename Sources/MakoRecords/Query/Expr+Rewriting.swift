@@ -44,14 +44,22 @@ extension Expr {
 }
 
 extension Condition {
-    /// The condition with parts of its expressions exchanged; see ``Expr/rewritten(_:)``.
-    func rewritten(_ change: (Expr) throws(RecordError) -> Expr?) throws(RecordError) -> Condition {
+    /// The condition with parts of its expressions exchanged, see ``Expr/rewritten(_:)``, and with its sub-queries.
+    func rewritten(
+        _ change: (Expr) throws(RecordError) -> Expr?,
+        subqueries: (Subquery) throws(RecordError) -> Subquery = { $0 }
+    ) throws(RecordError) -> Condition {
+        func all(_ parts: [Condition]) throws(RecordError) -> [Condition] {
+            var result: [Condition] = []
+            for part in parts { result.append(try part.rewritten(change, subqueries: subqueries)) }
+            return result
+        }
         switch self {
         case .comparison(let operation, let left, let right):
             return .comparison(operation, try left.rewritten(change), try right.rewritten(change))
-        case .and(let parts): return .and(try Condition.rewritten(parts, change))
-        case .or(let parts): return .or(try Condition.rewritten(parts, change))
-        case .not(let inner): return .not(try inner.rewritten(change))
+        case .and(let parts): return .and(try all(parts))
+        case .or(let parts): return .or(try all(parts))
+        case .not(let inner): return .not(try inner.rewritten(change, subqueries: subqueries))
         case .isIn(let value, let items):
             return .isIn(try value.rewritten(change), try Expr.rewritten(items, change))
         case .between(let value, let low, let high):
@@ -64,18 +72,12 @@ extension Condition {
         case .isNull(let value): return .isNull(try value.rewritten(change))
         case .truth(let value): return .truth(try value.rewritten(change))
         case .match(let value, let sought): return .match(try value.rewritten(change), try sought.rewritten(change))
-        case .isInQuery(let value, let subquery): return .isInQuery(try value.rewritten(change), subquery)
+        case .isInQuery(let value, let subquery):
+            return .isInQuery(try value.rewritten(change), try subqueries(subquery))
+        case .exists(let subquery): return .exists(try subqueries(subquery))
         case .quantified(let quantifier, let inner, let at):
-            return .quantified(quantifier, try inner.rewritten(change), at: at)
+            return .quantified(quantifier, try inner.rewritten(change, subqueries: subqueries), at: at)
         default: return self
         }
-    }
-
-    private static func rewritten(
-        _ list: [Condition], _ change: (Expr) throws(RecordError) -> Expr?
-    ) throws(RecordError) -> [Condition] {
-        var result: [Condition] = []
-        for each in list { result.append(try each.rewritten(change)) }
-        return result
     }
 }

@@ -41,14 +41,27 @@ extension Parser {
         }
     }
 
+    /// A table, or a question that stands for one, and what it is called.
+    mutating func source(_ common: inout [CommonTable]) throws(RecordError) -> (table: String, alias: String?) {
+        if startsSubquery(index) {
+            let start = token
+            let statement = try subquery().statement
+            guard let name = try alias() else { throw unexpected("a name for the question before it") }
+            common.append(CommonTable(name: name, columns: nil, statement: statement, at: span(start)))
+            return (name, nil)
+        }
+        guard let table = takeName() else { throw unexpected("the name of a table") }
+        return (table, try alias())
+    }
+
     /// `JOIN b ON …`, `LEFT JOIN c ON …`, `CROSS JOIN d` and `, e`, as many as there are.
-    mutating func joins() throws(RecordError) -> [JoinClause] {
+    mutating func joins(_ common: inout [CommonTable]) throws(RecordError) -> [JoinClause] {
         var clauses: [JoinClause] = []
         while let (kind, isBare) = try joinWords() {
             let start = token
-            guard let table = takeName() else { throw unexpected("the name of a table") }
             let at = position(start)
-            var clause = JoinClause(table: table, alias: try alias(), kind: kind, at: at)
+            let (table, alias) = try source(&common)
+            var clause = JoinClause(table: table, alias: alias, kind: kind, at: at)
             if isWord("USING") { throw position(token).error("USING is not there; write ON a.x = b.x") }
             if !isBare && takeWord("ON") { clause.condition = try condition() }
             if kind == .left && clause.condition == nil { throw unexpected("ON") }

@@ -23,6 +23,8 @@ struct Parser {
     var positional = 0
     /// How many positional parameters the text needs.
     var parameterCount = 0
+    /// What WITH has given a name up to here.
+    var commonTables: [CommonTable] = []
 
     init(_ text: String) throws(RecordError) {
         self.text = text

@@ -8,7 +8,7 @@ extension SelectStatement {
     public func plan(
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> Plan {
-        let found = try prepared(catalogue, parameters, named, nil)
+        let found = try flattened(catalogue).prepared(catalogue, parameters, named, nil)
         guard case .table(let plan) = found.feed, compounds.isEmpty else {
             throw tableAt.error("this takes several plans")
         }
@@ -22,9 +22,11 @@ extension SelectStatement {
     public func explanation(
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:], view: Snapshot? = nil
     ) throws(RecordError) -> String {
-        if compounds.isEmpty { return try prepared(catalogue, parameters, named, view).description }
-        return try compound { (part) throws(RecordError) in try part.prepared(catalogue, parameters, named, view) }
-            .description
+        let whole = try flattened(catalogue)
+        if whole.compounds.isEmpty { return try whole.prepared(catalogue, parameters, named, view).description }
+        return try whole.compound { (part) throws(RecordError) in try part.prepared(catalogue, parameters, named, view)
+        }
+        .description
     }
 
     /// Runs the statement over a snapshot or a transaction's view.
@@ -33,11 +35,14 @@ extension SelectStatement {
     public func run(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> QueryRows {
-        if compounds.isEmpty {
-            let plan = try prepared(catalogue, parameters, named, view)
+        let whole = try flattened(catalogue)
+        if whole.compounds.isEmpty {
+            let plan = try whole.prepared(catalogue, parameters, named, view)
             return QueryRows(columns: plan.names, rows: try plan.rows(in: view))
         }
-        let plan = try compound { (part) throws(RecordError) in try part.prepared(catalogue, parameters, named, view) }
+        let plan = try whole.compound { (part) throws(RecordError) in
+            try part.prepared(catalogue, parameters, named, view)
+        }
         return QueryRows(columns: plan.first.names, rows: try plan.rows(in: view))
     }
 
@@ -46,7 +51,11 @@ extension SelectStatement {
         _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ view: Snapshot?,
         _ budget: SubqueryBudget = SubqueryBudget()
     ) throws(RecordError) -> SelectPlan {
-        try SelectPlanner(self, catalogue, parameters, named, view, budget) { table in
+        let statement = try flattened(catalogue)
+        if let inner = statement.compounds.first {
+            throw inner.at.error("this puts several questions together and stands behind another; name it in FROM")
+        }
+        return try SelectPlanner(statement, catalogue, parameters, named, view, budget) { table in
             guard let view else { return nil }
             do throws(RecordError) { return try table.count(in: view) } catch { return nil }
         }.plan()

@@ -1,7 +1,8 @@
 /// A question in the small SQL of the shell and of `mako query`.
 ///
+///     [WITH name [(column, …)] AS (SELECT …), …]
 ///     SELECT [DISTINCT] * | table.* | expression [AS name], … | count(*) | sum(x) avg min max total, …
-///     FROM table [AS name] { [INNER | LEFT] JOIN table [AS name] ON condition | CROSS JOIN table | , table }
+///     FROM table | (SELECT …) [AS name] { [INNER | LEFT] JOIN table [AS name] ON condition | CROSS JOIN table | , table }
 ///     [WHERE condition] [GROUP BY expression | name | number, …] [HAVING condition]
 ///     { UNION [ALL] | INTERSECT | EXCEPT SELECT … }
 ///     [ORDER BY expression | name | number [DESC], …] [LIMIT n [OFFSET n]]
@@ -43,9 +44,14 @@ public struct SelectStatement: Sendable, Hashable {
     var offset: Int?
     var alias: String?
     var tableAt = SourcePosition.none
+    /// Questions that have names, some of which stand in FROM.
+    var commonTables: [CommonTable] = []
 
     /// How many tables it joins; of several questions the most.
-    public var tableCount: Int { compounds.reduce(1 + joins.count) { max($0, $1.statement.tableCount) } }
+    public var tableCount: Int {
+        let own = commonTables.reduce(1 + joins.count) { max($0, $1.statement.tableCount) }
+        return compounds.reduce(own) { max($0, $1.statement.tableCount) }
+    }
 
     var isGrouped: Bool {
         !groupBy.isEmpty || having != nil || outputs.contains { $0.expr.hasAggregate }
@@ -63,6 +69,9 @@ public struct SelectStatement: Sendable, Hashable {
 
     /// The statement that begins here, and may be a part of another.
     static func read(_ parser: inout Parser) throws(RecordError) -> SelectStatement {
+        let outer = parser.commonTables
+        defer { parser.commonTables = outer }
+        if parser.takeWord("WITH") { try parser.readCommonTables() }
         var statement = try SelectStatement(&parser)
         let start = parser.position(parser.token)
         while let operation = parser.takeSetOperator() {
@@ -99,16 +108,16 @@ public struct SelectStatement: Sendable, Hashable {
         if outputs.count == 1, case .column(["*"], _) = outputs[0].expr { outputs = [] }
         try parser.expectWord("FROM")
         tableAt = parser.position(parser.token)
-        guard let table = parser.takeName() else { throw parser.unexpected("the name of a table") }
-        self.table = table
-        alias = try parser.alias()
-        joins = try parser.joins()
+        (table, alias) = try parser.source(&commonTables)
+        joins = try parser.joins(&commonTables)
         if parser.takeWord("WHERE") { condition = try parser.condition() }
         if parser.takeWord("GROUP") {
             try parser.expectWord("BY")
             repeat { groupBy.append(try parser.expression()) } while parser.takeSymbol(",")
         }
         if parser.takeWord("HAVING") { having = try parser.condition() }
+        let names = ([table] + joins.map(\.table)).map(Folding.folded)
+        commonTables = parser.commonTables.filter { names.contains(Folding.folded($0.name)) } + commonTables
     }
 
     /// Groups of a selection's rows, without its order, limit and offset.
@@ -172,7 +181,7 @@ public struct SelectStatement: Sendable, Hashable {
     }
 
     /// Of one table alone: with its columns named as if it had no other name.
-    private func unaliased() -> SelectStatement {
+    func unaliased() -> SelectStatement {
         guard let alias, joins.isEmpty else { return self }
         func change(_ expr: Expr) -> Expr? {
             guard case .column(let path, let at) = expr, path.count > 1, path[0] == alias else { return nil }
@@ -181,14 +190,22 @@ public struct SelectStatement: Sendable, Hashable {
         do throws(RecordError) { return try rewritten(change) } catch { return self }
     }
 
-    /// The statement with parts of its expressions exchanged.
-    private func rewritten(_ change: (Expr) throws(RecordError) -> Expr?) throws(RecordError) -> SelectStatement {
+    /// The statement with parts of its expressions exchanged, and with its sub-queries.
+    func rewritten(
+        _ change: (Expr) throws(RecordError) -> Expr?,
+        subqueries: (Subquery) throws(RecordError) -> Subquery = { $0 }
+    ) throws(RecordError) -> SelectStatement {
+        func changed(_ condition: Condition?) throws(RecordError) -> Condition? {
+            guard let condition else { return nil }
+            return try condition.rewritten(change, subqueries: subqueries)
+        }
         var copy = self
         for index in outputs.indices { copy.outputs[index].expr = try outputs[index].expr.rewritten(change) }
         for index in orderBy.indices { copy.orderBy[index].expr = try orderBy[index].expr.rewritten(change) }
+        for index in joins.indices { copy.joins[index].condition = try changed(joins[index].condition) }
         copy.groupBy = try Expr.rewritten(groupBy, change)
-        copy.condition = try condition.map { (part) throws(RecordError) in try part.rewritten(change) }
-        copy.having = try having.map { (part) throws(RecordError) in try part.rewritten(change) }
+        copy.condition = try changed(condition)
+        copy.having = try changed(having)
         return copy
     }
 

@@ -24,6 +24,14 @@ public struct Subquery: Sendable, Hashable {
         Subquery(try SelectStatement.parse(text))
     }
 
+    /// The same sub-query with another statement.
+    func asking(_ statement: SelectStatement) -> Subquery {
+        var copy = Subquery(statement, at: at)
+        copy.positions = positions
+        copy.named = named
+        return copy
+    }
+
     /// The sub-query with the values of its parameters: those by position, and those by name.
     public func filled(_ positions: [Value], named: [String: Value]) -> Subquery {
         var copy = self
@@ -47,7 +55,17 @@ public enum Quantifier: String, Sendable, Hashable {
 extension Parser {
     /// Whether `(SELECT` begins at a token.
     func startsSubquery(_ place: Int) -> Bool {
-        place < tokens.count && tokens[place].kind == .symbol("(") && isWord("SELECT", place + 1)
+        place < tokens.count && tokens[place].kind == .symbol("(") && startsSelect(place + 1)
+    }
+
+    /// Whether a question begins at a token: `SELECT`, or `WITH` before a name.
+    func startsSelect(_ place: Int) -> Bool {
+        if isWord("SELECT", place) { return true }
+        guard isWord("WITH", place), place + 1 < tokens.count else { return false }
+        switch tokens[place + 1].kind {
+        case .word, .name: return true
+        default: return false
+        }
     }
 
     mutating func subquery() throws(RecordError) -> Subquery {

@@ -1,7 +1,7 @@
 // Statements that are no questions; see Statement.
 extension Parser {
     static let statementWords = [
-        "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "PRAGMA", "EXPLAIN", "ANALYZE",
+        "SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "PRAGMA", "EXPLAIN", "ANALYZE",
     ]
 
     mutating func statement() throws(RecordError) -> Statement {
@@ -80,7 +80,7 @@ extension Parser {
             repeat { statement.columns.append(try columnName()) } while takeSymbol(",")
             try expectSymbol(")")
         }
-        if isWord("SELECT") {
+        if startsSelect(index) {
             statement.source = .select(try SelectStatement.read(&self))
         } else if takeWord("DEFAULT") {
             try expectWord("VALUES")

@@ -28,7 +28,7 @@ public enum Statement: Sendable, Hashable {
     /// - Throws: `RecordError.syntax`, pointing into the text.
     public static func parse(_ text: String) throws(RecordError) -> Statement {
         var parser = try Parser(text)
-        if parser.isWord("SELECT") { return .select(try SelectStatement.parse(text)) }
+        if parser.startsSelect(0) { return .select(try SelectStatement.parse(text)) }
         let statement = try parser.statement()
         _ = parser.takeSymbol(";")
         try parser.expectEnd()

@@ -1,0 +1,203 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+/// Questions that have names: `WITH x AS (SELECT …)` and `FROM (SELECT …) AS x`.
+@Suite struct CommonTableTests {
+    private func run(_ text: String, _ parameters: [Value] = []) throws -> QueryRows {
+        let fixture = try JoinFixture.make()
+        return try SelectStatement.parse(text).run(
+            fixture.catalogue, view: fixture.store.snapshot(), parameters: parameters)
+    }
+
+    /// What is asked by names, and the same written out.
+    private static let pairs: [(String, String)] = [
+        (
+            "WITH old AS (SELECT name, age FROM Person WHERE age > 30) SELECT name FROM old WHERE age < 50 ORDER BY name",
+            "SELECT name FROM Person WHERE age > 30 AND age < 50 ORDER BY name"
+        ),
+        (
+            "WITH old (who, years) AS (SELECT name, age + 1 FROM Person) SELECT * FROM old WHERE years > 37 ORDER BY who DESC",
+            "SELECT name AS who, age + 1 AS years FROM Person WHERE age + 1 > 37 ORDER BY name DESC"
+        ),
+        // Names that change places.
+        (
+            "WITH x (boss, id) AS (SELECT id, boss FROM Person) SELECT boss, id FROM x ORDER BY boss DESC",
+            "SELECT id AS boss, boss AS id FROM Person ORDER BY 1 DESC"
+        ),
+        (
+            "WITH x (a, b) AS (SELECT age, id FROM Person) SELECT a AS b FROM x ORDER BY x.b DESC",
+            "SELECT age AS b FROM Person ORDER BY Person.id DESC"
+        ),
+        (
+            "WITH x (a, b) AS (SELECT age, id FROM Person) SELECT a AS id FROM x ORDER BY b DESC",
+            "SELECT age AS id FROM Person ORDER BY Person.id DESC"
+        ),
+        // One behind the other.
+        (
+            "WITH a AS (SELECT * FROM Person WHERE age > 30), b AS (SELECT name AS n, department FROM a WHERE boss = 2) "
+                + "SELECT n, department.name FROM b ORDER BY n",
+            "SELECT name AS n, department.name FROM Person WHERE age > 30 AND boss = 2 ORDER BY name"
+        ),
+        // A name hides the table of that name, but not in its own question.
+        (
+            "WITH Person AS (SELECT * FROM Person WHERE age > 36) SELECT count(*) FROM Person",
+            "SELECT count(*) FROM Person WHERE age > 36"
+        ),
+        (
+            "SELECT y.name FROM (SELECT name, age FROM Person p WHERE p.age = 36) AS y ORDER BY y.name",
+            "SELECT name AS \"y.name\" FROM Person WHERE age = 36 ORDER BY name"
+        ),
+        // Groups of plain rows, and rows of groups.
+        (
+            "WITH x (d, a) AS (SELECT department, age FROM Person WHERE age > 20) "
+                + "SELECT d, sum(a) AS total FROM x GROUP BY d HAVING total > 36 ORDER BY total",
+            "SELECT department AS d, sum(age) AS total FROM Person WHERE age > 20 GROUP BY department "
+                + "HAVING sum(age) > 36 ORDER BY 2"
+        ),
+        (
+            "WITH t AS (SELECT department AS d, count(*) AS n, max(age) AS oldest FROM Person GROUP BY department) "
+                + "SELECT oldest, n FROM t WHERE n > 1 OR oldest < 30 ORDER BY oldest",
+            "SELECT max(age) AS oldest, count(*) AS n FROM Person GROUP BY department "
+                + "HAVING count(*) > 1 OR max(age) < 30 ORDER BY 1"
+        ),
+        (
+            "WITH t AS (SELECT department, count(*) AS n FROM Person GROUP BY department) SELECT * FROM t ORDER BY n DESC, 1 LIMIT 2",
+            "SELECT department, count(*) AS n FROM Person GROUP BY department ORDER BY 2 DESC, 1 LIMIT 2"
+        ),
+        // What is cut or put together is asked whole.
+        (
+            "WITH t (x) AS (SELECT name FROM Person ORDER BY age DESC, name LIMIT 2) SELECT * FROM t",
+            "SELECT name AS x FROM Person ORDER BY age DESC, name LIMIT 2"
+        ),
+        (
+            "WITH t (x) AS (SELECT name FROM Person UNION SELECT kind FROM Pet) SELECT * FROM t ORDER BY x DESC LIMIT 3",
+            "SELECT name AS x FROM Person UNION SELECT kind FROM Pet ORDER BY 1 DESC LIMIT 3"
+        ),
+        (
+            "WITH t AS (SELECT DISTINCT age FROM Person) SELECT * FROM t ORDER BY age",
+            "SELECT DISTINCT age FROM Person ORDER BY age"
+        ),
+        (
+            "WITH a AS (SELECT name FROM Person WHERE age = 36), b AS (SELECT kind FROM Pet) "
+                + "SELECT name FROM a UNION SELECT * FROM b ORDER BY 1",
+            "SELECT name FROM Person WHERE age = 36 UNION SELECT kind FROM Pet ORDER BY 1"
+        ),
+        // Joined: what it leaves out is not there to be met.
+        (
+            "WITH p AS (SELECT id, name AS n FROM Person WHERE age > 30), c AS (SELECT owner, kind FROM Pet WHERE kind = 'cat') "
+                + "SELECT n, kind FROM p LEFT JOIN c ON c.owner = p.id ORDER BY n",
+            "SELECT p.name AS n, c.kind AS kind FROM Person p LEFT JOIN Pet c ON c.owner = p.id AND c.kind = 'cat' "
+                + "WHERE p.age > 30 ORDER BY p.name"
+        ),
+        (
+            "SELECT d.name, q.n FROM Department d JOIN (SELECT department AS dep, name AS n FROM Person) AS q ON q.dep = d.id "
+                + "ORDER BY n",
+            "SELECT d.name, q.name AS \"q.n\" FROM Department d JOIN Person q ON q.department = d.id ORDER BY q.name"
+        ),
+        (
+            "WITH p AS (SELECT id, boss, name FROM Person) SELECT a.name, b.name FROM p a JOIN p b ON a.boss = b.id ORDER BY 1",
+            "SELECT a.name, b.name FROM Person a JOIN Person b ON a.boss = b.id ORDER BY 1"
+        ),
+        (
+            "WITH j AS (SELECT p.name AS who, d.name AS place FROM Person p JOIN Department d ON d.id = p.department) "
+                + "SELECT who FROM j WHERE place = 'Engines' ORDER BY who",
+            "SELECT p.name AS who FROM Person p JOIN Department d ON d.id = p.department WHERE d.name = 'Engines' ORDER BY p.name"
+        ),
+        // In sub-queries, around them and inside.
+        (
+            "SELECT name FROM Person WHERE id IN (WITH c AS (SELECT owner FROM Pet WHERE kind = 'cat') SELECT owner FROM c)",
+            "SELECT name FROM Person WHERE id IN (SELECT owner FROM Pet WHERE kind = 'cat')"
+        ),
+        (
+            "WITH c (who) AS (SELECT owner FROM Pet) SELECT name FROM Person WHERE id IN (SELECT who FROM c) ORDER BY 1",
+            "SELECT name FROM Person WHERE id IN (SELECT owner FROM Pet) ORDER BY 1"
+        ),
+        (
+            "WITH p (key, n) AS (SELECT id, name FROM Person) SELECT n FROM p WHERE EXISTS (SELECT 1 FROM Pet WHERE owner = p.key)",
+            "SELECT name AS n FROM Person WHERE EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id)"
+        ),
+        (
+            "WITH p (owner, n) AS (SELECT id, name FROM Person) "
+                + "SELECT n, k.kind FROM p JOIN Pet k ON k.owner = p.owner WHERE NOT EXISTS (SELECT 1 FROM Kind WHERE code = k.kind)",
+            "SELECT p.name AS n, k.kind FROM Person p JOIN Pet k ON k.owner = p.id "
+                + "WHERE NOT EXISTS (SELECT 1 FROM Kind WHERE code = k.kind)"
+        ),
+        (
+            "WITH p AS (SELECT name, age FROM Person WHERE EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id)) "
+                + "SELECT name FROM p x WHERE x.age > 36",
+            "SELECT name FROM Person WHERE EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id) AND age > 36"
+        ),
+    ]
+
+    @Test(arguments: pairs.indices) func aNameIsWhatItStandsFor(pair: Int) throws {
+        let (named, plain) = Self.pairs[pair]
+        let found = try run(named)
+        let expected = try run(plain)
+        #expect(found.rows == expected.rows, "\(named)")
+        #expect(!found.rows.isEmpty)
+        #expect(found.columns == expected.columns, "\(named)")
+    }
+
+    @Test func parametersKeepTheirNumbers() throws {
+        let text = """
+            WITH old AS (SELECT * FROM Person WHERE age > ?) SELECT name FROM old WHERE age < ? AND name <> ? ORDER BY 1
+            """
+        #expect(
+            try run(text, [.integer(30), .integer(50), .text("Ada")]).rows == [[.text("Joseph")], [.text("Mary")]])
+        let grouped =
+            "WITH t AS (SELECT department AS d, count(*) AS n FROM Person WHERE age > ? GROUP BY d) SELECT n FROM t WHERE n > ?"
+        #expect(try run(grouped, [.integer(30), .integer(1)]).rows == [[.integer(2)]])
+        #expect(throws: RecordError.self) { try run(grouped, [.integer(30), .integer(1), .integer(2)]) }
+    }
+
+    @Test func aNameIsFoundByItsIndexes() throws {
+        let fixture = try JoinFixture.make()
+        let text = "WITH p AS (SELECT * FROM Person WHERE name > 'A') SELECT name FROM p WHERE age = 36"
+        #expect(
+            try SelectStatement.parse(text).explanation(fixture.catalogue)
+                == "search Person using index Person.age (age = 36), then filter name > 'A'")
+    }
+
+    @Test(arguments: [
+        // Columns that it has not, though its table has them.
+        "WITH x AS (SELECT name FROM Person) SELECT age FROM x",
+        "WITH x AS (SELECT name FROM Person) SELECT x.age FROM x",
+        "WITH x AS (SELECT id FROM Person) SELECT kind FROM x JOIN Pet ON owner = x.id WHERE name = 'Ada'",
+        "WITH x AS (SELECT id FROM Person) SELECT kind FROM x JOIN Pet ON owner = x.id WHERE x.name = 'Ada'",
+        "WITH x AS (SELECT id FROM Person) SELECT id FROM x WHERE EXISTS (SELECT 1 FROM Pet WHERE owner = x.boss)",
+        // Names that could be two.
+        "WITH x (a, a) AS (SELECT id, age FROM Person) SELECT a FROM x",
+        "WITH x AS (SELECT id AS kind FROM Person) SELECT kind FROM x JOIN Pet ON owner = 1",
+        "WITH x AS (SELECT id FROM Person), x AS (SELECT id FROM Pet) SELECT id FROM x",
+        "WITH x (a) AS (SELECT id, age FROM Person) SELECT a FROM x",
+        // What it cannot be asked.
+        "WITH x AS (SELECT name FROM Person LIMIT 2) SELECT name FROM x WHERE name > 'B'",
+        "WITH x AS (SELECT name FROM Person LIMIT 2) SELECT * FROM x LIMIT 1",
+        "WITH x AS (SELECT DISTINCT age FROM Person) SELECT sum(age) FROM x",
+        "WITH x AS (SELECT name FROM Person UNION SELECT kind FROM Pet) SELECT name FROM x",
+        "WITH x AS (SELECT count(*) AS n FROM Person GROUP BY age) SELECT max(n) FROM x",
+        "WITH x AS (SELECT count(*) AS n FROM Person GROUP BY age) SELECT n FROM x JOIN Pet ON owner = n",
+        "WITH x AS (SELECT id FROM Person WHERE id IN (SELECT owner FROM Pet)) SELECT x.id FROM x JOIN Pet ON owner = x.id",
+        "WITH x AS (SELECT id FROM Person) SELECT id FROM x WHERE EXISTS (SELECT 1 FROM Person WHERE boss = x.id)",
+        "WITH RECURSIVE x AS (SELECT id FROM Person) SELECT id FROM x",
+        "SELECT name FROM (SELECT name FROM Person)", "WITH x AS SELECT 1 FROM Person SELECT 1 FROM x",
+        "WITH x SELECT 1 FROM x",
+        "WITH x AS (SELECT nothing FROM Person) SELECT 1 FROM x", "WITH x AS (SELECT name FROM y) SELECT 1 FROM x",
+        "SELECT name FROM Person WHERE id IN (WITH x AS (SELECT owner FROM Pet LIMIT 1) SELECT owner + 1 FROM x)",
+    ]) func whatCannotBeAskedIsRefused(text: String) throws {
+        #expect(throws: RecordError.self) { try run(text) }
+    }
+
+    /// What names stand for grows with each step; no text may make it too large to be held.
+    @Test func namesDoNotGrowWithoutEnd() throws {
+        var text = "WITH x0 AS (SELECT age AS a FROM Person)"
+        for number in 1..<40 { text += ", x\(number) AS (SELECT a + a AS a FROM x\(number - 1))" }
+        #expect(throws: RecordError.self) { try run(text + " SELECT a FROM x39") }
+        #expect(try run(text + " SELECT a FROM x3 WHERE a > 399").rows == [[.integer(400)]])
+        var many = "WITH x0 AS (SELECT age AS a FROM Person)"
+        for number in 1..<60 { many += ", x\(number) AS (SELECT a FROM x\(number - 1))" }
+        #expect(throws: RecordError.self) { try run(many + " SELECT a FROM x59") }
+    }
+}
