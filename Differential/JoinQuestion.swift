@@ -78,7 +78,7 @@ extension Question {
     }
 
     private mutating func from(_ members: [Member]) {
-        add(" FROM T t")
+        add(" FROM \(source("t"))")
         // Conditions name only the tables up to their own.
         let all = tables
         tables = ["t"]
@@ -86,7 +86,7 @@ extension Question {
         var parents: [String] = []
         for member in members {
             add(member.isLeft ? " LEFT JOIN " : random.pick([" JOIN ", " INNER JOIN "]))
-            add(member.kind == .parent ? "P \(member.name)" : "T AS \(member.name)")
+            add(member.kind == .parent ? "P \(member.name)" : source(member.name))
             add(" ON ")
             meeting(member, before, parents)
             if member.kind == .sibling { tables.append(member.name) }

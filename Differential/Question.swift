@@ -24,6 +24,8 @@ struct Question {
     var tables: [String] = []
     /// How many sub-queries are around.
     var nesting = 0
+    /// Whether a question called `W` stands for `T`.
+    private(set) var isNamed = false
 
     static func make(_ world: World, _ random: inout SplitMix) -> Question {
         var question = Question(world: world, random: random.fork())
@@ -39,13 +41,49 @@ struct Question {
     // MARK: Statements
 
     private mutating func write() {
-        switch random.below(16) {
+        if random.chance(25) { named() }
+        switch random.below(17) {
         case 0..<5: plain()
         case 5..<7: totals()
         case 7..<9: groups()
         case 9: distinct()
+        case 10: groupsWithAName()
         default: joined()
         }
+    }
+
+    /// Gives a question that stands for `T` from here on a name. What is joined has no sub-queries.
+    private mutating func named() {
+        add("WITH W AS (SELECT * FROM T")
+        nesting += 10
+        condition(percent: 90)
+        nesting -= 10
+        add(") ")
+        isNamed = true
+    }
+
+    /// What stands in FROM for `T`, called otherwise or by its own name.
+    func source(_ name: String? = nil) -> String { isNamed ? "W AS \(name ?? "T")" : name.map { "T AS \($0)" } ?? "T" }
+
+    private mutating func groupsWithAName() {
+        let keys = Array(Set((0...random.below(2)).map { _ in random.pick(world.columns).name })).sorted()
+        let names = keys.indices.map { "k\($0)" }
+        add(isNamed ? "SELECT " : "WITH G AS (SELECT ")
+        for (key, name) in zip(keys, names) { add("\(key) AS \(name), ") }
+        add("count(*) AS n, max(")
+        column(.integer)
+        add(") AS m FROM \(source())")
+        condition(percent: 50)
+        add(" GROUP BY \(keys.joined(separator: ", "))")
+        if !isNamed {
+            add(") SELECT \(random.chance(50) ? "*" : "m, n + 1, \(names[0])") FROM G")
+            if random.chance(60) {
+                add(" WHERE n > \(random.below(4)) \(random.pick(["AND", "OR"])) ")
+                add(random.pick(["m < \(random.below(5))", "m IS NULL", "\(names[0]) IS NOT NULL"]))
+            }
+        }
+        add(" ORDER BY \(names.joined(separator: ", "))")
+        limit()
     }
 
     private mutating func plain() {
@@ -54,7 +92,7 @@ struct Question {
             add(", ")
             anyValue(2)
         }
-        add(" FROM T")
+        add(" FROM \(source())")
         condition(percent: 90)
         add(" ORDER BY ")
         for _ in 0..<random.below(3) {
@@ -71,7 +109,7 @@ struct Question {
             if place > 0 { add(", ") }
             aggregate()
         }
-        add(" FROM T")
+        add(" FROM \(source())")
         condition(percent: 70)
     }
 
@@ -82,7 +120,7 @@ struct Question {
             if place > 0 { add(", ") }
             aggregate()
         }
-        add(" FROM T")
+        add(" FROM \(source())")
         condition(percent: 50)
         add(" GROUP BY \(keys.joined(separator: ", "))")
         having()
@@ -92,7 +130,7 @@ struct Question {
 
     private mutating func distinct() {
         let keys = Array(Set((0...random.below(2)).map { _ in random.pick(world.columns).name })).sorted()
-        add("SELECT DISTINCT \(keys.joined(separator: ", ")) FROM T")
+        add("SELECT DISTINCT \(keys.joined(separator: ", ")) FROM \(source())")
         condition(percent: 50)
         add(" ORDER BY \(keys.joined(separator: ", "))")
         limit()
