@@ -283,6 +283,36 @@ import Testing
         }
     }
 
+    /// After a sync that failed nobody knows what the device has: a later one that succeeds says nothing of it.
+    @Test func aFailedSyncOfANewSegmentLatchesTheStore() throws {
+        /// Commits until the second segment is there; the calls of the commit that made it.
+        func fill(_ disk: SimulatedDisk, _ store: Store, _ tree: Tree) throws -> Range<Int> {
+            for key in UInt64(1)... {
+                let before = disk.callCount
+                try store.write { try $0.put([UInt8](repeating: 1, count: 1000), for: key, in: tree) }
+                let names = disk.settledImage().files.keys
+                if names.contains(Log.segmentPath(DurabilityTests.path, 2)) { return before..<disk.callCount }
+            }
+            return 0..<0
+        }
+        let (disk, store, tree) = try prepare()
+        let calls = try fill(disk, store, tree)
+        try store.close()
+        var failed = 0
+        for call in calls {
+            for way in [SyncFailure.keepsNewContent, .restoresOldContent] {
+                let (disk, store, tree) = try prepare()
+                disk.inject(.syncFails(way), atCall: call)
+                do { _ = try fill(disk, store, tree) } catch {
+                    failed += 1
+                    #expect(store.stats.latch != nil, "call \(call - calls.lowerBound) of \(calls.count): \(error)")
+                }
+                try? store.close()
+            }
+        }
+        #expect(failed >= 6)
+    }
+
     @Test func aSegmentThatAFullDiskLetsNobodyFinishIsNotLeftBehind() throws {
         let disk = SimulatedDisk(seed: 3)
         let clock = TestClock()
