@@ -196,6 +196,13 @@ import Testing
         for number in 1..<40 { text += ", x\(number) AS (SELECT a + a AS a FROM x\(number - 1))" }
         #expect(throws: RecordError.self) { try run(text + " SELECT a FROM x39") }
         #expect(try run(text + " SELECT a FROM x3 WHERE a > 399").rows == [[.integer(400)]])
+        var deep = "WITH x0 AS (SELECT age AS a FROM Person)"
+        for number in 1..<45 {
+            let ones = String(repeating: "(", count: 20) + "a" + String(repeating: " + 1)", count: 20)
+            deep += ", x\(number) AS (SELECT \(ones) AS a FROM x\(number - 1))"
+        }
+        #expect(throws: RecordError.self) { try run(deep + " SELECT a FROM x44") }
+        #expect(try run(deep + " SELECT a FROM x2 WHERE a = 60").rows == [[.integer(60)]])
         var many = "WITH x0 AS (SELECT age AS a FROM Person)"
         for number in 1..<60 { many += ", x\(number) AS (SELECT a FROM x\(number - 1))" }
         #expect(throws: RecordError.self) { try run(many + " SELECT a FROM x59") }

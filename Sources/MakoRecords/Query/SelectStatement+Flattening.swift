@@ -1,0 +1,176 @@
+extension SelectStatement {
+    /// The statement with the tables behind questions that have names in the place of these.
+    ///
+    /// A question for rows as they are is asked by adding its condition, also where it is joined; one that groups by taking further conditions as
+    /// HAVING. One that cuts its rows or is put together of several can be asked only whole.
+    ///
+    /// - Throws: `syntax` pointing into the text where that cannot be done.
+    func flattened(_ catalogue: Catalogue) throws(RecordError) -> SelectStatement {
+        if commonTables.isEmpty { return self }
+        var copy = self
+        copy.commonTables = []
+        if joins.isEmpty {
+            guard let table = commonTable(table) else { return copy }
+            let asked = try AskedQuestion(table, as: alias ?? self.table, catalogue)
+            if asked.isPlain { return try copy.asking(plain: asked, catalogue) }
+            return try copy.isWhole ? copy.passing(asked, tableAt) : copy.asking(groups: asked, tableAt)
+        }
+        return try copy.joining(self, catalogue)
+    }
+
+    func commonTable(_ name: String) -> CommonTable? {
+        commonTables.last { Folding.folded($0.name) == Folding.folded(name) }
+    }
+
+    /// Whether all rows and all columns are asked for.
+    private var isWhole: Bool {
+        !isGrouped && !isDistinct && condition == nil && outputs.allSatisfy(\.isWildcard) && outputs.count <= 1
+    }
+
+    /// The columns written out, where they are asked for by `*`.
+    private func outputs(of asked: AskedQuestion) throws(RecordError) -> [Output] {
+        let all = asked.columns.map { Output(expr: .column([$0.name]), name: $0.name) }
+        if outputs.isEmpty { return all }
+        var result: [Output] = []
+        for output in outputs {
+            guard output.isWildcard, case .column(let path, let at) = output.expr else {
+                result.append(output)
+                continue
+            }
+            if path.count > 1, !asked.isNamed(path[0]) { throw at.error("there is no table \(path[0])") }
+            result += all
+        }
+        return result
+    }
+
+    /// The statement with its names exchanged for what they stand for in a question. Orders may name its own columns.
+    private func naming(_ asked: AskedQuestion) throws(RecordError) -> SelectStatement {
+        var copy = self
+        copy.outputs = try outputs(of: asked)
+        let given = copy.outputs.filter(\.isNamed).map(\.name)
+        // What the outputs are called is kept.
+        for index in copy.outputs.indices { copy.outputs[index].isNamed = true }
+        let own = copy.outputs.map(\.name)
+        func isOwn(_ expr: Expr) -> Bool {
+            guard case .column(let path, _) = expr, path.count == 1 else { return false }
+            return own.contains(path[0])
+        }
+        let orders = copy.orderBy
+        copy = try copy.rewritten(
+            { (expr) throws(RecordError) in
+                switch expr {
+                case .column(let path, let at):
+                    let rest = path.count > 1 && asked.isNamed(path[0]) ? path.dropFirst() : path[...]
+                    if rest.count == 1, given.contains(rest[rest.startIndex]), !asked.has(rest[rest.startIndex]) {
+                        return expr
+                    }
+                    return try asked.expr(rest, at)
+                case .collection(let path, let function, let rest, let at):
+                    guard case .column(let start, _) = try asked.expr(path[...], at) else {
+                        throw at.error("\(path.joined(separator: ".")) leads to no rows")
+                    }
+                    return .collection(start, function, rest, at: at)
+                case .subquery(let subquery): return .subquery(try subquery.naming(asked, by: asked.sourceName))
+                default: return nil
+                }
+            }, subqueries: { (subquery) throws(RecordError) in try subquery.naming(asked, by: asked.sourceName) })
+        for index in orders.indices {
+            if isOwn(orders[index].expr) {
+                copy.orderBy[index].expr = orders[index].expr
+            } else if isOwn(copy.orderBy[index].expr), !sabotaged("columnTakenForResult") {
+                // A column that is called as another result is.
+                copy.orderBy[index].expr = try copy.orderBy[index].expr.qualified(
+                    by: asked.sourceName, insteadOf: asked.sourceName)
+            }
+        }
+        return copy
+    }
+
+    private func asking(plain asked: AskedQuestion, _ catalogue: Catalogue) throws(RecordError) -> SelectStatement {
+        var copy = try naming(asked)
+        let inner = asked.statement
+        (copy.table, copy.alias, copy.joins, copy.tableAt) = (inner.table, inner.alias, inner.joins, inner.tableAt)
+        copy.condition = SelectStatement.both(inner.condition, copy.condition)
+        return copy
+    }
+
+    static func both(_ first: Condition?, _ second: Condition?) -> Condition? {
+        guard let first, let second else { return first ?? second }
+        return sabotaged("commonTableForgetsCondition") ? second : .and([first, second])
+    }
+
+    /// All that a question gives, in this statement's order and cut as it says.
+    private func passing(_ asked: AskedQuestion, _ at: SourcePosition) throws(RecordError) -> SelectStatement {
+        var copy = asked.statement
+        let isCut = copy.limit != nil || copy.offset != nil
+        if isCut && (!orderBy.isEmpty || limit != nil || offset != nil) || !compounds.isEmpty {
+            return try asking(groups: asked, at)
+        }
+        copy.parameterCount = parameterCount
+        copy.outputs = asked.columns.map { Output(expr: $0.expr, name: $0.name, isNamed: true) }
+        if orderBy.isEmpty {
+            if copy.compounds.isEmpty { copy.orderBy = try asked.orders(at) }
+        } else {
+            copy.orderBy = copy.compounds.isEmpty ? try naming(asked).orderBy : orderBy
+        }
+        if !isCut { (copy.limit, copy.offset) = (limit, offset) }
+        return copy
+    }
+
+    /// Some of a question's groups, or something of them.
+    private func asking(groups asked: AskedQuestion, _ at: SourcePosition) throws(RecordError) -> SelectStatement {
+        let inner = asked.statement
+        guard inner.isGrouped, !inner.isDistinct, inner.compounds.isEmpty, inner.limit == nil, inner.offset == nil
+        else {
+            throw at.error(
+                "\(asked.name) cuts its rows or puts them together; it can only be asked whole: SELECT * FROM \(asked.name)"
+            )
+        }
+        if isGrouped { throw at.error("\(asked.name) groups its rows; they cannot be grouped again") }
+        let named = try naming(asked)
+        var copy = inner
+        copy.outputs = named.outputs
+        copy.having = SelectStatement.both(inner.having, named.condition)
+        copy.isDistinct = isDistinct
+        copy.orderBy = named.orderBy
+        (copy.limit, copy.offset) = (limit, offset)
+        (copy.compounds, copy.parameterCount) = (compounds, parameterCount)
+        return copy
+    }
+}
+
+extension Subquery {
+    /// The sub-query with the names of a question around it exchanged for what they stand for.
+    ///
+    /// - Parameter source: what its table is called there.
+    func naming(_ asked: AskedQuestion, by source: String) throws(RecordError) -> Subquery {
+        let own = [statement.alias ?? statement.table] + statement.joins.map(\.name)
+        if own.contains(where: asked.isNamed) { return self }
+        var isShadowed = false
+        var isUsed = false
+        func exchanged(_ subquery: Subquery, _ names: [String]) throws(RecordError) -> Subquery {
+            if names.contains(where: { Folding.folded($0) == Folding.folded(source) }) { isShadowed = true }
+            return subquery.asking(
+                try subquery.statement.rewritten(
+                    { (expr) throws(RecordError) in
+                        switch expr {
+                        case .column(let path, let at) where path.count > 1 && asked.isNamed(path[0]):
+                            isUsed = true
+                            return try asked.expr(path.dropFirst(), at)
+                                .qualified(by: source, insteadOf: asked.sourceName)
+                        case .subquery(let inner): return .subquery(try exchanged(inner, inner.names))
+                        default: return nil
+                        }
+                    }, subqueries: { (inner) throws(RecordError) in try exchanged(inner, inner.names) }))
+        }
+        let result = try exchanged(self, own)
+        if isUsed && (isShadowed || !asked.statement.joins.isEmpty || asked.statement.isGrouped) {
+            throw at.error(
+                "a sub-query cannot name \(asked.name) here; give the tables in it names of their own, or write out what it stands for"
+            )
+        }
+        return isUsed ? result : self
+    }
+
+    private var names: [String] { [statement.alias ?? statement.table] + statement.joins.map(\.name) }
+}
