@@ -83,15 +83,18 @@ import Testing
             var nested = ChangeSet()
             var model = Model()
             var there: Set<String> = []
-            var id: Int64 = 0
+            var last: [String: Int64] = [:]
             for _ in 0..<random.pick([3, 40, 400]) {
                 let table = random.pick(seed % 3 == 0 ? tables : Array(tables.prefix(1)))
-                id = step == 0 || random.chance(5) ? Int64.random(in: -20...20, using: &random) : id + step
+                let next = last[table.schema.name, default: 0] + step
+                let id = step == 0 || random.chance(5) ? Int64.random(in: -20...20, using: &random) : next
+                last[table.schema.name] = id
                 let key = Self.key(table, id)
                 let name = "\(table.schema.name) \(key)"
                 // What was never touched was there before, where ids are odd.
-                let isThere = there.contains(name) || (id & 1 == 1 && !there.contains("gone " + name))
-                let kind: ChangeKind = isThere ? random.pick([.update, .delete]) : .insert
+                let isTouched = there.contains(name) || there.contains("gone " + name)
+                let isThere = there.contains(name) || (id & 1 == 1 && !isTouched)
+                let kind: ChangeKind = isThere ? (seed % 4 == 1 ? .update : random.pick([.update, .delete])) : .insert
                 if kind == .delete {
                     there.remove(name)
                     there.insert("gone " + name)
@@ -100,7 +103,19 @@ import Testing
                 }
                 // Mostly the same, so that rows go on with the one before them.
                 let columns: Set<Int>? = random.chance(80) ? [1] : random.pick([nil, [0], [0, 2]])
-                nested.record(table, key, kind, Self.set(columns))
+                // Some transactions have nested ones all the way.
+                let isNested = seed % 2 == 0 || random.chance(50)
+                if !isNested {
+                    changes.append(nested)
+                    nested = ChangeSet()
+                }
+                if kind == .insert, !isTouched, table.isRowID, seed % 5 > 0 {
+                    if isNested { nested.recordFresh(table, id) } else { changes.recordFresh(table, id) }
+                } else if isNested {
+                    nested.record(table, key, kind, Self.set(columns))
+                } else {
+                    changes.record(table, key, kind, Self.set(columns))
+                }
                 model.record(table.schema.name, key, kind, columns)
                 if random.chance(10) {
                     changes.append(nested)
@@ -125,6 +140,25 @@ import Testing
             }
             #expect(Self.text(changes) == model.changes)
         }
+    }
+
+    /// A row that is appended stands behind the one whose id the next row goes on with.
+    @Test func aRowGoesOnWithTheLastOneOnly() throws {
+        let tables = try Self.tables()
+        var nested = ChangeSet()
+        nested.record(tables[0], .rowID(4), .update, Self.set([0]))
+        nested.recordFresh(tables[1], 9)
+        var changes = ChangeSet()
+        changes.append(nested)
+        changes.recordFresh(tables[0], 5)
+        #expect(Self.text(changes) == ["A 4 update [0]", "B 9 insert", "A 5 insert"])
+    }
+
+    @Test func noRunGoesFromTheHighestIDToTheLowest() throws {
+        let table = try Self.tables()[0]
+        var changes = ChangeSet()
+        for id in [.max - 1, .max, .min] as [Int64] { changes.record(table, .rowID(id), .update, .all) }
+        #expect(changes.changes.map(\.key) == [.rowID(.max - 1), .rowID(.max), .rowID(.min)])
     }
 
     /// Whoever keeps the changes of a walk over a table keeps them as one.

@@ -96,7 +96,7 @@ public struct ChangeSet: Sendable {
     private var ascent: (table: Int32, top: Int64)?
     private var isAscending = true
     private var hasDeletes = false
-    /// The table of the last entry and the id that goes on with it, when it is a run; table -1: it is none.
+    /// The table of the last entry and the id that goes on with it; table -1: none does.
     private var runTable: Int32 = -1
     private var runNext: Int64 = 0
 
@@ -136,7 +136,6 @@ public struct ChangeSet: Sendable {
 
     /// Adds what happened after this.
     public mutating func append(_ later: ChangeSet) {
-        runTable = -1
         for entry in later.entries where !entry.isVoid {
             let name = later.tables[Int(entry.table)]
             let table = tables.firstIndex(of: name).map { Int32($0) } ?? add(name)
@@ -144,7 +143,6 @@ public struct ChangeSet: Sendable {
                 var inserted = entry
                 inserted.table = table
                 append(inserted)
-                followers += Int(entry.run) - 1
             } else {
                 ChangeSet.forEachKey(of: entry) { record(table, $0, entry.kind, entry.columns) }
             }
@@ -156,19 +154,19 @@ public struct ChangeSet: Sendable {
         let number = number(table)
         if !goOn(number, id, .insert, .all) {
             append(Entry(table: number, kind: .insert, key: .rowID(id), columns: .all))
-            runTable = number
         }
-        runNext = id &+ 1
     }
 
     /// Adds a row that has no entry yet to the last one, if the same happened to the rows of that and their ids lead up to it.
     private mutating func goOn(_ table: Int32, _ id: Int64, _ kind: ChangeKind, _ columns: ColumnSet) -> Bool {
-        guard table == runTable, id == runNext else { return false }
+        // No run goes on from the highest id to the lowest.
+        guard table == runTable, id == runNext, id > .min else { return false }
         let last = entries.count - 1
         guard entries[last].kind == kind || sabotaged("runTakesOtherKinds"), entries[last].columns == columns,
             entries[last].run < .max
         else { return false }
         entries[last].run += 1
+        runNext = id &+ 1
         followers += 1
         if isAscending { ascent = (table, id) }
         return true
@@ -181,6 +179,10 @@ public struct ChangeSet: Sendable {
             isAscending = false
         }
         entries.append(entry)
+        followers += Int(entry.run) - 1
+        if sabotaged("runOfAnEntryBefore") && entry.kind == .insert { return }
+        runTable = -1
+        if case .rowID(let id) = entry.key { (runTable, runNext) = (entry.table, id &+ Int64(entry.run)) }
     }
 
     /// Whether no row up to now can be this one.
@@ -243,26 +245,16 @@ public struct ChangeSet: Sendable {
 
     private mutating func record(_ table: Int32, _ key: RowKey, _ kind: ChangeKind, _ columns: ColumnSet) {
         if kind == .insert && !hasDeletes {
-            runTable = -1
             append(Entry(table: table, kind: .insert, key: key, columns: .all))
             return
         }
         if kind == .delete { hasDeletes = true }
         guard let place = place(of: key, in: table) else {
             let columns = kind == .update ? columns : .all
-            if case .rowID(let id) = key {
-                if goOn(table, id, kind, columns) {
-                    runNext = id &+ 1
-                    return
-                }
-                (runTable, runNext) = (table, id &+ 1)
-            } else {
-                runTable = -1
-            }
+            if case .rowID(let id) = key, goOn(table, id, kind, columns) { return }
             append(Entry(table: table, kind: kind, key: key, columns: columns))
             return
         }
-        runTable = -1
         if entries[place].isVoid {
             // It is not there: it can only come again.
             entries[place].isVoid = false
