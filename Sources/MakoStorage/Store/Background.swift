@@ -16,10 +16,10 @@ extension Store {
         }
         if endOldSnapshots() { return true }
         // Before a step of the checkpoint: there are many, and a writer that finds no segment waits for the zeros of a new one.
-        if try prepareSegment() { return true }
-        if try raiseCeilingAhead() { return true }
+        if try lookAfterLog() { return true }
         if try stepCheckpoint() { return true }
         if frames.evictionStep() { return true }
+        if try checkpointWhenIdle() { return true }
         return options.shrinksWhenIdle ? try vacuum.step(self) : false
     }
 
@@ -62,6 +62,14 @@ extension Store {
         }
     }
 
+    /// Does ahead of time what a committer would have to wait for.
+    ///
+    /// - Returns: whether there was anything to do.
+    func lookAfterLog() throws(StorageError) -> Bool {
+        if try prepareSegment() { return true }
+        return try raiseCeilingAhead()
+    }
+
     /// Makes the next log segment ready, so that no committer has to wait for its zeros.
     ///
     /// One thread at a time, and not again soon when it failed: other work may be what gives the disk its room back.
@@ -100,12 +108,28 @@ extension Store {
 
     /// By logged bytes, or by the share of memory that is dirty.
     private var needsCheckpoint: Bool {
-        let since = checkpointer.last.meta.log.lsn
-        let (logged, isLatched) = commitLock.withLock { (log.bytes(since: since), latch != nil) }
-        if isLatched { return false }
+        guard let logged = bytesToReplay else { return false }
         if logged > UInt64(clamping: options.checkpointBytes) { return true }
+        if sabotaged("dirtyShareIgnored") { return false }
         return frames.dirtyFrames > frames.budgetFrames / 4 && spaceLock.withLock { !dirtyPages.isEmpty }
     }
+
+    /// Log bytes since the last checkpoint; nil when the log is latched.
+    private var bytesToReplay: UInt64? {
+        let since = checkpointer.last.meta.log.lsn
+        return commitLock.withLock { latch == nil ? log.bytes(since: since) : nil }
+    }
+
+    /// Begins a checkpoint when nothing was committed for a while and the log is long enough to be felt at the next opening.
+    private func checkpointWhenIdle() throws(StorageError) -> Bool {
+        guard checkpointer.lock.tryLock() else { return false }
+        defer { checkpointer.lock.unlock() }
+        guard let logged = bytesToReplay, logged >= Store.idleLogBytes, !sabotaged("idleLogKept") else { return false }
+        return try checkpointer.beginWhenIdle(self)
+    }
+
+    /// A log of less is replayed in some ten milliseconds, and not worth waking the disk.
+    static let idleLogBytes: UInt64 = 1 << 20
 
     // MARK: The thread
 
@@ -125,11 +149,6 @@ extension Store {
         }
         running?.join()
         flusher.stop()
-    }
-
-    func wakeBackground() {
-        guard options.background == .threads else { return }
-        backgroundWork.signal()
     }
 
     /// Runs until the store is closed or gone. It holds the store only while it works.

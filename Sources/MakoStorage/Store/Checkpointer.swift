@@ -44,6 +44,11 @@ final class Checkpointer: @unchecked Sendable {
     private var run: Run?
     /// What is still to be written ahead. Guarded by `lock`.
     private var ahead: ArraySlice<UInt64> = []
+    /// Background steps that found nothing to do since `idleCommit`. Guarded by `lock`.
+    private var idleSteps = 0
+    private var idleCommit: UInt64 = 0
+    /// So many of them are two seconds, with a thread of the store's own.
+    static let patience = 20
 
     // Guarded by the space lock, so that `stats` need not wait for a step.
     private(set) var completed: UInt64 = 0
@@ -125,6 +130,18 @@ final class Checkpointer: @unchecked Sendable {
         guard anyway || current.commit != last.meta.commit else { return false }
         try capture(store, CheckpointRequest(version: current))
         return true
+    }
+
+    /// Counts a background step that found nothing to do, and begins when there were enough of them behind the last commit. None may be
+    /// running.
+    func beginWhenIdle(_ store: Store) throws(StorageError) -> Bool {
+        let commit = store.spaceLock.withLock { store.versions[store.versions.count - 1].commit }
+        if commit != idleCommit && !sabotaged("busyTakenForIdle") { (idleCommit, idleSteps) = (commit, 0) }
+        idleSteps += 1
+        guard idleSteps > Checkpointer.patience else { return false }
+        // Should it fail, the next attempt has the same patience.
+        idleSteps = 0
+        return try begin(store)
     }
 
     /// Does the next piece of work. False when no checkpoint is running any more.
@@ -246,7 +263,7 @@ final class Checkpointer: @unchecked Sendable {
             try writeTables(store, current)
             current.phase = .data
         case .data:
-            do throws(FileError) { if !sabotaged("dataNotSynced") { try store.dataFile.file.sync() } } catch {
+            do throws(FileError) { if !sabotaged("dataNotSynced") { try store.syncDataFile() } } catch {
                 throw latched(store, error, "syncing the data file")
             }
             current.phase = .log

@@ -13,8 +13,8 @@
 final class Vacuum {
     /// Background steps without any work and any commit before it begins by itself: two seconds, with a thread of the store's own.
     static let patience = 20
-    /// Steps before it tries again when it could not gain anything.
-    private static let longPatience = 600
+    /// Steps before it tries again when it could not gain anything: half a minute. What was in the way, mostly a snapshot, may be gone.
+    static let longPatience = 300
     private static let movesPerTransaction = 64
     /// So many pages are looked for at once, the last of the file first.
     private static let movesPerRound = 8192

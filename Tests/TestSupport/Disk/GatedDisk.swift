@@ -1,7 +1,15 @@
 import MakoStorage
 
-/// Files in memory whose log can be stopped: each write or sync that makes some of it durable waits at a gate until it is let through.
+/// Files in memory at some of whose calls stands a gate: while it is closed they wait until they are let through.
 public final class GatedDisk: FileSystem, @unchecked Sendable {
+    public enum Gate: Sendable {
+        /// What makes some of the log durable.
+        case log
+        /// Syncs of the whole data file.
+        case dataSyncs
+    }
+
+    private let gate: Gate
     private let files = MemoryFileSystem()
     private let lock = Lock()
     private let change = ConditionVariable()
@@ -9,9 +17,9 @@ public final class GatedDisk: FileSystem, @unchecked Sendable {
     private var passes = 0
     private var held = 0
 
-    public init() {}
+    public init(gate: Gate = .log) { self.gate = gate }
 
-    /// What makes the log durable waits from now on.
+    /// What comes to the gate waits from now on.
     public func close() { lock.withLock { isClosed = true } }
 
     /// Lets one through.
@@ -33,7 +41,9 @@ public final class GatedDisk: FileSystem, @unchecked Sendable {
     /// How many wait at the gate.
     public var waiting: Int { lock.withLock { held } }
 
-    fileprivate func pass() {
+    fileprivate func pass(_ path: String, isWholeSync: Bool) {
+        let isLog = path.contains("-wal-")
+        guard gate == .log ? isLog : !isLog && isWholeSync else { return }
         lock.withLock {
             held += 1
             while isClosed && passes == 0 { change.wait(lock) }
@@ -64,7 +74,6 @@ private final class GatedFile: File {
     }
 
     var path: String { file.path }
-    private var isLog: Bool { path.contains("-wal-") }
 
     func size() throws(FileError) -> UInt64 { try file.size() }
 
@@ -77,14 +86,14 @@ private final class GatedFile: File {
     }
 
     func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
-        if isLog { disk.pass() }
+        disk.pass(path, isWholeSync: false)
         try file.writeDurably(buffer, at: offset)
     }
 
     func resize(to size: UInt64) throws(FileError) { try file.resize(to: size) }
     func allocate(_ range: Range<UInt64>) throws(FileError) { try file.allocate(range) }
     func sync() throws(FileError) {
-        if isLog { disk.pass() }
+        disk.pass(path, isWholeSync: true)
         try file.sync()
     }
 
