@@ -171,6 +171,23 @@ import Testing
         ),
     ]
 
+    @Test func progressRisesToTheTotal() throws {
+        var options = StoreOptions()
+        options.background = .manual
+        let store = try Store.inMemory(options: options)
+        try store.write { tx in
+            let tree = try tx.createTree(named: "t", keys: .integer)
+            for key in UInt64(0)..<20_000 { try tx.put(ValueShape(bytes: 150).value(seed: key), for: key, in: tree) }
+        }
+        var seen: [VerifyProgress] = []
+        let report = try store.verify { seen.append($0) }
+        #expect(report.isClean && report.pages > 700)
+        #expect(seen.count == report.pages / 256 + 1)
+        #expect(zip(seen, seen.dropFirst()).allSatisfy { $0.done < $1.done && $0.total == $1.total })
+        #expect(seen.last.map { $0.done == $0.total && $0.total >= report.pages } == true)
+        try store.close()
+    }
+
     @Test(arguments: faults.indices) func eachFaultIsFound(number: Int) throws {
         let sample = try sample()
         let clean = try sample.store.verify()

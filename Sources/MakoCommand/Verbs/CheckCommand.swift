@@ -14,12 +14,18 @@ struct CheckCommand: Verb {
 
     @OptionGroup var access: KeyOptions
 
+    @Flag(help: "Show progress even when standard error is no terminal.")
+    var progress = false
+
     func perform() throws {
         let database = try DatabaseFile(reading: file, access)
         let start = ContinuousClock.now
         // What opening passed over, and the fixed pages that are there twice: damage that costs nothing yet.
         let copies = database.store.stats.recovery.findings
-        var findings = try database.store.verify().findings.filter { !copies.contains($0) }
+        var reporter = ProgressReporter("checking pages", total: 100, isForced: progress)
+        let report = try database.store.verify { reporter.update($0.percent) }
+        reporter.finish()
+        var findings = report.findings.filter { !copies.contains($0) }
         var rows = 0
         var tables = 0
         do {
@@ -49,4 +55,8 @@ struct CheckCommand: Verb {
         }
         Terminal.write("\(file) is whole: \(content), checked in \(DisplayText.duration(.now - start)).\n")
     }
+}
+
+extension VerifyProgress {
+    fileprivate var percent: Int { total == 0 ? 100 : done * 100 / total }
 }

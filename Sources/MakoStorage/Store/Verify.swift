@@ -11,14 +11,31 @@ public struct VerifyReport: Sendable, Hashable {
     public var isClean: Bool { findings.isEmpty }
 }
 
+/// How far a `verify` has come.
+public struct VerifyProgress: Sendable, Hashable {
+    /// Pages that were read and checked.
+    public var done: Int
+    /// Pages in use when it began.
+    public var total: Int
+}
+
 extension Store {
     /// Walks the whole store and says what does not hold.
     ///
     /// Every page is reached once, or free, never both; keys ascend and lie between their parents' separators;
     /// counts are right; pages on disk carry their checksum, number and serial; the copies of header and metas
     /// agree. Waits for the writer; readers go on. Time grows with the file.
-    public func verify() throws(StorageError) -> VerifyReport {
-        if let next = follower?.successor { return try next.verify() }
+    ///
+    ///     let report = try store.verify { print("\($0.done) of \($0.total) pages") }
+    ///     for finding in report.findings { print(finding) }
+    ///
+    /// - Parameter progress: called after every 256 pages and at the end, on the caller's thread. It must not write to the store: that would
+    ///   wait for its own end.
+    /// - Throws: ``StorageError/closed``, or the error of a file that cannot be read at all. What is damaged is in the report.
+    public func verify(
+        progress: @escaping (VerifyProgress) -> Void = { _ in }
+    ) throws(StorageError) -> VerifyReport {
+        if let next = follower?.successor { return try next.verify(progress: progress) }
         try takeTurn()
         defer { turn.release() }
         guard !isClosed.load(ordering: .acquiring) else { throw .closed }
@@ -27,10 +44,13 @@ extension Store {
         let (version, live) = spaceLock.withLock { (versions[versions.count - 1], space.live) }
         let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: pageBytes, alignment: 16)
         defer { scratch.deallocate() }
-        var verifier = Verifier(store: self, scratch: scratch)
+        var verifier = Verifier(
+            store: self, scratch: scratch, total: live.reduce(0) { $0 + $1.reduce(0) { $0 + $1.nonzeroBitCount } },
+            progress: progress)
         try verifier.checkFixedPages()
         verifier.walk(version)
         verifier.compare(with: live)
+        verifier.tellTheEnd()
         return verifier.report
     }
 }
@@ -42,12 +62,30 @@ private struct Verifier {
     private var reached = Set<UInt64>()
     /// Room for a page.
     private let scratch: UnsafeMutableRawBufferPointer
+    private let total: Int
+    private let progress: (VerifyProgress) -> Void
     private static let findingLimit = 100
+    private static let pagesPerReport = 256
 
-    init(store: Store, scratch: UnsafeMutableRawBufferPointer) {
+    init(
+        store: Store, scratch: UnsafeMutableRawBufferPointer, total: Int, progress: @escaping (VerifyProgress) -> Void
+    ) {
         self.store = store
         self.scratch = scratch
+        self.total = total
+        self.progress = progress
     }
+
+    private mutating func count(_ pages: Int) {
+        let before = report.pages / Verifier.pagesPerReport
+        report.pages += pages
+        if report.pages / Verifier.pagesPerReport != before {
+            progress(VerifyProgress(done: min(report.pages, total), total: total))
+        }
+    }
+
+    /// All of them: those that no tree leads to were looked for, too.
+    func tellTheEnd() { progress(VerifyProgress(done: total, total: total)) }
 
     private mutating func note(_ finding: String) {
         if report.findings.count < Verifier.findingLimit { report.findings.append(finding) }
@@ -100,7 +138,7 @@ private struct Verifier {
             note("page \(reference.page) is reached twice")
             return nil
         }
-        report.pages += 1
+        count(1)
         do throws(StorageError) {
             let page = try store.frames.resolve(reference, type: type, level: level)
             if Page(page).tree != tree {
@@ -246,7 +284,7 @@ private struct Verifier {
         let value = try overflow.runs(from: store.frames)
         for run in value.runs {
             for page in run.pages where !reached.insert(page).inserted { note("page \(page) is reached twice") }
-            report.pages += run.count
+            count(run.count)
         }
         let isWhole = try RunReader(value, of: store.frames).checkDigest()
         if overflow.isList && !isWhole {
