@@ -191,6 +191,28 @@ import Testing
         #expect(disk.crashState().image([]).files["d/f"]?.bytes == bytes(2, 4096))
     }
 
+    @Test func aLyingSyncOfADirectoryMakesNoNameDurable() throws {
+        let disk = SimulatedDisk()
+        _ = try disk.open("d/new", .create)
+        disk.inject(.syncLies, atCall: disk.callCount)
+        try disk.syncDirectory("d")
+        #expect(disk.crashState().image([]).files.isEmpty)
+        try disk.syncDirectory("d")
+        #expect(disk.crashState().image([]).files.keys.sorted() == ["d/new"])
+    }
+
+    /// What was on its way to one sector may come down on another that was on its way too; what was durable stays.
+    @Test func aCrashLeadsWritesAstray() throws {
+        let (disk, file) = try disk(4 * 4096)
+        try write(bytes(2, 4096), at: 0, to: file)
+        try write(bytes(3, 4096), at: 2 * 4096, to: file)
+        let images = disk.crashState().images(CrashChoice(torn: 200)).compactMap { $0.files["d/f"]?.bytes }
+        #expect(images.contains { Array($0[(2 * 4096)..<(3 * 4096)]) == bytes(2, 4096) })
+        #expect(images.contains { Array($0[..<4096]) == bytes(3, 4096) })
+        #expect(images.allSatisfy { Array($0[4096..<(2 * 4096)]) == bytes(1, 4096) })
+        #expect(images.allSatisfy { Array($0[(3 * 4096)...]) == bytes(1, 4096) })
+    }
+
     @Test func shortAndInterruptedCallsAreCalledAgain() throws {
         let (disk, file) = try disk(2 * 4096)
         let before = disk.callCount

@@ -126,11 +126,19 @@ extension CrashState {
             guard random.chance(likely) else { return Outcome(version: 0) }
             let isNewest = random.chance(75)
             var outcome = Outcome(version: isNewest ? unit.versions : 1 + random.below(unit.versions))
-            if tears, unit.isSector, random.chance(30) {
-                outcome.tear =
-                    random.chance(50) ? .garbage(random.next()) : .prefix(1 + random.below(sectorBytes - 1))
-            }
+            if tears, unit.isSector, random.chance(30) { outcome.tear = randomTear(of: unit, among: units, &random) }
             return outcome
+        }
+    }
+
+    private func randomTear(of unit: Unit, among units: [Unit], _ random: inout SplitMix) -> Tear {
+        switch random.below(5) {
+        case 0, 1: return .garbage(random.next())
+        case 2:
+            let others = units.compactMap { $0.sector(besides: unit) }
+            guard !others.isEmpty else { fallthrough }
+            return .misdirected(from: others[random.below(others.count)])
+        default: return .prefix(1 + random.below(sectorBytes - 1))
         }
     }
 }
@@ -138,5 +146,13 @@ extension CrashState {
 extension CrashState.Unit {
     var isSector: Bool {
         if case .sector = subject { true } else { false }
+    }
+
+    /// The index of this sector when it is another one of the same file.
+    func sector(besides other: CrashState.Unit) -> Int? {
+        guard case .sector(let file, let index) = subject, case .sector(file, let second) = other.subject,
+            index != second
+        else { return nil }
+        return index
     }
 }

@@ -96,6 +96,8 @@ public struct CrashState: Sendable {
         case prefix(Int)
         /// Bytes that nobody wrote.
         case garbage(UInt64)
+        /// The newest bytes meant for the pending sector with this index: their write went astray, and this one's did not come.
+        case misdirected(from: Int)
     }
 
     /// A choice for every unit of `units`.
@@ -177,17 +179,26 @@ public struct CrashState: Sendable {
                 let count = (seen[index]?.count ?? 0) + 1
                 seen[index] = (count, bytes)
                 guard let outcome = sectors[index], outcome.version == count else { continue }
-                put(bytes, torn: outcome.tear, in: &image, sector: index)
+                if case .misdirected(let source) = outcome.tear {
+                    put(newest(of: source, in: file) ?? bytes, torn: .whole, in: &image, sector: index)
+                } else {
+                    put(bytes, torn: outcome.tear, in: &image, sector: index)
+                }
             }
         }
         image.cut()
         return image
     }
 
+    private func newest(of sector: Int, in file: Int) -> [UInt8]? {
+        for case .sector(sector, let bytes) in files[file].pending.reversed() { return bytes }
+        return nil
+    }
+
     private func put(_ bytes: [UInt8], torn tear: Tear, in image: inout ByteImage, sector: Int) {
         let offset = UInt64(sector * sectorBytes)
         switch tear {
-        case .whole: bytes.withUnsafeBytes { image.overlay($0, at: offset) }
+        case .whole, .misdirected: bytes.withUnsafeBytes { image.overlay($0, at: offset) }
         case .prefix(let count):
             bytes.withUnsafeBytes {
                 image.overlay(UnsafeRawBufferPointer(rebasing: $0.prefix(count)), at: offset)

@@ -259,7 +259,8 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     }
 
     public func syncDirectory(_ path: String) throws(FileError) {
-        try call(.syncDirectory, path) {
+        try call(.syncDirectory, path, failing: {}) { fault in
+            if case .syncLies? = fault { return }
             var stillPending: [CrashState.PendingName] = []
             for change in state.pendingNames {
                 if change.directories.contains(path) {
@@ -458,7 +459,6 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
                 failing()
                 throw FileError(operation: kind.rawValue, path: path, code: code)
             case .interrupted?: throw FileError(operation: kind.rawValue, path: path, code: EINTR)
-            case .syncLies? where kind == .syncDirectory: return try body(nil)
             case .syncFails? where kind == .syncDirectory:
                 throw FileError(operation: kind.rawValue, path: path, code: EIO)
             case .crashBefore?:

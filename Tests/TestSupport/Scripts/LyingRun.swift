@@ -9,7 +9,9 @@ public enum LyingRun {
     public static func run(_ script: Script, limit: Int = .max, seed: UInt64 = 1) throws -> FaultRunner.Report {
         let healthy = SimulatedDisk(seed: seed, sectorBytes: script.sectorBytes)
         try ScriptRun(script, on: healthy, seed: seed).run()
-        let syncs = healthy.callLog.indices.filter { healthy.callLog[$0] == .sync }
+        let syncs = healthy.callLog.indices.filter {
+            healthy.callLog[$0] == .sync || healthy.callLog[$0] == .syncDirectory
+        }
         var report = FaultRunner.Report()
         for index in 0..<min(limit, syncs.count) {
             let call = syncs[syncs.count <= limit ? index : index * syncs.count / limit]
