@@ -108,6 +108,7 @@ struct FileCases {
             // What a crash leaves: the files as they are.
             var crashed = setup
             crashed.directory += "-crashed"
+            crashed.keepsLog = false
             try FileManager.default.copyItem(atPath: setup.directory, toPath: crashed.directory)
             try writing.close()
             sync()

@@ -18,7 +18,8 @@ final class MakoEngine: KeyValueEngine, @unchecked Sendable {
             case .relaxed, .none: .ordered
             }
         options.cacheBytes = setup.cacheBytes ?? 1 << 30
-        if setup.keepsLog { options.checkpointBytes = .max }
+        // No checkpoint but those that are asked for: nothing else may retire the log.
+        if setup.keepsLog { options.background = .manual }
         store = try Store(at: setup.directory + "/data.mako", options: options)
         tree = try store.write { transaction in
             try transaction.view.tree(named: "data")
