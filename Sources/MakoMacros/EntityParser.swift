@@ -368,8 +368,7 @@ extension EntityParser {
     static func isBare(_ variable: VariableDeclSyntax) -> Bool {
         variable.bindings.contains { binding in
             guard binding.initializer == nil, binding.accessorBlock == nil else { return false }
-            let type = binding.typeAnnotation?.type.trimmedDescription ?? ""
-            return !type.hasSuffix("?") && !type.hasPrefix("Optional<")
+            return !PropertySource.isOptional(binding.typeAnnotation?.type.trimmedDescription ?? "")
         }
     }
 

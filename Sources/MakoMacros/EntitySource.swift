@@ -107,12 +107,22 @@ struct PropertySource {
     var isEncrypted: Bool { attributes.contains { $0.name == "encrypted" } }
     /// Whether it is nil until the object is refreshed.
     var isDeferred: Bool { attributes.contains { $0.name == "loadOnRefresh" } }
-    var isOptional: Bool { type.hasSuffix("?") || type.hasPrefix("Optional<") }
+    var isOptional: Bool { Self.isOptional(type) }
     var baseType: String {
         if type.hasSuffix("?") { return String(type.dropLast()) }
-        if type.hasPrefix("Optional<"), type.hasSuffix(">") { return String(type.dropFirst(9).dropLast()) }
-        return type
+        guard type.hasSuffix(">"), let name = Self.optionalNames.first(where: { type.hasPrefix($0) }) else {
+            return type
+        }
+        return String(type.dropFirst(name.count).dropLast())
     }
+    /// Whether the spelling of its type says all of it.
+    var isKnown: Bool { isMany || isToOne || isStamp || Self.valueTypes.contains(baseType) }
+
+    static func isOptional(_ type: String) -> Bool {
+        type.hasSuffix("?") || optionalNames.contains { type.hasPrefix($0) }
+    }
+    private static let optionalNames = ["Optional<", "Swift.Optional<"]
+
     var isMany: Bool {
         type.hasPrefix("ToMany<") || type.hasPrefix("Mako.ToMany<") || type.hasPrefix("MakoCore.ToMany<")
     }

@@ -197,6 +197,17 @@ import Testing
         #expect(text.contains("A._$endA"))
     }
 
+    @Test func whereNoObjectCanBeHeldTheCompilerRefusesOne() {
+        let (text, messages) = expand("@Entity struct A { var den: Den?; var dens: [Den] = []; var other: Alias }")
+        #expect(messages.isEmpty)
+        #expect(text.contains("try EntityCoding.valueCodec((Den?).self).write(self.den"))
+        #expect(text.contains("try EntityCoding.valueCodec(([Den]).self).read(row, 1)"))
+        #expect(text.contains("EntityCoding.valueCodec((Alias).self)"))
+        let (aliased, _) = expand("@Entity final class A { var den: Alias = nil; var box: Swift.Optional<Den> }")
+        #expect(aliased.contains("EntityCoding.valueCodec((Alias).self)"))
+        #expect(aliased.contains("EntityCoding.codec((Swift.Optional<Den>).self).emptySlot"))
+    }
+
     @Test func reservedWordsKeepTheirBackticks() {
         let (text, messages) = expand("@Entity final class A { var `default`: Int = 0 }")
         #expect(messages.isEmpty)
