@@ -34,6 +34,8 @@ struct EntitySource {
     /// Argument labels of the initialisers written in the body.
     var initializers: [InitializerSource] = []
     var memberNames: Set<String> = []
+    /// The options of @Entity by their labels.
+    var options: [String: LabeledExprSyntax] = [:]
     var node: Syntax
 
     var isClass: Bool { if case .classType = kind { true } else { false } }
@@ -43,6 +45,8 @@ struct EntitySource {
     var base: String? { isClass && firstInherited != nil ? "\(name)._$base\(name)" : nil }
     /// Whether generated members are overridden by those of subclasses, or override some.
     var isInHierarchy: Bool { isClass && (!isFinalClass || isSubclass) }
+
+    func option(_ label: String) -> Syntax? { options[label].map { Syntax($0) } }
 
     /// The properties that are the key: those marked `.primaryKey`, else one that is called `id`.
     var keyProperties: [PropertySource] {
@@ -74,6 +78,8 @@ struct InitializerSource {
 struct OptionSource {
     var name: String
     var argument: String?
+    /// The argument when it is a text that is known here.
+    var literal: String? = nil
     var node: Syntax
 }
 

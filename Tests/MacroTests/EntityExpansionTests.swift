@@ -228,6 +228,8 @@ import Testing
             ("@Entity final class A { let x = 1 }", "'let' property"),
             ("@Entity final class A { lazy var x: Int = 1 }", "'lazy'"),
             ("@Entity final class A { weak var x: A? }", "'weak'"),
+            ("@Entity final class A { unowned var x: A }", "'unowned'"),
+            ("@Entity final class A { var (x, y) = (1, 2) }", "needs a plain name"),
             ("@Entity final class A { var x: Int = 1 { didSet { } } }", "'didSet'"),
             ("@Entity final class A { @Transient var x: Int }", "needs a default value"),
             ("@Entity final class A { @Attribute(.fullText) var x = 1 }", "no words to search"),
@@ -314,6 +316,23 @@ import Testing
             ("@Entity final class A { @Attribute(.loadOnRefresh, .identity) var x: Int? }", "must be read with it"),
             ("@Entity(database: name) final class A { }", "'database' must be written as a string literal"),
             ("@Entity struct A { @Relationship(inverse: \\B.a) var x: ToMany<B> }", "belongs to classes"),
+            (
+                "@Entity final class A { @Relationship(inverse: \\B.a, deleteRule: .shrug) var x: ToMany<B> }",
+                "must be written as .nullify, .cascade or .deny"
+            ),
+            (
+                "@Entity final class A { @Attribute(.unique) @Relationship(inverse: \\B.a) var x: ToMany<B> }",
+                "cannot be applied to a ToMany property"
+            ),
+            ("@Entity final class A { @Relationship(inverse: \\B.a) var x: ToMany<B> = .init() }", "no default value"),
+            (
+                "@Entity final class A { @Attribute(.primaryKey) @Relationship(inverse: \\B.a) var x: ToMany<B> }",
+                "cannot be the key"
+            ),
+            (
+                "@Entity final class A { @Attribute(.primaryKey) var x = 1; @Attribute(.primaryKey) var y: String? }",
+                "composite key cannot be optional"
+            ),
         ])
     func refused(_ source: String, _ part: String) {
         let messages = complaints(source)
@@ -355,6 +374,20 @@ import Testing
             "@Entity final class B: A { @Attribute(.primaryKey) var x = \"\" }", conformances: [])
         #expect(messages.contains { $0.contains("has the key of its superclass") })
         #expect(!text.contains("entityModel"))
+    }
+
+    @Test func aSubclassIsFollowedWithItsSuperclass() {
+        let (text, messages) = expand("@Entity(observable: true) final class B: A { var x = 1 }", conformances: [])
+        #expect(messages.isEmpty && text.contains("_$tellObservers"))
+        let refused = expand(
+            "@Entity(observable: true) final class B: A { var x = 1 }", conformances: ["ObservableEntity"])
+        #expect(refused.messages.contains { $0.contains("write 'observable: true' there, too") })
+        #expect(!refused.text.contains("entityModel"))
+    }
+
+    @Test func attributesBelongToProperties() {
+        #expect(complaints("@Attribute(.unique) func f() { }") == ["@Attribute belongs to a property"])
+        #expect(complaints("@Transient struct S { }") == ["@Transient belongs to a property"])
     }
 
     @Test func tooManyProperties() {
