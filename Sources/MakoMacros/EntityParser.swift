@@ -168,6 +168,22 @@ struct EntityParser {
         } else if let function = member.as(FunctionDeclSyntax.self) {
             source.memberNames.insert(function.name.text)
             checkHook(function, in: source)
+        } else if let conditional = member.as(IfConfigDeclSyntax.self) {
+            checkConditional(conditional)
+        }
+    }
+
+    /// Which of its branches is compiled a macro is not told.
+    private mutating func checkConditional(_ conditional: IfConfigDeclSyntax) {
+        for case .decls(let members)? in conditional.clauses.map(\.elements) {
+            for member in members {
+                if let inner = member.decl.as(IfConfigDeclSyntax.self) { checkConditional(inner) }
+                guard let variable = member.decl.as(VariableDeclSyntax.self), Self.isStored(variable) else { continue }
+                find(
+                    "conditional",
+                    "@Entity: a property inside '#if' cannot be stored; move it out or mark it @Transient",
+                    Syntax(variable), Repair.transient(variable))
+            }
         }
     }
 
@@ -231,6 +247,7 @@ struct EntityParser {
                     "transient", "a @Transient property of a class needs a default value", Syntax(variable),
                     variable.bindings.count == 1 ? Repair.optional(binding) : nil)
             }
+            complainAboutOptions(of: variable, "is not stored")
             return
         }
         if variable.bindings.count > 1 {
@@ -246,7 +263,10 @@ struct EntityParser {
             return
         }
         if let block = binding.accessorBlock {
-            guard Self.observesChanges(block) else { return }
+            guard Self.observesChanges(block) else {
+                complainAboutOptions(of: variable, "is computed")
+                return
+            }
             find(
                 "observers",
                 "@Entity: 'willSet' and 'didSet' are not supported on stored properties; "
@@ -294,6 +314,18 @@ struct EntityParser {
             defaultValue: binding.initializer?.value.trimmedDescription, node: Syntax(pattern))
         parseAttributes(of: variable, into: &property)
         source.properties.append(property)
+    }
+
+    /// Options of what has no column would be read by nobody.
+    private mutating func complainAboutOptions(of variable: VariableDeclSyntax, _ reason: String) {
+        let names = variable.bindings.map { "'\($0.pattern.trimmedDescription)'" }.joined(separator: ", ")
+        for case .attribute(let attribute) in variable.attributes
+        where ["Attribute", "Relationship"].contains(Self.name(of: attribute)) {
+            find(
+                "ignoredOptions",
+                "\(names) \(reason), so that @\(Self.name(of: attribute)) says nothing about it; remove it",
+                Syntax(attribute), Repair.removing(attribute, from: variable))
+        }
     }
 
     private mutating func parseAttributes(of variable: VariableDeclSyntax, into property: inout PropertySource) {

@@ -32,6 +32,12 @@ struct PropertyCheck {
         if property.has("writeOnce") && property.isMarkedKey {
             find("writeOnceKey", "a key never changes in its row; remove .writeOnce", removing("writeOnce"))
         }
+        for option in property.attributes where option.name == "column" && option.literal == nil {
+            find(
+                "column",
+                "'.column' takes the name as a text without interpolation, such as .column(\"\(property.name)\")",
+                at: option.node)
+        }
         checkText()
         checkPlace()
         checkForm()
@@ -187,11 +193,43 @@ struct PropertyCheck {
                 "ownedWeak", "'\(property.name)' cannot be .owned and .weak",
                 property.relationship?.first { $0.name == "weak" }.flatMap { Repair.removing(option: $0.node) })
         }
+        checkStructReference()
     }
 
+    /// The macro sees no types, but who writes @Relationship means an object.
+    private mutating func checkStructReference() {
+        guard !source.isClass, property.relationship != nil, property.isOptional, property.needsSlot,
+            !property.isCollection, !property.isAnyObject
+        else { return }
+        let handle = "ToOne<\(property.baseType)>"
+        find(
+            "structReference", "a struct refers to an object by '\(handle)', which @Relationship says nothing about",
+            property.binding?.typeAnnotation.map { annotation in
+                Repair.rewriting(annotation.type, as: handle, "write '\(handle)'", "structReference")
+            })
+    }
+
+    /// It says what becomes of those who refer to an object, so it stands where these are listed.
     private mutating func checkDeleteRule() {
         guard let rule = property.deleteRule else { return }
         let argument = property.argument("deleteRule")
+        guard property.isMany else {
+            let removal = argument.flatMap { Repair.removing(option: Syntax($0)) }
+            let holds = property.needsSlot && !property.isAnyObject && source.isClass
+            let owned = argument.map { argument in
+                Repair.replacing(
+                    argument,
+                    with: argument.with(\.label, nil).with(\.colon, nil)
+                        .with(\.expression, ExprSyntax(stringLiteral: ".owned")), "write '.owned'", "owned")
+            }
+            find(
+                "deleteRuleSide",
+                "'deleteRule:' belongs to the ToMany property of the other side and says what becomes of those who refer "
+                    + "to a removed object"
+                    + (holds ? "; what is to go with '\(property.name)'s owner is '.owned'" : ""),
+                at: argument.map { Syntax($0) }, holds && rule == ".cascade" ? owned : removal)
+            return
+        }
         if !EntityCheck.deleteRules.contains(rule) {
             let near = nearest(
                 to: String(rule.drop { $0 == "." }), of: EntityCheck.deleteRules.map { String($0.dropFirst()) })

@@ -230,6 +230,8 @@ import Testing
             ("@Entity final class A { weak var x: A? }", "'weak'"),
             ("@Entity final class A { unowned var x: A }", "'unowned'"),
             ("@Entity final class A { var (x, y) = (1, 2) }", "needs a plain name"),
+            ("@Entity final class A { #if DEBUG\nvar x = 1\n#endif }", "inside '#if'"),
+            ("@Entity final class A { #if DEBUG\n#if os(Linux)\nvar x = 1\n#endif\n#endif }", "inside '#if'"),
             ("@Entity final class A { var x: Int = 1 { didSet { } } }", "'didSet'"),
             ("@Entity final class A { @Transient var x: Int }", "needs a default value"),
             ("@Entity final class A { @Attribute(.fullText) var x = 1 }", "no words to search"),
@@ -333,6 +335,19 @@ import Testing
                 "@Entity final class A { @Attribute(.primaryKey) var x = 1; @Attribute(.primaryKey) var y: String? }",
                 "composite key cannot be optional"
             ),
+            ("@Entity struct A { @Relationship var x: B? }", "refers to an object by 'ToOne<B>'"),
+            (
+                "@Entity final class A { @Relationship(deleteRule: .cascade) var x: B? }",
+                "go with 'x's owner is '.owned'"
+            ),
+            ("@Entity final class A { @Relationship(deleteRule: .deny) var x: [B] = [] }", "of the other side"),
+            ("@Entity struct A { @Relationship(deleteRule: .deny) var x: ToOne<B> }", "of the other side"),
+            ("@Entity final class A { @Attribute(.column(name)) var x = 1 }", "without interpolation"),
+            ("@Entity final class A { @Attribute(.column(\"a\\(1)\")) var x = 1 }", "without interpolation"),
+            ("@Entity final class A { @Attribute(.unique) var x: Int { 1 } }", "'x' is computed"),
+            ("@Entity final class A { @Attribute(.unique) @Transient var x = 1 }", "'x' is not stored"),
+            ("@Entity final class A { @Relationship(.weak) static var x: A? }", "'x' is not stored"),
+            ("@Entity struct A { @Relationship static var x = 1, y = 2 }", "'x', 'y' is not stored"),
         ])
     func refused(_ source: String, _ part: String) {
         let messages = complaints(source)

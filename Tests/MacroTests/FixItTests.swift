@@ -15,6 +15,9 @@ import Testing
             ("@Wrapped var x = 1", "@Transient @Wrapped var x = 1"),
             ("@Attribute(.unique) @Wrapped var x = 1", "@Transient @Wrapped var x = 1"),
             ("var (x, y) = (1, 2)", "@Transient var (x, y) = (1, 2)"),
+            ("@Attribute(.unique) var x: Int { 1 }", "var x: Int { 1 }"),
+            ("@Attribute(.unique) static var x = 1", "static var x = 1"),
+            ("@Attribute(.unique) @Transient var x = 1", "@Transient var x = 1"),
             ("var x = 1, y = 2", "var x = 1\nvar y = 2"),
             ("var x: Int = 1, y = \"\", z = 3", "var x: Int = 1\nvar y = \"\"\nvar z = 3"),
             ("private var x, y: Int?", "private var x: Int?\nprivate var y: Int?"),
@@ -22,6 +25,7 @@ import Testing
                 "\n    @Attribute(.unique) var x = 1, y = 2",
                 "\n    @Attribute(.unique) var x = 1\n    @Attribute(.unique) var y = 2"
             ),
+            ("#if DEBUG\nvar x = 1\n#endif", "#if DEBUG\n@Transient var x = 1\n#endif"),
             ("var x: Int", "var x: Int?"),
             ("@Transient var x: Int", "@Transient var x: Int?"),
             ("@Attribute(.uniqe) var x = 1", "@Attribute(.unique) var x = 1"),
@@ -39,6 +43,9 @@ import Testing
             ("@Relationship(.owned, .weak) var x: [A] = []", "@Relationship(.owned) var x: [A] = []"),
             ("@Relationship(.weak, inverse: \\B.a) var x: ToMany<B>", "@Relationship(inverse: \\B.a) var x: ToMany<B>"),
             ("@Relationship(inverse: \\B.a) var x: B?", "var x: B?"),
+            ("@Relationship(deleteRule: .cascade) var x: B?", "@Relationship(.owned) var x: B?"),
+            ("@Relationship(deleteRule: .cascade) var x: [B] = []", "@Relationship(.owned) var x: [B] = []"),
+            ("@Relationship(deleteRule: .nullify) var x: B?", "var x: B?"),
             (
                 "@Relationship(inverse: \\B.a, deleteRule: .cascades) var x: ToMany<B>",
                 "@Relationship(inverse: \\B.a, deleteRule: .cascade) var x: ToMany<B>"
@@ -82,6 +89,7 @@ import Testing
                 "@Entity(stamps: true) final class A { }"
             ),
             ("@Entity(stamp: true) final class A { }", "@Entity(stamps: true) final class A { }"),
+            ("@Entity struct A { @Relationship var x: B? }", "@Entity struct A { @Relationship var x: ToOne<B> }"),
             (
                 "@Entity struct A { @Attribute(.loadOnRefresh) var x: Int? }",
                 "@Entity struct A { var x: Int? }"
