@@ -434,12 +434,15 @@ extension Database {
         return result
     }
 
-    /// The async form: the closure runs, whole, on the database's own writer thread.
+    /// The async form: the closure runs, whole, on the database's own writer thread, and so does `onRollback`.
     @discardableResult
     public func transaction<R: Sendable>(
-        durability: Durability? = nil, _ body: @escaping @Sendable (Transaction) throws -> R
+        durability: Durability? = nil, onRollback: (@Sendable (any Error) -> Void)? = nil,
+        _ body: @escaping @Sendable (Transaction) throws -> R
     ) async throws -> R {
-        try await onOwnThreadAny(writes: true) { try self.transaction(durability: durability, body) }
+        try await onOwnThreadAny(writes: true) {
+            try self.transaction(durability: durability, onRollback: onRollback, body)
+        }
     }
 
     /// Runs reads on one snapshot: what others commit meanwhile is not seen.
