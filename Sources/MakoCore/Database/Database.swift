@@ -26,6 +26,7 @@ public final class Database: MadeElsewhere, Sendable {
     /// The name of its file among those that are open in this process; nil when others cannot share it.
     private let file: String?
     let hub = EventHub()
+    let failures = FailureHub()
     let metricsCounters = MetricsCounters()
     let historyWriter: HistoryWriter
     /// The cipher of the encrypted properties, since it was first needed.
@@ -196,6 +197,7 @@ public final class Database: MadeElsewhere, Sendable {
         }
         if !isLast { return }
         hub.finish()
+        if !sabotaged("failureOutlivesClosing") { failures.finish() }
         defer {
             sandbox?.remove()
             if let file { OpenDatabases.closed(file, number) }
