@@ -31,4 +31,51 @@ import Testing
         #expect(!report.isClean)
         #expect(report.findings.contains { $0.contains("City") && $0.contains("name") })
     }
+
+    @Test func transactionsAreToldOf() throws {
+        let db = try Database.inMemory(entities: [City.self])
+        let told = Lines()
+        let token = db.onTransaction(
+            begin: { told.add("begin") },
+            end: { outcome in
+                switch outcome {
+                case .committed: told.add("committed")
+                case .rolledBack(let error): told.add("rolled back: \(error)")
+                }
+            })
+        try db.transaction { _ in
+            try db.save(City(name: "Oslo"))
+            try db.transaction { _ in try db.save(City(name: "Bern")) }
+        }
+        #expect(told.all == ["begin", "committed"])
+        try db.save(City(name: "Rome"))
+        #expect(told.all.count == 4 && told.all.last == "committed")
+        #expect(throws: Stop.self) { try db.transaction { _ in throw Stop() } }
+        #expect(told.all.last == "rolled back: Stop()")
+        #expect(throws: MakoError.rolledBack) { try db.transaction { try $0.rollback() } }
+        #expect(told.all.count == 8 && told.all.last?.hasPrefix("rolled back") == true)
+        // A read is none.
+        #expect(try db.query(City.self).count() == 3)
+        #expect(told.all.count == 8)
+        token.cancel()
+        try db.save(City(name: "Graz"))
+        #expect(told.all.count == 8)
+    }
+
+    @Test func aBeginningMayWrite() throws {
+        let db = try Database.inMemory(entities: [City.self])
+        let token = db.onTransaction(begin: { _ = try? db.save(City(name: "begun")) }, end: nil)
+        #expect(throws: Stop.self) { try db.transaction { _ in throw Stop() } }
+        #expect(try db.query(City.self).count() == 0)
+        try db.transaction { _ in #expect(try db.query(City.self).count() == 1) }
+        #expect(try db.query(City.self).count() == 1)
+        token.cancel()
+    }
+}
+
+private final class Lines: @unchecked Sendable {
+    private let lock = NSLock()
+    private var lines: [String] = []
+    func add(_ line: String) { lock.withLock { lines.append(line) } }
+    var all: [String] { lock.withLock { lines } }
 }

@@ -27,6 +27,7 @@ public final class Database: MadeElsewhere, Sendable {
     private let file: String?
     let hub = EventHub()
     let failures = FailureHub()
+    let transactionWatchers = TransactionWatchers()
     let metricsCounters = MetricsCounters()
     let historyWriter: HistoryWriter
     /// The cipher of the encrypted properties, since it was first needed.

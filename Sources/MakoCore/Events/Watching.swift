@@ -3,18 +3,23 @@ import MakoRecords
 
 /// Keeps a handler of changes alive: it stops when the token goes, or is cancelled.
 public final class ChangeToken: Sendable {
-    private let subscription: Protected<EventSubscription?>
+    private let ending: Protected<(@Sendable () -> Void)?>
 
-    init(_ subscription: EventSubscription) { self.subscription = Protected(subscription) }
+    init(_ subscription: EventSubscription) { ending = Protected { subscription.end() } }
+
+    /// - Parameter ending: what stops the handler.
+    init(_ ending: @escaping @Sendable () -> Void) { self.ending = Protected(ending) }
 
     /// Stops the handler.
     public func cancel() {
-        let ended = subscription.with { held in
+        let ending = ending.with { held in
             defer { held = nil }
             return held
         }
-        withExtendedLifetime(ended) {}
+        ending?()
     }
+
+    deinit { cancel() }
 }
 
 extension Entity {
