@@ -27,6 +27,12 @@ public typealias Encryption = MakoStorage.Encryption
 public typealias PropertyKey = MakoStorage.PropertyKey
 /// Why an encrypted property cannot be read or stored.
 public typealias PropertyKeyProblem = MakoStorage.PropertyKeyProblem
+/// What a check of a whole database found.
+public typealias DatabaseReport = MakoRecords.DatabaseReport
+/// What could be saved of a damaged database, and what not.
+public typealias SalvageReport = MakoRecords.TableSalvageReport
+/// How far a salvage has come.
+public typealias SalvageProgress = MakoStorage.SalvageProgress
 /// How far a backup has come.
 public typealias CopyProgress = MakoStorage.CopyProgress
 /// What a backup holds.

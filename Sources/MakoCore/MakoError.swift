@@ -12,7 +12,7 @@ public enum MakoError: Error, Sendable, Hashable {
     case noDatabase(entity: String)
     /// The database was closed.
     case closed(path: String)
-    /// The same file is open in this process with other options.
+    /// The file is open already: in this process with other options, or elsewhere.
     case alreadyOpen(path: String)
     /// `tx.rollback()` ended the transaction.
     case rolledBack
@@ -71,7 +71,7 @@ extension MakoError: CustomStringConvertible, LocalizedError {
             "no database for \(entity): set Database.default, use Database.withDefault, or call db.save and db.query"
         case .closed(let path): "the database \(path) is closed; open it again"
         case .alreadyOpen(let path):
-            "\(path) is open already with other options; use the open database or close it first"
+            "\(path) is open already, here with other options or elsewhere; use the open database or close it first"
         case .rolledBack: "the transaction was rolled back on request; nothing was changed"
         case .vetoed(let entity, let hook):
             "\(hook) of a \(entity) refused; nothing was changed. Change the object, or what the hook asks for"
@@ -153,6 +153,7 @@ extension MakoError {
         switch error {
         case .closed: self = .closed(path: "")
         case .corrupted: self = .damaged(reason: "\(error)")
+        case .alreadyOpen(let path): self = .alreadyOpen(path: path)
         default: self = .storage(error)
         }
     }

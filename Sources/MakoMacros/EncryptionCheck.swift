@@ -9,23 +9,30 @@ extension EntityCheck {
             found.append(Finding(id: id, message: message, node: property.node, fixIt: fixIt))
         }
         let name = property.name
+        func removal() -> FixIt? {
+            property.attributes.first { $0.name == "encrypted" }.flatMap { Repair.removing(option: $0.node) }
+        }
         if property.isMany || property.isToOne || !(property.relationship ?? []).isEmpty {
-            find("encryptedReference", "'\(name)' refers to objects, which cannot be encrypted; remove .encrypted")
+            find(
+                "encryptedReference", "'\(name)' refers to objects, which cannot be encrypted; remove .encrypted",
+                removal())
             return found
         }
         if source.keyProperties.contains(where: { $0.name == name }) || property.has("identity") {
-            find("encryptedKey", "'\(name)' is encrypted and identifies nothing; remove .encrypted")
+            find("encryptedKey", "'\(name)' is encrypted and identifies nothing; remove .encrypted", removal())
         }
         let searches = ["unique", "indexed", "fullText", "spatial"]
         if searches.contains(where: { property.has($0) })
             || source.indexes.contains(where: { $0.names(name) })
         {
-            find("encryptedIndex", "'\(name)' is encrypted and cannot be searched for; remove .encrypted or the index")
+            find(
+                "encryptedIndex", "'\(name)' is encrypted and cannot be searched for; remove .encrypted or the index",
+                removal())
         }
         if !property.isOptional {
             find(
                 "encrypted", "'\(name)' is encrypted and must be optional: nil is a missing value",
-                madeOptional(property))
+                property.binding.flatMap(Repair.optional))
         }
         if let value = property.defaultValue, value != "nil", property.isOptional {
             find(
@@ -33,14 +40,6 @@ extension EntityCheck {
                 "'\(name)' is encrypted, and a default would stand in the file; give the value in an initialiser")
         }
         return found
-    }
-
-    private static func madeOptional(_ property: PropertySource) -> FixIt? {
-        guard let type = property.node.parent?.as(PatternBindingSyntax.self)?.typeAnnotation?.type else { return nil }
-        let optional = OptionalTypeSyntax(wrappedType: type.trimmed, trailingTrivia: type.trailingTrivia)
-        return FixIt(
-            message: MacroRepair(message: "make '\(property.name)' optional", id: "encryptedOptional"),
-            changes: [.replace(oldNode: Syntax(type), newNode: Syntax(optional))])
     }
 }
 

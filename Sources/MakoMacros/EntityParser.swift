@@ -53,8 +53,8 @@ struct EntityParser {
         return source
     }
 
-    private mutating func find(_ id: String, _ message: String, _ node: Syntax) {
-        findings.append(Finding(id: id, message: message, node: node))
+    private mutating func find(_ id: String, _ message: String, _ node: Syntax, _ fixIt: FixIt? = nil) {
+        findings.append(Finding(id: id, message: message, node: node, fixIt: fixIt))
     }
 
     /// `@Entity(observable: true)` in the place of both attributes.
@@ -88,6 +88,7 @@ struct EntityParser {
     private mutating func parseOptions(_ attribute: AttributeSyntax, into source: inout EntitySource) {
         guard case .argumentList(let arguments) = attribute.arguments else { return }
         for argument in arguments {
+            if let label = argument.label?.text { source.options[label] = argument }
             if argument.label == nil, let text = Self.literalText(argument.expression) {
                 source.table = text
             } else if let label = argument.label?.text, let switched = Self.switches[label] {
@@ -97,7 +98,9 @@ struct EntityParser {
                 }
                 source[keyPath: switched] = value.literal.tokenKind == .keyword(.true)
                 if label == "observable" && !source.isObservable {
-                    find(label, "entities are not observable by themselves; remove 'observable:'", Syntax(argument))
+                    find(
+                        label, "entities are not observable by themselves; remove 'observable:'", Syntax(argument),
+                        Repair.removing(option: Syntax(argument)))
                 }
             } else if argument.label?.text == "database" {
                 source.database = Self.literalText(argument.expression)
@@ -109,7 +112,12 @@ struct EntityParser {
                     "entityOption",
                     "@Entity takes the table's name as a string literal; the option "
                         + "'\(argument.label?.text ?? argument.expression.trimmedDescription)' is not supported yet",
-                    Syntax(argument))
+                    Syntax(argument),
+                    argument.label.flatMap { label in
+                        nearest(to: label.text, of: Self.switches.keys + ["database"]).map {
+                            Repair.rewriting(label, as: $0, "write '\($0):'", "renameOption")
+                        }
+                    })
             }
         }
     }
@@ -139,7 +147,8 @@ struct EntityParser {
         find(
             "hook",
             "'\(name)' is a hook; write it as 'func \(name)()\(name.hasPrefix("will") ? " -> Bool" : "")', "
-                + "neither static, throwing nor async", Syntax(function.name))
+                + "neither static, throwing nor async", Syntax(function.name),
+            Repair.hook(function, mayAnswer: name.hasPrefix("will")))
     }
 
     private mutating func parse(_ member: DeclSyntax, into source: inout EntitySource) {
@@ -159,6 +168,22 @@ struct EntityParser {
         } else if let function = member.as(FunctionDeclSyntax.self) {
             source.memberNames.insert(function.name.text)
             checkHook(function, in: source)
+        } else if let conditional = member.as(IfConfigDeclSyntax.self) {
+            checkConditional(conditional)
+        }
+    }
+
+    /// Which of its branches is compiled a macro is not told.
+    private mutating func checkConditional(_ conditional: IfConfigDeclSyntax) {
+        for case .decls(let members)? in conditional.clauses.map(\.elements) {
+            for member in members {
+                if let inner = member.decl.as(IfConfigDeclSyntax.self) { checkConditional(inner) }
+                guard let variable = member.decl.as(VariableDeclSyntax.self), Self.isStored(variable) else { continue }
+                find(
+                    "conditional",
+                    "@Entity: a property inside '#if' cannot be stored; move it out or mark it @Transient",
+                    Syntax(variable), Repair.transient(variable))
+            }
         }
     }
 
@@ -218,38 +243,53 @@ struct EntityParser {
         }
         if Self.has("Transient", variable) || Self.isStatic(variable) {
             if Self.has("Transient", variable), source.isClass, !Self.isStatic(variable), Self.isBare(variable) {
-                find("transient", "a @Transient property of a class needs a default value", Syntax(variable))
+                find(
+                    "transient", "a @Transient property of a class needs a default value", Syntax(variable),
+                    variable.bindings.count == 1 ? Repair.optional(binding) : nil)
             }
+            complainAboutOptions(of: variable, "is not stored")
             return
         }
         if variable.bindings.count > 1 {
             find(
                 "severalNames", "@Entity: declare one property per 'var', or mark the declaration @Transient",
-                Syntax(variable))
+                Syntax(variable), Repair.splitting(variable))
             return
         }
         guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
-            find("pattern", "@Entity: a stored property needs a plain name", Syntax(binding.pattern))
+            find(
+                "pattern", "@Entity: a stored property needs a plain name", Syntax(binding.pattern),
+                Repair.transient(variable))
             return
         }
         if let block = binding.accessorBlock {
-            guard Self.observesChanges(block) else { return }
+            guard Self.observesChanges(block) else {
+                complainAboutOptions(of: variable, "is computed")
+                return
+            }
             find(
                 "observers",
                 "@Entity: 'willSet' and 'didSet' are not supported on stored properties; "
-                    + "use onChange, or mark the property @Transient", Syntax(block))
+                    + "use onChange, or mark the property @Transient", Syntax(block), Repair.transient(variable))
             return
         }
         for modifier in variable.modifiers {
             switch modifier.name.tokenKind {
             case .keyword(.lazy):
-                find("lazy", "@Entity: a 'lazy' property cannot be stored; mark it @Transient", Syntax(modifier))
+                find(
+                    "lazy", "@Entity: a 'lazy' property cannot be stored; mark it @Transient", Syntax(modifier),
+                    Repair.transient(variable))
                 return
-            case .keyword(.weak), .keyword(.unowned):
+            case .keyword(.weak):
                 find(
                     "weak",
-                    "@Entity: '\(modifier.name.text)' is not supported on stored properties; mark it @Transient",
-                    Syntax(modifier))
+                    "@Entity: 'weak' is not supported on stored properties; write @Relationship(.weak), or mark it "
+                        + "@Transient", Syntax(modifier), Repair.weakRelationship(variable))
+                return
+            case .keyword(.unowned):
+                find(
+                    "weak", "@Entity: 'unowned' is not supported on stored properties; mark it @Transient",
+                    Syntax(modifier), Repair.transient(variable))
                 return
             default: break
             }
@@ -258,14 +298,15 @@ struct EntityParser {
             find(
                 "constant",
                 "@Entity: a 'let' property cannot be stored, because objects are read back from the file; "
-                    + "make it 'var' or mark it @Transient", Syntax(variable.bindingSpecifier))
+                    + "make it 'var' or mark it @Transient", Syntax(variable.bindingSpecifier),
+                Repair.rewriting(variable.bindingSpecifier, as: "var", "make it 'var'", "variable"))
             return
         }
         let name = pattern.identifier.text.trimmingBackticks
         guard let type = Self.type(of: binding) else {
             find(
                 "type", "@Entity: '\(name)' needs a type annotation, such as 'var \(name): String'",
-                Syntax(binding))
+                Syntax(binding), Repair.typed(binding))
             return
         }
         var property = PropertySource(
@@ -273,6 +314,18 @@ struct EntityParser {
             defaultValue: binding.initializer?.value.trimmedDescription, node: Syntax(pattern))
         parseAttributes(of: variable, into: &property)
         source.properties.append(property)
+    }
+
+    /// Options of what has no column would be read by nobody.
+    private mutating func complainAboutOptions(of variable: VariableDeclSyntax, _ reason: String) {
+        let names = variable.bindings.map { "'\($0.pattern.trimmedDescription)'" }.joined(separator: ", ")
+        for case .attribute(let attribute) in variable.attributes
+        where ["Attribute", "Relationship"].contains(Self.name(of: attribute)) {
+            find(
+                "ignoredOptions",
+                "\(names) \(reason), so that @\(Self.name(of: attribute)) says nothing about it; remove it",
+                Syntax(attribute), Repair.removing(attribute, from: variable))
+        }
     }
 
     private mutating func parseAttributes(of variable: VariableDeclSyntax, into property: inout PropertySource) {
@@ -289,7 +342,7 @@ struct EntityParser {
                 find(
                     "wrapper",
                     "@Entity: '\(attribute.trimmedDescription)' cannot be combined with a stored property; "
-                        + "mark the property @Transient", Syntax(attribute))
+                        + "mark the property @Transient", Syntax(attribute), Repair.transient(variable))
             }
         }
     }
@@ -317,9 +370,10 @@ struct EntityParser {
     private static func option(_ expression: ExprSyntax) -> OptionSource {
         if let call = expression.as(FunctionCallExprSyntax.self) {
             let name = call.calledExpression.as(MemberAccessExprSyntax.self)?.declName.baseName.text
+            let argument = call.arguments.first?.expression
             return OptionSource(
-                name: name ?? call.calledExpression.trimmedDescription,
-                argument: call.arguments.first?.expression.trimmedDescription, node: Syntax(expression))
+                name: name ?? call.calledExpression.trimmedDescription, argument: argument?.trimmedDescription,
+                literal: argument.flatMap(literalText), node: Syntax(expression))
         }
         let name = expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text
         return OptionSource(name: name ?? expression.trimmedDescription, argument: nil, node: Syntax(expression))
@@ -368,8 +422,7 @@ extension EntityParser {
     static func isBare(_ variable: VariableDeclSyntax) -> Bool {
         variable.bindings.contains { binding in
             guard binding.initializer == nil, binding.accessorBlock == nil else { return false }
-            let type = binding.typeAnnotation?.type.trimmedDescription ?? ""
-            return !type.hasSuffix("?") && !type.hasPrefix("Optional<")
+            return !PropertySource.isOptional(binding.typeAnnotation?.type.trimmedDescription ?? "")
         }
     }
 
@@ -423,6 +476,7 @@ extension EntityParser {
 
     static func literalText(_ expression: ExprSyntax) -> String? {
         guard let literal = expression.as(StringLiteralExprSyntax.self), literal.segments.count == 1,
+            literal.openingPounds == nil, literal.openingQuote.tokenKind == .stringQuote,
             case .stringSegment(let segment) = literal.segments.first
         else { return nil }
         return segment.content.text

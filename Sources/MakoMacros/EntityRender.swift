@@ -25,13 +25,15 @@ struct EntityRender {
             return "EntityCoding.encrypted\(property.isSerialized ? "Serialized" : "")Codec((\(property.type)).self)"
         }
         if property.isSerialized { return "EntityCoding.serializedCodec((\(property.type)).self)" }
-        return "EntityCoding.\(property.isCollection ? "collectionCodec" : "codec")((\(property.type)).self)"
+        let family =
+            property.isCollection ? "collectionCodec" : property.needsSlot || property.isKnown ? "codec" : "valueCodec"
+        return "EntityCoding.\(family)((\(property.type)).self)"
     }
 
-    /// The codec of a property of this type: structs hold no collections of objects.
+    /// The codec of a property of this type: structs hold no objects.
     func codec(_ property: PropertySource) -> String {
-        !source.isClass && property.isCollection
-            ? "EntityCoding.structCodec((\(property.type)).self)" : Self.codec(property)
+        !source.isClass && property.needsSlot
+            ? "EntityCoding.valueCodec((\(property.type)).self)" : Self.codec(property)
     }
 
     /// The place of one of the type's own columns among all columns of a row.

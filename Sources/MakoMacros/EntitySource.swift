@@ -34,6 +34,8 @@ struct EntitySource {
     /// Argument labels of the initialisers written in the body.
     var initializers: [InitializerSource] = []
     var memberNames: Set<String> = []
+    /// The options of @Entity by their labels.
+    var options: [String: LabeledExprSyntax] = [:]
     var node: Syntax
 
     var isClass: Bool { if case .classType = kind { true } else { false } }
@@ -43,6 +45,8 @@ struct EntitySource {
     var base: String? { isClass && firstInherited != nil ? "\(name)._$base\(name)" : nil }
     /// Whether generated members are overridden by those of subclasses, or override some.
     var isInHierarchy: Bool { isClass && (!isFinalClass || isSubclass) }
+
+    func option(_ label: String) -> Syntax? { options[label].map { Syntax($0) } }
 
     /// The properties that are the key: those marked `.primaryKey`, else one that is called `id`.
     var keyProperties: [PropertySource] {
@@ -74,6 +78,8 @@ struct InitializerSource {
 struct OptionSource {
     var name: String
     var argument: String?
+    /// The argument when it is a text that is known here.
+    var literal: String? = nil
     var node: Syntax
 }
 
@@ -107,12 +113,22 @@ struct PropertySource {
     var isEncrypted: Bool { attributes.contains { $0.name == "encrypted" } }
     /// Whether it is nil until the object is refreshed.
     var isDeferred: Bool { attributes.contains { $0.name == "loadOnRefresh" } }
-    var isOptional: Bool { type.hasSuffix("?") || type.hasPrefix("Optional<") }
+    var isOptional: Bool { Self.isOptional(type) }
     var baseType: String {
         if type.hasSuffix("?") { return String(type.dropLast()) }
-        if type.hasPrefix("Optional<"), type.hasSuffix(">") { return String(type.dropFirst(9).dropLast()) }
-        return type
+        guard type.hasSuffix(">"), let name = Self.optionalNames.first(where: { type.hasPrefix($0) }) else {
+            return type
+        }
+        return String(type.dropFirst(name.count).dropLast())
     }
+    /// Whether the spelling of its type says all of it.
+    var isKnown: Bool { isMany || isToOne || isStamp || Self.valueTypes.contains(baseType) }
+
+    static func isOptional(_ type: String) -> Bool {
+        type.hasSuffix("?") || optionalNames.contains { type.hasPrefix($0) }
+    }
+    private static let optionalNames = ["Optional<", "Swift.Optional<"]
+
     var isMany: Bool {
         type.hasPrefix("ToMany<") || type.hasPrefix("Mako.ToMany<") || type.hasPrefix("MakoCore.ToMany<")
     }

@@ -9,7 +9,8 @@ public struct MarkerMacro: PeerMacro {
     ) throws -> [DeclSyntax] {
         if !declaration.is(VariableDeclSyntax.self) {
             Finding(
-                id: "marker", message: "@\(EntityParser.name(of: node)) belongs to a property", node: Syntax(node)
+                id: "marker", message: "@\(EntityParser.name(of: node)) belongs to a property", node: Syntax(node),
+                fixIt: Repair.erasing(node)
             ).report(in: context)
         }
         return []

@@ -1,3 +1,4 @@
+import Foundation
 import MakoCore
 import Testing
 
@@ -75,4 +76,38 @@ import Testing
         #expect(try await db.delete(other))
         #expect(try await db.query(Country.self).count() == 2)
     }
+
+    @Test func relationsAndUnitsOfWork() async throws {
+        let db = try makeSailors(3)
+        let found = try #require(try await db.find(Sailor.self, 1))
+        let ship = Ship(name: "Argo")
+        found.ship = ship
+        try await db.save(found)
+        #expect(try await ship.referencing(Sailor.self).map(\.name) == ["s0"])
+        #expect(try await ship.referencedCount() == 1)
+        try await Database.withDefault(db) {
+            let work = Workspace()
+            let all = try await db.query(Sailor.self).orderBy(\.id).fetch(into: work)
+            for sailor in all { sailor.age += 100 }
+            try await work.commit()
+            #expect(work.isEmpty)
+            try await work.commit()
+        }
+        #expect(try await db.query(Sailor.self).where(\.age >= 100).count() == 3)
+        #expect(try await db.rawQuery(text: "SELECT name FROM Sailor WHERE age = ?", 100).rows == [[.text("s0")]])
+        #expect(try await db.rawQuery(text: "UPDATE Sailor SET age = 1").changedRows == 3)
+        let causes = Causes()
+        await #expect(throws: Stop.self) {
+            try await db.transaction(onRollback: { causes.note("\($0)") }) { _ in throw Stop() }
+        }
+        #expect(causes.all == ["Stop()"])
+        await #expect(throws: MakoError.historyNotKept(path: ":memory:")) { try await db.history(since: nil) }
+    }
+}
+
+private final class Causes: @unchecked Sendable {
+    private let lock = NSLock()
+    private var causes: [String] = []
+    func note(_ cause: String) { lock.withLock { causes.append(cause) } }
+    var all: [String] { lock.withLock { causes } }
 }

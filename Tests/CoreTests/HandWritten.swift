@@ -115,3 +115,35 @@ struct Country: Entity, Equatable {
     func keyValues() -> [StoredValue] { [code.stored] }
     mutating func assignMissingKey() { EntityCoding.assignKey(&code) }
 }
+
+/// A struct that takes a reference for a value, which no macro writes.
+struct Depot: Entity {
+    var _$value = ValueState()
+
+    static let entityModel = EntityModel(
+        Depot.self, table: "Depot", id: \Depot.id,
+        properties: [
+            .column("city", \Depot.city, EntityCoding.codec(City?.self)),
+            .column("other", \Depot.other, EntityCoding.codec((any ObjectEntity)?.self)),
+        ])
+
+    var city: City?
+    var other: (any ObjectEntity)?
+    var id: Int? { _$value.id }
+
+    init(city: City? = nil, other: (any ObjectEntity)? = nil) {
+        self.city = city
+        self.other = other
+    }
+
+    init(row: EntityRow) throws(MakoError) {
+        city = try EntityCoding.codec(City?.self).read(row, 0)
+        other = try EntityCoding.codec((any ObjectEntity)?.self).read(row, 1)
+        _$value = row.valueState
+    }
+
+    func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {
+        if let city { try EntityCoding.codec(City?.self).write(city, &writer, 0) }
+        if let other { try EntityCoding.codec((any ObjectEntity)?.self).write(other, &writer, 1) }
+    }
+}

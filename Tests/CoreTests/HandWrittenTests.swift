@@ -39,6 +39,20 @@ struct Stop: Error, Equatable {}
         #expect(throws: MakoError.self) { try db.query(Country.self).ids() }
     }
 
+    /// A value of a reference would be nil after reading, and stored as nil by the next save.
+    @Test func aReferenceIsNoValue() throws {
+        let db = try Database.inMemory(entities: [City.self, Depot.self])
+        let refusal = "outside a slot"
+        for depot in [Depot(city: City(name: "Oslo")), Depot(other: City(name: "Oslo"))] {
+            let error = #expect(throws: MakoError.self) { try db.save([depot]) }
+            #expect(error?.description.contains(refusal) == true)
+        }
+        try db.save([Depot()])
+        let error = #expect(throws: MakoError.self) { try db.find(Depot.self, 1) }
+        #expect(error?.description.contains(refusal) == true)
+        #expect(try db.query(City.self).count() == 0)
+    }
+
     @Test func schemasComeFromTheModel() throws {
         let db = try Database.inMemory(entities: [City.self, Country.self])
         let city = try #require(db.tables.first { $0.name == "City" })

@@ -197,6 +197,17 @@ import Testing
         #expect(text.contains("A._$endA"))
     }
 
+    @Test func whereNoObjectCanBeHeldTheCompilerRefusesOne() {
+        let (text, messages) = expand("@Entity struct A { var den: Den?; var dens: [Den] = []; var other: Alias }")
+        #expect(messages.isEmpty)
+        #expect(text.contains("try EntityCoding.valueCodec((Den?).self).write(self.den"))
+        #expect(text.contains("try EntityCoding.valueCodec(([Den]).self).read(row, 1)"))
+        #expect(text.contains("EntityCoding.valueCodec((Alias).self)"))
+        let (aliased, _) = expand("@Entity final class A { var den: Alias = nil; var box: Swift.Optional<Den> }")
+        #expect(aliased.contains("EntityCoding.valueCodec((Alias).self)"))
+        #expect(aliased.contains("EntityCoding.codec((Swift.Optional<Den>).self).emptySlot"))
+    }
+
     @Test func reservedWordsKeepTheirBackticks() {
         let (text, messages) = expand("@Entity final class A { var `default`: Int = 0 }")
         #expect(messages.isEmpty)
@@ -217,6 +228,10 @@ import Testing
             ("@Entity final class A { let x = 1 }", "'let' property"),
             ("@Entity final class A { lazy var x: Int = 1 }", "'lazy'"),
             ("@Entity final class A { weak var x: A? }", "'weak'"),
+            ("@Entity final class A { unowned var x: A }", "'unowned'"),
+            ("@Entity final class A { var (x, y) = (1, 2) }", "needs a plain name"),
+            ("@Entity final class A { #if DEBUG\nvar x = 1\n#endif }", "inside '#if'"),
+            ("@Entity final class A { #if DEBUG\n#if os(Linux)\nvar x = 1\n#endif\n#endif }", "inside '#if'"),
             ("@Entity final class A { var x: Int = 1 { didSet { } } }", "'didSet'"),
             ("@Entity final class A { @Transient var x: Int }", "needs a default value"),
             ("@Entity final class A { @Attribute(.fullText) var x = 1 }", "no words to search"),
@@ -303,6 +318,36 @@ import Testing
             ("@Entity final class A { @Attribute(.loadOnRefresh, .identity) var x: Int? }", "must be read with it"),
             ("@Entity(database: name) final class A { }", "'database' must be written as a string literal"),
             ("@Entity struct A { @Relationship(inverse: \\B.a) var x: ToMany<B> }", "belongs to classes"),
+            (
+                "@Entity final class A { @Relationship(inverse: \\B.a, deleteRule: .shrug) var x: ToMany<B> }",
+                "must be written as .nullify, .cascade or .deny"
+            ),
+            (
+                "@Entity final class A { @Attribute(.unique) @Relationship(inverse: \\B.a) var x: ToMany<B> }",
+                "cannot be applied to a ToMany property"
+            ),
+            ("@Entity final class A { @Relationship(inverse: \\B.a) var x: ToMany<B> = .init() }", "no default value"),
+            (
+                "@Entity final class A { @Attribute(.primaryKey) @Relationship(inverse: \\B.a) var x: ToMany<B> }",
+                "cannot be the key"
+            ),
+            (
+                "@Entity final class A { @Attribute(.primaryKey) var x = 1; @Attribute(.primaryKey) var y: String? }",
+                "composite key cannot be optional"
+            ),
+            ("@Entity struct A { @Relationship var x: B? }", "refers to an object by 'ToOne<B>'"),
+            (
+                "@Entity final class A { @Relationship(deleteRule: .cascade) var x: B? }",
+                "go with 'x's owner is '.owned'"
+            ),
+            ("@Entity final class A { @Relationship(deleteRule: .deny) var x: [B] = [] }", "of the other side"),
+            ("@Entity struct A { @Relationship(deleteRule: .deny) var x: ToOne<B> }", "of the other side"),
+            ("@Entity final class A { @Attribute(.column(name)) var x = 1 }", "without interpolation"),
+            ("@Entity final class A { @Attribute(.column(\"a\\(1)\")) var x = 1 }", "without interpolation"),
+            ("@Entity final class A { @Attribute(.unique) var x: Int { 1 } }", "'x' is computed"),
+            ("@Entity final class A { @Attribute(.unique) @Transient var x = 1 }", "'x' is not stored"),
+            ("@Entity final class A { @Relationship(.weak) static var x: A? }", "'x' is not stored"),
+            ("@Entity struct A { @Relationship static var x = 1, y = 2 }", "'x', 'y' is not stored"),
         ])
     func refused(_ source: String, _ part: String) {
         let messages = complaints(source)
@@ -344,6 +389,20 @@ import Testing
             "@Entity final class B: A { @Attribute(.primaryKey) var x = \"\" }", conformances: [])
         #expect(messages.contains { $0.contains("has the key of its superclass") })
         #expect(!text.contains("entityModel"))
+    }
+
+    @Test func aSubclassIsFollowedWithItsSuperclass() {
+        let (text, messages) = expand("@Entity(observable: true) final class B: A { var x = 1 }", conformances: [])
+        #expect(messages.isEmpty && text.contains("_$tellObservers"))
+        let refused = expand(
+            "@Entity(observable: true) final class B: A { var x = 1 }", conformances: ["ObservableEntity"])
+        #expect(refused.messages.contains { $0.contains("write 'observable: true' there, too") })
+        #expect(!refused.text.contains("entityModel"))
+    }
+
+    @Test func attributesBelongToProperties() {
+        #expect(complaints("@Attribute(.unique) func f() { }") == ["@Attribute belongs to a property"])
+        #expect(complaints("@Transient struct S { }") == ["@Transient belongs to a property"])
     }
 
     @Test func tooManyProperties() {

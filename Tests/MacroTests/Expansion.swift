@@ -30,6 +30,16 @@ func repaired(_ source: String) -> [String] {
     }
 }
 
+/// A source text after the fix-its of all that is wrong with it.
+func mended(_ source: String) -> String {
+    var text = source
+    for change in diagnosed(source, conformances: allConformances).diagnostics.flatMap(\.fixIts).flatMap(\.changes) {
+        guard case .replace(let old, let new) = change else { continue }
+        text = text.replacing(old.description, with: new.description, maxReplacements: 1)
+    }
+    return text
+}
+
 private func diagnosed(_ source: String, conformances: [String]) -> (text: String, diagnostics: [Diagnostic]) {
     let file = Parser.parse(source: source)
     let context = BasicMacroExpansionContext(sourceFiles: [file: .init(moduleName: "Test", fullFilePath: "Test.swift")])

@@ -30,6 +30,68 @@ import Testing
     var y: Int = 0
 }
 
+enum Effort: String { case little, much }
+
+/// What is coded to and from rows on other threads says so; the compiler asks for it.
+nonisolated struct Tool: Codable, Equatable {
+    var name = ""
+}
+
+struct Minutes: StorableValue {
+    var count: Int
+    init(_ count: Int) { self.count = count }
+
+    static var columnType: ColumnType { .integer }
+    var stored: StoredValue { .integer(Int64(count)) }
+    init?(stored: StoredValue) {
+        guard case .integer(let count) = stored else { return nil }
+        self.count = Int(count)
+    }
+}
+
+@Entity class Project {
+    var name = ""
+    var effort: Effort = .little
+    var wish: Effort?
+    var tool = ""
+    var tools: [Tool] = []
+    var best: Tool?
+    var planned: Minutes = Minutes(5)
+    var taken: Minutes?
+    var tags: Set<String> = []
+    @Relationship(.owned) var parts: [ProjectPart] = []
+}
+
+@Entity final class GardenProject: Project {
+    var isWet = false
+    var weather: Effort?
+}
+
+@Entity final class ProjectPart {
+    var name = ""
+}
+
+@Entity public final class Shown {
+    public var title = ""
+    @Attribute(.primaryKey) public var code: String = ""
+}
+
+@Entity public struct Mark {
+    public var place: Int = 0
+}
+
+enum Outer {
+    @Entity final class Inner {
+        var name = ""
+        var effort: Effort?
+    }
+
+    @Entity struct Plain {
+        var effort: Effort
+        var tool: Tool = Tool()
+    }
+}
+
 extension Spot: Migratable {
     static func migrate(_ m: inout Migration) throws {
         if m.version < 1 {
@@ -38,6 +100,10 @@ extension Spot: Migratable {
             m.version = 1
         }
     }
+}
+
+final class Board {
+    var titles: [String] = []
 }
 
 @Suite struct MainActorTests {
@@ -69,6 +135,58 @@ extension Spot: Migratable {
         #expect(try db.migrationPlan(entities: [Spot.self]).isEmpty)
         try db.delete(list)
         #expect(try db.query(Chore.self).count() == 0)
+    }
+
+    @Test func propertiesOfAllKinds() async throws {
+        let db = try Database.inMemory(
+            entities: [Project.self, GardenProject.self, ProjectPart.self, Shown.self, Mark.self, Outer.Inner.self])
+        let garden = GardenProject(name: "pond")
+        garden.effort = .much
+        garden.wish = .little
+        garden.tools = [Tool(name: "spade")]
+        garden.best = Tool(name: "spade")
+        garden.planned = Minutes(90)
+        garden.taken = Minutes(120)
+        garden.tags = ["deep"]
+        garden.parts = [ProjectPart(name: "hole"), ProjectPart(name: "water")]
+        garden.weather = .much
+        try await db.save(garden)
+        let id = try #require(garden.id)
+        let read = try await Task.detached {
+            let read = try #require(try await db.find(GardenProject.self, id))
+            #expect(read.effort == .much && read.wish == .little && read.weather == .much)
+            #expect(read.tools == [Tool(name: "spade")] && read.best == Tool(name: "spade"))
+            #expect(read.parts.map { $0.name } == ["hole", "water"])
+            return read
+        }.value
+        #expect(read.planned.count == 90 && read.taken?.count == 120 && read.tags == ["deep"])
+        #expect(try db.query(GardenProject.self).where(\.effort == .much && \.isWet == false).count() == 1)
+        #expect(try db.query(Project.self).includingSubclasses().fetch().count == 1)
+        read.parts.removeLast()
+        try await db.save(read)
+        #expect(try await db.query(ProjectPart.self).count() == 1)
+        try await db.save(Shown(title: "a", code: "b"))
+        #expect(try await db.find(Shown.self, "b")?.title == "a")
+        try await db.save([Mark(place: 3)])
+        try await db.save(Outer.Inner(name: "in", effort: .much))
+        #expect(try await db.query(Outer.Inner.self).where(\.effort == .much).first()?.name == "in")
+        try await db.save([Outer.Plain(effort: .much, tool: Tool(name: "rake"))])
+        #expect(try await db.query(Outer.Plain.self).fetch().first?.tool.name == "rake")
+    }
+
+    /// State of the main actor, changed by a handler of it.
+    @Test func handlersMayUseWhatBelongsToTheMainActor() async throws {
+        let db = try database()
+        let board = Board()
+        let (stream, continuation) = AsyncStream.makeStream(of: String.self)
+        let token = try Chore.onChange(.insert, in: db, on: MainActor.shared) { change in
+            board.titles.append(change.object?.title ?? "")
+            continuation.yield(board.titles.joined(separator: " "))
+        }
+        for title in ["wash", "dry", "fold"] { try await db.save(Chore(title: title)) }
+        for await titles in stream where titles.hasSuffix("fold") { break }
+        #expect(board.titles == ["wash", "dry", "fold"])
+        token.cancel()
     }
 
     @Test func theyAreUsedElsewhereToo() async throws {

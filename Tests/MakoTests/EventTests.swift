@@ -25,6 +25,34 @@ import Testing
         #expect(await iterator.next() == nil)
     }
 
+    @Test func handlersAreCalledOnTheirQueue() throws {
+        let db = try makeDatabase()
+        let key = DispatchSpecificKey<String>()
+        let queue = DispatchQueue(label: "events")
+        queue.setSpecific(key: key, value: "events")
+        let seen = Collected<String>()
+        let note: @Sendable (String) -> Void = { seen.append("\($0) \(DispatchQueue.getSpecific(key: key) ?? "none")") }
+        let ada = Person(name: "Ada")
+        try db.save(ada)
+        let tokens = [
+            try Person.onChange(in: db, on: queue) { note("class \($0.kind)") },
+            try ada.onChange(on: queue) { note("object \($0.kind)") },
+            db.onInsert(on: queue) { note("all \($0.kind)") }, db.onUpdate(on: queue) { note("all \($0.kind)") },
+            db.onDelete(on: queue) { note("all \($0.kind)") }, db.onDelete { note("here \($0.kind)") },
+        ]
+        ada.age = 40
+        try db.save(ada)
+        try db.save(Location(name: "London"))
+        try db.delete(ada)
+        queue.sync {}
+        #expect(
+            seen.all.sorted() == [
+                "all delete events", "all insert events", "all update events", "class delete events",
+                "class update events", "here delete none", "object delete events", "object update events",
+            ])
+        for token in tokens { token.cancel() }
+    }
+
     @Test func kindsAreFiltered() throws {
         let db = try makeDatabase()
         let seen = Collected<ChangeKind>()

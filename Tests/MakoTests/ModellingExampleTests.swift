@@ -28,7 +28,7 @@ enum ModellingExample {
         let ada = Sailor(name: "Ada", rank: .mate, languages: ["en", "fr"])
         let bob = try Sailor(["Name": "Bob", "born": NSNull(), "shoe size": 43])
         try db.save([ada, bob])
-        print(ada)  // Sailor 1 {name: 'Ada', born: NULL, rank: 'mate', …}
+        print(ada)  // Sailor 1 {name: 'Ada' (String), born: NULL (Date?), rank: 'mate' (Rank), …}
         // EXAMPLE ends
         return (ada, bob)
     }
@@ -280,7 +280,7 @@ enum ModellingExample {
         let (ada, bob) = try E.made(db)
         #expect(ada.id == 1 && ada.isOfficer && ada.languages == ["en", "fr"])
         #expect(bob.name == "Bob" && bob.born == nil && bob.rank == .sailor)
-        #expect("\(ada)".hasPrefix("Sailor 1 {name: 'Ada', born: NULL, rank: 'mate', "))
+        #expect("\(ada)".hasPrefix("Sailor 1 {name: 'Ada' (String), born: NULL (Date?), rank: 'mate' (Rank), "))
         ada.licence = E.Licence(number: 7, countries: ["NO"])
         ada.isOnWatch = true
         try db.save(ada)

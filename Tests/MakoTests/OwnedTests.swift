@@ -239,11 +239,10 @@ import Testing
         }
     }
 
-    /// A reading that fails is no empty collection: what is stored must not be lost over it.
-    @Test func whatCannotBeReadIsNotReplaced() throws {
+    /// A shelf with a book whose binding the type does not know.
+    private func brokenShelf() throws -> Database {
         let db = try makeDatabase([Shelf.self, Book.self])
         try db.save(Shelf(books: [Book(code: "a"), Book(code: "b", binding: .paper)]))
-        // A binding that the type does not know.
         let books = try Catalogue.load(view: db.store.snapshot()).requireTable("Book")
         try db.store.write { tx in
             var row = RowWriter()
@@ -252,6 +251,29 @@ import Testing
             row.set(0, "stone")
             _ = try books.update(&row, key: RowKey(values: [.text("b")]), in: tx, changes: &changes)
         }
+        return db
+    }
+
+    @Test func failedLoadsAreTold() async throws {
+        let db = try brokenShelf()
+        let errors = db.errors
+        let shelf = try #require(try await db.find(Shelf.self, 1))
+        #expect(shelf.books.isEmpty)
+        var iterator = errors.makeAsyncIterator()
+        let failure = try #require(await iterator.next())
+        #expect(failure.object === shelf && failure.error == shelf.loadError)
+        #expect(shelf.books.isEmpty)
+        #expect(await iterator.next()?.object === shelf)
+        try await db.close()
+        #expect(await iterator.next() == nil)
+        // A closed database has no failures to tell.
+        var late = db.errors.makeAsyncIterator()
+        #expect(await late.next() == nil)
+    }
+
+    /// A reading that fails is no empty collection: what is stored must not be lost over it.
+    @Test func whatCannotBeReadIsNotReplaced() throws {
+        let db = try brokenShelf()
         let shelf = try #require(try db.find(Shelf.self, 1))
         #expect(throws: MakoError.self) { try shelf.load(\.books) }
         #expect(shelf.books.isEmpty && shelf.loadError != nil)

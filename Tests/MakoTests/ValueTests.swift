@@ -70,6 +70,10 @@ import Testing
         #expect(read.int64 == .max)
         #expect(read.uint == .max)
         #expect(read.uint8 == .max)
+        #expect(read.uint16 == .max)
+        #expect(read.uint32 == .max)
+        #expect(read.int64 == .max)
+        #expect(read.uint == .max)
         #expect(read.uint64 == .max)
         #expect(read.float == .greatestFiniteMagnitude)
         #expect(read.double == -0.1)
@@ -92,6 +96,61 @@ import Testing
         #expect(read.optionalDate == Date(timeIntervalSinceReferenceDate: -1e9))
         #expect(read.optionalData == Data())
         #expect(read.order == 5)
+    }
+
+    @Test(arguments: [Double.infinity, -.infinity, -0.0, .nan, .leastNonzeroMagnitude, .greatestFiniteMagnitude])
+    func unusualNumbersSurvive(_ number: Double) throws {
+        let read = try roundTrip { object in
+            object.double = number
+            object.float = Float(number)
+        }
+        // Not by ==, which neither knows NaN nor the sign of a zero.
+        #expect(read.double.isNaN == number.isNaN && read.double.sign == number.sign)
+        #expect(number.isNaN || read.double.bitPattern == number.bitPattern)
+        #expect(number.isNaN ? read.float.isNaN : read.float.bitPattern == Float(number).bitPattern)
+    }
+
+    @Test func emptyIsNotMissing() throws {
+        let read = try roundTrip { object in
+            object.text = ""
+            object.data = Data()
+            object.bytes = []
+            object.tags = []
+            object.scores = [:]
+            object.optionalData = Data()
+        }
+        #expect(read.text.isEmpty && read.data.isEmpty && read.bytes.isEmpty)
+        #expect(read.tags.isEmpty && read.scores.isEmpty && read.optionalData == Data())
+    }
+
+    @Test func largeTextsAndDataSurvive() throws {
+        let text = String(repeating: "naïve 🦈 ", count: 800_000)
+        let data = Data((0..<10_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+        let read = try roundTrip { object in
+            object.text = text
+            object.data = data
+        }
+        #expect(text.utf8.count > 10_000_000 && read.text == text)
+        #expect(read.data == data)
+    }
+
+    /// A missing value among values, wherever it stands in the row.
+    @Test(arguments: 0..<6) func anyOfTheOptionalsMayBeNil(_ missing: Int) throws {
+        let read = try roundTrip { object in
+            object.url = missing == 0 ? nil : URL(string: "https://example.org")
+            object.optionalLevel = missing == 1 ? nil : .high
+            object.optionalInt = missing == 2 ? nil : 7
+            object.optionalFlag = missing == 3 ? nil : true
+            object.optionalDate = missing == 4 ? nil : Date(timeIntervalSinceReferenceDate: 5)
+            object.optionalData = missing == 5 ? nil : Data([1])
+            object.order = 9
+        }
+        let isNil = [
+            read.url == nil, read.optionalLevel == nil, read.optionalInt == nil, read.optionalFlag == nil,
+            read.optionalDate == nil, read.optionalData == nil,
+        ]
+        #expect(isNil == (0..<6).map { $0 == missing })
+        #expect(read.order == 9)
     }
 
     @Test func structsKeepTheirKey() throws {

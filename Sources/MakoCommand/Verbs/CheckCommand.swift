@@ -20,34 +20,19 @@ struct CheckCommand: Verb {
     func perform() throws {
         let database = try DatabaseFile(reading: file, access)
         let start = ContinuousClock.now
-        // What opening passed over, and the fixed pages that are there twice: damage that costs nothing yet.
-        let copies = database.store.stats.recovery.findings
         var reporter = ProgressReporter("checking pages", total: 100, isForced: progress)
-        let report = try database.store.verify { reporter.update($0.percent) }
+        let report = try Catalogue.verify(database.store) { reporter.update($0.percent) }
         reporter.finish()
-        var findings = report.findings.filter { !copies.contains($0) }
-        var rows = 0
-        var tables = 0
-        do {
-            try database.read { view, catalogue in
-                for handle in catalogue.handles {
-                    tables += 1
-                    do {
-                        findings += try handle.verify(in: view)
-                        rows += try handle.count(in: view)
-                    } catch { findings.append("table \(handle.schema.name): \(error)") }
-                }
-            }
-        } catch { findings.append("the tables cannot be read: \(error)") }
-        for finding in copies + findings { Terminal.write("\(finding)\n") }
-        let content = "\(DisplayText.count(tables, "table")), \(DisplayText.count(rows, "row"))"
-        guard findings.isEmpty else {
+        let found = report.damagedCopies + report.findings
+        for finding in found { Terminal.write("\(finding)\n") }
+        let content = "\(DisplayText.count(report.tables, "table")), \(DisplayText.count(report.rows, "row"))"
+        guard report.findings.isEmpty else {
             throw Failure(
-                "\(file) is damaged: \(DisplayText.count(copies.count + findings.count, "finding")). Restore a backup, or "
+                "\(file) is damaged: \(DisplayText.count(found.count, "finding")). Restore a backup, or "
                     + "save what can still be read with 'mako salvage \(file) NEW'",
                 .damaged)
         }
-        guard copies.isEmpty else {
+        guard report.damagedCopies.isEmpty else {
             throw Failure(
                 "\(file) has lost nothing (\(content)), but what it keeps twice is damaged in one place. Copy it to "
                     + "another disk; the next change to it writes the damaged part anew",

@@ -13,7 +13,7 @@ import MakoStorage
 /// ```
 ///
 /// It may be used from any thread. Readers never wait; writers wait for the writer before them.
-public final class Database: Sendable {
+public final class Database: MadeElsewhere, Sendable {
     /// The file's path, or `:memory:`.
     public let path: String
     /// The store below: statistics, checkpoints, verification.
@@ -23,7 +23,11 @@ public final class Database: Sendable {
     /// The number by which objects name their database.
     @usableFromInline let number: UInt32
     private let sandbox: Sandbox?
+    /// The name of its file among those that are open in this process; nil when others cannot share it.
+    private let file: String?
     let hub = EventHub()
+    let failures = FailureHub()
+    let transactionWatchers = TransactionWatchers()
     let metricsCounters = MetricsCounters()
     let historyWriter: HistoryWriter
     /// The cipher of the encrypted properties, since it was first needed.
@@ -37,26 +41,66 @@ public final class Database: Sendable {
         /// What the next writer starts with: it may be ahead of the readers' while a commit is on its way to the disk.
         var writerSchema: SchemaState
         var isClosed = false
+        /// How often it was opened, and not closed since.
+        var holders = 1
         var migrations: [MigrationStep] = []
     }
     private let state: Protected<State>
 
     /// Opens a database file, or creates it, and brings the stored tables in line with the given types.
     ///
+    /// A file is open once in a process: who opens it again, with the same options, gets the same database, which is closed when it was closed as
+    /// often as it was opened. Reading only and sandboxes are apart from that.
+    ///
     /// - Parameters:
     ///   - path: the file, relative to the working directory.
     ///   - mode: `.sandbox` for a copy to try things on, which leaves the file itself alone.
     ///   - entities: the types to migrate now; those they refer to come along. Other types are migrated at first use.
-    /// - Throws: `MakoError.storage` when the file cannot be opened, `.migration` when a table cannot be brought in line.
+    /// - Throws: `MakoError.storage` when the file cannot be opened, `.alreadyOpen` when it is open with other options, among which handlers and
+    ///   keys count as others, or written elsewhere, `.migration` when a table cannot be brought in line.
     public convenience init(
         at path: String, mode: DatabaseMode = .normal, entities: [any Entity.Type] = [],
         options: DatabaseOptions = DatabaseOptions()
     ) throws(MakoError) {
-        let sandbox = mode == .sandbox ? try Sandbox(copying: path, options) : nil
-        let store = try storage { () throws(StorageError) in
-            try Store(at: sandbox?.path ?? path, options: options.storeOptions)
+        if mode == .sandbox {
+            let sandbox = try Sandbox(copying: path, options)
+            let store = try Self.store(at: sandbox.path, options)
+            try self.init(path: path, store: store, entities: entities, options: options, sandbox: sandbox)
+        } else if options.isNoted && !sabotaged("openedTwice") {
+            let found = try OpenDatabases.database(at: path, options) { (file) throws(MakoError) in
+                let store = try Self.store(at: path, options)
+                return try Database(path: path, store: store, entities: entities, options: options, file: file)
+            }
+            self.init(taking: found.database)
+            guard found.isShared else { return }
+            do throws(MakoError) { try prepare(entities.map { $0.entityModel }) } catch {
+                // What this opening added, it takes back.
+                do throws(MakoError) { try close() } catch {}
+                throw error
+            }
+        } else {
+            let store = try Self.store(at: path, options)
+            try self.init(path: path, store: store, entities: entities, options: options)
         }
-        try self.init(path: path, store: store, entities: entities, options: options, sandbox: sandbox)
+    }
+
+    private static func store(at path: String, _ options: DatabaseOptions) throws(MakoError) -> Store {
+        try storage { () throws(StorageError) in try Store(at: path, options: options.storeOptions) }
+    }
+
+    /// Opens a database file by its URL, or creates it; as ``init(at:mode:entities:options:)-(String,_,_,_)``.
+    ///
+    /// ```swift
+    /// let db = try Database(at: folder.appendingPathComponent("people.mako"), entities: [Person.self])
+    /// ```
+    ///
+    /// - Throws: `MakoError.invalidArgument` for the URL of something else than a file.
+    public convenience init(
+        at url: URL, mode: DatabaseMode = .normal, entities: [any Entity.Type] = [],
+        options: DatabaseOptions = DatabaseOptions()
+    ) throws(MakoError) {
+        guard url.isFileURL else { throw .invalidArgument("a database is a file; \(url.absoluteString) is none") }
+        try self.init(at: url.path, mode: mode, entities: entities, options: options)
     }
 
     /// Opens a database by its name in the platform's directory for data of applications, or creates it there.
@@ -68,7 +112,8 @@ public final class Database: Sendable {
     /// - Parameter name: a name without a directory; the file's is it with `.mako` behind.
     /// - Throws: `MakoError.unsupported` for a name that leads elsewhere; else as ``init(at:mode:entities:options:)``.
     public convenience init(
-        named name: String, entities: [any Entity.Type] = [], options: DatabaseOptions = DatabaseOptions()
+        named name: String, mode: DatabaseMode = .normal, entities: [any Entity.Type] = [],
+        options: DatabaseOptions = DatabaseOptions()
     ) throws(MakoError) {
         if name.isEmpty || name.contains("/") || name.hasPrefix(".") {
             throw .unsupported("a database named '\(name)', which is no plain file name,")
@@ -80,7 +125,8 @@ public final class Database: Sendable {
         } catch {
             throw .unsupported("a database by name: there is no directory for data of applications (\(error)), which")
         }
-        try self.init(at: directory.appendingPathComponent(name + ".mako").path, entities: entities, options: options)
+        try self.init(
+            at: directory.appendingPathComponent(name + ".mako").path, mode: mode, entities: entities, options: options)
     }
 
     /// A database in memory, gone when nobody holds it any more.
@@ -92,9 +138,11 @@ public final class Database: Sendable {
     }
 
     private init(
-        path: String, store: Store, entities: [any Entity.Type], options: DatabaseOptions, sandbox: Sandbox? = nil
+        path: String, store: Store, entities: [any Entity.Type], options: DatabaseOptions, sandbox: Sandbox? = nil,
+        file: String? = nil
     ) throws(MakoError) {
         self.path = path
+        self.file = file
         self.sandbox = sandbox
         self.store = store
         self.options = options
@@ -136,18 +184,35 @@ public final class Database: Sendable {
         // Nobody is left to tell an error to; what was acknowledged is durable already.
         do throws(StorageError) { try store.close() } catch {}
         sandbox?.remove()
+        if let file { OpenDatabases.closed(file, number) }
     }
 
-    /// Closes the database: transactions end, everything is on disk. Later calls throw `MakoError.closed`.
+    /// Closes the database: transactions end, everything is on disk. Later calls throw `MakoError.closed`. One that was opened several times
+    /// is closed by the last of as many calls.
     public func close() throws(MakoError) {
-        let wasClosed = state.with { state in
-            defer { state.isClosed = true }
+        let isLast = state.with { state in
+            if state.isClosed { return false }
+            state.holders -= 1
+            state.isClosed = state.holders == 0 || sabotaged("firstCloseClosesAll")
             return state.isClosed
         }
-        if wasClosed { return }
+        if !isLast { return }
         hub.finish()
-        defer { sandbox?.remove() }
+        if !sabotaged("failureOutlivesClosing") { failures.finish() }
+        defer {
+            sandbox?.remove()
+            if let file { OpenDatabases.closed(file, number) }
+        }
         try storage { () throws(StorageError) in try store.close() }
+    }
+
+    /// Notes that it was opened once more; false: it is being closed.
+    func share() -> Bool {
+        state.with { state in
+            if state.isClosed { return false }
+            state.holders += 1
+            return true
+        }
     }
 
     /// The async form of `close()`.

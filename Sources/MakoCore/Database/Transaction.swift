@@ -55,6 +55,8 @@ public final class Transaction: @unchecked Sendable {
     /// What all stamps of the transaction say.
     private(set) lazy var date = Date()
     private var hasEnded = false
+    /// Who was told of its beginning.
+    private var watchers: [TransactionWatchers.Watcher]?
 
     init(_ database: Database) throws(MakoError) {
         try database.requireOpen()
@@ -105,6 +107,7 @@ public final class Transaction: @unchecked Sendable {
             forgetCommit(error, isMigrated: isMigrated)
             database.hub.cancel(ticket)
             undo.rollback(to: 0)
+            tellEnd(.rolledBack(error))
             throw error
         }
         if isMigrated { database.publish(schema, steps) }
@@ -118,6 +121,7 @@ public final class Transaction: @unchecked Sendable {
             database.hub.publish(
                 ticket, base: before, changes, schema, touched.compactMapValues(\.self), silentRows, database)
         }
+        tellEnd(.committed)
     }
 
     /// Has the next writer begin with what is in the file: it begins when the turn is given up.
@@ -146,10 +150,20 @@ public final class Transaction: @unchecked Sendable {
         return rows
     }
 
-    func abandon() {
+    func abandon(_ cause: any Error) {
         turn.rollback()
         if !sabotaged("objectsNotRestored") { undo.rollback(to: 0) }
         end()
+        tellEnd(.rolledBack(cause))
+    }
+
+    /// Tells those who asked for it that the transaction begins: its thread has its scope.
+    func tellBeginning() { watchers = database.transactionWatchers.begin() }
+
+    private func tellEnd(_ outcome: @autoclosure () -> TransactionOutcome) {
+        guard let watchers else { return }
+        let outcome = outcome()
+        CurrentCancellation.without { for watcher in watchers { watcher.end?(outcome) } }
     }
 
     private func end() {
@@ -421,25 +435,29 @@ extension Database {
         let result: R
         do {
             result = try ThreadScope.with(scope) {
+                transaction.tellBeginning()
                 let result = try body(transaction)
                 try transaction.removeOrphans()
                 return result
             }
             try transaction.throwIfDoomed()
         } catch {
-            transaction.abandon()
+            transaction.abandon(error)
             throw error
         }
         try transaction.commit(durability: durability)
         return result
     }
 
-    /// The async form: the closure runs, whole, on the database's own writer thread.
+    /// The async form: the closure runs, whole, on the database's own writer thread, and so does `onRollback`.
     @discardableResult
     public func transaction<R: Sendable>(
-        durability: Durability? = nil, _ body: @escaping @Sendable (Transaction) throws -> R
+        durability: Durability? = nil, onRollback: (@Sendable (any Error) -> Void)? = nil,
+        _ body: @escaping @Sendable (Transaction) throws -> R
     ) async throws -> R {
-        try await onOwnThreadAny(writes: true) { try self.transaction(durability: durability, body) }
+        try await onOwnThreadAny(writes: true) {
+            try self.transaction(durability: durability, onRollback: onRollback, body)
+        }
     }
 
     /// Runs reads on one snapshot: what others commit meanwhile is not seen.
@@ -482,13 +500,14 @@ extension Database {
         let result: R
         do throws(MakoError) {
             result = try ThreadScope.with(scope) { () throws(MakoError) -> R in
+                transaction.tellBeginning()
                 let result = try body(transaction)
                 try transaction.removeOrphans()
                 return result
             }
             try transaction.throwIfDoomed()
         } catch {
-            transaction.abandon()
+            transaction.abandon(error)
             throw error
         }
         try transaction.commit(durability: nil)

@@ -57,24 +57,33 @@ public final class Workspace: Sendable {
     /// - Throws: what saving and removing throw, `MakoError.vetoed` for a hook's refusal. Nothing has changed then, and everything is still
     ///   to be done.
     public func commit() throws(MakoError) {
+        if let database = try target() { try commit(in: database) }
+    }
+
+    /// Where to commit what there is; nil: there is nothing.
+    func target() throws(MakoError) -> Database? {
+        let first: (any ObjectEntity)? = state.with { state in
+            state.order.first.flatMap { state.saved[$0] ?? state.removed[$0] }
+        }
+        guard let first else { return nil }
+        if let database { return database }
+        return try Database.resolve(number: first.lockedState { $0.database }, for: type(of: first).entityModel)
+    }
+
+    func commit(in database: Database) throws(MakoError) {
         // What comes meanwhile, from another thread or a hook, is for the next time.
         let work = state.with { state in
             defer { state = State() }
             return state
         }
-        do throws(MakoError) { try commit(work) } catch {
+        do throws(MakoError) { try perform(work, in: database) } catch {
             takeBack(work)
             throw error
         }
     }
 
-    private func commit(_ work: State) throws(MakoError) {
-        guard let first = work.order.first, let object = work.saved[first] ?? work.removed[first] else { return }
-        let target =
-            if let database { database } else {
-                try Database.resolve(number: object.lockedState { $0.database }, for: type(of: object).entityModel)
-            }
-        try target.allOrNothing { (transaction) throws(MakoError) in
+    private func perform(_ work: State, in database: Database) throws(MakoError) {
+        try database.allOrNothing { (transaction) throws(MakoError) in
             for identity in work.order {
                 if let object = work.saved[identity] { try transaction.save(object) }
                 if let object = work.removed[identity] { _ = try transaction.remove(object) }

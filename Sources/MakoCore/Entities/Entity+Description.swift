@@ -1,19 +1,21 @@
 import MakoRecords
 
 extension Entity {
-    /// The entity, the key and the properties with their values, and those of joined objects. Relationships show the key when loaded; none is loaded for this.
+    /// The entity, the key and the properties with their values and types, and those of joined objects. Relationships show the key when loaded; none
+    /// is loaded for this.
     public var description: String {
         let model = entityModelOfInstance
         var held: [Int: [StoredValue]] = [:]
         visitReferences { held[$0, default: []].append($1.conditionValue) }
         let fields = model.columns.enumerated().compactMap { index, property -> String? in
             if case .absent = property.kind { return nil }
-            guard case .column(let type, _, _, let target) = property.kind, target != nil else {
-                return "\(property.name): \(property.text(of: property.values(of: self)))"
+            let type = writtenType(of: Swift.type(of: property.keyPath).valueType)
+            guard case .column(let column, _, _, let target) = property.kind, target != nil else {
+                return "\(property.name): \(property.text(of: property.values(of: self))) (\(type))"
             }
-            guard let keys = held[index] else { return "\(property.name): not loaded" }
+            guard let keys = held[index] else { return "\(property.name): not loaded (\(type))" }
             let list = keys.map(\.description).joined(separator: ", ")
-            return "\(property.name): loaded \(type == .keys ? "[\(list)]" : list)"
+            return "\(property.name): loaded \(column == .keys ? "[\(list)]" : list) (\(type))"
         }
         let joined = (self as? any ObjectEntity)?.joinedResults.sorted { $0.key < $1.key } ?? []
         let besides = joined.map { "\($0.key): \($0.value)" }
@@ -40,5 +42,26 @@ extension Entity {
     private var keyOfInstance: RowKey? {
         if let object = self as? any ObjectEntity { return object.storedKey }
         return storedValueKey
+    }
+}
+
+/// A type as it is written in a declaration.
+private func writtenType(of type: Any.Type) -> String {
+    (type as? any SpelledType.Type)?.spelling ?? "\(type)"
+}
+
+private protocol SpelledType {
+    static var spelling: String { get }
+}
+
+extension Optional: SpelledType {
+    fileprivate static var spelling: String { writtenType(of: Wrapped.self) + "?" }
+}
+extension Array: SpelledType {
+    fileprivate static var spelling: String { "[\(writtenType(of: Element.self))]" }
+}
+extension Dictionary: SpelledType {
+    fileprivate static var spelling: String {
+        "[\(writtenType(of: Key.self)): \(writtenType(of: Value.self))]"
     }
 }

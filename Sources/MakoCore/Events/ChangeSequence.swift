@@ -140,5 +140,7 @@ final class EventSubscription: Sendable {
         id = hub.add(watcher)
     }
 
-    deinit { hub.remove(id) }
+    func end() { hub.remove(id) }
+
+    deinit { end() }
 }

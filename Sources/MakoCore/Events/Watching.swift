@@ -3,18 +3,23 @@ import MakoRecords
 
 /// Keeps a handler of changes alive: it stops when the token goes, or is cancelled.
 public final class ChangeToken: Sendable {
-    private let subscription: Protected<EventSubscription?>
+    private let ending: Protected<(@Sendable () -> Void)?>
 
-    init(_ subscription: EventSubscription) { self.subscription = Protected(subscription) }
+    init(_ subscription: EventSubscription) { ending = Protected { subscription.end() } }
+
+    /// - Parameter ending: what stops the handler.
+    init(_ ending: @escaping @Sendable () -> Void) { self.ending = Protected(ending) }
 
     /// Stops the handler.
     public func cancel() {
-        let ended = subscription.with { held in
+        let ending = ending.with { held in
             defer { held = nil }
             return held
         }
-        withExtendedLifetime(ended) {}
+        ending?()
     }
+
+    deinit { cancel() }
 }
 
 extension Entity {
@@ -41,6 +46,21 @@ extension Entity {
     ) throws(MakoError) -> ChangeToken {
         let wanted = Set(kinds.isEmpty ? [.insert, .update, .delete] : kinds)
         return token(try watched(database), Self.self, on: queue, { wanted.contains($0.kind) }, handler)
+    }
+
+    /// Calls a handler of the main actor after each commit that changed objects of this entity, in the order of the commits.
+    ///
+    /// ```swift
+    /// let token = try Person.onChange(.insert, on: MainActor.shared) { change in list.append(change.object) }
+    /// ```
+    public static func onChange(
+        _ kinds: ChangeKind..., in database: Database? = nil, on actor: MainActor,
+        _ handler: @escaping @MainActor @Sendable (ObjectChange<Self>) -> Void
+    ) throws(MakoError) -> ChangeToken {
+        let wanted = Set(kinds.isEmpty ? [.insert, .update, .delete] : kinds)
+        return token(
+            try watched(database), Self.self, on: .main, { wanted.contains($0.kind) },
+            { change in MainActor.assumeIsolated { handler(change) } })
     }
 
     private static func watched(_ database: Database?) throws(MakoError) -> Database {
@@ -91,31 +111,75 @@ extension ObjectEntity {
     }
 }
 
+extension ObjectEntity {
+    /// Calls a handler of the main actor when any instance with this object's key is committed or removed.
+    public func onChange(
+        refreshing: Bool = false, on actor: MainActor,
+        _ handler: @escaping @MainActor @Sendable (ObjectChange<Self>) -> Void
+    ) throws(MakoError) -> ChangeToken {
+        try onChange(refreshing: refreshing, on: DispatchQueue.main) { change in
+            MainActor.assumeIsolated { handler(change) }
+        }
+    }
+}
+
 extension Database {
-    private func onEvent(_ kind: ChangeKind, _ handler: @escaping @Sendable (DatabaseChange) -> Void) -> ChangeToken {
+    private func onEvent(
+        _ kind: ChangeKind, _ queue: DispatchQueue?, _ handler: @escaping @Sendable (DatabaseChange) -> Void
+    ) -> ChangeToken {
         let watcher = EventHub.Watcher(
             table: nil,
             deliver: { events, _, _ in
                 for event in events where event.kind == kind {
-                    handler(
-                        DatabaseChange(
-                            entity: event.table, kind: event.kind, key: event.key,
-                            changedProperties: event.changedProperties))
+                    let change = DatabaseChange(
+                        entity: event.table, kind: event.kind, key: event.key,
+                        changedProperties: event.changedProperties)
+                    if let queue { queue.async { handler(change) } } else { handler(change) }
                 }
             }, finish: {})
         return ChangeToken(EventSubscription(hub, watcher))
     }
 
     /// Calls a handler for each object of any entity that a transaction inserted, after its commit.
-    public func onInsert(_ handler: @escaping @Sendable (DatabaseChange) -> Void) -> ChangeToken {
-        onEvent(.insert, handler)
+    ///
+    /// - Parameter queue: where to call it; on the committing thread, after the transaction, when nil.
+    public func onInsert(
+        on queue: DispatchQueue? = nil, _ handler: @escaping @Sendable (DatabaseChange) -> Void
+    ) -> ChangeToken {
+        onEvent(.insert, queue, handler)
+    }
+    /// Calls a handler of the main actor for each object of any entity that a transaction inserted.
+    public func onInsert(
+        on actor: MainActor, _ handler: @escaping @MainActor @Sendable (DatabaseChange) -> Void
+    ) -> ChangeToken {
+        onEvent(.insert, .main) { change in MainActor.assumeIsolated { handler(change) } }
     }
     /// Calls a handler for each object of any entity that a transaction changed, after its commit.
-    public func onUpdate(_ handler: @escaping @Sendable (DatabaseChange) -> Void) -> ChangeToken {
-        onEvent(.update, handler)
+    ///
+    /// - Parameter queue: where to call it; on the committing thread, after the transaction, when nil.
+    public func onUpdate(
+        on queue: DispatchQueue? = nil, _ handler: @escaping @Sendable (DatabaseChange) -> Void
+    ) -> ChangeToken {
+        onEvent(.update, queue, handler)
+    }
+    /// Calls a handler of the main actor for each object of any entity that a transaction changed.
+    public func onUpdate(
+        on actor: MainActor, _ handler: @escaping @MainActor @Sendable (DatabaseChange) -> Void
+    ) -> ChangeToken {
+        onEvent(.update, .main) { change in MainActor.assumeIsolated { handler(change) } }
     }
     /// Calls a handler for each object of any entity that a transaction removed, after its commit.
-    public func onDelete(_ handler: @escaping @Sendable (DatabaseChange) -> Void) -> ChangeToken {
-        onEvent(.delete, handler)
+    ///
+    /// - Parameter queue: where to call it; on the committing thread, after the transaction, when nil.
+    public func onDelete(
+        on queue: DispatchQueue? = nil, _ handler: @escaping @Sendable (DatabaseChange) -> Void
+    ) -> ChangeToken {
+        onEvent(.delete, queue, handler)
+    }
+    /// Calls a handler of the main actor for each object of any entity that a transaction removed.
+    public func onDelete(
+        on actor: MainActor, _ handler: @escaping @MainActor @Sendable (DatabaseChange) -> Void
+    ) -> ChangeToken {
+        onEvent(.delete, .main) { change in MainActor.assumeIsolated { handler(change) } }
     }
 }

@@ -61,10 +61,12 @@ public enum AnyReferenceCodec: SlotCodec {
     /// A key alone is no object: references come out of rows as slots.
     public static func value(_ stored: StoredValue) -> Property? { stored.isNull ? .some(.none) : .none }
 
-    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property { nil }
-
+    /// Objects are read and written through slots.
+    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
+        throw .unsupported("a reference to an object of any entity outside a slot")
+    }
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        writer.set(position, stored(value))
+        throw .unsupported("a reference to an object of any entity outside a slot")
     }
 
     public static var emptySlot: Slot { Slot(nil) }

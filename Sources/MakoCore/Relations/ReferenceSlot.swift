@@ -67,10 +67,12 @@ public enum ReferenceCodec<Target: ObjectEntity>: SlotCodec {
     /// A key alone is no object: references come out of rows as slots.
     public static func value(_ stored: StoredValue) -> Property? { stored.isNull ? .some(.none) : .none }
 
-    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Target? { nil }
-
+    /// Objects are read and written through slots.
+    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Target? {
+        throw .unsupported("a reference to \(Target.entityModel.name) outside a slot")
+    }
     public static func write(_ value: Target?, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        ReferenceKeys.write(value?.storedKey, of: Target.entityModel, &writer, position)
+        throw .unsupported("a reference to \(Target.entityModel.name) outside a slot")
     }
 
     public static var emptySlot: Slot { Slot(key: nil) }

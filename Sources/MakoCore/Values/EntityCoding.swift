@@ -134,42 +134,6 @@ public enum EntityCoding {
         OptionalCodec<JSONCodec<T>>.self
     }
 
-    // In a struct it must.
-
-    @inlinable
-    public static func structCodec<T: StorableValue>(_: T.Type) -> StorableCodec<T>.Type { StorableCodec<T>.self }
-    @inlinable
-    public static func structCodec<T: StorableValue>(_: T?.Type) -> OptionalCodec<StorableCodec<T>>.Type {
-        OptionalCodec<StorableCodec<T>>.self
-    }
-    @inlinable
-    public static func structCodec<T: RawRepresentable>(_: T.Type) -> RawCodec<T>.Type
-    where T.RawValue: StorableValue {
-        RawCodec<T>.self
-    }
-    @inlinable
-    public static func structCodec<T: RawRepresentable>(_: T?.Type) -> OptionalCodec<RawCodec<T>>.Type
-    where T.RawValue: StorableValue {
-        OptionalCodec<RawCodec<T>>.self
-    }
-    @_disfavoredOverload @inlinable
-    public static func structCodec<T: Codable>(_: T.Type) -> JSONCodec<T>.Type { JSONCodec<T>.self }
-    @_disfavoredOverload @inlinable
-    public static func structCodec<T: Codable>(_: T?.Type) -> OptionalCodec<JSONCodec<T>>.Type {
-        OptionalCodec<JSONCodec<T>>.self
-    }
-
-    @available(*, unavailable, message: "a struct holds no objects; make it a class, or query the other side")
-    public static func structCodec<T: ObjectEntity>(_: [T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
-    @available(*, unavailable, message: "a struct holds no objects; make it a class, or query the other side")
-    public static func structCodec<T: ObjectEntity>(_: Set<T>.Type) -> JSONCodec<String>.Type {
-        JSONCodec<String>.self
-    }
-    @available(*, unavailable, message: "a struct holds no objects; make it a class, or query the other side")
-    public static func structCodec<K, T: ObjectEntity>(_: [K: T].Type) -> JSONCodec<String>.Type {
-        JSONCodec<String>.self
-    }
-
     // What cannot be stored is said in words instead of a failed overload.
 
     @available(*, unavailable, message: "a to-one relationship must be optional; write 'T?' (in a struct: 'ToOne<T>')")

@@ -1,0 +1,81 @@
+import Foundation
+import MakoCore
+import MakoRecords
+import MakoStorage
+import Testing
+
+/// What is told of a database: its state, its transactions, its failures.
+@Suite struct DatabaseCareTests {
+    @Test func aWholeDatabaseIsCounted() throws {
+        let db = try makeSailors(50)
+        let report = try db.verify()
+        #expect(report.isClean && report.findings.isEmpty && report.damagedCopies.isEmpty)
+        #expect(report.tables == db.tables.count && report.rows == 50)
+        #expect(report.pages > 0)
+        try db.compact()
+        #expect(try db.verify().rows == 50)
+        try db.close()
+        #expect(throws: MakoError.closed(path: ":memory:")) { try db.verify() }
+        #expect(throws: MakoError.closed(path: ":memory:")) { try db.compact() }
+    }
+
+    @Test func anIndexThatDoesNotFitIsFound() throws {
+        let db = try Database.inMemory(entities: [City.self])
+        try db.save([City(name: "Oslo"), City(name: "Bern")])
+        // A row that goes past its indexes.
+        try db.store.write { tx in
+            let rows = try #require(tx.view.trees.first { $0.name.hasPrefix("mako.rows.") })
+            try tx.deleteAll(in: rows)
+        }
+        let report = try db.verify()
+        #expect(!report.isClean)
+        #expect(report.findings.contains { $0.contains("City") && $0.contains("name") })
+    }
+
+    @Test func transactionsAreToldOf() throws {
+        let db = try Database.inMemory(entities: [City.self])
+        let told = Lines()
+        let token = db.onTransaction(
+            begin: { told.add("begin") },
+            end: { outcome in
+                switch outcome {
+                case .committed: told.add("committed")
+                case .rolledBack(let error): told.add("rolled back: \(error)")
+                }
+            })
+        try db.transaction { _ in
+            try db.save(City(name: "Oslo"))
+            try db.transaction { _ in try db.save(City(name: "Bern")) }
+        }
+        #expect(told.all == ["begin", "committed"])
+        try db.save(City(name: "Rome"))
+        #expect(told.all.count == 4 && told.all.last == "committed")
+        #expect(throws: Stop.self) { try db.transaction { _ in throw Stop() } }
+        #expect(told.all.last == "rolled back: Stop()")
+        #expect(throws: MakoError.rolledBack) { try db.transaction { try $0.rollback() } }
+        #expect(told.all.count == 8 && told.all.last?.hasPrefix("rolled back") == true)
+        // A read is none.
+        #expect(try db.query(City.self).count() == 3)
+        #expect(told.all.count == 8)
+        token.cancel()
+        try db.save(City(name: "Graz"))
+        #expect(told.all.count == 8)
+    }
+
+    @Test func aBeginningMayWrite() throws {
+        let db = try Database.inMemory(entities: [City.self])
+        let token = db.onTransaction(begin: { _ = try? db.save(City(name: "begun")) }, end: nil)
+        #expect(throws: Stop.self) { try db.transaction { _ in throw Stop() } }
+        #expect(try db.query(City.self).count() == 0)
+        try db.transaction { _ in #expect(try db.query(City.self).count() == 1) }
+        #expect(try db.query(City.self).count() == 1)
+        token.cancel()
+    }
+}
+
+private final class Lines: @unchecked Sendable {
+    private let lock = NSLock()
+    private var lines: [String] = []
+    func add(_ line: String) { lock.withLock { lines.append(line) } }
+    var all: [String] { lock.withLock { lines } }
+}
