@@ -29,6 +29,7 @@ let package = Package(
                 "CLMDB", "CSQLite",
                 .product(name: "MakoStorage", package: "mako"),
                 .product(name: "MakoCore", package: "mako"),
+                .product(name: "Mako", package: "mako"),
                 .product(name: "GRDB", package: "GRDB.swift"),
             ] + (hasRocksDB ? ["CRocksDB"] : []),
             swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]

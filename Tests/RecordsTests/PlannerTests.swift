@@ -65,6 +65,16 @@ import Testing
         #expect(try explain(text) == plan)
     }
 
+    /// A scan would have to come upon the few rows by chance.
+    @Test func fewRowsAreSoughtByTheirIndex() throws {
+        #expect(try explain("age = 3", limit: 1) == "search Person using index Person.age (age = 3), limit 1")
+        #expect(
+            try explain("number = 7 AND mail LIKE 'a%'", limit: 3)
+                == "search Person using index Person.number (number = 7), then filter mail LIKE 'a%', limit 3")
+        #expect(try explain("name = 'x'", limit: 1) == "scan Person, then filter name = 'x', limit 1")
+        #expect(try explain("", limit: 1) == "scan Person, limit 1")
+    }
+
     @Test func ordersChooseTheirWay() throws {
         #expect(try explain("", order: "age") == "scan Person using index Person.age, already in order of age")
         #expect(

@@ -72,7 +72,8 @@ extension Planner {
                 return rows * perRow + (isOrdered || orders.isEmpty ? 0 : matching * sortCost)
             }
             if isOrdered || orders.isEmpty {
-                return min(rows, Double(limit) + Double(bound.offset) * (hasResidual ? 10 : 1)) * perRow
+                // What is left out by other conditions was looked at before so many are found.
+                return min(rows, (Double(limit) + Double(bound.offset)) * (hasResidual ? 10 : 1)) * perRow
             }
             return rows * perRow + matching * heapCost
         }

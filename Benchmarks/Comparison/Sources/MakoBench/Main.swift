@@ -26,7 +26,7 @@ struct Main {
         let groups = [
             KeyValueCases.names, DeleteCases.names, CommitCases.names, BlobCases.names, UpdateCases.names,
             FileCases.names, WorkloadCases.names, EncryptionCases.names, ObjectCases.names, StaffCases.names,
-            TextCases.names, QueryCases.names,
+            TextCases.names, QueryCases.names, PublishedCases.names,
         ]
         let names = options.wanted(among: groups.flatMap { $0 })
         if options.lists {
@@ -51,6 +51,7 @@ struct Main {
         let staff = StaffCases(options: options, workspace: workspace)
         let queries = QueryCases(options: options, workspace: workspace)
         let encryption = EncryptionCases(options: options, workspace: workspace)
+        let published = PublishedCases(options: options, workspace: workspace)
         let runner = Runner(options: options)
         var report = Report()
         print(
@@ -59,6 +60,7 @@ struct Main {
         let makers: [(String) -> BenchmarkCase?] = [
             keyValues.make, deletes.make, commits.make, blobs.make, updates.make, files.make, workloads.make,
             encryption.make, objects.make, texts.make, queries.make, staff.make,
+            published.make,
         ]
         for name in names {
             guard let benchmark = makers.lazy.compactMap({ $0(name) }).first else { continue }
@@ -75,5 +77,6 @@ struct Main {
         try texts.close()
         try staff.close()
         try queries.close()
+        try published.close()
     }
 }

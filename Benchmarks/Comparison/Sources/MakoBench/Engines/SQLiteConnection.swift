@@ -8,18 +8,23 @@ final class SQLiteConnection {
     /// - Parameters:
     ///   - cacheBytes: a cache of that size, and no map of the file beside it.
     ///   - isShared: whether there are other connections to the file.
-    init(directory: String, durability: SyncMode, cacheBytes: Int? = nil, isShared: Bool = false) throws {
-        var handle: OpaquePointer?
-        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
-        guard sqlite3_open_v2(directory + "/data.sqlite", &handle, flags, nil) == SQLITE_OK, let handle else {
-            throw BenchmarkError("SQLite: the database does not open")
-        }
-        self.handle = handle
+    convenience init(directory: String, durability: SyncMode, cacheBytes: Int? = nil, isShared: Bool = false) throws {
+        try self.init(path: directory + "/data.sqlite")
         for setting in SQLiteConnection.settings(durability, isShared: isShared) { try run("PRAGMA \(setting)") }
         if let cacheBytes {
             try run("PRAGMA mmap_size = 0")
             try run("PRAGMA cache_size = -\(cacheBytes >> 10)")
         }
+    }
+
+    /// Without settings: for a database in memory.
+    init(path: String) throws {
+        var handle: OpaquePointer?
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+        guard sqlite3_open_v2(path, &handle, flags, nil) == SQLITE_OK, let handle else {
+            throw BenchmarkError("SQLite: the database does not open")
+        }
+        self.handle = handle
     }
 
     /// The settings of SQLite in every case, through its C interface and through GRDB.

@@ -14,7 +14,8 @@ struct Options: Sendable {
         usage: mako-bench [options]
           --cases A,B     run the cases whose names contain one of these words (default: all)
           --engines A,B   run only these engines
-          --n N           records of the key-value cases and of the queries (default 1000000); objects and texts are a tenth
+          --n N           records of the key-value cases and of the queries (default 1000000); objects and texts are a tenth,
+                          and the published designs have their sizes in proportion to a million
           --reps N        repetitions of each case and engine (default 5)
           --quick         100000 records, three repetitions, fewer commits
           --dir PATH      where the databases are made; must be on a real disk (default .build)

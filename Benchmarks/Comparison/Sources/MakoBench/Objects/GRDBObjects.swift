@@ -18,23 +18,7 @@ final class GRDBObjects<Person: GRDBPerson>: LiveEngine {
     private var followers: [AnyDatabaseCancellable] = []
 
     init(directory: String, durability: SyncMode) throws {
-        var configuration = Configuration()
-        configuration.prepareDatabase { database in
-            // The page size and journal are the pool's own affair; it sets WAL.
-            for setting in ["cache_size = -1048576", "mmap_size = 2147418112", "temp_store = MEMORY"] {
-                try database.execute(sql: "PRAGMA \(setting)")
-            }
-        }
-        pool = try DatabasePool(path: directory + "/data.sqlite", configuration: configuration)
-        try pool.writeWithoutTransaction { database in
-            // After opening, since the pool itself chooses NORMAL.
-            let mode = durability == .full ? 2 : 1
-            try database.execute(sql: "PRAGMA synchronous = \(mode)")
-            guard try Int.fetchOne(database, sql: "PRAGMA synchronous") == mode else {
-                throw BenchmarkError("GRDB does not flush as it should")
-            }
-            for statement in SQLiteObjects.schema { try database.execute(sql: statement) }
-        }
+        pool = try DatabasePool(directory: directory, schema: SQLiteObjects.schema, durability: durability)
     }
 
     func prepare(_ count: Int) throws {

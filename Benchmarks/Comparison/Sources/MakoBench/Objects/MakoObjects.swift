@@ -1,8 +1,7 @@
 import Dispatch
 import MakoCore
 
-/// A person as Mako stores it. This is what `@Entity` would write for a class of whose properties only the age is assigned to;
-/// written by hand, the benchmark builds without swift-syntax.
+/// A person as Mako stores it. This is what `@Entity` would write for a class of whose properties only the age is assigned to.
 final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
     @exclusivity(unchecked) var _$state: ObjectState
     static let entityModel = EntityModel(

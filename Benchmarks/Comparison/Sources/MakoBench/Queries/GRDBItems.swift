@@ -37,13 +37,7 @@ final class GRDBItems: ItemEngine {
         let filler = try SQLiteItems(directory: directory, isShared: true)
         try filler.fill(count)
         try filler.close()
-        var configuration = Configuration()
-        configuration.prepareDatabase { database in
-            for setting in ["cache_size = -1048576", "mmap_size = 2147418112", "temp_store = MEMORY"] {
-                try database.execute(sql: "PRAGMA \(setting)")
-            }
-        }
-        pool = try DatabasePool(path: directory + "/data.sqlite", configuration: configuration)
+        pool = try DatabasePool(directory: directory, durability: .relaxed)
     }
 
     func items(codes: [Int]) throws -> UInt64 {

@@ -1,0 +1,102 @@
+import Foundation
+import Mako
+
+final class MakoTens: TenEngine {
+    static let name = "Mako"
+
+    private let database: Database
+    private let use: TenUse
+
+    init(directory: String, use: TenUse) throws {
+        let entities: [any Entity.Type] =
+            switch use {
+            case .reading: [MakoTen.self, MakoTenObject.self, MakoTenMoment.self]
+            case .inserting(.named), .inserting(.class): [MakoTenObject.self]
+            case .inserting: [MakoTen.self]
+            case .arguments: [MakoTenText.self]
+            }
+        database = try Database(directory: directory, entities: entities, durability: .full)
+        self.use = use
+    }
+
+    func fill(rows: Int, dates: [Date]) throws {
+        try database.save((0..<rows).map { MakoTen($0) })
+        try database.save((0..<rows).map { MakoTenObject($0) })
+        try database.save(dates.map { MakoTenMoment(date: $0) })
+        try database.settle()
+    }
+
+    func fetch(_ form: TenForm) throws -> () -> UInt64 {
+        switch form {
+        case .positional:
+            let found = try database.rawQuery(text: "SELECT \(Ten.list) FROM item")
+            var sum: UInt64 = 0
+            for row in found.rows {
+                for value in row {
+                    guard case .integer(let number) = value else { throw BenchmarkError("no number") }
+                    sum &+= UInt64(truncatingIfNeeded: number)
+                }
+            }
+            return { sum }
+        case .named:
+            let found = try database.rawQuery(text: "SELECT \(Ten.list) FROM item")
+            var sum: UInt64 = 0
+            for row in 0..<found.rowCount {
+                for name in Ten.names {
+                    guard case .integer(let number)? = found.value(name, row: row) else {
+                        throw BenchmarkError("no number")
+                    }
+                    sum &+= UInt64(truncatingIfNeeded: number)
+                }
+            }
+            return { sum }
+        case .class:
+            let objects = try database.query(MakoTenObject.self).fetch()
+            return { objects.sum }
+        case .struct, .codable, .optimized:
+            let values = try database.query(MakoTen.self).fetch()
+            return { values.sum }
+        }
+    }
+
+    func insert(_ form: TenForm, rows: Int) throws {
+        switch form {
+        case .positional:
+            try database.transaction { _ in
+                for i in 0..<rows {
+                    try self.database.rawQuery(
+                        text: "INSERT INTO item (\(Ten.list)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", i, i, i, i, i, i,
+                        i, i, i, i)
+                }
+            }
+        case .named:
+            try database.save(
+                (0..<rows).map { i in
+                    try MakoTenObject([
+                        "i0": i, "i1": i, "i2": i, "i3": i, "i4": i, "i5": i, "i6": i, "i7": i, "i8": i, "i9": i,
+                    ])
+                })
+        case .class: try database.save((0..<rows).map { MakoTenObject($0) })
+        case .struct, .codable, .optimized: try database.save((0..<rows).map { MakoTen($0) })
+        }
+    }
+
+    func stored() throws -> UInt64 {
+        switch use {
+        case .inserting(.named), .inserting(.class): try database.query(MakoTenObject.self).fetch().sum
+        default: try database.query(MakoTen.self).fetch().sum
+        }
+    }
+
+    func insertTexts(_ text: String, count: Int) throws {
+        try database.transaction { _ in
+            for _ in 0..<count { try self.database.rawQuery(text: "INSERT INTO t (a) VALUES (?)", text) }
+        }
+    }
+
+    func storedTexts() throws -> Int { try database.query(MakoTenText.self).count() }
+
+    func fetchDates() throws -> [Date] { try database.query(MakoTenMoment.self).fetch().map(\.date) }
+
+    func close() throws { try database.close() }
+}
