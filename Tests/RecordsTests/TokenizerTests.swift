@@ -112,4 +112,57 @@ import Testing
     @Test func otherWordsHaveNoStem() {
         #expect(words("Größen 24ths maisons2", .english) == ["grossen", "24ths", "maisons2"])
     }
+
+    @Test func lettersOfASCIIAreFoundEightAtATime() {
+        var random = Seeded(7)
+        let likely = Array("aAzZ@[`{/:09mM 5".utf8)
+        for _ in 0..<20_000 {
+            let bytes = (0..<8).map { _ in random.chance(70) ? random.pick(likely) : UInt8(random.next() & 255) }
+            let (folded, count) = AsciiLetters.first(of: bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) })
+            let letters = bytes.prefix { $0 < 0x80 && (Character(.init($0)).isLetter || Character(.init($0)).isNumber) }
+            #expect(count == letters.count, "\(bytes)")
+            for (place, letter) in letters.enumerated() {
+                let lower = letter < 97 && letter > 57 ? letter + 32 : letter
+                #expect(UInt8(truncatingIfNeeded: folded >> UInt64(8 * place)) == lower, "\(bytes)")
+            }
+        }
+    }
+
+    /// A soft hyphen behind a letter is left out of words, and keeps letters from being taken together.
+    @Test func wordsAreTheSameLetterByLetter() {
+        var random = Seeded(8)
+        let parts = [
+            "a", "Z", "steam", "ENGINES", "12", "internationalisation", " ", "  ", ", ", "-", "é", "É", "ß", "東京", "ж",
+            "\u{301}",
+            "\u{2014}", "\u{1F600}", "İ", "ไทย", String(repeating: "longword", count: 25),
+        ]
+        for _ in 0..<3000 {
+            var whole: [UInt8] = []
+            for _ in 0..<Int.random(in: 0...12, using: &random) {
+                whole += random.chance(4) ? [UInt8(random.next() & 255)] : Array(random.pick(parts).utf8)
+            }
+            var parted: [UInt8] = []
+            for byte in whole {
+                parted.append(byte)
+                let letter = byte | 0x20
+                if byte >= 48 && byte < 58 || letter >= 97 && letter < 123 && byte < 128 { parted += [0xC2, 0xAD] }
+            }
+            #expect(tokens(whole).map(\.term) == tokens(parted).map(\.term), "\(whole)")
+            #expect(
+                tokens(whole, .english).map(\.term) == tokens(parted, .english).map(\.term), "\(whole)")
+        }
+    }
+
+    @Test func theHeadOfAWordIsItsFirstBytes() {
+        for text in ["a", "steam", "steamers", "steamengines", "é", "longer", "a"] {
+            var tokenizer = Tokenizer()
+            Array(text.utf8).withUnsafeBytes { raw in
+                tokenizer.begin(raw)
+                #expect(tokenizer.next())
+                var buffer = KeyBuffer()
+                buffer.append(raw: tokenizer.term)
+                #expect(tokenizer.head == buffer.head(from: 0, to: buffer.count))
+            }
+        }
+    }
 }

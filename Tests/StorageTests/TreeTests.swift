@@ -263,6 +263,42 @@ private struct Pair {
         try pair.store.close()
     }
 
+    @Test func aCursorFindsTheLastKeyThatIsNotBehindAnother() throws {
+        var random = SplitMix(seed: 31)
+        let pair = try Pair(.bytes)
+        let keys = (0..<400).map { _ in Self.byteKey(&random) }
+        try pair.store.write { transaction throws in
+            var model: [[UInt8]: [UInt8]] = [:]
+            var cursor = try transaction.view.cursor(in: pair.tree)
+            for number in 0..<6000 {
+                // Some keys after each other lie in one leaf, and now and then it changes between them.
+                let sought = random.chance(50) ? keys[number % keys.count] : Self.byteKey(&random)
+                if random.chance(10) {
+                    if random.chance(70) {
+                        let value = Array("\(number)".utf8)
+                        try transaction.put(value, for: sought, in: pair.tree)
+                        model[sought] = value
+                    } else {
+                        #expect(
+                            try transaction.delete(sought, in: pair.tree) == (model.removeValue(forKey: sought) != nil))
+                    }
+                }
+                func precedes(_ a: [UInt8], _ b: [UInt8]) -> Bool { a.lexicographicallyPrecedes(b) }
+                let wanted = model.keys.filter { !precedes(sought, $0) }.max(by: precedes)
+                let found = try sought.withUnsafeBytes { try cursor.seek(notBehind: $0) }
+                #expect(found == (wanted != nil))
+                #expect(cursor.key == wanted ?? [])
+                #expect(try cursor.value() == wanted.flatMap { model[$0] } ?? [])
+                if random.chance(30) {
+                    let next = model.keys.filter { precedes(sought, $0) || $0 == sought }.min(by: precedes)
+                    #expect(try cursor.seek(sought) == (next != nil))
+                    #expect(cursor.key == next ?? [])
+                }
+            }
+        }
+        try pair.store.close()
+    }
+
     @Test func cursorsOfEmptyTreesFindNothing() throws {
         for kind in [KeyKind.integer, .bytes] {
             let pair = try Pair(kind)

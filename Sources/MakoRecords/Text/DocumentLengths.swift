@@ -34,10 +34,17 @@ struct LengthBlock {
         return buffer.bytes
     }
 
+    func lengths(of place: Int) -> ArraySlice<UInt64> { lengths[place * columns..<(place + 1) * columns] }
+
     /// - Parameter new: nil takes the row out.
-    mutating func set(_ row: UInt8, _ new: [UInt64]?) {
+    mutating func set(_ row: UInt8, _ new: ArraySlice<UInt64>?) {
         var place = rows.count
         while place > 0, rows[place - 1] >= row { place -= 1 }
+        if place == rows.count, let new {
+            rows.append(row)
+            lengths.append(contentsOf: new)
+            return
+        }
         let isThere = place < rows.count && rows[place] == row
         let range = place * columns..<(isThere ? place + 1 : place) * columns
         lengths.replaceSubrange(range, with: new ?? [])
@@ -79,7 +86,7 @@ extension FullTextIndex {
     func setLengths(_ row: UInt64, _ lengths: [UInt64]?, _ tx: borrowing WriteTransaction) throws(RecordError) {
         let number = FullTextIndex.block(of: row)
         var block = try lengthBlock(number, tx.view)
-        block.set(FullTextIndex.place(of: row), lengths)
+        block.set(FullTextIndex.place(of: row), lengths.map { $0[...] })
         try store(block, number, tx)
     }
 }

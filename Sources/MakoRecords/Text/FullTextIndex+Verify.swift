@@ -49,7 +49,7 @@ private final class TextCheck {
 
     private func read(_ key: RowKey, _ row: RowReader, _ view: Snapshot) throws(RecordError) {
         terms.read(row, index)
-        totals.add(terms.lengths)
+        totals.add(terms.lengths[...])
         guard let number = try index.number(of: key, in: view) else { return find("does not know row \(key)") }
         for place in 0..<terms.count {
             let term = terms.term(place)
@@ -63,8 +63,7 @@ private final class TextCheck {
         }
         let lengths = try index.lengthBlock(FullTextIndex.block(of: number), view)
         let place = lengths.rows.firstIndex(of: FullTextIndex.place(of: number))
-        let columns = index.slots.count
-        if place.map({ Array(lengths.lengths[$0 * columns..<($0 + 1) * columns]) }) != terms.lengths {
+        if place.map({ Array(lengths.lengths(of: $0)) }) != terms.lengths {
             find("has another length of row \(key)")
         }
     }

@@ -178,9 +178,9 @@ struct TextTotals: Equatable {
         return buffer.bytes
     }
 
-    mutating func add(_ lengths: [UInt64]) {
+    mutating func add(_ lengths: ArraySlice<UInt64>) {
         rows &+= 1
-        for column in words.indices { words[column] &+= lengths[column] }
+        for (column, length) in zip(words.indices, lengths) { words[column] &+= length }
     }
 
     mutating func remove(_ lengths: [UInt64]) {

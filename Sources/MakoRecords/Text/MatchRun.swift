@@ -118,51 +118,23 @@ struct MatchRun {
             order.append((try reader.estimate(term, isPrefix: isPrefix), place))
         }
         order.sort { $0.size < $1.size }
-        var lists = Array(repeating: TermRows(), count: order.count)
-        var rows = wanted
-        for (_, place) in order {
-            if rows?.isEmpty == true { return TermRows() }
+        var places = PhrasePlaces()
+        for (number, (_, place)) in order.enumerated() {
+            let term = phrase.terms[place]
             let isPrefix = phrase.isPrefix && place == phrase.terms.count - 1
-            lists[place] = try reader.read(
-                phrase.terms[place], isPrefix: isPrefix, phrase.columns, .places, within: isPrefix ? nil : rows)
-            rows = MatchRun.both(lists[place].rows, rows)
-        }
-        var found = lists[0]
-        for place in 1..<lists.count {
-            found = MatchRun.followed(found, by: lists[place], place, place == lists.count - 1 ? detail : .places)
-        }
-        return found
-    }
-
-    /// Those places of a phrase's beginning behind which a word stands at a distance.
-    private static func followed(
-        _ first: TermRows, by second: TermRows, _ distance: Int, _ detail: TermDetail
-    ) -> TermRows {
-        var found = TermRows()
-        let isAnd = sabotaged("phraseAsAnd")
-        let (rows, others) = (first.rows, second.rows)
-        var (a, b) = (0, 0)
-        while a < rows.count, b < others.count {
-            if rows[a] != others[b] {
-                if rows[a] < others[b] { a += 1 } else { b += 1 }
-                continue
+            if number == 0 && wanted == nil && !isPrefix {
+                places = try reader.begin(term, phrase.columns, at: place)
+            } else if number > 0 && !isPrefix {
+                try reader.narrow(&places, to: term, phrase.columns, at: place)
+            } else {
+                let found = try reader.read(
+                    term, isPrefix: isPrefix, phrase.columns, .places, within: isPrefix ? nil : wanted)
+                let others = PhrasePlaces(found, at: place, within: wanted)
+                if number == 0 { places = others } else { places.narrow(to: others) }
             }
-            var place = second.starts[b]
-            let end = second.starts[b + 1]
-            var count = 0
-            for number in first.starts[a]..<first.starts[a + 1] {
-                let start = first.places[number]
-                let wanted = start + UInt64(distance)
-                while place < end, second.places[place] < wanted { place += 1 }
-                guard isAnd || place < end && second.places[place] == wanted else { continue }
-                count += 1
-                if case .places = detail { found.places.append(start) }
-            }
-            if count > 0 { found.close(rows[a], count, detail) }
-            a += 1
-            b += 1
+            if places.isEmpty { break }
         }
-        return found
+        return places.rows(detail)
     }
 
     /// Rows where one place of each phrase lies so near the others; each row counts as often as its rarest phrase is there.

@@ -100,6 +100,25 @@ struct PostingReader {
         return false
     }
 
+    /// The number of a chunk's last row; nil: the bytes are no chunk.
+    static func lastRow(_ bytes: UnsafeRawBufferPointer, base: UInt64) -> UInt64? {
+        var numbers = NumberReader(bytes)
+        var row = base
+        var isFirst = true
+        while !numbers.isAtEnd {
+            guard let distance = numbers.next(), distance > 0 || isFirst, let header = numbers.next() else {
+                return nil
+            }
+            isFirst = false
+            row = row &+ distance
+            if header & 1 == 0 {
+                guard header > 0, header >> 1 <= UInt64(numbers.left) else { return nil }
+                numbers.skip(Int(truncatingIfNeeded: header >> 1))
+            }
+        }
+        return isFirst ? nil : row
+    }
+
     /// The row's occurrences as they are stored.
     var body: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[bodyStart..<end]) }
 
@@ -159,6 +178,46 @@ struct OccurrenceWriter: ~Copyable {
         list.append(varint: position &- self.position)
         self.position = position
         count += 1
+    }
+
+    /// Appends the occurrences of a word in one row.
+    @inline(__always)
+    mutating func append(_ places: UnsafeBufferPointer<WordPlace>, to buffer: inout KeyBuffer) {
+        if places.count == 1 {
+            let single = UInt64(places[0].position) << columnBits | UInt64(places[0].column)
+            return buffer.append(varint: single << 1 | 1)
+        }
+        appendList(places, to: &buffer)
+    }
+
+    private mutating func appendList(_ places: UnsafeBufferPointer<WordPlace>, to buffer: inout KeyBuffer) {
+        clear()
+        for place in places.indices {
+            let shift: UInt64 = sabotaged("textPositionsShifted") && place > 0 ? 1 : 0
+            add(UInt64(places[place].column), UInt64(places[place].position) + shift)
+        }
+        append(to: &buffer)
+    }
+
+    /// Appends the rows of a word, each counted from the one before, with its occurrences in them.
+    ///
+    /// - Parameters:
+    ///   - rows: the numbers of the gathered rows.
+    ///   - base: the number that the first row is counted from.
+    mutating func append(
+        _ places: UnsafeBufferPointer<WordPlace>, of rows: [UInt64], from base: UInt64, to buffer: inout KeyBuffer
+    ) {
+        var previous = base
+        var next = 0
+        while next < places.count {
+            let start = next
+            let row = places[start].row
+            repeat { next &+= 1 } while next < places.count && places[next].row == row
+            let number = rows[Int(row)]
+            buffer.append(varint: number &- previous)
+            previous = number
+            append(UnsafeBufferPointer(rebasing: places[start..<next]), to: &buffer)
+        }
     }
 
     func append(to buffer: inout KeyBuffer) {

@@ -21,7 +21,7 @@ extension TableHandle {
     func removeText(_ old: [UInt8], _ key: RowKey, _ tx: borrowing WriteTransaction) throws(RecordError) {
         for index in textIndexes {
             var terms = DocumentTerms(index)
-            try recorded { try old.withUnsafeBytes { terms.readInOrder(try RowReader($0, layout), index) } }
+            try recorded { try old.withUnsafeBytes { terms.read(try RowReader($0, layout), index) } }
             try index.remove(key, terms, tx)
         }
     }
@@ -80,11 +80,11 @@ extension FullTextIndex {
 
     func insert(_ key: RowKey, _ new: RowReader, _ tx: borrowing WriteTransaction) throws(RecordError) {
         var terms = DocumentTerms(self)
-        terms.readInOrder(new, self)
+        terms.read(new, self)
         var totals = try TextTotals(self, in: tx.view)
         let row = try newNumber(key, &totals, tx)
         for place in 0..<terms.count { try enter(row, terms.body(place), of: terms.term(place), tx) }
-        totals.add(terms.lengths)
+        totals.add(terms.lengths[...])
         try setLengths(row, terms.lengths, tx)
         try totals.store(self, tx)
     }
@@ -95,9 +95,9 @@ extension FullTextIndex {
     ) throws(RecordError) {
         guard let row = try number(of: key, in: tx.view) else { throw damaged("it does not know row \(key)") }
         var before = DocumentTerms(self)
-        before.readInOrder(old, self)
+        before.read(old, self)
         var after = DocumentTerms(self)
-        after.readInOrder(new, self)
+        after.read(new, self)
         var (a, b) = (0, 0)
         while a < before.count || b < after.count {
             let order =
@@ -114,7 +114,7 @@ extension FullTextIndex {
         if before.lengths == after.lengths { return }
         var totals = try TextTotals(self, in: tx.view)
         totals.remove(before.lengths)
-        totals.add(after.lengths)
+        totals.add(after.lengths[...])
         try setLengths(row, after.lengths, tx)
         try totals.store(self, tx)
     }

@@ -130,25 +130,39 @@ struct TermReader {
         }
     }
 
-    /// Reads a few rows: chunks without any of them are stepped over.
+    /// Reads a few rows.
     private func read(
         _ term: [UInt8], _ columns: UInt64, _ detail: TermDetail, within wanted: [UInt64], _ found: inout TermRows
+    ) throws {
+        try forEachChunk(of: term) {
+            $0 < wanted.count ? wanted[$0] : nil
+        } take: { bytes, base, next in
+            try take(bytes, base, columns, detail, within: wanted, &next, &found)
+        }
+    }
+
+    /// Goes through the chunks of a word for the sake of a few rows: chunks without any of them are stepped over.
+    ///
+    /// - Parameters:
+    ///   - wanted: a wanted row by its place, ascending; nil behind the last one.
+    ///   - take: looks at a chunk, and goes on to the place of the first row that comes behind it.
+    private func forEachChunk(
+        of term: [UInt8], _ wanted: (Int) -> UInt64?,
+        take: (_ bytes: UnsafeRawBufferPointer, _ base: UInt64, _ next: inout Int) throws -> Void
     ) throws {
         var next = 0
         try term.withUnsafeBytes { term in
             var cursor = try view.cursor(in: index.tree)
             var isThere = false
             var misses = 2
-            while next < wanted.count {
-                isThere = misses < 2 ? try cursor.next() : try seek(&cursor, term, wanted[next])
+            while let row = wanted(next) {
+                isThere = misses < 2 ? try cursor.next() : try seek(&cursor, term, row)
                 guard isThere, let base = cursor.withKey({ FullTextIndex.base(of: $0, term: term) }) else {
                     // Before the word's first chunk there is none; behind its last one there are no rows.
                     return
                 }
                 let before = next
-                try cursor.withValue {
-                    try take($0, base, columns, detail, within: wanted, &next, &found)
-                }
+                try cursor.withValue { try take($0, base, &next) }
                 misses = next == before ? misses + 1 : 0
                 // A row that the chunk around it has not is nowhere.
                 if misses > 2 {
@@ -159,17 +173,53 @@ struct TermReader {
         }
     }
 
-    /// Stands a cursor at the chunk that would have a row, or at the word's first one.
+    // MARK: Phrases
+
+    /// The places where a phrase would begin that has a word at some place.
+    func begin(_ term: [UInt8], _ columns: UInt64, at offset: Int) throws(RecordError) -> PhrasePlaces {
+        var found = PhrasePlaces()
+        if columns & allColumns == 0 { return found }
+        try recorded {
+            try term.withUnsafeBytes { term in
+                var key = KeyBuffer()
+                FullTextIndex.termKey(term, into: &key)
+                var cursor = try view.cursor(in: index.tree)
+                var isThere = try cursor.seek(key.bytes)
+                while isThere, let base = cursor.withKey({ FullTextIndex.base(of: $0, term: term) }) {
+                    try cursor.withValue { bytes in
+                        var reader = PostingReader(bytes, base: base, columnBits: index.columnBits)
+                        while reader.next() { try found.add(reader, columns, offset, index) }
+                        if reader.isDamaged { throw index.damaged("the postings of a word cannot be read") }
+                    }
+                    isThere = try cursor.next()
+                }
+            }
+        }
+        return found
+    }
+
+    /// Leaves those places of a phrase where it has this word, too.
+    func narrow(_ places: inout PhrasePlaces, to term: [UInt8], _ columns: UInt64, at offset: Int) throws(RecordError) {
+        var narrowing = PhraseNarrowing(places, columns, offset)
+        try recorded {
+            try forEachChunk(of: term) {
+                narrowing.row(of: $0)
+            } take: { bytes, base, next in
+                var reader = PostingReader(bytes, base: base, columnBits: index.columnBits)
+                guard narrowing.take(&reader, &next) else {
+                    throw index.damaged("the postings of a word cannot be read")
+                }
+            }
+        }
+        places = narrowing.kept
+    }
+
+    /// Stands a cursor at the chunk that would have a row. False: it comes before all of the word.
     private func seek(_ cursor: inout Cursor, _ term: UnsafeRawBufferPointer, _ row: UInt64) throws -> Bool {
         var key = KeyBuffer()
         FullTextIndex.termKey(term, into: &key)
         FullTextIndex.appendChunk(row, to: &key)
-        let sought = key.bytes
-        if try cursor.seek(sought) {
-            if cursor.key == sought { return true }
-            return try cursor.previous()
-        }
-        return try cursor.last()
+        return try cursor.seek(notBehind: key.raw)
     }
 
     // MARK: Chunks

@@ -7,43 +7,30 @@ final class TextBatch {
     /// From so many rows on an index is loaded in bulk: a transaction that does so ends with a checkpoint.
     static let fewestLoaded = 10_000
 
-    private struct Word {
-        let offset: Int
-        let count: Int
-        let hash: UInt64
-        /// The word's first bytes, which mostly decide its order.
-        let head: UInt64
-        let first: UInt64
-        var last: UInt64
-        /// The postings, counted from the first row.
-        var postings: [UInt8]
-    }
-
     let index: FullTextIndex
     private let limit: Int
     // One thread, and nothing comes back here while it is at work: no dynamic checks.
-    @exclusivity(unchecked) private var terms: DocumentTerms
-    @exclusivity(unchecked) private var words: [Word] = []
-    /// The words' bytes, one behind the other.
-    @exclusivity(unchecked) private var content = KeyBuffer()
-    /// Places of words by their hashes; -1 is free. A power of two.
-    @exclusivity(unchecked) private var places: [Int32]
+    @exclusivity(unchecked) private var gathered: RowWords
+    @exclusivity(unchecked) private var occurrences: OccurrenceWriter
     @exclusivity(unchecked) private var rows: [UInt64] = []
-    @exclusivity(unchecked) private var lengths: [UInt64] = []
+    /// The postings of a word as they are made.
+    @exclusivity(unchecked) private var postings = KeyBuffer()
     /// The byte keys of rows, with those of the index.
     private var keys: [(key: [UInt8], row: UInt64)] = []
     private var nextNumber: UInt64
-    private(set) var size = 0
+    private var keyBytes = 0
 
     /// - Parameter limit: bytes after which it is full.
     init(_ index: FullTextIndex, limit: Int) {
         self.index = index
         self.limit = limit
-        terms = DocumentTerms(index)
-        places = Array(repeating: -1, count: 1 << 10)
+        gathered = RowWords(index, room: 1 << 12)
+        occurrences = OccurrenceWriter(columnBits: index.columnBits)
         nextNumber = FullTextIndex.firstBase
     }
 
+    /// Bytes of memory in use.
+    var size: Int { rows.count * 8 + gathered.size + keyBytes }
     var isFull: Bool { size >= limit }
 
     /// Takes the words of a new row. False: it does not come behind those that were taken, and must be entered by itself.
@@ -55,82 +42,19 @@ final class TextBatch {
             number = nextNumber
             nextNumber += 1
             keys.append((bytes, number))
-            size += bytes.count + 48
+            keyBytes += bytes.count + 48
         }
         if let last = rows.last, number <= last { return false }
-        terms.read(row, index)
         rows.append(number)
-        lengths += terms.lengths
-        for place in 0..<terms.count { add(number, terms.term(place), terms.hash(place), terms.body(place)) }
-        size += 8 + 8 * terms.lengths.count
+        gathered.read(row, index)
         return true
     }
 
     func removeAll() {
-        words.removeAll(keepingCapacity: true)
-        content.clear()
-        for place in places.indices { places[place] = -1 }
+        gathered.removeAll()
         rows.removeAll(keepingCapacity: true)
-        lengths.removeAll(keepingCapacity: true)
         keys.removeAll(keepingCapacity: true)
-        size = 0
-    }
-
-    // MARK: Words
-
-    private func raw(_ word: Int) -> UnsafeRawBufferPointer {
-        content.raw(from: words[word].offset, to: words[word].offset + words[word].count)
-    }
-
-    private func add(
-        _ row: UInt64, _ term: UnsafeRawBufferPointer, _ by: (head: UInt64, hash: UInt64),
-        _ body: UnsafeRawBufferPointer
-    ) {
-        let place = find(term, by)
-        let known = Int(places[place])
-        if known >= 0 {
-            words[known].postings.append(varint: row &- words[known].last)
-            words[known].last = row
-            words[known].postings.append(contentsOf: body)
-            size += body.count + 2
-            return
-        }
-        var postings: [UInt8] = [0]
-        postings.append(contentsOf: body)
-        places[place] = Int32(words.count)
-        let offset = content.count
-        content.append(raw: term)
-        words.append(
-            Word(
-                offset: offset, count: term.count, hash: by.hash, head: by.head, first: row, last: row,
-                postings: postings))
-        size += body.count + term.count + 96
-        if words.count * 2 > places.count { grow() }
-    }
-
-    private func find(_ term: UnsafeRawBufferPointer, _ by: (head: UInt64, hash: UInt64)) -> Int {
-        let mask = places.count &- 1
-        var place = Int(truncatingIfNeeded: by.hash) & mask
-        while places[place] >= 0 {
-            let word = Int(places[place])
-            if words[word].head == by.head, words[word].count == term.count,
-                term.count <= 8 || KeyOrder.compareRaw(raw(word), term) == 0
-            {
-                return place
-            }
-            place = (place &+ 1) & mask
-        }
-        return place
-    }
-
-    private func grow() {
-        places = Array(repeating: -1, count: places.count * 4)
-        let mask = places.count - 1
-        for (number, word) in words.enumerated() {
-            var place = Int(truncatingIfNeeded: word.hash) & mask
-            while places[place] >= 0 { place = (place + 1) & mask }
-            places[place] = Int32(number)
-        }
+        keyBytes = 0
     }
 
     // MARK: Entering
@@ -145,24 +69,19 @@ final class TextBatch {
         if rows.isEmpty { return }
         defer { removeAll() }
         var totals = try TextTotals(index, in: tx.view)
-        let columns = index.slots.count
-        for place in rows.indices { totals.add(Array(lengths[place * columns..<(place + 1) * columns])) }
+        for row in rows.indices { totals.add(gathered.lengths(of: row)) }
         if index.isRowID == false { totals.nextNumber = nextNumber }
-        let order = words.indices.sorted { first, second in
-            let (a, b) = (words[first].head, words[second].head)
-            return a == b ? KeyOrder.compareRaw(raw(first), raw(second)) < 0 : a < b
-        }
         if loads {
-            try load(totals, order, tx)
+            try load(totals, tx)
         } else {
             try totals.store(index, tx)
             try enterLengths(tx)
-            try enterWords(order, tx)
+            try enterWords(tx)
             for (key, row) in keys { try index.enter(key, row, tx) }
         }
     }
 
-    private func load(_ totals: TextTotals, _ order: [Int], _ tx: borrowing WriteTransaction) throws(RecordError) {
+    private func load(_ totals: TextTotals, _ tx: borrowing WriteTransaction) throws(RecordError) {
         let blocks = blocks()
         _ = try recorded {
             try tx.bulkLoad(into: index.tree) { loader in
@@ -172,13 +91,13 @@ final class TextBatch {
                     FullTextIndex.lengthKey(number, into: &key)
                     try loader.append(block.encoded, for: key.bytes)
                 }
-                for word in order {
-                    FullTextIndex.termKey(raw(word), into: &key)
-                    let first = words[word].first
-                    try words[word].postings.withUnsafeBytes { bytes in
-                        try forEachChunk(of: bytes, from: first, key: &key, base: FullTextIndex.firstBase) {
-                            (key, value) throws(StorageError) in try loader.append(value, for: key)
-                        }
+                var walk = WordWalk(gathered)
+                while walk.next(gathered) {
+                    FullTextIndex.termKey(gathered.words.term(walk.word), into: &key)
+                    postings.clear()
+                    write(walk, from: FullTextIndex.firstBase)
+                    try forEachChunk(key: &key, base: FullTextIndex.firstBase) {
+                        (key, value) throws(StorageError) in try loader.append(value, for: key)
                     }
                 }
                 let sorted = keys.map { (FullTextIndex.rowKey($0.key), $0.row) }.sorted {
@@ -196,13 +115,11 @@ final class TextBatch {
 
     /// The rows' lengths by their blocks.
     private func blocks() -> [(number: UInt64, block: LengthBlock)] {
-        let columns = index.slots.count
         var blocks: [(number: UInt64, block: LengthBlock)] = []
         for (place, row) in rows.enumerated() {
             let number = FullTextIndex.block(of: row)
-            if blocks.last?.number != number { blocks.append((number, LengthBlock(columns: columns))) }
-            blocks[blocks.count - 1].block.set(
-                FullTextIndex.place(of: row), Array(lengths[place * columns..<(place + 1) * columns]))
+            if blocks.last?.number != number { blocks.append((number, LengthBlock(columns: index.slots.count))) }
+            blocks[blocks.count - 1].block.set(FullTextIndex.place(of: row), gathered.lengths(of: place))
         }
         return blocks
     }
@@ -210,100 +127,108 @@ final class TextBatch {
     private func enterLengths(_ tx: borrowing WriteTransaction) throws(RecordError) {
         for (number, new) in blocks() {
             var block = try index.lengthBlock(number, tx.view)
-            let columns = index.slots.count
-            for (place, row) in new.rows.enumerated() {
-                block.set(row, Array(new.lengths[place * columns..<(place + 1) * columns]))
-            }
+            for (place, row) in new.rows.enumerated() { block.set(row, new.lengths(of: place)) }
             try index.store(block, number, tx)
         }
     }
 
     /// Enters words in the order of the tree. The chunks that go on are read some hundred at a time, before any is written: the
     /// engine keeps writes back until somebody reads.
-    private func enterWords(_ order: [Int], _ tx: borrowing WriteTransaction) throws(RecordError) {
-        var start = 0
-        while start < order.count {
-            let end = min(start + TextBatch.group, order.count)
+    private func enterWords(_ tx: borrowing WriteTransaction) throws(RecordError) {
+        var walk = WordWalk(gathered)
+        var isMore = walk.next(gathered)
+        var key = KeyBuffer()
+        while isMore {
             var waiting = WaitingEntries()
-            var singles: [Int] = []
+            var early: [EarlyWord] = []
             try recorded {
                 var cursor = try tx.view.cursor(in: index.tree)
-                for word in order[start..<end] where !(try prepare(word, &cursor, &waiting)) { singles.append(word) }
+                var left = TextBatch.group
+                while isMore, left > 0 {
+                    if try !prepare(walk, &key, &cursor, &waiting) { early.append(earlyWord(walk)) }
+                    isMore = walk.next(gathered)
+                    left -= 1
+                }
             }
             try waiting.enter(index.tree, tx)
-            for word in singles { try enterSingly(word, tx) }
-            start = end
+            for word in early { try enterSingly(word, tx) }
         }
+    }
+
+    /// Makes the postings of a word.
+    private func write(_ walk: WordWalk, from base: UInt64) {
+        walk.withPlaces { occurrences.append($0, of: rows, from: base, to: &postings) }
     }
 
     private static var group: Int { 512 }
 
     /// Makes the entries of a word. False: rows of before come behind those of the batch.
-    private func prepare(_ word: Int, _ cursor: inout Cursor, _ waiting: inout WaitingEntries) throws -> Bool {
-        let first = words[word].first
-        let term = raw(word)
-        var key = KeyBuffer()
+    private func prepare(
+        _ walk: WordWalk, _ key: inout KeyBuffer, _ cursor: inout Cursor, _ waiting: inout WaitingEntries
+    ) throws -> Bool {
+        let term = gathered.words.term(walk.word)
         FullTextIndex.termKey(term, into: &key)
         let length = key.count
+        // The word's last chunk.
         FullTextIndex.appendChunk(.max, to: &key)
-        // Behind the word's last chunk; a row with the last number of all would be there itself.
-        var isThere = try cursor.seek(key.bytes)
-        if isThere {
-            isThere = try cursor.withKey { KeyOrder.compareRaw($0, key.raw) == 0 } || cursor.previous()
-        } else {
-            isThere = try cursor.last()
-        }
+        let isThere = try cursor.seek(notBehind: key.raw)
         key.truncate(to: length)
-        let base = isThere ? cursor.withKey { FullTextIndex.base(of: $0, term: term) } : nil
-        guard let base else {
-            try words[word].postings.withUnsafeBytes { bytes in
-                try forEachChunk(of: bytes, from: first, key: &key, base: FullTextIndex.firstBase) {
-                    (key, value) throws(StorageError) in waiting.append(key, value)
+        postings.clear()
+        var base = FullTextIndex.firstBase
+        var last = base
+        if isThere, let found = cursor.withKey({ FullTextIndex.base(of: $0, term: term) }) {
+            base = found
+            last = try cursor.withValue { bytes in
+                guard let last = PostingReader.lastRow(bytes, base: base) else {
+                    throw index.damaged("the postings of a word cannot be read")
                 }
+                postings.append(raw: bytes)
+                return last
             }
-            return true
-        }
-        var joined = KeyBuffer()
-        let last = try cursor.withValue { bytes -> UInt64 in
-            var reader = PostingReader(bytes, base: base, columnBits: index.columnBits)
-            while reader.next() {}
-            if reader.isDamaged { throw index.damaged("the postings of a word cannot be read") }
-            joined.append(raw: bytes)
-            return reader.row
-        }
-        guard last < first else { return false }
-        if base != FullTextIndex.firstBase || cursor.withKey({ $0.count > length }) {
-            FullTextIndex.appendChunk(base, to: &key)
+            guard last < rows[walk.firstRow] else { return false }
+            if cursor.withKey({ $0.count > length }) { FullTextIndex.appendChunk(base, to: &key) }
         }
         // Behind the word's last row: the chunk goes on.
-        joined.append(varint: first &- last)
-        words[word].postings.withUnsafeBytes { joined.append(raw: UnsafeRawBufferPointer(rebasing: $0[1...])) }
-        try forEachChunk(of: joined.raw, from: base, key: &key, base: base) {
+        write(walk, from: last)
+        try forEachChunk(key: &key, base: base) {
             (key, value) throws(StorageError) in waiting.append(key, value)
         }
         return true
     }
 
-    private func enterSingly(_ word: Int, _ tx: borrowing WriteTransaction) throws(RecordError) {
+    /// A word of which rows are known that come behind those of the batch.
+    private struct EarlyWord {
+        let term: [UInt8]
+        /// Counted from the first number of all.
+        let postings: [UInt8]
+    }
+
+    private func earlyWord(_ walk: WordWalk) -> EarlyWord {
+        postings.clear()
+        write(walk, from: FullTextIndex.firstBase)
+        return EarlyWord(term: [UInt8](gathered.words.term(walk.word)), postings: postings.bytes)
+    }
+
+    private func enterSingly(_ word: EarlyWord, _ tx: borrowing WriteTransaction) throws(RecordError) {
         try recorded {
-            try words[word].postings.withUnsafeBytes { bytes in
-                var reader = PostingReader(bytes, base: words[word].first, columnBits: index.columnBits)
-                while reader.next() { try index.enter(reader.row, reader.body, of: raw(word), tx) }
+            try word.postings.withUnsafeBytes { bytes in
+                var reader = PostingReader(bytes, base: FullTextIndex.firstBase, columnBits: index.columnBits)
+                try word.term.withUnsafeBytes { term in
+                    while reader.next() { try index.enter(reader.row, reader.body, of: term, tx) }
+                }
             }
         }
     }
 
-    /// Cuts postings into chunks.
+    /// Cuts the postings into chunks.
     ///
     /// - Parameters:
-    ///   - start: the number that they are counted from.
     ///   - key: that of the first chunk; it is changed.
     ///   - base: the number that the first chunk is counted from.
-    private func forEachChunk(
-        of bytes: UnsafeRawBufferPointer, from start: UInt64, key: inout KeyBuffer, base: UInt64, _ sink: Sink
-    ) throws(StorageError) {
-        if start == base && bytes.count <= FullTextIndex.chunkLimit { return try sink(key.raw, bytes) }
-        var reader = PostingReader(bytes, base: start, columnBits: index.columnBits)
+    private func forEachChunk(key: inout KeyBuffer, base: UInt64, _ sink: Sink) throws(StorageError) {
+        let bytes = postings.raw
+        if bytes.count <= FullTextIndex.chunkLimit { return try sink(key.raw, bytes) }
+        var reader = PostingReader(bytes, base: base, columnBits: index.columnBits)
         var piece = KeyBuffer()
         var row: UInt64 = 0
         var (from, end) = (-1, 0)
@@ -333,18 +258,6 @@ final class TextBatch {
 extension KeyBuffer {
     /// How many bytes of a chunk's key are the word, with the byte before it.
     fileprivate var withTermLength: Int { raw.firstIndex(of: 0) ?? count }
-}
-
-extension [UInt8] {
-    /// See ``KeyBuffer/append(varint:)``.
-    mutating func append(varint number: UInt64) {
-        var rest = number
-        while rest >= 0x80 {
-            append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        append(UInt8(truncatingIfNeeded: rest))
-    }
 }
 
 /// Entries of a tree that are to be written together.

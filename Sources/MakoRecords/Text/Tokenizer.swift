@@ -51,32 +51,50 @@ struct Tokenizer: ~Copyable {
 
     private mutating func findWord() -> Bool {
         length = 0
-        while place < text.count {
-            let byte = text[place]
-            if byte >= 0x80 {
+        let count = text.count
+        while place < count {
+            if text[place] >= 0x80 {
                 if takeScalar() { return true }
                 continue
             }
-            let letter = Tokenizer.folded(byte)
-            if letter != 0 {
+            let (letters, size) = AsciiLetters.first(of: upcoming(count))
+            if size > 0 {
                 if length == 0 { start = place }
-                place &+= 1
+                // There is room for eight bytes behind the longest term.
+                UnsafeMutableRawPointer(memory + length).storeBytes(of: letters.littleEndian, as: UInt64.self)
+                length = min(length &+ size, Tokenizer.termLimit)
+                place &+= size
                 end = place
-                append(letter)
-            } else {
-                place &+= 1
-                if length > 0 { return true }
+                if size == 8 { continue }
+                if place == count { return true }
+                if text[place] >= 0x80 { continue }
             }
+            place &+= 1
+            if length > 0 { return true }
         }
         return length > 0
     }
 
-    /// The lower case of an ASCII letter or digit; 0 for what separates words.
+    /// The next eight bytes of the text, the first one lowest; zeros behind its end.
     @inline(__always)
-    private static func folded(_ byte: UInt8) -> UInt8 {
-        if byte &- 48 < 10 { return byte }
-        let letter = byte | 0x20
-        return letter &- 97 < 26 ? letter : 0
+    private func upcoming(_ count: Int) -> UInt64 {
+        if place &+ 8 <= count {
+            return UInt64(littleEndian: text.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+        }
+        if count >= 8 {
+            let last = UInt64(littleEndian: text.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self))
+            return last &>> UInt64(truncatingIfNeeded: 8 &* (place &+ 8 &- count))
+        }
+        var bytes: UInt64 = 0
+        for offset in place..<count { bytes |= UInt64(text[offset]) &<< UInt64(8 &* (offset &- place)) }
+        return bytes
+    }
+
+    /// The term's first eight bytes, see ``KeyBuffer/head(from:to:)``.
+    @inline(__always)
+    var head: UInt64 {
+        let bytes = UInt64(bigEndian: UnsafeRawPointer(memory).load(as: UInt64.self))
+        return length >= 8 ? bytes : bytes & ~(UInt64.max &>> UInt64(truncatingIfNeeded: 8 &* length))
     }
 
     @inline(__always)
@@ -135,6 +153,28 @@ struct Tokenizer: ~Copyable {
         let least: UInt32 = size == 2 ? 0x80 : (size == 3 ? 0x800 : 0x10000)
         guard scalar >= least, Unicode.Scalar(scalar) != nil else { return (0, 1) }
         return (scalar, size)
+    }
+}
+
+/// Letters and digits of ASCII, eight bytes at a time.
+enum AsciiLetters {
+    private static let ones: UInt64 = 0x0101_0101_0101_0101
+    private static let tops: UInt64 = 0x8080_8080_8080_8080
+
+    /// Of bytes, the first one lowest: how many are letters or digits before one that is not, and all in lower case.
+    @inline(__always)
+    static func first(of bytes: UInt64) -> (folded: UInt64, count: Int) {
+        let low = bytes & ~tops
+        let letters = between(low | ones &* 0x20, 0x61, 0x7A) & ~bytes & tops
+        let others = ~(letters | between(low, 0x30, 0x39) & ~bytes) & tops
+        // The bit that tells lower case lies two below the top one.
+        return (bytes | letters &>> 2, others == 0 ? 8 : others.trailingZeroBitCount &>> 3)
+    }
+
+    /// The top bit of each byte that lies between two others, which are below 128 as it is.
+    @inline(__always)
+    private static func between(_ bytes: UInt64, _ first: UInt64, _ last: UInt64) -> UInt64 {
+        (bytes &+ ones &* (0x80 &- first)) & ~(bytes &+ ones &* (0x7F &- last)) & tops
     }
 }
 

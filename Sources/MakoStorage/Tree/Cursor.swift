@@ -31,6 +31,8 @@ public struct Cursor: ~Copyable {
     private var count = 0
     private var place = Place.outside
     private var changes: UInt64 = 0
+    /// Whether the leaf and the path to it are whole.
+    private var hasLeaf = false
 
     private struct Step {
         var reference: PageReference
@@ -85,6 +87,15 @@ public struct Cursor: ~Copyable {
         guard tree.keys == .bytes else { throw .wrongKeyKind(tree: "number \(tree.id)", expected: .integer) }
         _ = try seekBytes(key)
         return try settleForward()
+    }
+
+    /// Goes to the last entry whose key is not greater than `key`. False when there is none.
+    ///
+    /// Keys that lie near each other cost a search of the leaf only.
+    package mutating func seek(notBehind key: UnsafeRawBufferPointer) throws(StorageError) -> Bool {
+        guard tree.keys == .bytes else { throw .wrongKeyKind(tree: "number \(tree.id)", expected: .integer) }
+        if try !seekBytes(key) { slot -= 1 }
+        return try settleBackward()
     }
 
     /// Steps to the next entry. False at the end; the cursor then stands on no entry.
@@ -219,11 +230,30 @@ public struct Cursor: ~Copyable {
     }
 
     private mutating func seekBytes(_ key: [UInt8]) throws(StorageError) -> Bool {
+        try key.withUnsafeBytes { key in result { () throws(StorageError) in try seekBytes(key) } }.get()
+    }
+
+    private mutating func seekBytes(_ key: UnsafeRawBufferPointer) throws(StorageError) -> Bool {
         let memory = leaf + pageBytes
         // A longer key than any stored one sorts directly behind its prefix of the limit's length.
         let length = min(key.count, Limits.keyBytes + 1)
-        key.withUnsafeBytes { if let start = $0.baseAddress { memcpy(memory, start, length) } }
-        return try seek(ByteLayout.self, KeyBytes(start: memory, count: length))
+        if let start = key.baseAddress { memcpy(memory, start, length) }
+        let sought = KeyBytes(start: memory, count: length)
+        guard try isInLeaf(sought) else { return try seek(ByteLayout.self, sought) }
+        let (slot, found) = ByteNode.find(leaf, sought)
+        self.slot = slot
+        return found
+    }
+
+    /// Whether a key can only stand in the leaf that is here, and that is still as it was copied.
+    private func isInLeaf(_ key: KeyBytes) throws(StorageError) -> Bool {
+        guard hasLeaf, changes == snapshot.state.pointee.changes || sabotaged("cursorSearchesOldLeaf") else {
+            return false
+        }
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        try snapshot.requireOpen()
+        return ByteNode.covers(leaf, key)
     }
 
     private mutating func seek<Layout: NodeLayout>(_ layout: Layout.Type, _ key: Layout.Key) throws(StorageError)
@@ -296,6 +326,7 @@ public struct Cursor: ~Copyable {
     private mutating func start() throws(StorageError) -> Bool {
         let state = try snapshot.lookUp(tree, tree.keys)
         changes = snapshot.state.pointee.changes
+        hasLeaf = false
         levels = state.levels
         slot = 0
         count = 0
@@ -307,6 +338,7 @@ public struct Cursor: ~Copyable {
     private mutating func descend<Layout: NodeLayout>(
         _ layout: Layout.Type, from start: Int, _ root: PageReference, last: Bool
     ) throws(StorageError) {
+        hasLeaf = false
         var reference = root
         var level = start
         while level > 0 {
@@ -326,6 +358,7 @@ public struct Cursor: ~Copyable {
         let page = try snapshot.frames.resolve(reference, type: Layout.leafType, level: 0)
         memcpy(leaf, page, pageBytes)
         count = Page(leaf).count
+        hasLeaf = true
     }
 
     /// Goes to the neighbouring leaf. False when there is none.
