@@ -94,7 +94,13 @@ extension Query {
     /// if !explanation.usesIndex("Person.age") { print(explanation.missingIndexes) }
     /// ```
     public func explanation() throws(MakoError) -> PlanExplanation {
-        try target().viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
+        let repeated = try joined { (selection, view) throws(RecordError) in
+            try selection.planExplanation(in: view)
+        }
+        if let repeated { return repeated }
+        let database = try target()
+        try prepareJoins(database)
+        return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
             let selection = try selection(binding, schema, view)
             return try records { () throws(RecordError) in try selection.explanation(schema.catalogue, in: view) }
         }
