@@ -232,7 +232,6 @@ extension Data: StorableValue {
     public func write(to writer: inout RowWriter, _ position: Int) { writer.set(position, [UInt8](self)) }
 }
 
-extension Array: ConditionValue where Element == UInt8 {}
 extension Array: StorableValue where Element == UInt8 {
     public static var columnType: ColumnType { .blob }
     @inlinable public static var _$isPlain: Bool { true }
