@@ -7,19 +7,8 @@ extension Binder {
         switch expr {
         case .literal(let value, _):
             return .constant(value)
-        case .parameter(.position(let number), let at):
-            guard number >= 0, number < parameters.count else {
-                throw at.error(
-                    "parameter \(number + 1) has no value; \(parameters.count == 1 ? "1 was" : "\(parameters.count) were") given"
-                )
-            }
-            return .constant(parameters[number])
-        case .parameter(.name(let name), let at):
-            guard let value = named[name] else {
-                throw at.error(
-                    "parameter :\(name) has no value", nearest: Spelling.nearest(to: name, in: Array(named.keys)))
-            }
-            return .constant(value)
+        case .parameter(let parameter, let at):
+            return .constant(try Binder.value(of: parameter, at, parameters, named))
         case .column(let path, let at):
             if let results { return try results.value(path, at) }
             if let value = try scopedValue(path, at) { return value }
@@ -51,6 +40,21 @@ extension Binder {
             return try bindScalar(subquery)
         case .collection(let path, let function, let rest, let at):
             return try bindCollection(path, function, rest, at)
+        }
+    }
+
+    static func value(
+        of parameter: Parameter, _ at: SourcePosition, _ parameters: [Value], _ named: [String: Value]
+    ) throws(RecordError) -> Value {
+        switch parameter {
+        case .position(let number):
+            if parameters.indices.contains(number) { return parameters[number] }
+            let given = parameters.count == 1 ? "1 was" : "\(parameters.count) were"
+            throw at.error("parameter \(number + 1) has no value; \(given) given")
+        case .name(let name):
+            if let value = named[name] { return value }
+            throw at.error(
+                "parameter :\(name) has no value", nearest: Spelling.nearest(to: name, in: Array(named.keys)))
         }
     }
 
