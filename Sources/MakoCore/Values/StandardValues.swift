@@ -136,7 +136,8 @@ extension URL: StorableValue {
     }
 }
 
-/// Exact: stored as its decimal text, so that no digit is lost. Conditions compare it as text; keep a `Double` beside it to order by.
+/// Exact: stored as its decimal text, so that no digit is lost. Conditions and orders compare decimals by their values; an index serves only to
+/// find equal ones. Keep whole numbers of the smallest unit instead where sums are wanted, or an index for ranges.
 extension Decimal: StorableValue {
     public static var columnType: ColumnType { .text }
     @inlinable public static var _$isPlain: Bool { true }

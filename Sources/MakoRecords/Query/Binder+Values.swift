@@ -99,7 +99,7 @@ extension Binder {
         let function: QueryFunction
         if name == "ifnull" {
             function = .coalesce
-        } else if let known = QueryFunction(rawValue: name) {
+        } else if let known = QueryFunction(rawValue: name), known != .decimalOrder {
             function = known
         } else {
             let names = [
@@ -123,6 +123,7 @@ extension Binder {
             case .substr: 2...3
             case .coalesce: 1...100
             case .distance: 4...4
+            case .decimalOrder: 1...1
             }
         guard counts.contains(arguments.count) else {
             let wanted = counts.count == 1 ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
@@ -149,6 +150,7 @@ extension Binder {
                 case .coalesce, .nullif:
                     kinds[..<place].allSatisfy { $0 == .null || $0 == found || ($0.isNumber && found.isNumber) }
                 case .distance: found.isNumber
+                case .decimalOrder: found == .decimal
                 }
             if !isRight {
                 throw sources[place].position.error(
@@ -182,7 +184,7 @@ extension Binder {
 
     static func kind(_ expr: BoundExpr) -> ValueKind {
         switch expr {
-        case .column(let column): return ValueKind(column.type)
+        case .column(let column): return column.kind
         case .constant(let value): return ValueKind(value)
         case .noCase: return .text
         case .result(_, let kind, _): return kind
@@ -207,6 +209,7 @@ extension Binder {
                 let kinds = arguments.map(kind).filter { $0 != .null }
                 return kinds.contains(.real) ? .real : (kinds.first ?? .null)
             case .distance: return .real
+            case .decimalOrder: return .blob
             }
         case .outer(let value): return value.kind
         case .subquery(let subquery): return subquery.kind
