@@ -66,6 +66,16 @@ import Testing
             "query", "people.mako", "SELECT name FROM people WHERE age > ? ORDER BY name DESC", "--param", "30", "-f",
             "csv")
         #expect(queried.output == "name\nCleo\nAda\n")
+        let named = try mako(
+            "query", "people.mako", "SELECT name FROM people WHERE age > :least ORDER BY name LIMIT :n", "--param",
+            "least=30",
+            "--param", "n=1", "-f", "csv")
+        #expect(named.output == "name\nAda\n")
+        // No name of the statement's: a text like any other.
+        let text = try mako(
+            "query", "people.mako", "SELECT count(*) AS n FROM people WHERE name <> ?", "--param", "name=Ada", "-f",
+            "csv")
+        #expect(text.output == "n\n3\n")
         #expect(
             try mako("explain", "people.mako", "SELECT name FROM people WHERE age = 36").output.contains("people_age"))
         #expect(try mako("check", "people.mako").output.hasPrefix("people.mako is whole: 1 table, 3 rows"))
@@ -186,6 +196,8 @@ import Testing
         #expect(try mako("query", "people.mako", "SELECT nme FROM people").status == 65)
         let leftOver = try mako("query", "people.mako", "SELECT name FROM people", "--param", "3")
         #expect(leftOver.status == 65 && leftOver.errors.contains("1 value was given"))
+        let unnamed = try mako("query", "people.mako", "SELECT name FROM people WHERE age > :least", "--param", "3")
+        #expect(unnamed.status == 65)
         #expect(try mako("query", "people.mako", "SELECT nme FROM people").errors.contains("name"))
         #expect(try mako("query", "people.mako", "SELECT name FROM peple").errors.contains("did you mean people"))
         #expect(try mako("export", "people.mako", "people", "--where", "age >").status == 65)

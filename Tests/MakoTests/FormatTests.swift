@@ -35,6 +35,29 @@ import Testing
         #expect(try names("department = %@", [nil]) == [])
     }
 
+    /// Both doors know the same ones.
+    @Test func whereTextsKnowTheSameSpecifiers() throws {
+        for word in ["d", "i", "u", "l", "q", "ld", "li", "lu", "ul", "qi", "zd", "lld", "lli", "llu", "ull", "D", "U"]
+        {
+            #expect(try names("age = %\(word)", [36]) == ["Ada"], "\(word)")
+            #expect(try db.query(Person.self).where(text: "age = %\(word)", 36).ids() == [1], "\(word)")
+        }
+        for word in ["f", "g", "lf"] {
+            #expect(try names("age < %\(word)", [20.5]) == ["Bob%"])
+            #expect(try db.query(Person.self).where(text: "age < %\(word)", 20.5).ids() == [2])
+        }
+        for word in ["s", "c", "@"] {
+            #expect(try names("name = %\(word)", ["Ada"]) == ["Ada"])
+            #expect(try db.query(Person.self).where(text: "name = %\(word)", "Ada").ids() == [1])
+        }
+        #expect(try db.query(Person.self).where(text: #"age \% 10 = %d"#, 6).ids() == [1])
+        #expect(try db.query(Person.self).where("age IN %@", [20, 41]).ids() == [2, 3])
+        for word in ["x", "ldd", "dl", "k"] {
+            #expect(throws: MakoError.self) { try db.query(Person.self).where(text: "age = %\(word)", 36).ids() }
+            #expect(throws: MakoError.self) { try names("age = %\(word)", [36]) }
+        }
+    }
+
     @Test func percentSignsThatAreNoSpecifiers() throws {
         #expect(try names(#"age \% 10 = %d"#, [6]) == ["Ada"])
         #expect(try names("age % 10 = 0", []) == ["Bob%"])

@@ -220,7 +220,18 @@ enum PredicateModels {
         #expect(refusal(#Predicate { boat in boat.tags.contains { _ in boat.isFast } }).contains("each of many"))
         #expect(refusal(#Predicate { $0.wavesPerDay > 3 }).contains("is not a stored property of Boat"))
         #expect(refusal(#Predicate { ($0.isFast ? $0.length : 0) > 3 }).contains("a choice between values"))
-        #expect(refusal(#Predicate { ($0.weight as Any) as? Int == 3 }).contains("is not translated"))
+        #expect(
+            refusal(#Predicate { ($0.weight as Any) as? Int == 3 }).contains(
+                "ConditionalCast of Boat.weight is not translated"))
+        #expect(
+            refusal(#Predicate { $0.length > 3 && $0.name.localizedStandardContains("a") }).contains(
+                " of Boat.name is not translated"))
+        #expect(
+            refusal(#Predicate { $0.home?.name.localizedStandardContains("a") == true }).contains(
+                "of Harbour.name is not translated"))
+        #expect(
+            refusal(#Predicate { $0.name.caseInsensitiveCompare($0.nickname ?? "") == .orderedSame }).contains(
+                "Boat.name, Boat.nickname"))
     }
 }
 

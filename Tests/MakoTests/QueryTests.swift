@@ -84,6 +84,54 @@ import Testing
         #expect(try found(\.department == Department(name: "unsaved")).isEmpty)
     }
 
+    @Test func expressionsAreWorkedOut() throws {
+        let db = try makePeople()
+        let all = db.query(Person.self)
+        #expect(try all.total(\.age) == 239 && all.total("age / 2.0") == 119.5)
+        #expect(try all.where("age > 100").total(\.age) == 0)
+        let least: Int? = try all.min("age * 2")
+        let most: Double? = try all.max("age / 4.0")
+        #expect(least == 34 && most == 20)
+        #expect(try all.where("age > 100").min("age * 2") == Int?.none)
+        let initials: [String] = try all.distinct("substr(name, 1, 1)")
+        #expect(initials == ["A", "B", "C", "D", "E"])
+        let decades: [Int] = try all.distinct("age / 10", .descending)
+        #expect(decades == [8, 5, 3, 2, 1])
+        let sum: Int = try all.sum("age * 1000000000000000")
+        #expect(sum == 239_000_000_000_000_000)
+        let odd: Int = try all.where("name = 'Eve'").sum("age * 529830131237599 + 10")
+        #expect(odd == 17 * 529_830_131_237_599 + 10)
+        #expect(try all.sum("age / 2.0") == 119.5)
+        // What does not fit the type that is asked for is no value.
+        #expect(throws: MakoError.self) { let _: Int = try all.sum("age / 2.0") }
+        #expect(throws: MakoError.self) { let _: Int? = try all.max("name") }
+        #expect(throws: MakoError.self) { let _: [Int] = try all.distinct("name") }
+    }
+
+    @Test func expressionsAreWorkedOutElsewhere() async throws {
+        let all = try makePeople().query(Person.self)
+        let twice: Int = try await all.sum("age * 2")
+        let greatest: String? = try await all.max("lower(name)")
+        let smallest: Int? = try await all.min("age + 1")
+        let names: [String] = try await all.where("age = 36").distinct("name")
+        #expect(twice == 478 && greatest == "eve" && smallest == 18 && names == ["Ada", "Dan"])
+        #expect(try await all.total(\.age) == 239)
+        #expect(try await all.total("age * 2") == 478)
+    }
+
+    @Test func aSumThatDoesNotFitIsRefused() throws {
+        let db = try makeDatabase([Everything.self])
+        try db.save([Everything(int: .max, uint8: 200), Everything(int: 1, uint8: 100)])
+        let all = db.query(Everything.self)
+        #expect(throws: MakoError.typeMismatch(entity: "Everything", property: "sum", expected: "UInt8", found: "300"))
+        {
+            try all.sum(\.uint8)
+        }
+        #expect(throws: MakoError.self) { try all.sum(\.int) }
+        #expect(try all.total(\.int) == 0x1p63)
+        #expect(try all.where("id = 2").sum(\.int) == 1)
+    }
+
     @Test func orderLimitOffset() throws {
         let db = try makePeople()
         let all = db.query(Person.self)

@@ -44,18 +44,21 @@ struct DatabaseFile {
     }
 
     /// Runs a statement: one that only asks on the newest commit, any other in a transaction of its own, which a history of the file tells of.
-    func run(_ statement: Statement, parameters: [Value] = []) throws -> StatementOutcome {
+    func run(
+        _ statement: Statement, parameters: [Value] = [], named: [String: Value] = [:]
+    ) throws -> StatementOutcome {
         if statement.isReadOnly {
             var outcome = StatementOutcome()
             outcome.rows = try read { view, catalogue in
-                try statement.read(catalogue, view: view, parameters: parameters)
+                try statement.read(catalogue, view: view, parameters: parameters, named: named)
             }
             return outcome
         }
         return try store.write { tx in
             let before = try Catalogue.load(view: tx.view)
             var changes = ChangeSet()
-            let outcome = try statement.run(before, in: tx, changes: &changes, parameters: parameters)
+            let outcome = try statement.run(
+                before, in: tx, changes: &changes, parameters: parameters, named: named)
             var gone: [String] = []
             if case .dropTable(let drop) = statement, outcome.changesSchema {
                 gone = [try before.requireTable(drop.table.name).schema.name]

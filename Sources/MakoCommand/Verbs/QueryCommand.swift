@@ -10,6 +10,7 @@ struct QueryCommand: Verb {
             Paths go through relationships: SELECT name, department.location.name FROM Person WHERE age > 35.
 
               mako query people.mako "SELECT name FROM Person WHERE age > ? ORDER BY name" --param 35
+              mako query people.mako "SELECT name FROM Person WHERE age > :least LIMIT :n" --param least=35 --param n=5
               mako query people.mako "UPDATE Person SET age = age + 1 WHERE name = ?" --param Ada
 
             A statement that changes something is one transaction. Those that only ask leave the file to others.
@@ -25,7 +26,9 @@ struct QueryCommand: Verb {
 
     @Option(
         name: [.short, .customLong("param")],
-        help: "A value for the next ? of the statement; may be repeated. A number in single quotes is text: \"'007'\".")
+        help:
+            "A value for the next ? of the statement, or name=value for its :name; may be repeated. A number in single quotes is text: \"'007'\"."
+    )
     var parameters: [String] = []
 
     @Option(name: .shortAndLong, help: "The form of the rows: table, line, csv, tsv, json or jsonl.")
@@ -33,9 +36,10 @@ struct QueryCommand: Verb {
 
     func perform() throws {
         let parsed = try Statement.parse(statement)
+        let given = ParameterText(parameters, names: try ParameterPlaces.ofStatement(statement).names)
         let database = try parsed.isReadOnly ? DatabaseFile(reading: file, access) : changed()
         let start = ContinuousClock.now
-        let outcome = try database.run(parsed, parameters: parameters.map(ParameterText.value))
+        let outcome = try database.run(parsed, parameters: given.positions, named: given.named)
         let duration = ContinuousClock.now - start
         guard parsed.isReadOnly else {
             try database.store.close()
@@ -59,7 +63,21 @@ struct QueryCommand: Verb {
 }
 
 /// Parameters as they are typed on a command line.
-enum ParameterText {
+struct ParameterText {
+    private(set) var positions: [Value] = []
+    private(set) var named: [String: Value] = [:]
+
+    /// - Parameter names: those that the statement has; a text that begins with one of them and `=` gives its value.
+    init(_ texts: [String], names: Set<String>) {
+        for text in texts {
+            if let mark = text.firstIndex(of: "="), names.contains(String(text[..<mark])) {
+                named[String(text[..<mark])] = ParameterText.value(String(text[text.index(after: mark)...]))
+            } else {
+                positions.append(ParameterText.value(text))
+            }
+        }
+    }
+
     /// A number, `true`, `false` or `null` as such; everything else, and what stands in single quotes, is text.
     static func value(_ text: String) -> Value {
         switch NumberText(text) {

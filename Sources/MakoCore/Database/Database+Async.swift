@@ -68,12 +68,11 @@ extension Database {
     /// The async form of `rawQuery`.
     @discardableResult
     public func rawQuery(
-        _ text: WhereText, _ parameters: (any ConditionValue)?...
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) async throws(MakoError) -> RawResults {
-        let values = parameters.map { $0?.conditionValue ?? .null }
-        let statement = try records { () throws(RecordError) in try Statement.parse(text.text) }
-        return try await onOwnThread(writes: !statement.isReadOnly) { () throws(MakoError) in
-            try self.run(statement, values, text.interpolated)
+        let asked = try AskedStatement(text, parameters, named)
+        return try await onOwnThread(writes: !asked.statement.isReadOnly) { () throws(MakoError) in
+            try self.run(asked)
         }
     }
     /// The async form of `backup`, which goes on when its task is cancelled.

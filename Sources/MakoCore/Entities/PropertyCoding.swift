@@ -1,3 +1,4 @@
+import Foundation
 import MakoRecords
 
 /// How a property's values become what its column holds, and come back, where the property's type is found out at run time.
@@ -10,6 +11,8 @@ protocol AnyPropertyCoding: Sendable {
     var typeName: String { get }
     /// Whether the column holds JSON.
     var isJSON: Bool { get }
+    /// Whether the column's texts are decimals.
+    var isDecimal: Bool { get }
     /// Whether it refers to objects of any entity.
     var refersToAny: Bool { get }
     /// The type of what is encrypted in the column; nil: nothing is.
@@ -34,6 +37,7 @@ final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyProper
     func normalised(_ parts: [StoredValue]) -> [StoredValue]? { C.joined(parts).map(C.storedParts) }
     var typeName: String { "\(C.Property.self)" }
     var isJSON: Bool { C.isJSON }
+    var isDecimal: Bool { C.Property.self == Decimal.self || C.Property.self == Decimal?.self }
     var refersToAny: Bool { C.refersToAny }
     var sealedType: ColumnType? { C.sealedType }
 }

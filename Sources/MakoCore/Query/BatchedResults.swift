@@ -115,9 +115,12 @@ extension Query {
         if ThreadScope.current(of: database)?.transaction != nil {
             throw .unsupported("batch() inside a transaction (fetch there, or ask before it)")
         }
+        try prepareJoins(database)
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
             let selection = try selection(binding, schema, view)
-            let keys = try records { () throws(RecordError) in try selection.plan(schema.catalogue).keys(in: view) }
+            let keys = try records { () throws(RecordError) in
+                try selection.plan(schema.catalogue, in: view).keys(in: view)
+            }
             return BatchedResults(keys, size: Swift.max(1, size), self, database, view, schema)
         }
     }

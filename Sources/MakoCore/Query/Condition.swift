@@ -26,9 +26,15 @@ enum ConditionSource: Sendable {
     }
 }
 
-/// What can stand for a value in a condition: storable values, and entities, which stand for their key.
+/// What can stand for a value in a condition: storable values, entities, which stand for their key, and behind IN lists of these.
 public protocol ConditionValue {
     var conditionValue: StoredValue { get }
+    /// The values of a list; nil of what is one value.
+    var conditionList: [StoredValue]? { get }
+}
+
+extension ConditionValue {
+    public var conditionList: [StoredValue]? { nil }
 }
 
 extension ConditionValue where Self: StorableValue {
@@ -37,6 +43,18 @@ extension ConditionValue where Self: StorableValue {
 
 extension Optional: ConditionValue where Wrapped: ConditionValue {
     public var conditionValue: StoredValue { map(\.conditionValue) ?? .null }
+    public var conditionList: [StoredValue]? { self?.conditionList }
+}
+
+extension Array: ConditionValue where Element: ConditionValue {
+    /// Bytes are one value. Of a list, which is none, NULL.
+    public var conditionValue: StoredValue { (self as? [UInt8])?.stored ?? .null }
+    public var conditionList: [StoredValue]? { self is [UInt8] ? nil : map(\.conditionValue) }
+}
+
+extension Set: ConditionValue where Element: ConditionValue {
+    public var conditionValue: StoredValue { .null }
+    public var conditionList: [StoredValue]? { map(\.conditionValue) }
 }
 
 extension ObjectEntity {

@@ -16,14 +16,19 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
 
     // MARK: - Building
 
-    /// Objects that fulfil a condition given as text; see ``Query/where(_:_:)-(WhereText,_)``.
-    public func `where`(_ text: WhereText, _ parameters: (any ConditionValue)?...) -> HierarchyQuery {
-        HierarchyQuery(query.adding(text.condition(parameters.map { $0?.conditionValue ?? .null })))
+    /// Objects that fulfil a condition given as text; see ``Query/where(_:_:named:)``.
+    public func `where`(
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+    ) -> HierarchyQuery {
+        HierarchyQuery(query.adding(text.condition(parameters.parameterValues, named: named.parameterValues)))
     }
 
     /// Objects that fulfil a condition whose text is known only at run time.
-    public func `where`(text: String, _ parameters: (any ConditionValue)?...) -> HierarchyQuery {
-        HierarchyQuery(query.adding(WhereText(text: text).condition(parameters.map { $0?.conditionValue ?? .null })))
+    public func `where`(
+        text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+    ) -> HierarchyQuery {
+        let condition = WhereText(text: text).condition(parameters.parameterValues, named: named.parameterValues)
+        return HierarchyQuery(query.adding(condition))
     }
 
     /// Objects that fulfil a condition on properties of the superclass.

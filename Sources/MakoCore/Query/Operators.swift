@@ -30,9 +30,37 @@ enum ConditionBuilder {
         }
     }
 
-    static func compare<R: Entity>(_ left: [PathStep], _ op: ComparisonOperator, _ right: [PathStep]) -> Condition<R> {
+    /// Compares two properties, for equality as Swift compares optionals: nil equals nil, and is unlike any value.
+    ///
+    /// - Parameter optional: whether their own types are; what stands behind a reference may be nil all the same.
+    static func compare<R: Entity>(
+        _ left: [PathStep], _ op: ComparisonOperator, _ right: [PathStep], optional: (left: Bool, right: Bool)
+    ) -> Condition<R> {
         if left.last?.composite != nil { return compareParts(left, op, right) }
-        return make(left) { (expr) throws(MakoError) in .comparison(op, expr, try right.expr()) }
+        let (firstMayBeNil, secondMayBeNil) = (optional.left || left.count > 1, optional.right || right.count > 1)
+        return make(left) { (first) throws(MakoError) in
+            let second = try right.expr()
+            var cases = [MakoRecords.Condition.comparison(op, first, second)]
+            switch op {
+            case .equal:
+                if firstMayBeNil && secondMayBeNil { cases.append(.and([.isNull(first), .isNull(second)])) }
+            case .notEqual:
+                if firstMayBeNil { cases.append(.and([.isNull(first), .not(.isNull(second))])) }
+                if secondMayBeNil { cases.append(.and([.not(.isNull(first)), .isNull(second)])) }
+            case .less, .lessOrEqual, .greater, .greaterOrEqual: break
+            }
+            return cases.count > 1 ? .or(cases) : cases[0]
+        }
+    }
+
+    /// The property's value lies in a range of any kind.
+    static func contains<R: Entity>(_ range: Any, _ path: [PathStep]) -> Condition<R> {
+        make(path) { (expr) throws(MakoError) in
+            guard let range = range as? any RangeValue else {
+                throw .query(message: "no property is in a \(type(of: range))")
+            }
+            return try range.bounds().contains(expr).isTrue
+        }
     }
 
     /// Compares a value of several columns: equal when all its parts are, unequal when one of them is.
@@ -63,12 +91,6 @@ enum ConditionBuilder {
     private static func joined<R: Entity>(_ parts: [Condition<R>], _ op: ComparisonOperator) -> Condition<R> {
         guard let first = parts.first else { return Condition(.constant(op == .equal)) }
         return parts.dropFirst().reduce(first) { op == .equal ? $0 && $1 : $0 || $1 }
-    }
-
-    static func between<R: Entity>(_ path: [PathStep], _ low: StoredValue, _ high: StoredValue) -> Condition<R> {
-        make(path) { (expr) throws(MakoError) in
-            .between(expr, .literal(low, at: .none), .literal(high, at: .none))
-        }
     }
 
     static func isIn<R: Entity>(_ path: [PathStep], _ values: [StoredValue]) -> Condition<R> {
@@ -112,11 +134,54 @@ public func != <R: Entity, V: StorableValue & RawRepresentable>(
 ) -> Condition<R> where V.RawValue: StorableValue {
     ConditionBuilder.compare(left.path(), .notEqual, right.stored)
 }
-public func == <R: Entity, V>(left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>) -> Condition<R> {
-    ConditionBuilder.compare(left.path(), .equal, right.path())
+/// Nil equals nil, and is unlike any value.
+public func == <R: Entity, V>(
+    left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>
+) -> Condition<R> {
+    ConditionBuilder.compare(
+        left.path(), .equal, right.path(), optional: (false, false))
 }
-public func != <R: Entity, V>(left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>) -> Condition<R> {
-    ConditionBuilder.compare(left.path(), .notEqual, right.path())
+public func == <R: Entity, V>(
+    left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V?>>
+) -> Condition<R> {
+    ConditionBuilder.compare(
+        left.path(), .equal, right.path(), optional: (true, true))
+}
+public func == <R: Entity, V>(
+    left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V>>
+) -> Condition<R> {
+    ConditionBuilder.compare(
+        left.path(), .equal, right.path(), optional: (true, false))
+}
+public func == <R: Entity, V>(
+    left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V?>>
+) -> Condition<R> {
+    ConditionBuilder.compare(
+        left.path(), .equal, right.path(), optional: (false, true))
+}
+public func != <R: Entity, V>(
+    left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>
+) -> Condition<R> {
+    ConditionBuilder.compare(
+        left.path(), .notEqual, right.path(), optional: (false, false))
+}
+public func != <R: Entity, V>(
+    left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V?>>
+) -> Condition<R> {
+    ConditionBuilder.compare(
+        left.path(), .notEqual, right.path(), optional: (true, true))
+}
+public func != <R: Entity, V>(
+    left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V>>
+) -> Condition<R> {
+    ConditionBuilder.compare(
+        left.path(), .notEqual, right.path(), optional: (true, false))
+}
+public func != <R: Entity, V>(
+    left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V?>>
+) -> Condition<R> {
+    ConditionBuilder.compare(
+        left.path(), .notEqual, right.path(), optional: (false, true))
 }
 
 /// All parts of a value with several columns are equal.
@@ -177,12 +242,83 @@ public func >= <R: Entity, V: StorableValue & Comparable>(left: KeyPath<Row<R>, 
 public func < <R: Entity, V: Comparable>(
     left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>
 ) -> Condition<R> {
-    ConditionBuilder.compare(left.path(), .less, right.path())
+    ConditionBuilder.compare(left.path(), .less, right.path(), optional: (true, true))
+}
+public func <= <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .lessOrEqual, right.path(), optional: (true, true))
 }
 public func > <R: Entity, V: Comparable>(
     left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>
 ) -> Condition<R> {
-    ConditionBuilder.compare(left.path(), .greater, right.path())
+    ConditionBuilder.compare(left.path(), .greater, right.path(), optional: (true, true))
+}
+public func >= <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .greaterOrEqual, right.path(), optional: (true, true))
+}
+// Where one of them is nil neither is the smaller.
+public func < <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V?>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .less, right.path(), optional: (true, true))
+}
+public func < <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .less, right.path(), optional: (true, true))
+}
+public func < <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V?>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .less, right.path(), optional: (true, true))
+}
+public func <= <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V?>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .lessOrEqual, right.path(), optional: (true, true))
+}
+public func <= <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .lessOrEqual, right.path(), optional: (true, true))
+}
+public func <= <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V?>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .lessOrEqual, right.path(), optional: (true, true))
+}
+public func > <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V?>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .greater, right.path(), optional: (true, true))
+}
+public func > <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .greater, right.path(), optional: (true, true))
+}
+public func > <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V?>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .greater, right.path(), optional: (true, true))
+}
+public func >= <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V?>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .greaterOrEqual, right.path(), optional: (true, true))
+}
+public func >= <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V?>>, right: KeyPath<Row<R>, Column<V>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .greaterOrEqual, right.path(), optional: (true, true))
+}
+public func >= <R: Entity, V: Comparable>(
+    left: KeyPath<Row<R>, Column<V>>, right: KeyPath<Row<R>, Column<V?>>
+) -> Condition<R> {
+    ConditionBuilder.compare(left.path(), .greaterOrEqual, right.path(), optional: (true, true))
 }
 
 // MARK: - Text
@@ -220,26 +356,27 @@ public func !<< <R: Entity, V: StorableValue>(left: KeyPath<Row<R>, Column<V>>, 
 public func !<< <R: Entity, V: StorableValue>(left: KeyPath<Row<R>, Column<V?>>, right: [V]) -> Condition<R> {
     !(left << right)
 }
-/// The property's value lies in the range: `\.age << (35...40)`.
-public func << <R: Entity, V: StorableValue & Comparable>(
-    left: KeyPath<Row<R>, Column<V>>, right: ClosedRange<V>
+/// The property's value lies in the range: `\.age << (35...40)`, also one that is open at an end: `\.age << (35...)`.
+public func << <R: Entity, V: StorableValue & Comparable, B: RangeExpression<V>>(
+    left: KeyPath<Row<R>, Column<V>>, right: B
 ) -> Condition<R> {
-    ConditionBuilder.between(left.path(), right.lowerBound.stored, right.upperBound.stored)
+    ConditionBuilder.contains(right, left.path())
 }
-public func << <R: Entity, V: StorableValue & Comparable>(
-    left: KeyPath<Row<R>, Column<V?>>, right: ClosedRange<V>
+public func << <R: Entity, V: StorableValue & Comparable, B: RangeExpression<V>>(
+    left: KeyPath<Row<R>, Column<V?>>, right: B
 ) -> Condition<R> {
-    ConditionBuilder.between(left.path(), right.lowerBound.stored, right.upperBound.stored)
+    ConditionBuilder.contains(right, left.path())
 }
-public func << <R: Entity, V: StorableValue & Comparable>(
-    left: KeyPath<Row<R>, Column<V>>, right: Range<V>
+/// The property has a value outside the range.
+public func !<< <R: Entity, V: StorableValue & Comparable, B: RangeExpression<V>>(
+    left: KeyPath<Row<R>, Column<V>>, right: B
 ) -> Condition<R> {
-    left >= right.lowerBound && left < right.upperBound
+    !(left << right)
 }
-public func << <R: Entity, V: StorableValue & Comparable>(
-    left: KeyPath<Row<R>, Column<V?>>, right: Range<V>
+public func !<< <R: Entity, V: StorableValue & Comparable, B: RangeExpression<V>>(
+    left: KeyPath<Row<R>, Column<V?>>, right: B
 ) -> Condition<R> {
-    left >= right.lowerBound && left < right.upperBound
+    !(left << right)
 }
 
 // MARK: - And, or, not
@@ -256,10 +393,27 @@ prefix public func ! <R: Entity>(condition: Condition<R>) -> Condition<R> {
     case .failed: condition
     }
 }
-/// A boolean property by itself: `where(\.isActive && \.age > 35)`.
+/// Boolean properties by themselves: `where(\.isActive && \.age > 35)`, `where(!\.isActive || \.isAdmin)`.
 public func && <R: Entity>(left: KeyPath<Row<R>, Column<Bool>>, right: Condition<R>) -> Condition<R> {
     (left == true) && right
 }
 public func && <R: Entity>(left: Condition<R>, right: KeyPath<Row<R>, Column<Bool>>) -> Condition<R> {
     left && (right == true)
 }
+public func && <R: Entity>(
+    left: KeyPath<Row<R>, Column<Bool>>, right: KeyPath<Row<R>, Column<Bool>>
+) -> Condition<R> {
+    (left == true) && (right == true)
+}
+public func || <R: Entity>(left: KeyPath<Row<R>, Column<Bool>>, right: Condition<R>) -> Condition<R> {
+    (left == true) || right
+}
+public func || <R: Entity>(left: Condition<R>, right: KeyPath<Row<R>, Column<Bool>>) -> Condition<R> {
+    left || (right == true)
+}
+public func || <R: Entity>(
+    left: KeyPath<Row<R>, Column<Bool>>, right: KeyPath<Row<R>, Column<Bool>>
+) -> Condition<R> {
+    (left == true) || (right == true)
+}
+prefix public func ! <R: Entity>(flag: KeyPath<Row<R>, Column<Bool>>) -> Condition<R> { flag == false }

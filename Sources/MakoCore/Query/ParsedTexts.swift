@@ -34,4 +34,7 @@ final class ParsedTexts<Parsed: Sendable>: Sendable {
 enum KnownTexts {
     static let conditions = ParsedTexts<MakoRecords.Condition>()
     static let statements = ParsedTexts<Statement>()
+    /// Where parameters stand in those that were asked with names or lists.
+    static let conditionPlaces = ParsedTexts<ParameterPlaces>()
+    static let statementPlaces = ParsedTexts<ParameterPlaces>()
 }

@@ -34,7 +34,7 @@ struct PredicateScope {
 
     mutating func term(_ part: any PredicateExpression) throws(MakoError) -> PredicateTerm {
         guard let part = part as? any TranslatablePredicate else {
-            throw .predicate("\(PredicateScope.name(of: part)) is not translated")
+            throw .predicate("\(PredicateScope.name(of: part))\(PredicateScope.properties(in: part)) is not translated")
         }
         depth += 1
         defer { depth -= 1 }
@@ -50,6 +50,40 @@ struct PredicateScope {
     private static func name(of part: any PredicateExpression) -> String {
         let name = "\(type(of: part))"
         return String(name.prefix { $0 != "<" })
+    }
+
+    /// The properties that the part asks, as a user finds them again.
+    private static func properties(in part: any PredicateExpression) -> String {
+        var names: [String] = []
+        func gather(_ value: Any, _ depth: Int) {
+            if let property = value as? any NamedPredicate {
+                let name = property.propertyName
+                if !names.contains(name) { names.append(name) }
+                return
+            }
+            if depth == 0 { return }
+            for child in Mirror(reflecting: value).children where child.value is any PredicateExpression {
+                gather(child.value, depth - 1)
+            }
+        }
+        gather(part, depthLimit)
+        return names.isEmpty ? "" : " of " + names.joined(separator: ", ")
+    }
+}
+
+/// A part of a predicate that is a property.
+private protocol NamedPredicate {
+    var propertyName: String { get }
+}
+
+extension PredicateExpressions.KeyPath: NamedPredicate {
+    fileprivate var propertyName: String {
+        guard let entity = Root.Output.self as? any Entity.Type else {
+            // Behind an optional, or a member of a value.
+            return (root as? any NamedPredicate)?.propertyName ?? "\(keyPath)"
+        }
+        let model = entity.entityModel
+        return (model.keyPaths[keyPath] ?? model.manyName(of: keyPath)).map { "\(model.name).\($0)" } ?? "\(keyPath)"
     }
 }
 
@@ -136,7 +170,7 @@ extension PredicateExpressions.NilLiteral: TranslatablePredicate {
 }
 
 /// Any optional.
-private protocol OptionalValue {
+protocol OptionalValue {
     var wrapped: Any? { get }
 }
 
@@ -145,7 +179,7 @@ extension Optional: OptionalValue {
 }
 
 /// Any range.
-private protocol RangeValue {
+protocol RangeValue {
     func bounds() throws(MakoError) -> PredicateRange
 }
 

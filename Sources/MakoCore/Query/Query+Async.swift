@@ -79,6 +79,28 @@ extension Query {
     public func sum(_ expression: String) async throws(MakoError) -> Double {
         try await away { (query) throws(MakoError) in try query.sum(expression) }
     }
+    @_disfavoredOverload
+    public func sum<V: StorableValue & Numeric>(_ expression: String) async throws(MakoError) -> V {
+        try await away { (query) throws(MakoError) in try query.sum(expression) }
+    }
+    public func total<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) async throws(MakoError) -> Double {
+        let expr = try keyPath.path().expr()
+        return try await away { (query) throws(MakoError) in try query.total(expr) }
+    }
+    public func total(_ expression: String) async throws(MakoError) -> Double {
+        try await away { (query) throws(MakoError) in try query.total(expression) }
+    }
+    public func distinct<V: StorableValue>(
+        _ expression: String, _ direction: SortDirection = .ascending
+    ) async throws(MakoError) -> [V] {
+        try await away { (query) throws(MakoError) in try query.distinct(expression, direction) }
+    }
+    public func min<V: StorableValue>(_ expression: String) async throws(MakoError) -> V? {
+        try await away { (query) throws(MakoError) in try query.min(expression) }
+    }
+    public func max<V: StorableValue>(_ expression: String) async throws(MakoError) -> V? {
+        try await away { (query) throws(MakoError) in try query.max(expression) }
+    }
     public func avg<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) async throws(MakoError) -> Double? {
         let expr = try keyPath.path().expr()
         return try await away { (query) throws(MakoError) in try query.average(expr) }

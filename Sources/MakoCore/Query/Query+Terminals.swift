@@ -74,10 +74,25 @@ extension Query {
     }
 
     func distinct<V: StorableValue>(_ expr: Expr, _ direction: SortDirection) throws(MakoError) -> [V] {
-        let values = try planned { (plan, _, view, _) throws(MakoError) in
+        let found = try planned { (plan, _, view, _) throws(MakoError) in
             try records { () throws(RecordError) in try plan.distinctValues(of: expr, in: view) }
-        }.compactMap { V(stored: $0) }
+        }
+        var values: [V] = []
+        for value in found where !value.isNull { values.append(try fitting(value, "distinct")) }
         return direction == .ascending ? values : values.reversed()
+    }
+
+    /// The different values of an expression such as `"age / 10"`, ascending. Which type they have is said where they go to:
+    ///
+    /// ```swift
+    /// let decades: [Int] = try Person.query().distinct("age / 10")
+    /// ```
+    ///
+    /// - Throws: `MakoError.typeMismatch` when a value is none of the type's.
+    public func distinct<V: StorableValue>(
+        _ expression: String, _ direction: SortDirection = .ascending
+    ) throws(MakoError) -> [V] {
+        try distinct(try parsed(expression), direction)
     }
 
     /// How the query is run: which index, what is filtered and sorted.
@@ -94,7 +109,13 @@ extension Query {
     /// if !explanation.usesIndex("Person.age") { print(explanation.missingIndexes) }
     /// ```
     public func explanation() throws(MakoError) -> PlanExplanation {
-        try target().viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
+        let repeated = try joined { (selection, view) throws(RecordError) in
+            try selection.planExplanation(in: view)
+        }
+        if let repeated { return repeated }
+        let database = try target()
+        try prepareJoins(database)
+        return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
             let selection = try selection(binding, schema, view)
             return try records { () throws(RecordError) in try selection.explanation(schema.catalogue, in: view) }
         }
@@ -166,16 +187,41 @@ extension Query {
     }
     func sum<V: StorableValue & Numeric>(_ expr: Expr) throws(MakoError) -> V {
         let value = try aggregate(.sum, expr)
-        if value.isNull { return .zero }
-        if let sum = V(stored: value) { return sum }
-        throw .typeMismatch(
-            entity: T.entityModel.name, property: "sum", expected: "\(V.self)", found: value.description)
+        return value.isNull ? .zero : try fitting(value, "sum")
     }
 
-    /// The sum of an expression such as `"price * amount"`; 0 of nothing.
-    public func sum(_ expression: String) throws(MakoError) -> Double {
-        number(try aggregate(.total, try parsed(expression))) ?? 0
+    /// A value that was worked out as one of a type.
+    private func fitting<V: StorableValue>(_ value: StoredValue, _ name: String) throws(MakoError) -> V {
+        if let fitting = V(stored: value) { return fitting }
+        throw .typeMismatch(
+            entity: T.entityModel.name, property: name, expected: "\(V.self)", found: value.description)
     }
+
+    /// The sum of an expression such as `"price * amount"`; 0 of nothing. That of whole numbers is worked out exactly; ask for an `Int`
+    /// where it is to stay so.
+    public func sum(_ expression: String) throws(MakoError) -> Double {
+        number(try aggregate(.sum, try parsed(expression))) ?? 0
+    }
+
+    /// The same, exact where it is whole:
+    ///
+    /// ```swift
+    /// let cents: Int = try Item.query().sum("price * amount")
+    /// ```
+    ///
+    /// - Throws: `MakoError.typeMismatch` when the sum does not fit the type.
+    @_disfavoredOverload
+    public func sum<V: StorableValue & Numeric>(_ expression: String) throws(MakoError) -> V {
+        try sum(try parsed(expression))
+    }
+
+    /// The sum of a property as a `Double`, which any sum fits; 0 of nothing.
+    public func total<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> Double {
+        try total(try keyPath.path().expr())
+    }
+    /// The sum of an expression as a `Double`; 0 of nothing.
+    public func total(_ expression: String) throws(MakoError) -> Double { try total(try parsed(expression)) }
+    func total(_ expr: Expr) throws(MakoError) -> Double { number(try aggregate(.total, expr)) ?? 0 }
 
     /// The mean of a property; nil of nothing.
     public func avg<V: StorableValue>(_ keyPath: KeyPath<Row<T>, Column<V>>) throws(MakoError) -> Double? {
@@ -203,7 +249,22 @@ extension Query {
     }
     func extreme<V: StorableValue>(_ function: AggregateFunction, _ expr: Expr) throws(MakoError) -> V? {
         let value = try aggregate(function, expr)
-        return value.isNull ? nil : V(stored: value)
+        return value.isNull ? nil : try fitting(value, function.rawValue)
+    }
+
+    /// The smallest value of an expression such as `"price * amount"`; nil of nothing. Which type it has is said where it goes to:
+    ///
+    /// ```swift
+    /// let least: Int? = try Item.query().min("price * amount")
+    /// ```
+    ///
+    /// - Throws: `MakoError.typeMismatch` when the value is none of the type's.
+    public func min<V: StorableValue>(_ expression: String) throws(MakoError) -> V? {
+        try extreme(.minimum, try parsed(expression))
+    }
+    /// The largest value of an expression; nil of nothing.
+    public func max<V: StorableValue>(_ expression: String) throws(MakoError) -> V? {
+        try extreme(.maximum, try parsed(expression))
     }
 
     private func parsed(_ expression: String) throws(MakoError) -> Expr {

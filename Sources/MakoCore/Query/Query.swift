@@ -52,14 +52,24 @@ public struct Query<T: Entity>: Sendable {
 
     // MARK: - Building
 
-    /// Objects that fulfil a condition given as text; values for its `?` follow it. Several conditions must all hold.
-    public func `where`(_ text: WhereText, _ parameters: (any ConditionValue)?...) -> Query {
-        adding(text.condition(parameters.map { $0?.conditionValue ?? .null }))
+    /// Objects that fulfil a condition given as text; values for its `?` follow it, and then those for its `:name`. Several conditions must
+    /// all hold.
+    ///
+    /// ```swift
+    /// query.where("age > ? AND name IN ?", 35, ["Ada", "Bob"])
+    /// query.where("age BETWEEN :low AND :high", named: ["low": 20, "high": 36])
+    /// ```
+    public func `where`(
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+    ) -> Query {
+        adding(text.condition(parameters.parameterValues, named: named.parameterValues))
     }
 
     /// Objects that fulfil a condition whose text is known only at run time.
-    public func `where`(text: String, _ parameters: (any ConditionValue)?...) -> Query {
-        adding(WhereText(text: text).condition(parameters.map { $0?.conditionValue ?? .null }))
+    public func `where`(
+        text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+    ) -> Query {
+        adding(WhereText(text: text).condition(parameters.parameterValues, named: named.parameterValues))
     }
 
     /// Objects that fulfil a typed condition: `where(\.age > 35 && \.department.name == "Engines")`.

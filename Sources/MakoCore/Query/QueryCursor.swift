@@ -86,7 +86,10 @@ struct ObjectPortions<T: Entity>: Sendable {
         let (view, binding, schema, plan) = try database.viewing(T.entityModel) {
             (view, binding, schema) throws(MakoError) in
             let selection = try query.selection(binding, schema, view)
-            let plan = try records { () throws(RecordError) in try selection.plan(schema.catalogue) }
+            let plan = try records { () throws(RecordError) in
+                try sabotaged("cursorCountsNothing")
+                    ? selection.plan(schema.catalogue) : selection.plan(schema.catalogue, in: view)
+            }
             return (view, binding, schema, plan)
         }
         (self.query, self.database, self.view, self.binding, self.schema) = (query, database, view, binding, schema)

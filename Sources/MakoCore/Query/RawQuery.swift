@@ -33,7 +33,7 @@ public struct RawResults: Sendable, Hashable {
 }
 
 extension Database {
-    /// Runs a statement of the small SQL. Interpolated values are bound, and so are those behind the text, for its `?`.
+    /// Runs a statement of the small SQL. Interpolated values are bound, and so are those behind the text, for its `?` and its `:name`.
     ///
     /// ```swift
     /// let found = try db.rawQuery("SELECT grade, count(*) FROM Person WHERE age > \(30) GROUP BY grade")
@@ -49,28 +49,22 @@ extension Database {
     /// - Throws: `MakoError.query`, pointing into the text, before anything is done; `.duplicate`, `.missingValue`, `.typeMismatch` for rows
     ///   that cannot be stored; `.readOnly`; `.tableInUse` for a table or index that a type in use declares.
     @discardableResult
-    public func rawQuery(_ text: WhereText, _ parameters: (any ConditionValue)?...) throws(MakoError) -> RawResults {
-        try rawQuery(text, values: parameters.map { $0?.conditionValue ?? .null })
+    public func rawQuery(
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+    ) throws(MakoError) -> RawResults {
+        try run(try AskedStatement(text, parameters, named))
     }
 
     /// The same for a text that is known only at run time.
     @discardableResult
-    public func rawQuery(text: String, _ parameters: (any ConditionValue)?...) throws(MakoError) -> RawResults {
-        try rawQuery(WhereText(text: text), values: parameters.map { $0?.conditionValue ?? .null })
-    }
-
-    func rawQuery(_ text: WhereText, values: [StoredValue]) throws(MakoError) -> RawResults {
-        let statement = try records { () throws(RecordError) in
-            try KnownTexts.statements.of(text.text, values: 0) { () throws(RecordError) in
-                try Statement.parse(text.text)
-            }
-        }
-        return try run(statement, values, text.interpolated)
-    }
-
-    func run(
-        _ statement: Statement, _ values: [StoredValue], _ named: [String: StoredValue]
+    public func rawQuery(
+        text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) throws(MakoError) -> RawResults {
+        try run(try AskedStatement(WhereText(text: text), parameters, named))
+    }
+
+    func run(_ asked: AskedStatement) throws(MakoError) -> RawResults {
+        let (statement, values, named) = (asked.statement, asked.values, asked.named)
         if statement.isReadOnly {
             let found = try viewing { (view, schema) throws(MakoError) in
                 try records { () throws(RecordError) in
@@ -90,5 +84,24 @@ extension Database {
                 try transaction.run(statement, values, named)
             }
         }
+    }
+}
+
+/// A statement of the small SQL with the values of its parameters.
+struct AskedStatement: Sendable {
+    let statement: Statement
+    let values: [StoredValue]
+    let named: [String: StoredValue]
+
+    init(
+        _ text: WhereText, _ parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
+    ) throws(MakoError) {
+        let filled = try text.filled(parameters.parameterValues, named.parameterValues, isStatement: true)
+        statement = try records { () throws(RecordError) in
+            try KnownTexts.statements.of(filled.text, values: 0) { () throws(RecordError) in
+                try Statement.parse(filled.text)
+            }
+        }
+        (values, self.named) = (filled.positions, filled.named)
     }
 }

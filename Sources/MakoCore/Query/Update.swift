@@ -60,12 +60,17 @@ public struct Update<T: Entity>: Sendable {
 
     // MARK: - Which objects
 
-    /// Only objects that fulfil a condition; see ``Query/where(_:_:)``. Several conditions must all hold.
-    public func `where`(_ text: WhereText, _ parameters: (any ConditionValue)?...) -> Update {
-        with(query.adding(text.condition(parameters.map { $0?.conditionValue ?? .null })))
+    /// Only objects that fulfil a condition; see ``Query/where(_:_:named:)``. Several conditions must all hold.
+    public func `where`(
+        _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+    ) -> Update {
+        with(query.adding(text.condition(parameters.parameterValues, named: named.parameterValues)))
     }
-    public func `where`(text: String, _ parameters: (any ConditionValue)?...) -> Update {
-        with(query.adding(WhereText(text: text).condition(parameters.map { $0?.conditionValue ?? .null })))
+    public func `where`(
+        text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
+    ) -> Update {
+        let condition = WhereText(text: text).condition(parameters.parameterValues, named: named.parameterValues)
+        return with(query.adding(condition))
     }
     public func `where`(_ condition: Condition<T>) -> Update { with(query.where(condition)) }
     public func `where`(_ flag: KeyPath<Row<T>, Column<Bool>>) -> Update { with(query.where(flag)) }

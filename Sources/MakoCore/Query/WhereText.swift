@@ -2,10 +2,10 @@ import MakoRecords
 
 /// A condition as text. Interpolated values are bound, never pasted: `"age >= \(35) AND name = \(name)"`.
 ///
-/// A sequence becomes a list: `"age IN \([35, 36])"`.
+/// A sequence becomes a list, behind IN: `"age IN \([35, 36])"`, or with parentheses, `"age IN (\(ages), 40)"`. Nothing is in an empty one.
 public struct WhereText: ExpressibleByStringInterpolation, Sendable {
     let text: String
-    let interpolated: [String: StoredValue]
+    let interpolated: [String: ParameterValue]
 
     public init(stringLiteral value: String) {
         text = value
@@ -25,7 +25,7 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
 
     public struct StringInterpolation: StringInterpolationProtocol {
         var text = ""
-        var values: [String: StoredValue] = [:]
+        var values: [String: ParameterValue] = [:]
 
         public init(literalCapacity: Int, interpolationCount: Int) { text.reserveCapacity(literalCapacity) }
 
@@ -42,25 +42,37 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
         }
         public mutating func appendInterpolation<V: StorableValue & RawRepresentable>(_ value: V)
         where V.RawValue: StorableValue { append(value.stored) }
+        public mutating func appendInterpolation<V: RawRepresentable>(_ value: V?) where V.RawValue: StorableValue {
+            append(value?.rawValue.stored ?? .null)
+        }
+        public mutating func appendInterpolation<V: StorableValue & RawRepresentable>(_ value: V?)
+        where V.RawValue: StorableValue { append(value?.stored ?? .null) }
         public mutating func appendInterpolation(_ bytes: [UInt8]) { append(.blob(bytes)) }
-        public mutating func appendInterpolation<V: StorableValue>(_ values: [V]) { appendList(values) }
+
+        public mutating func appendInterpolation<V: StorableValue>(_ values: [V]) { append(list: values.map(\.stored)) }
         @_disfavoredOverload
         public mutating func appendInterpolation<S: Sequence>(_ values: S) where S.Element: StorableValue {
-            appendList(values)
+            append(list: values.map(\.stored))
+        }
+        @_disfavoredOverload
+        public mutating func appendInterpolation<S: Sequence>(_ objects: S) where S.Element: Entity {
+            append(list: objects.map(\.conditionValue))
+        }
+        @_disfavoredOverload
+        public mutating func appendInterpolation<S: Sequence>(_ values: S)
+        where S.Element: RawRepresentable, S.Element.RawValue: StorableValue {
+            append(list: values.map(\.rawValue.stored))
+        }
+        @_disfavoredOverload
+        public mutating func appendInterpolation<S: Sequence>(_ values: S)
+        where S.Element: StorableValue & RawRepresentable, S.Element.RawValue: StorableValue {
+            append(list: values.map(\.stored))
         }
 
-        private mutating func appendList<S: Sequence>(_ values: S) where S.Element: StorableValue {
-            text += "("
-            var isFirst = true
-            for value in values {
-                if !isFirst { text += ", " }
-                isFirst = false
-                append(value.stored)
-            }
-            text += isFirst ? "NULL)" : ")"
-        }
+        private mutating func append(_ value: StoredValue) { append(.one(value)) }
+        private mutating func append(list values: [StoredValue]) { append(.list(values)) }
 
-        private mutating func append(_ value: StoredValue) {
+        private mutating func append(_ value: ParameterValue) {
             let name = "mako\(values.count)"
             values[name] = value
             text += ":\(name)"
@@ -68,16 +80,70 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
     }
 
     /// Parsed and with every parameter replaced by its value.
-    func condition(_ parameters: [StoredValue]) -> ConditionSource {
+    func condition(_ parameters: [ParameterValue], named: [String: ParameterValue] = [:]) -> ConditionSource {
         do throws(MakoError) {
+            let filled = try filled(parameters, named, isStatement: false)
             let parsed = try records { () throws(RecordError) in
-                try KnownTexts.conditions.of(text, values: parameters.count) { () throws(RecordError) in
-                    try MakoRecords.Condition.parse(text, values: parameters.count)
+                try KnownTexts.conditions.of(filled.text, values: filled.positions.count) { () throws(RecordError) in
+                    try MakoRecords.Condition.parse(filled.text, values: filled.positions.count)
                 }
             }
-            return .parsed(try parsed.filled(ParameterValues(positions: parameters, names: interpolated, text: text)))
+            return .parsed(
+                try parsed.filled(
+                    ParameterValues(positions: filled.positions, names: filled.named, text: filled.text)))
         } catch {
             return .failed(error)
         }
+    }
+
+    /// The text with a parameter for each value of each list.
+    func filled(
+        _ parameters: [ParameterValue], _ named: [String: ParameterValue], isStatement: Bool
+    ) throws(MakoError) -> FilledText {
+        let all = interpolated.merging(named) { own, _ in own }
+        if named.isEmpty, let positions = parameters.ones, let names = all.ones {
+            return FilledText(text: text, positions: positions, named: names)
+        }
+        return try records { () throws(RecordError) in
+            let known = isStatement ? KnownTexts.statementPlaces : KnownTexts.conditionPlaces
+            let places = try known.of(text, values: 0) { () throws(RecordError) in
+                try isStatement ? .ofStatement(text) : .ofCondition(text)
+            }
+            try places.check(named.keys, in: text)
+            return try places.filled(text, parameters, all)
+        }
+    }
+}
+
+extension Array where Element == (any ConditionValue)? {
+    /// What is given for the parameters of a text.
+    var parameterValues: [ParameterValue] { map { $0.parameterValue } }
+}
+
+extension Dictionary where Key == String, Value == (any ConditionValue)? {
+    var parameterValues: [String: ParameterValue] { mapValues { $0.parameterValue } }
+}
+
+extension Optional where Wrapped == any ConditionValue {
+    fileprivate var parameterValue: ParameterValue {
+        guard let self else { return .one(.null) }
+        return self.conditionList.map(ParameterValue.list) ?? .one(self.conditionValue)
+    }
+}
+
+extension Array where Element == ParameterValue {
+    /// The values, where none is a list.
+    fileprivate var ones: [StoredValue]? {
+        var values: [StoredValue] = []
+        for case .one(let value) in self { values.append(value) }
+        return values.count == count ? values : nil
+    }
+}
+
+extension Dictionary where Key == String, Value == ParameterValue {
+    fileprivate var ones: [String: StoredValue]? {
+        var values: [String: StoredValue] = [:]
+        for case (let name, .one(let value)) in self { values[name] = value }
+        return values.count == count ? values : nil
     }
 }

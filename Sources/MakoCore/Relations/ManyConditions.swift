@@ -96,6 +96,10 @@ extension EntityModel {
             var mine = relations[model.table] ?? TableRelations()
             for property in model.properties {
                 if property.isJSON { mine.lists.insert(property.column) }
+                if property.coding?.isDecimal == true { mine.decimals.insert(property.column) }
+                for (field, part) in zip(property.fields, property.parts) where part.isDecimal {
+                    mine.decimals.insert(field.column)
+                }
                 guard case .many(let target, _) = property.kind, let inverse = property.inverse else { continue }
                 let other = target.entityModel
                 // A subclass inherits the property; nothing refers to its rows by this column, which holds keys of another table.

@@ -1,3 +1,4 @@
+import Foundation
 import MakoRecords
 
 /// A type whose values fill several columns, one for each part: a rectangle has `frame_x`, `frame_y`, `frame_width` and `frame_height`.
@@ -56,7 +57,9 @@ public struct ValuePart<Root>: Sendable {
     public init<V: StorableValue>(_ name: String, _ keyPath: KeyPath<Root, V>) {
         // Key paths are immutable, but do not say so.
         nonisolated(unsafe) let path = keyPath
-        part = PropertyPart(name: name, columnType: V.columnType, isOptional: V.isOptionalColumn, keyPath: keyPath)
+        part = PropertyPart(
+            name: name, columnType: V.columnType, isOptional: V.isOptionalColumn, keyPath: keyPath,
+            isDecimal: V.self == Decimal.self || V.self == Decimal?.self)
         stored = { $0[keyPath: path].stored }
         write = { value, writer, position in value[keyPath: path].write(to: &writer, position) }
     }
@@ -70,6 +73,7 @@ public struct PropertyPart: @unchecked Sendable {
     public let columnType: ColumnType
     public let isOptional: Bool
     let keyPath: AnyKeyPath
+    let isDecimal: Bool
 }
 
 /// The parts of a value that is to be made; see ``CompositeValue/init(parts:)``. Valid inside that call only.

@@ -136,7 +136,8 @@ extension URL: StorableValue {
     }
 }
 
-/// Exact: stored as its decimal text, so that no digit is lost. Conditions compare it as text; keep a `Double` beside it to order by.
+/// Exact: stored as its decimal text, so that no digit is lost. Conditions and orders compare decimals by their values; an index serves only to
+/// find equal ones. Keep whole numbers of the smallest unit instead where sums are wanted, or an index for ranges.
 extension Decimal: StorableValue {
     public static var columnType: ColumnType { .text }
     @inlinable public static var _$isPlain: Bool { true }
@@ -232,7 +233,6 @@ extension Data: StorableValue {
     public func write(to writer: inout RowWriter, _ position: Int) { writer.set(position, [UInt8](self)) }
 }
 
-extension Array: ConditionValue where Element == UInt8 {}
 extension Array: StorableValue where Element == UInt8 {
     public static var columnType: ColumnType { .blob }
     @inlinable public static var _$isPlain: Bool { true }

@@ -99,6 +99,9 @@ extension Plan {
         _ function: AggregateFunction, of expr: Expr, in view: Snapshot
     ) throws(RecordError) -> Value {
         let values = try ExpressionRun([expr], self, view)
+        if values.kinds[0] == .decimal, function == .minimum || function == .maximum {
+            return try extremeDecimal(function, values, in: view)
+        }
         try Plan.check(function, values.kinds[0], expr)
         if case .column = expr, let value = try extreme(function, of: values.bound(0), in: view) { return value }
         if let tallies = ColumnTallies([(function, values.bound(0))], table) {
@@ -113,16 +116,37 @@ extension Plan {
         return accumulator.result
     }
 
+    private func extremeDecimal(
+        _ function: AggregateFunction, _ values: ExpressionRun, in view: Snapshot
+    ) throws(RecordError) -> Value {
+        var best: (value: Value, order: [UInt8])?
+        try forEachResult(in: view) { (key, row) throws(RecordError) in
+            let value = try values.operand(0, row, key).value
+            guard let order = DecimalText(value)?.order else { return }
+            if let known = best {
+                let isSmaller = KeyOrder.precedes(order, known.order)
+                if function == .minimum ? !isSmaller : isSmaller || order == known.order { return }
+            }
+            best = (value, order)
+        }
+        return best?.value ?? .null
+    }
+
     /// How many rows there are for each value of an expression, ordered by value; limit and offset count rows, not groups.
     public func groupCount(by expr: Expr, in view: Snapshot) throws(RecordError) -> [(value: Value, count: Int)] {
         if let found = try indexedValues(expr, counting: true, in: view) { return found }
         let values = try ExpressionRun([expr], self, view)
+        let isDecimal = values.kinds[0] == .decimal
         var groups: [[UInt8]: (value: Value, count: Int)] = [:]
         var coding = KeyBuffer()
         try forEachResult(in: view) { (key, row) throws(RecordError) in
             let operand = try values.operand(0, row, key)
             coding.clear()
-            coding.append(operand)
+            if isDecimal, let decimal = DecimalText(operand.value) {
+                coding.append(Value.blob(decimal.order))
+            } else {
+                coding.append(operand)
+            }
             let place = coding.bytes
             if (groups[place]?.count += 1) == nil { groups[place] = (operand.value, 1) }
         }
@@ -130,6 +154,10 @@ extension Plan {
     }
 
     static func check(_ function: AggregateFunction, _ kind: ValueKind, _ expr: Expr) throws(RecordError) {
+        if kind == .decimal, function == .minimum || function == .maximum {
+            throw expr.position.error(
+                "\(function.rawValue) is not worked out of decimals here; order by them and take the first")
+        }
         guard [.sum, .average, .total].contains(function), !kind.isNumber, kind != .null else { return }
         throw expr.position.error("\(function.rawValue) needs numbers, and this is \(kind.name)")
     }

@@ -183,6 +183,9 @@ extension Binder {
                     if isMany, !inner.kind(output).isNumber {
                         throw at.error("@\(function.rawValue) needs numbers, and this is \(inner.kind(output).name)")
                     }
+                    if inner.kind(output) == .decimal, function != .count {
+                        throw at.error("@\(function.rawValue) is not worked out of decimals")
+                    }
                     return (nil, output, function)
                 })
         }

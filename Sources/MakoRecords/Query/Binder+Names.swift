@@ -37,7 +37,7 @@ extension Binder {
             if isLast {
                 return BoundColumn(
                     node: node, ordinal: column.ordinal, type: column.type, path: written,
-                    isSealed: column.sealedType != nil)
+                    isSealed: column.sealedType != nil, isDecimal: holdsDecimals(column, place))
             }
             if column.type == .keys {
                 throw at.error(Binder.leadsToMany(place, name))
@@ -64,6 +64,10 @@ extension Binder {
             place = next
         }
         throw at.error("a name is expected here")
+    }
+
+    private func holdsDecimals(_ column: ColumnSchema, _ place: TableHandle) -> Bool {
+        column.type == .text && catalogue.relations(of: place.schema.name)?.decimals.contains(column.name) == true
     }
 
     /// Whether a name at the start of a path stands for the table and not for a column of it.

@@ -47,7 +47,8 @@ extension Binder {
         defer { depth -= 1 }
         if depth > Binder.depthLimit { throw subquery.at.error("sub-queries are nested too deeply") }
         try budget.take(subquery.at)
-        let subquery = subquery.asking(try subquery.statement.flattened(catalogue))
+        let statement = try subquery.statement.counted(subquery.positions ?? parameters, subquery.named ?? named)
+        let subquery = subquery.asking(try statement.flattened(catalogue))
         let scope = OuterScope(self)
         var inner = Binder(
             try Binder.table(of: subquery.statement, catalogue), catalogue, subquery.positions ?? parameters,

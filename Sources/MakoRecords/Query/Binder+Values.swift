@@ -7,19 +7,8 @@ extension Binder {
         switch expr {
         case .literal(let value, _):
             return .constant(value)
-        case .parameter(.position(let number), let at):
-            guard number >= 0, number < parameters.count else {
-                throw at.error(
-                    "parameter \(number + 1) has no value; \(parameters.count == 1 ? "1 was" : "\(parameters.count) were") given"
-                )
-            }
-            return .constant(parameters[number])
-        case .parameter(.name(let name), let at):
-            guard let value = named[name] else {
-                throw at.error(
-                    "parameter :\(name) has no value", nearest: Spelling.nearest(to: name, in: Array(named.keys)))
-            }
-            return .constant(value)
+        case .parameter(let parameter, let at):
+            return .constant(try Binder.value(of: parameter, at, parameters, named))
         case .column(let path, let at):
             if let results { return try results.value(path, at) }
             if let value = try scopedValue(path, at) { return value }
@@ -51,6 +40,21 @@ extension Binder {
             return try bindScalar(subquery)
         case .collection(let path, let function, let rest, let at):
             return try bindCollection(path, function, rest, at)
+        }
+    }
+
+    static func value(
+        of parameter: Parameter, _ at: SourcePosition, _ parameters: [Value], _ named: [String: Value]
+    ) throws(RecordError) -> Value {
+        switch parameter {
+        case .position(let number):
+            if parameters.indices.contains(number) { return parameters[number] }
+            let given = parameters.count == 1 ? "1 was" : "\(parameters.count) were"
+            throw at.error("parameter \(number + 1) has no value; \(given) given")
+        case .name(let name):
+            if let value = named[name] { return value }
+            throw at.error(
+                "parameter :\(name) has no value", nearest: Spelling.nearest(to: name, in: Array(named.keys)))
         }
     }
 
@@ -95,7 +99,7 @@ extension Binder {
         let function: QueryFunction
         if name == "ifnull" {
             function = .coalesce
-        } else if let known = QueryFunction(rawValue: name) {
+        } else if let known = QueryFunction(rawValue: name), known != .decimalOrder {
             function = known
         } else {
             let names = [
@@ -119,6 +123,7 @@ extension Binder {
             case .substr: 2...3
             case .coalesce: 1...100
             case .distance: 4...4
+            case .decimalOrder: 1...1
             }
         guard counts.contains(arguments.count) else {
             let wanted = counts.count == 1 ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
@@ -145,6 +150,7 @@ extension Binder {
                 case .coalesce, .nullif:
                     kinds[..<place].allSatisfy { $0 == .null || $0 == found || ($0.isNumber && found.isNumber) }
                 case .distance: found.isNumber
+                case .decimalOrder: found == .decimal
                 }
             if !isRight {
                 throw sources[place].position.error(
@@ -178,7 +184,7 @@ extension Binder {
 
     static func kind(_ expr: BoundExpr) -> ValueKind {
         switch expr {
-        case .column(let column): return ValueKind(column.type)
+        case .column(let column): return column.kind
         case .constant(let value): return ValueKind(value)
         case .noCase: return .text
         case .result(_, let kind, _): return kind
@@ -203,6 +209,7 @@ extension Binder {
                 let kinds = arguments.map(kind).filter { $0 != .null }
                 return kinds.contains(.real) ? .real : (kinds.first ?? .null)
             case .distance: return .real
+            case .decimalOrder: return .blob
             }
         case .outer(let value): return value.kind
         case .subquery(let subquery): return subquery.kind

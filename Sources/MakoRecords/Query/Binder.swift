@@ -138,6 +138,7 @@ struct Binder {
     ) throws(RecordError) -> BoundCondition {
         var first = try bind(left)
         var second = try bind(right)
+        if let decimals = try decimals(operation, first, second, left, right) { return decimals }
         try agree(&first, &second, left, right)
         if case .noCase = first { if case .noCase = second {} else { second = .noCase(second) } }
         if case .noCase = second { if case .noCase = first {} else { first = .noCase(first) } }
@@ -229,6 +230,14 @@ struct Binder {
     ) throws(RecordError) {
         let a = kind(left)
         let b = kind(right)
+        if a == .decimal, let value = right.constant, !value.isNull {
+            right = .constant(try decimal(value, left, rightSource))
+            return
+        }
+        if b == .decimal, let value = left.constant, !value.isNull {
+            left = .constant(try decimal(value, right, leftSource))
+            return
+        }
         if a == b || a == .null || b == .null || (a.isNumber && b.isNumber) { return }
         if let value = right.constant, let fitting = Binder.fit(value, to: a) {
             right = .constant(fitting)
@@ -263,14 +272,15 @@ struct Binder {
 
     func describe(_ expr: BoundExpr) -> String {
         switch expr {
-        case .column(let column): "\(column.path) holds \(column.type.name)"
+        case .column(let column): "\(column.path) holds \(column.isDecimal ? column.kind.name : column.type.name)"
         default: "this is \(phrase(expr))"
         }
     }
 
     func phrase(_ expr: BoundExpr) -> String {
         switch expr {
-        case .column(let column): "\(column.path), which holds \(column.type.name)"
+        case .column(let column):
+            "\(column.path), which holds \(column.isDecimal ? column.kind.name : column.type.name)"
         case .constant(let value): "\(value.typeName) \(value)"
         default: kind(expr).name
         }

@@ -4,6 +4,8 @@ enum ValueKind: String, Sendable, Hashable {
     case whole = "integer"
     case real = "double"
     case text, blob, date, uuid
+    /// In columns of text.
+    case decimal
 
     var isNumber: Bool { self == .whole || self == .real }
 
@@ -64,11 +66,17 @@ struct BoundColumn: Sendable, Hashable {
     let path: String
     /// Whether its values are encrypted.
     var isSealed = false
+    /// Whether its texts are decimals.
+    var isDecimal = false
+
+    var kind: ValueKind { isDecimal ? .decimal : ValueKind(type) }
 }
 
 enum QueryFunction: String, Sendable, Hashable, CaseIterable {
     case lower, upper, length, abs, round, coalesce, nullif, trim, substr, date, ltrim, rtrim, replace, instr, strftime
     case distance
+    /// Bytes in the order of a decimal; no text names it.
+    case decimalOrder = "decimal order"
 }
 
 /// An expression whose names are resolved, whose parameters are filled in and whose types agree.
@@ -219,6 +227,7 @@ extension BoundExpr: CustomStringConvertible {
         case .constant(let value): value.description
         case .arithmetic(let operation, let left, let right): "(\(left) \(operation.rawValue) \(right))"
         case .negate(let inner): "-\(inner)"
+        case .function(.decimalOrder, let arguments): arguments.map(\.description).joined()
         case .function(let function, let arguments):
             "\(function.rawValue)(\(arguments.map(\.description).joined(separator: ", ")))"
         case .noCase(let inner): "\(inner) COLLATE NOCASE"

@@ -152,8 +152,15 @@ extension SelectStatement {
             }
             rest.append((clause.operation, plan))
         }
+        let terms = try terms(first.names)
+        for term in terms {
+            let parts = [first] + rest.map(\.plan)
+            guard parts.contains(where: { $0.kinds[term.place] == .decimal }) else { continue }
+            throw tableAt.error(
+                "rows of several questions are not ordered by decimals; \(first.names[term.place]) is one")
+        }
         return CompoundPlan(
-            first: first, rest: rest, terms: try terms(first.names), limit: limit.map { max(0, $0) },
+            first: first, rest: rest, terms: terms, limit: limit.map { max(0, $0) },
             offset: max(0, offset ?? 0))
     }
 

@@ -416,6 +416,9 @@ final class Evaluator {
                 let text = DateText.format(seconds, String(decoding: bytes, as: UTF8.self))
             else { return .null }
             return .text(arena.keep(text))
+        case (.decimalOrder, .text(let bytes)):
+            return DecimalText(bytes).map { .blob(arena.keep($0.order)) } ?? .null
+        case (.decimalOrder, _): return DecimalText(operand.value).map { .blob(arena.keep($0.order)) } ?? .null
         case (.date, .date): return operand
         case (.date, .text(let bytes)):
             return DateText.parse(String(decoding: bytes, as: UTF8.self)).map { .date($0) } ?? .null

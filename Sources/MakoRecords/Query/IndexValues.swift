@@ -19,7 +19,8 @@ extension Plan {
     func indexedValues(
         _ column: BoundColumn, counting: Bool, in view: Snapshot
     ) throws(RecordError) -> [(value: Value, count: Int)]? {
-        guard !hasResidual, bound.limit == nil, bound.offset == 0, column.node < 0, let ordinal = column.ordinal
+        guard !hasResidual, bound.limit == nil, bound.offset == 0, column.node < 0, !column.isDecimal,
+            let ordinal = column.ordinal
         else {
             return nil
         }

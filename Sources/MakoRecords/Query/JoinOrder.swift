@@ -16,8 +16,8 @@ struct JoinOrder {
 
     init(_ planner: JoinPlanner) { self.planner = planner }
 
-    /// The tables, each with how many rows are expected before it.
-    func best() -> [(source: Int, outer: Double)] {
+    /// The tables, each with how many rows are expected before it, and what is expected of all.
+    func best() -> (order: [(source: Int, outer: Double)], rows: Double, cost: Double) {
         var best: Path?
         for first in planner.sources.indices where planner.sources[first].left == nil {
             let rows = max(1, JoinEstimate.ownRows(first, planner))
@@ -28,8 +28,11 @@ struct JoinOrder {
             if let known = best, known.cost <= path.cost { continue }
             best = path
         }
-        guard let best else { return planner.sources.indices.map { ($0, JoinEstimate.typicalRows) } }
-        return Array(zip(best.sources, best.outer))
+        guard let best else {
+            let typical = JoinEstimate.typicalRows
+            return (planner.sources.indices.map { ($0, typical) }, typical, typical)
+        }
+        return (Array(zip(best.sources, best.outer)), best.rows, best.cost)
     }
 
     /// The paths through sets of tables, from small sets to large ones; of those through the same tables the cheapest.

@@ -66,10 +66,22 @@ struct JoinPlan: Sendable {
     /// Whether the rows come in the wanted order.
     let isOrdered: Bool
     let description: String
+    /// How many rows are expected, and what they are expected to cost, in units of a row that is met in a scan.
+    var expectedRows = 0.0
+    var cost = 0.0
     var cancellation: Cancellation?
 }
 
 extension JoinStep {
+    /// The indexes that are walked.
+    var indexes: [String] {
+        switch method {
+        case .key: []
+        case .index(let index, _): [index.schema.name]
+        case .first, .kept, .walked: KeySource.access(own.access).indexes
+        }
+    }
+
     func text(_ source: JoinSource) -> String {
         let start = isLeft ? "left join " : "join "
         let ownCondition = own.bound.condition.map { "\($0)" }

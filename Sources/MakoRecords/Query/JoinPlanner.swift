@@ -113,7 +113,7 @@ struct JoinPlanner {
             return JoinPlan(
                 sources: sources, joins: question.joins, steps: [], isOrdered: true, description: "nothing to read")
         }
-        let order = JoinOrder(self).best()
+        let (order, rows, cost) = JoinOrder(self).best()
         var placed: SourceSet = 0
         var applied: Set<Int> = []
         var steps: [JoinStep] = []
@@ -124,7 +124,8 @@ struct JoinPlanner {
         let isOrdered = question.orders.isEmpty || ordered[order[0].source] != nil
         return JoinPlan(
             sources: sources, joins: question.joins, steps: steps, isOrdered: isOrdered,
-            description: steps.map { $0.text(sources[$0.source]) }.joined(separator: "\n"))
+            description: steps.map { $0.text(sources[$0.source]) }.joined(separator: "\n"), expectedRows: rows,
+            cost: cost)
     }
 
     private func step(

@@ -113,7 +113,7 @@ struct LocalNodes {
             return .column(
                 BoundColumn(
                     node: places[column.node] ?? -1, ordinal: column.ordinal, type: column.type, path: column.path,
-                    isSealed: column.isSealed))
+                    isSealed: column.isSealed, isDecimal: column.isDecimal))
         case .constant, .result, .rank, .excerpt, .outer, .element: return expr
         case .arithmetic(let operation, let left, let right):
             return .arithmetic(operation, self.expr(left), self.expr(right))
@@ -162,7 +162,9 @@ struct LocalNodes {
         var local = match
         local.key = node < 0 ? nil : BoundColumn(node: node, ordinal: nil, type: key.type, path: key.path)
         local.column = match.column.map {
-            BoundColumn(node: node, ordinal: $0.ordinal, type: $0.type, path: $0.path, isSealed: $0.isSealed)
+            BoundColumn(
+                node: node, ordinal: $0.ordinal, type: $0.type, path: $0.path, isSealed: $0.isSealed,
+                isDecimal: $0.isDecimal)
         }
         return local
     }

@@ -73,6 +73,19 @@ public struct JoinedSelection {
         try statement.explanation(catalogue, view: view)
     }
 
+    /// How the rows are found, as a value. Other orders of the tables are not listed.
+    public func planExplanation(in view: Snapshot) throws(RecordError) -> PlanExplanation {
+        let plan = try statement.prepared(catalogue, [], [:], view)
+        var way = PlanExplanation.Way(text: plan.description, expectedRows: 0, cost: 0, indexes: [])
+        if case .join(let join) = plan.feed {
+            way = PlanExplanation.Way(
+                text: plan.description, expectedRows: join.expectedRows, cost: join.cost,
+                indexes: join.steps.flatMap(\.indexes))
+        }
+        return PlanExplanation(
+            chosen: way, rejected: [], tableRows: try TableEstimates(table, view).rows, missingIndexes: [])
+    }
+
     private func key(_ values: ArraySlice<Value>) -> RowKey {
         if table.isRowID, case .integer(let id)? = values.first { return .rowID(id) }
         return RowKey(values: Array(values))

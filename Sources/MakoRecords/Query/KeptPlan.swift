@@ -97,7 +97,7 @@ final class KeptPlan: Sendable {
         guard let value else { return true }
         switch (conjunct, value) {
         case (.comparison(_, .column(let column), .constant(let constant)), _):
-            guard constant == value else { return false }
+            guard constant == value, !column.isDecimal else { return false }
             switch (column.type, value) {
             case (.bool, .bool), (.integer, .integer), (.reference, .integer), (.double, .double), (.text, .text),
                 (.date, .date), (.uuid, .uuid):

@@ -73,6 +73,11 @@ struct Lexer {
                 place += 2
                 return .symbol(symbol)
             }
+            // As older libraries write the remainder in a format.
+            if peek("\\%") {
+                place += 2
+                return .symbol("%")
+            }
             guard "()=<>,.+-*/%!@;".utf8.contains(byte) else {
                 throw error("this character has no meaning here", place, 1)
             }

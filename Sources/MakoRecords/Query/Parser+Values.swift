@@ -122,9 +122,8 @@ extension Parser {
         case .literal(let value):
             advance()
             return .value(.literal(value, at: position(start)))
-        case .parameter(let parameter):
-            advance()
-            return .value(.parameter(number(parameter), at: position(start)))
+        case .parameter, .symbol("%"):
+            return .value(try parameter())
         case .symbol("(") where startsSubquery(index):
             return .value(.subquery(try subquery()))
         case .symbol("("):
@@ -132,8 +131,6 @@ extension Parser {
             let part = try or()
             try expectSymbol(")")
             return part
-        case .symbol("%"):
-            return .value(try formatSpecifier())
         case .word(let name), .name(let name):
             return .value(try nameOrCall(name))
         default:
@@ -141,10 +138,25 @@ extension Parser {
         }
     }
 
-    private mutating func number(_ parameter: Parameter?) -> Parameter {
+    /// Whether `?`, `:name` or one of the `%` forms begins here.
+    var startsParameter: Bool {
+        if case .parameter = token.kind { return true }
+        return isSymbol("%")
+    }
+
+    mutating func parameter() throws(RecordError) -> Expr {
+        let start = token
+        guard case .parameter(let given) = start.kind else { return try formatSpecifier() }
+        advance()
+        let at = position(start)
+        return .parameter(numbered(given, at), at: at)
+    }
+
+    private mutating func numbered(_ parameter: Parameter?, _ at: SourcePosition) -> Parameter {
         let result = parameter ?? .position(positional)
         if parameter == nil { positional += 1 }
         if case .position(let number) = result { parameterCount = max(parameterCount, number + 1) }
+        note(result, at)
         return result
     }
 
@@ -152,13 +164,17 @@ extension Parser {
     private mutating func formatSpecifier() throws(RecordError) -> Expr {
         let start = token
         advance()
-        let isAdjacent = token.offset == start.offset + 1
-        let known = ["d", "i", "u", "f", "g", "s", "ld", "li", "lu", "lf", "lld", "lli", "llu", "q", "qi", "zd", "c"]
-        guard isAdjacent, isSymbol("@") || known.contains(where: { isWord($0) }) else {
+        guard token.offset == start.offset + 1, isSymbol("@") || isSpecifierWord else {
             throw position(start).error("a value is expected here")
         }
         advance()
-        return .parameter(number(nil), at: span(start))
+        let at = span(start)
+        return .parameter(numbered(nil, at), at: at)
+    }
+
+    private var isSpecifierWord: Bool {
+        guard case .word(let word) = token.kind else { return false }
+        return FormatSpecifier(word: word) != nil
     }
 
     private mutating func nameOrCall(_ first: String) throws(RecordError) -> Expr {

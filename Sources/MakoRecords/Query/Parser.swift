@@ -3,7 +3,7 @@
 ///     or          and { (OR | "||") and }
 ///     and         not { (AND | "&&") not }
 ///     not         (NOT | "!") not | predicate
-///     predicate   EXISTS select | (ANY | ALL | NONE) predicate | sum [ comparison sum | IS [NOT] NULL | [NOT] IN (…) | [NOT] IN select | [NOT] BETWEEN sum AND sum | [NOT] LIKE sum [ESCAPE sum] | [NOT] GLOB sum | [NOT] MATCH sum ]
+///     predicate   EXISTS select | (ANY | ALL | NONE) predicate | sum [ comparison sum | IS [NOT] NULL | [NOT] IN (…) | [NOT] IN select | [NOT] IN parameter | [NOT] BETWEEN sum AND sum | [NOT] LIKE sum [ESCAPE sum] | [NOT] GLOB sum | [NOT] MATCH sum ]
 ///     joined      sum { "||" sum }
 ///     sum         product { ("+" | "-") product }
 ///     product     unary { ("*" | "/" | "%") unary }
@@ -23,6 +23,8 @@ struct Parser {
     var positional = 0
     /// How many positional parameters the text needs.
     var parameterCount = 0
+    /// Where parameters stand.
+    private(set) var places = ParameterPlaces()
     /// What WITH has given a name up to here.
     var commonTables: [CommonTable] = []
 
@@ -170,7 +172,7 @@ struct Parser {
         let isNegated = takeWord("NOT")
         if takeWord("IN") {
             if startsSubquery(index) { return .condition(negated(isNegated, .isInQuery(value, try subquery()))) }
-            return .condition(negated(isNegated, .isIn(value, try list())))
+            return .condition(negated(isNegated, .isIn(value, try startsParameter ? [soleParameter()] : list())))
         }
         if takeWord("BETWEEN") {
             let low = try operand()
@@ -199,11 +201,28 @@ struct Parser {
     private mutating func list() throws(RecordError) -> [Expr] {
         try expectSymbol("(")
         if takeSymbol(")") { return [] }
-        var items = [try operand()]
-        while takeSymbol(",") { items.append(try operand()) }
+        var items: [Expr] = []
+        var spans: [ParameterPlaces.Item] = []
+        repeat {
+            let start = token
+            let item = try operand()
+            items.append(item)
+            spans.append(ParameterPlaces.Item(item, span(start)))
+        } while takeSymbol(",")
+        places.note(spans, isEnclosed: true)
         try expectSymbol(")")
         return items
     }
+
+    /// The parameter that stands for a whole list behind IN.
+    private mutating func soleParameter() throws(RecordError) -> Expr {
+        let start = token
+        let parameter = try parameter()
+        places.note([ParameterPlaces.Item(parameter, span(start))], isEnclosed: false)
+        return parameter
+    }
+
+    mutating func note(_ parameter: Parameter, _ at: SourcePosition) { places.note(parameter, at) }
 
     private mutating func takeComparison() -> ComparisonOperator? {
         guard case .symbol(let symbol) = token.kind, let found = Parser.comparisons[symbol] else { return nil }

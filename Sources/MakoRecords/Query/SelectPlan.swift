@@ -29,6 +29,9 @@ struct SelectPlan: Sendable, CustomStringConvertible {
     /// Every table whose rows decide what comes.
     let tables: Set<String>
     let description: String
+
+    /// What kinds of values the columns of the result have.
+    var kinds: [ValueKind] { (group?.outputs ?? outputs).map(Binder.kind) }
 }
 
 /// Resolves and plans a statement.
@@ -206,6 +209,14 @@ struct SelectPlanner {
         let condition = try having.map { (having) throws(RecordError) in try groups.bind(having) }
         var boundOrders: [BoundOrder] = []
         for order in orders { boundOrders.append(try groups.bind(order)) }
+        if orders.isEmpty, names.boundKeys.contains(where: { Binder.kind($0) == .decimal }) {
+            // Groups come in the order of their bytes, which is not that of decimals.
+            for key in groups.results?.values.prefix(names.boundKeys.count) ?? [] {
+                let isDecimal = Binder.kind(key) == .decimal
+                boundOrders.append(
+                    BoundOrder(expr: isDecimal ? Binder.decimalOrder(key) : key, descending: false, noCase: false))
+            }
+        }
         let plan = GroupPlan(
             keys: names.boundKeys, aggregates: names.aggregates, having: condition, outputs: bound, orders: boundOrders)
         return (plan, names.binder)
@@ -244,6 +255,7 @@ extension Binder {
         if noCase && kind(expr) != .text && kind(expr) != .null {
             throw order.expr.position.error("only text has a no-case order")
         }
+        if kind(expr) == .decimal { expr = Binder.decimalOrder(expr) }
         return BoundOrder(expr: expr, descending: order.descending, noCase: noCase)
     }
 }

@@ -8,7 +8,7 @@ extension SelectStatement {
     public func plan(
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> Plan {
-        let found = try flattened(catalogue).prepared(catalogue, parameters, named, nil)
+        let found = try counted(parameters, named).flattened(catalogue).prepared(catalogue, parameters, named, nil)
         guard case .table(let plan) = found.feed, compounds.isEmpty else {
             throw tableAt.error("this takes several plans")
         }
@@ -22,7 +22,7 @@ extension SelectStatement {
     public func explanation(
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:], view: Snapshot? = nil
     ) throws(RecordError) -> String {
-        let whole = try flattened(catalogue)
+        let whole = try counted(parameters, named).flattened(catalogue)
         if whole.compounds.isEmpty { return try whole.prepared(catalogue, parameters, named, view).description }
         return try whole.compound { (part) throws(RecordError) in try part.prepared(catalogue, parameters, named, view)
         }
@@ -35,7 +35,7 @@ extension SelectStatement {
     public func run(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> QueryRows {
-        let whole = try flattened(catalogue)
+        let whole = try counted(parameters, named).flattened(catalogue)
         if whole.compounds.isEmpty {
             let plan = try whole.prepared(catalogue, parameters, named, view)
             return QueryRows(columns: plan.names, rows: try plan.rows(in: view))
@@ -51,7 +51,7 @@ extension SelectStatement {
         _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ view: Snapshot?,
         _ budget: SubqueryBudget = SubqueryBudget()
     ) throws(RecordError) -> SelectPlan {
-        let statement = try flattened(catalogue)
+        let statement = try counted(parameters, named).flattened(catalogue)
         if let inner = statement.compounds.first {
             throw inner.at.error("this puts several questions together and stands behind another; name it in FROM")
         }

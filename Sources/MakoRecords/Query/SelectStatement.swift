@@ -42,6 +42,8 @@ public struct SelectStatement: Sendable, Hashable {
     var orderBy: [Order] = []
     var limit: Int?
     var offset: Int?
+    /// The parameters that say how many rows, before they are looked up.
+    var counts: CountParameters?
     var alias: String?
     var tableAt = SourcePosition.none
     /// Questions that have names, some of which stand in FROM.
@@ -86,8 +88,10 @@ public struct SelectStatement: Sendable, Hashable {
             try parser.expectWord("BY")
             statement.orderBy = try Order.list(&parser)
         }
-        if parser.takeWord("LIMIT") { statement.limit = try number(&parser) }
-        if parser.takeWord("OFFSET") { statement.offset = try number(&parser) }
+        var counts = CountParameters()
+        if parser.takeWord("LIMIT") { statement.limit = try number(&parser, &counts.limit) }
+        if parser.takeWord("OFFSET") { statement.offset = try number(&parser, &counts.offset) }
+        if counts != CountParameters() { statement.counts = counts }
         statement.parameterCount = parser.parameterCount
         for index in statement.compounds.indices {
             statement.compounds[index].statement.parameterCount = parser.parameterCount
@@ -209,7 +213,12 @@ public struct SelectStatement: Sendable, Hashable {
         return copy
     }
 
-    private static func number(_ parser: inout Parser) throws(RecordError) -> Int {
+    /// A number that is written, or nil and the parameter that stands for it.
+    private static func number(_ parser: inout Parser, _ parameter: inout Expr?) throws(RecordError) -> Int? {
+        if parser.startsParameter {
+            parameter = try parser.parameter()
+            return nil
+        }
         guard case .literal(.integer(let number)) = parser.token.kind, let number = Int(exactly: number) else {
             throw parser.unexpected("a number")
         }

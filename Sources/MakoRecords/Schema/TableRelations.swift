@@ -17,9 +17,12 @@ public struct TableRelations: Sendable, Hashable {
     public var inverses: [String: Inverse]
     /// The columns of text that hold lists of values, as JSON.
     public var lists: Set<String>
+    /// The columns of text that hold decimals, which are ordered as numbers are.
+    public var decimals: Set<String>
 
-    public init(inverses: [String: Inverse] = [:], lists: Set<String> = []) {
+    public init(inverses: [String: Inverse] = [:], lists: Set<String> = [], decimals: Set<String> = []) {
         self.inverses = inverses
         self.lists = lists
+        self.decimals = decimals
     }
 }

@@ -91,7 +91,7 @@ extension DeleteStatement {
         let target = try table.findWritable(in: catalogue)
         return try Selection(
             table: target.schema.name, condition: condition, parameters: parameters, namedParameters: named
-        ).plan(catalogue).keys(in: view)
+        ).plan(catalogue, in: view).keys(in: view)
     }
 }
 
@@ -144,10 +144,10 @@ struct StatementRun {
         let target = try statement.table.findWritable(in: catalogue)
         let columns = try assigned(statement, target)
         let names = columns.map(\.name)
+        let view = tx.view
         let plan = try Selection(
             table: target.schema.name, condition: statement.condition, parameters: parameters, namedParameters: named
-        ).plan(catalogue)
-        let view = tx.view
+        ).plan(catalogue, in: view)
         let values = try ExpressionRun(statement.assignments.map(\.value), plan, view)
         var portions =
             sabotaged("statementMeetsItsOwnRows")

@@ -1,0 +1,49 @@
+/// The parameters of a question that stand behind LIMIT and OFFSET.
+struct CountParameters: Sendable, Hashable {
+    var limit: Expr?
+    var offset: Expr?
+}
+
+extension SelectStatement {
+    private var hasCounts: Bool {
+        counts != nil || compounds.contains { $0.statement.hasCounts }
+            || commonTables.contains { $0.statement.hasCounts }
+    }
+
+    /// The statement with numbers for the parameters behind LIMIT and OFFSET. Those of sub-queries are looked up when these are bound.
+    ///
+    /// - Throws: `syntax` for a parameter without a value, or with one that is no whole number from 0 on.
+    func counted(_ parameters: [Value], _ named: [String: Value]) throws(RecordError) -> SelectStatement {
+        guard hasCounts else { return self }
+        var copy = self
+        if let counts {
+            if let limit = counts.limit { copy.limit = try SelectStatement.count(limit, "LIMIT", parameters, named) }
+            if let offset = counts.offset {
+                copy.offset = try SelectStatement.count(offset, "OFFSET", parameters, named)
+            }
+            copy.counts = nil
+        }
+        for place in compounds.indices {
+            copy.compounds[place].statement = try compounds[place].statement.counted(parameters, named)
+        }
+        copy.commonTables = []
+        for table in commonTables {
+            copy.commonTables.append(
+                CommonTable(
+                    name: table.name, columns: table.columns,
+                    statement: try table.statement.counted(parameters, named), at: table.at))
+        }
+        return copy
+    }
+
+    private static func count(
+        _ expr: Expr, _ word: String, _ parameters: [Value], _ named: [String: Value]
+    ) throws(RecordError) -> Int {
+        guard case .parameter(let parameter, let at) = expr else {
+            throw expr.position.error("a number is expected here")
+        }
+        let value = try Binder.value(of: parameter, at, parameters, named)
+        if case .integer(let number) = value, number >= 0, let count = Int(exactly: number) { return count }
+        throw at.error("\(word) takes a whole number from 0 on, not \(value.typeName) \(value)")
+    }
+}

@@ -1,0 +1,201 @@
+/// A value for a parameter of a text, or a list of values for one that stands behind IN.
+public enum ParameterValue: Sendable, Hashable {
+    case one(Value)
+    case list([Value])
+}
+
+/// A text each of whose parameters takes one value, and these values.
+public struct FilledText: Sendable, Hashable {
+    public let text: String
+    public let positions: [Value]
+    public let named: [String: Value]
+
+    public init(text: String, positions: [Value], named: [String: Value]) {
+        self.text = text
+        self.positions = positions
+        self.named = named
+    }
+}
+
+/// Where the parameters of a text stand, and in which lists.
+public struct ParameterPlaces: Sendable {
+    /// One of the values of a list behind IN.
+    struct Item: Sendable {
+        /// In UTF-8 bytes from the beginning.
+        let span: Range<Int>
+        /// What is there and nothing else.
+        let parameter: Parameter?
+
+        init(_ expr: Expr, _ span: SourcePosition) {
+            self.span = span.range
+            // One in parentheses, or in an expression, is a value.
+            if case .parameter(let parameter, let at) = expr, at.range == span.range {
+                self.parameter = parameter
+            } else {
+                parameter = nil
+            }
+        }
+    }
+
+    private struct List: Sendable {
+        let items: [Item]
+        let isEnclosed: Bool
+    }
+
+    private var parameters: [(parameter: Parameter, at: SourcePosition)] = []
+    private var lists: [List] = []
+
+    init() {}
+
+    mutating func note(_ parameter: Parameter, _ at: SourcePosition) { parameters.append((parameter, at)) }
+
+    mutating func note(_ items: [Item], isEnclosed: Bool) {
+        if items.contains(where: { $0.parameter != nil }) { lists.append(List(items: items, isEnclosed: isEnclosed)) }
+    }
+
+    /// - Throws: `syntax` for a text that is no condition.
+    public static func ofCondition(_ text: String) throws(RecordError) -> ParameterPlaces {
+        var parser = try Parser(text)
+        _ = try parser.condition()
+        try parser.expectEnd()
+        return parser.places
+    }
+
+    /// - Throws: `syntax` for a text that is no statement.
+    public static func ofStatement(_ text: String) throws(RecordError) -> ParameterPlaces {
+        var parser = try Parser(text)
+        if parser.startsSelect(0) {
+            _ = try SelectStatement.read(&parser)
+        } else {
+            _ = try parser.statement()
+        }
+        return parser.places
+    }
+
+    /// The names of those that have one.
+    public var names: Set<String> {
+        Set(parameters.compactMap { if case .name(let name) = $0.parameter { name } else { nil } })
+    }
+
+    /// Refuses names that no parameter has.
+    ///
+    /// - Throws: `syntax`, with the nearest name that one has.
+    public func check(_ given: some Sequence<String>, in text: String) throws(RecordError) {
+        let names = names
+        for name in given.sorted() where !names.contains(name) {
+            throw SourcePosition(text: text, offset: text.utf8.count, length: 1).error(
+                "the text has no parameter :\(name)", nearest: Spelling.nearest(to: name, in: Array(names)))
+        }
+    }
+
+    /// The text with every list written out where its parameter stands: as many parameters as it has values, and none for an empty one.
+    ///
+    /// - Throws: `syntax` for a list that does not stand behind IN, and for more values than there are parameters.
+    public func filled(
+        _ text: String, _ positions: [ParameterValue], _ named: [String: ParameterValue]
+    ) throws(RecordError) -> FilledText {
+        var filling = Filling(positions, named)
+        let places = parameters.reduce(0) { max($0, ($1.parameter.position ?? -1) + 1) }
+        if positions.count > places {
+            throw SourcePosition.valuesLeftOver(positions.count, places: places, in: text)
+        }
+        var spread: Set<Int> = []
+        for list in lists { filling.spread(list.items, isEnclosed: list.isEnclosed, &spread) }
+        for (parameter, at) in parameters where !spread.contains(at.offset) {
+            if filling.list(parameter) != nil { throw at.error("a list of values stands only behind IN") }
+            if let number = filling.renumbered(parameter) { filling.edits.append((at.range, "?\(number + 1)")) }
+        }
+        return filling.applied(to: text)
+    }
+
+    /// The writing of one text.
+    private struct Filling {
+        private var named: [String: Value] = [:]
+        private var positions: [Value] = []
+        private var numbers: [Int?] = []
+        private var lists: [Parameter: [Value]] = [:]
+        var edits: [(range: Range<Int>, text: String)] = []
+
+        init(_ positions: [ParameterValue], _ named: [String: ParameterValue]) {
+            for (number, value) in positions.enumerated() {
+                switch value {
+                case .one(let value):
+                    numbers.append(self.positions.count)
+                    self.positions.append(value)
+                case .list(let values):
+                    numbers.append(nil)
+                    lists[.position(number)] = values
+                }
+            }
+            for (name, value) in named {
+                switch value {
+                case .one(let value): self.named[name] = value
+                case .list(let values): lists[.name(name)] = values
+                }
+            }
+        }
+
+        func list(_ parameter: Parameter) -> [Value]? { lists[parameter] }
+
+        /// Where the value of a positional parameter stands now that lists stand elsewhere.
+        func renumbered(_ parameter: Parameter) -> Int? {
+            guard let position = parameter.position, numbers.indices.contains(position) else { return nil }
+            return numbers[position]
+        }
+
+        mutating func spread(_ items: [Item], isEnclosed: Bool, _ spread: inout Set<Int>) {
+            let found = items.map { item in item.parameter.flatMap { lists[$0] } }
+            guard found.contains(where: { $0 != nil }) else { return }
+            var hasItems = false
+            for (place, item) in items.enumerated() {
+                let isThere = found[place]?.isEmpty != true || sabotaged("emptyListHoldsNull")
+                if place > 0 {
+                    let gap = items[place - 1].span.upperBound..<item.span.lowerBound
+                    edits.append((gap, hasItems && isThere ? ", " : ""))
+                }
+                hasItems = hasItems || isThere
+                guard let parameter = item.parameter, let values = found[place] else { continue }
+                let written = name(values, parameter).joined(separator: ", ")
+                edits.append((item.span, isEnclosed ? written : "(\(written))"))
+                spread.insert(item.span.lowerBound)
+            }
+        }
+
+        /// A parameter for each value; no text names those.
+        private mutating func name(_ values: [Value], _ parameter: Parameter) -> [String] {
+            let name =
+                switch parameter {
+                case .position(let number): "$\(number)"
+                case .name(let name): "$\(name)"
+                }
+            if values.isEmpty, sabotaged("emptyListHoldsNull") { return ["NULL"] }
+            return values.enumerated().map { place, value in
+                named["\(name)$\(place)"] = value
+                return ":\(name)$\(place)"
+            }
+        }
+
+        func applied(to text: String) -> FilledText {
+            let bytes = Array(text.utf8)
+            var result: [UInt8] = []
+            var end = 0
+            for edit in edits.sorted(by: { $0.range.lowerBound < $1.range.lowerBound }) {
+                result += bytes[end..<edit.range.lowerBound]
+                result += Array(edit.text.utf8)
+                end = edit.range.upperBound
+            }
+            result += bytes[end...]
+            return FilledText(text: String(decoding: result, as: UTF8.self), positions: positions, named: named)
+        }
+    }
+}
+
+extension Parameter {
+    fileprivate var position: Int? {
+        if case .position(let number) = self { number } else { nil }
+    }
+}
+
+extension SourcePosition {
+    fileprivate var range: Range<Int> { offset..<(offset + length) }
+}

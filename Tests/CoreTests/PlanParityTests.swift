@@ -1,0 +1,56 @@
+import MakoCore
+import Testing
+
+/// Whatever asks a question asks it by the same plan.
+@Suite struct PlanParityTests {
+    /// Badges go down where ids go up.
+    private func sailors() throws -> Database {
+        let db = try Database.inMemory(entities: [Sailor.self, Ship.self])
+        let sailors = (0..<2000).map { number in
+            let sailor = Sailor("s\(number)", age: (number * 7) % 70)
+            sailor.badge = 2000 - number
+            return sailor
+        }
+        try db.save(sailors)
+        return db
+    }
+
+    /// Without an order the rows come as the index has them that was counted to be the better one.
+    @Test func cursorsStreamsAndBatchesWalkWhatAFetchWalks() async throws {
+        let db = try sailors()
+        for text in ["age >= 0 AND badge > 1990", "age > 68 AND badge >= 0", "badge > 1990 AND age >= 0"] {
+            let query = db.query(Sailor.self).where(text: text)
+            let found = try query.ids()
+            var walked: [Int?] = []
+            try query.forEach { walked.append($0.id) }
+            #expect(walked == found, "\(text)")
+            let batched = try query.batch(7)
+            #expect(try (0..<batched.count).map { try batched.object(at: $0).id } == found, "\(text)")
+            var streamed: [Int?] = []
+            for try await sailor in query.stream() { streamed.append(sailor.id) }
+            #expect(streamed == found, "\(text)")
+        }
+        #expect(try db.query(Sailor.self).where("age >= 0 AND badge > 1990").explain().contains("badge"))
+    }
+
+    @Test func anExplanationSaysWhatExplainSays() throws {
+        let db = try Database.inMemory(entities: [City.self])
+        try db.save(["Rome", "Oslo", "Rome"].map { City(name: $0) })
+        let cities = db.query(City.self)
+        // Each comes once for each namesake.
+        let repeated = cities.joinTo(City.self, left: "name", target: "name", as: "Same")
+        #expect(try repeated.explanation().chosen.text == repeated.explain())
+        #expect(try repeated.where("name = 'Rome'").explanation().usesIndex("City.name"))
+        #expect(try repeated.explanation().chosen.cost > 0 && repeated.explanation().tableRows >= 3)
+        let twins = cities.joinTo(City.self, left: "twin", target: "id", as: "Twin").where("Twin.name = 'Rome'")
+        #expect(try twins.explanation().chosen.text == twins.explain())
+        // A table that nobody has asked before.
+        let foreign = cities.joinTo(Country.self, left: \.name, target: \.code).where("Country.people > 3")
+        #expect(try foreign.explanation().chosen.text == foreign.explain())
+        let other = try Database.inMemory(entities: [City.self]).query(City.self)
+        let first = other.joinTo(Country.self, left: \.name, target: \.code)
+        #expect(try first.explanation().chosen.text == first.explain())
+        let second = try Database.inMemory(entities: [City.self]).query(City.self)
+        #expect(try second.joinTo(Country.self, left: \.name, target: \.code).batch(5).count == 0)
+    }
+}
