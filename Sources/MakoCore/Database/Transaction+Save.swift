@@ -88,7 +88,9 @@ extension Transaction {
                 notes.place = place
                 let object = objects[place]
                 // Nearly always they are of one type.
-                if let plain, plain.type == Swift.type(of: object), plain.schema === schema {
+                if let plain, plain.type == Swift.type(of: object) || sabotaged("arrayTakenForOneType"),
+                    plain.schema === schema
+                {
                     _ = try write(object, nil, plain.binding, .upsert, plain.hooks, notes, references: nil)
                 } else {
                     try save(object, in: notes)

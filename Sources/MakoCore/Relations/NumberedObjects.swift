@@ -44,6 +44,7 @@ struct NumberedObjects {
         let mask = ids.count - 1
         // Of a product the upper bits depend on all of the number.
         var place = Int(truncatingIfNeeded: (UInt64(bitPattern: id) &* spread) >> 32) & mask
+        if sabotaged("numbersMeetInOnePlace") { return place }
         while ids[place] != id && ids[place] != Self.nobody { place = (place + 1) & mask }
         return place
     }

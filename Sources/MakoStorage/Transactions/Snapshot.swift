@@ -317,7 +317,7 @@ public final class Snapshot: @unchecked Sendable {
         _ lend: (Range<Int>, UnsafeMutableBufferPointer<_Loan>) throws -> UnsafeMutableRawPointer?,
         _ body: (Int, UnsafeRawBufferPointer?) throws -> Void
     ) throws {
-        let groupSize = 16
+        let groupSize = 32
         try withUnsafeTemporaryAllocation(of: _Loan.self, capacity: groupSize) { loans in
             var start = 0
             while start < count {
