@@ -228,7 +228,7 @@ extension EntityRender {
             block(
                 "/// Brings properties from the row to their fields; the object is locked.\n"
                     + "private func _$decode(_ properties: UInt64)",
-                ["self._$row.decode(properties) { pending, row in"] + reads + ["}"]))
+                ["self._$row.decode(properties, self._$state) { pending, row in"] + reads + ["}"]))
         return members
     }
 

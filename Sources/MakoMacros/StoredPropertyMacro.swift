@@ -79,9 +79,12 @@ extension StoredPropertyMacro: AccessorMacro {
                 get {
                     \(raw: read)let lock = ObjectLock(self)
                     lock.lock()
+                    if \(raw: field).isSettled {
+                        defer { lock.unlock() }
+                        return \(raw: field).value
+                    }
                     let slot = \(raw: field)
                     lock.unlock()
-                    if slot.isSettled { return slot.value }
                     let loaded = slot.loaded(by: self, property: \(raw: request.column))
                     lock.lock()
                     defer { lock.unlock() }

@@ -12,6 +12,15 @@ import Mako
     var probe: Probe = Probe()
 }
 
+@Entity class Ticket {
+    var title = ""
+}
+
+@Entity final class NumberedTicket: Ticket {
+    @Attribute(.indexed) var number = 0
+    func willInsert() -> Bool { title != "refused" }
+}
+
 /// A value whose coding looks around while its object is being saved.
 struct Probe: StorableValue {
     static let look = Mutex<(@Sendable () -> Void)?>(nil)
@@ -59,6 +68,23 @@ struct Probe: StorableValue {
         try db.save(fresh + [old])
         #expect(fresh.allSatisfy { $0.id != nil && !$0.isDirty })
         #expect(try db.query(Badge.self).count() == 301)
+        try expectSound(db)
+    }
+
+    @Test func objectsOfSeveralClassesAreSavedTogether() throws {
+        let db = try makeDatabase([Ticket.self])
+        func tickets(_ title: String) -> [Ticket] {
+            let numbered = NumberedTicket()
+            numbered.title = title
+            return (0..<60).map { $0 % 7 == 3 ? NumberedTicket(number: $0) : Ticket(title: "\($0)") } + [numbered]
+                + (0..<5).map { Ticket(title: "last \($0)") }
+        }
+        try db.save(tickets("good"))
+        #expect(try db.query(Ticket.self).count() == 56)
+        #expect(try db.query(NumberedTicket.self).count() == 10)
+        #expect(try db.query(NumberedTicket.self).where(\.number == 17).count() == 1)
+        #expect(throws: MakoError.self) { try db.save(tickets("refused")) }
+        #expect(try db.query(Ticket.self).count() == 56)
         try expectSound(db)
     }
 

@@ -83,6 +83,31 @@ import Testing
         first.next?.next?.twin?.node = nil
     }
 
+    /// However many objects were followed, the numbers of whose rows fall together in the table that finds them.
+    @Test func manyReferencesLeadToOneObjectEach() throws {
+        let db = try makeDatabase()
+        let departments = (0..<300).map { Department(name: "\($0)") }
+        try db.save(departments)
+        let people = (0..<900).map { Person(name: "\($0)", department: departments[$0 % 300]) }
+        try db.save(people)
+        let fetched = try db.query(Person.self).fetch().array
+        var found: [Int: Department] = [:]
+        for person in fetched {
+            let department = try #require(person.department)
+            let id = try #require(department.id)
+            if let known = found[id] { #expect(known === department) } else { found[id] = department }
+            #expect(person.department === department)
+        }
+        #expect(found.count == 300)
+        #expect(db.metrics.lazyLoads == 300)
+        // What nobody holds any more is read again, in its old place.
+        let forgotten = try db.query(Person.self).fetch().array
+        for _ in 0..<2 {
+            for person in forgotten.prefix(300) { #expect(person.department?.name == person.name) }
+            for person in forgotten.prefix(300) { try db.refresh(person) }
+        }
+    }
+
     @Test func anObjectMayReferToItself() throws {
         let db = try makeDatabase([Node.self])
         let a = Node(label: "a")

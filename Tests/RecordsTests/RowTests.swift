@@ -101,7 +101,7 @@ import Testing
         var writer = RowWriter()
         var keeper = RowKeeper(firstChunk: 64)
         #expect(!keeper.holds(layout))
-        var kept: [(chunk: RowChunk, offset: UInt32, values: [Value])] = []
+        var kept: [(chunk: RowChunk, offset: UInt16, values: [Value])] = []
         for round in 0..<400 {
             var values = ColumnType.allCases.map { random.chance(20) ? Value.null : random.value($0) }
             // Larger than any chunk.

@@ -312,6 +312,30 @@ private struct Pair {
         }
     }
 
+    /// A transaction finds a key in the leaf that it changed last without going down to it, where the key belongs there.
+    @Test func aTransactionReadsWhatItChangedLast() throws {
+        let pair = try Pair(.integer)
+        var random = SplitMix(seed: 9)
+        var model: [UInt64: [UInt8]] = [:]
+        try pair.store.write { transaction throws in
+            for round in 0..<8000 {
+                let key = UInt64(round % 3000 + random.below(4)) * 2 + 10
+                if random.chance(20) {
+                    _ = try transaction.delete(key, in: pair.tree)
+                    model[key] = nil
+                } else {
+                    let value = [UInt8](repeating: UInt8(truncatingIfNeeded: round), count: 20 + random.below(200))
+                    try transaction.put(value, for: key, in: pair.tree)
+                    model[key] = value
+                }
+                for near in [key, key - 2, key + 2, key - 1, key &- 120, key + 120, UInt64(random.below(6100))] {
+                    #expect(try transaction.view.withValue(of: near, in: pair.tree) { [UInt8]($0) } == model[near])
+                }
+            }
+        }
+        try pair.store.close()
+    }
+
     @Test func manyKeysAreReadInTheOrderAsked() throws {
         let pair = try Pair(.integer)
         try pair.store.write { transaction throws in

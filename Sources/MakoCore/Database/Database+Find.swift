@@ -53,27 +53,19 @@ extension Database {
     }
 
     /// The objects with these keys, in their order, read together; a key without an object has none in the result.
+    @inlinable
     public func find<T: Entity>(_ type: T.Type, _ ids: [Int]) throws(MakoError) -> [T] {
-        if type.entityModel.hasColumnKey {
-            var found: [T] = []
-            for id in ids { if let each = try find(type, id) { found.append(each) } }
-            return found
-        }
-        return try viewing(type.entityModel) { (view, binding, _) throws(MakoError) in
-            let context = binding.hasReferences ? FetchContext() : nil
-            var maker = RowMaker(database: number, context: context, lazyProperties: type._$lazyProperties)
-            var found: [T] = []
-            found.reserveCapacity(ids.count)
-            let keys = ids.map { Int64($0) }
-            try translated {
-                try binding.table.withRows(ids: keys, layout: binding.layout, in: view) { index, reader in
-                    guard let reader else { return }
-                    found.append(try type.init(row: maker.row(keys[index], reader)))
-                }
-            }
-            if type._$hooks.contains(.didLoad) { for object in found { _ = object._$call(.didLoad) } }
-            return found
-        }
+        if let rows = try numberedRows(type.entityModel) { return try rows.makeObjects(of: type, ids) }
+        var found: [T] = []
+        for id in ids { if let each = try find(type, id) { found.append(each) } }
+        return found
+    }
+
+    /// The way to many rows by their numbers; nil where something else is the key.
+    @usableFromInline
+    func numberedRows(_ model: EntityModel) throws(MakoError) -> NumberedRows? {
+        if model.hasColumnKey { return nil }
+        return try viewing(model) { (view, binding, _) throws(MakoError) in NumberedRows(binding, view, self) }
     }
 
     /// The objects with these keys, each with its key, read together; a key without an object has none in the result.

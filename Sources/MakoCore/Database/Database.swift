@@ -345,7 +345,11 @@ public final class Database: MadeElsewhere, Sendable {
 
 /// The databases of this process by number. Weak: a database lives as long as somebody holds it.
 enum DatabaseRegistry {
-    private struct Entry { weak var database: Database? }
+    /// A class: a weak reference costs more to copy than to follow.
+    private final class Entry {
+        weak var database: Database?
+        init(_ database: Database) { self.database = database }
+    }
     private static let entries = Protected<[UInt32: Entry]>([:])
     private static let last = Protected<UInt32>(0)
 
@@ -356,7 +360,7 @@ enum DatabaseRegistry {
         }
     }
     static func register(_ database: Database) {
-        entries.with { $0[database.number] = Entry(database: database) }
+        entries.with { $0[database.number] = Entry(database) }
     }
     static func remove(_ number: UInt32) {
         entries.with { entries in _ = entries.removeValue(forKey: number) }

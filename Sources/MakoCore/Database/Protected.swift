@@ -2,9 +2,9 @@ import MakoStorage
 
 /// A value that is reached under a lock only.
 final class Protected<Value>: @unchecked Sendable {
-    // Unchecked: the lock guards every access.
+    // Unchecked: the lock guards every access, one from inside another too, for which it would wait for ever.
     private let lock = Lock()
-    private var value: Value
+    @exclusivity(unchecked) private var value: Value
 
     init(_ value: Value) { self.value = value }
 

@@ -83,11 +83,38 @@ extension Transaction {
         }
         try batching { () throws(MakoError) in
             let notes = undo.begin(objects)
+            var plain: PlainType?
             for place in objects.indices {
                 notes.place = place
-                try save(objects[place], in: notes)
+                let object = objects[place]
+                // Nearly always they are of one type.
+                if let plain, plain.type == Swift.type(of: object) || sabotaged("arrayTakenForOneType"),
+                    plain.schema === schema
+                {
+                    _ = try write(object, nil, plain.binding, .upsert, plain.hooks, notes, references: nil)
+                } else {
+                    try save(object, in: notes)
+                    plain = plainType(of: object)
+                }
             }
         }
+    }
+
+    /// A type whose objects are written as they are: nothing else is saved before them, and nobody is asked.
+    private struct PlainType {
+        let type: any ObjectEntity.Type
+        let schema: SchemaState
+        let binding: Binding
+        let hooks: ObjectHooks
+    }
+
+    private func plainType<T: ObjectEntity>(of object: T) -> PlainType? {
+        let type = Swift.type(of: object)
+        guard !type.entityModel.isPartial, let binding = schema.binding(type.entityModel), !binding.hasReferences
+        else { return nil }
+        let hooks = type._$hooks
+        return hooks.isDisjoint(with: .beforeWriting)
+            ? PlainType(type: type, schema: schema, binding: binding, hooks: hooks) : nil
     }
 
     /// With fewer, sorting gains nothing.

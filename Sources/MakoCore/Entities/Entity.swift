@@ -134,14 +134,14 @@ public struct EntityRow {
     @usableFromInline unowned(unsafe) let extra: ObjectExtra?
     /// Where the row was copied to, for the properties that stay in it.
     @usableFromInline unowned(unsafe) let rows: RowChunk?
-    @usableFromInline let offset: UInt32
+    @usableFromInline let offset: UInt16
     @usableFromInline let pending: UInt64
     /// Whether an object is refreshed: then properties are read that a fetch leaves out.
     public let isRefresh: Bool
 
     @inlinable @inline(__always)
     init(
-        _ reader: RowReader, rowID: Int64, database: UInt32, extra: ObjectExtra?, rows: RowChunk?, offset: UInt32,
+        _ reader: RowReader, rowID: Int64, database: UInt32, extra: ObjectExtra?, rows: RowChunk?, offset: UInt16,
         pending: UInt64, isRefresh: Bool = false
     ) {
         self.reader = reader

@@ -6,21 +6,18 @@ import MakoRecords
 public struct LazyRow: Sendable {
     /// The properties that were not decoded yet, bit 0 being the first column.
     @usableFromInline var pending: UInt64
-    @usableFromInline var offset: UInt32
-    /// What the row stands in; nil when nothing is pending.
+    /// What the row stands in; nil when nothing is pending. Where it stands there is in the object's notes, which have room for it.
     @usableFromInline var rows: RowChunk?
 
     /// No row: the object is new.
     @inlinable @inline(__always)
     public init() {
         pending = 0
-        offset = 0
     }
 
     @inlinable @inline(__always)
     public init(_ row: EntityRow) {
         pending = row.pending
-        offset = row.offset
         rows = row.rows
     }
 
@@ -28,7 +25,6 @@ public struct LazyRow: Sendable {
     @inlinable @inline(__always)
     public init(_ row: EntityRow, _ properties: UInt64) {
         pending = row.pending & properties
-        offset = row.offset
         rows = pending == 0 ? nil : row.rows
     }
 
@@ -38,12 +34,16 @@ public struct LazyRow: Sendable {
 
     /// Lends the row, so that those of the properties that stand there only are decoded, which they count as afterwards.
     ///
-    /// - Parameter body: gets the properties to decode.
+    /// - Parameters:
+    ///   - state: of the object.
+    ///   - body: gets the properties to decode.
     @inlinable
-    public mutating func decode(_ properties: UInt64, _ body: (UInt64, RowReader) -> Void) {
+    public mutating func decode(
+        _ properties: UInt64, _ state: borrowing ObjectState, _ body: (UInt64, RowReader) -> Void
+    ) {
         let wanted = pending & properties
         guard wanted != 0, let rows else { return }
-        rows.withRow(at: offset) { body(wanted, $0) }
+        rows.withRow(at: state.rowOffset) { body(wanted, $0) }
         pending &= ~wanted
         if pending == 0 { self.rows = nil }
     }

@@ -12,6 +12,8 @@ public struct ObjectState: Sendable {
     /// The database the object belongs to; 0: none yet.
     @usableFromInline var database: UInt32 = 0
     @usableFromInline var flags: Flags = []
+    /// Where the row that the object was made from stands in its chunk, see ``LazyRow``. It never changes.
+    @usableFromInline var rowOffset: UInt16 = 0
     @usableFromInline var extra: ObjectExtra?
 
     public init() {}
@@ -22,13 +24,14 @@ public struct ObjectState: Sendable {
         dirty = 0
         database = row.database
         flags = .exists
+        rowOffset = row.offset
         extra = row.extra
     }
 
     @frozen @usableFromInline
     struct Flags: OptionSet, Sendable {
-        @usableFromInline let rawValue: UInt32
-        @inlinable @inline(__always) init(rawValue: UInt32) { self.rawValue = rawValue }
+        @usableFromInline let rawValue: UInt16
+        @inlinable @inline(__always) init(rawValue: UInt16) { self.rawValue = rawValue }
         /// The row was read or written by this object.
         @inlinable static var exists: Flags { Flags(rawValue: 1) }
         /// Removed: commits answer false.

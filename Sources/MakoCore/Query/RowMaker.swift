@@ -146,6 +146,48 @@ final class PlannedRows: Sendable {
     }
 }
 
+/// The rows of a table that are to be found by their numbers, on the view they are to be read on.
+@usableFromInline
+final class NumberedRows: Sendable {
+    @usableFromInline let table: TableHandle
+    @usableFromInline let layout: RowLayout
+    @usableFromInline let view: Snapshot
+    @usableFromInline let context: FetchContext?
+    @usableFromInline let database: UInt32
+    /// Keeps the database open meanwhile.
+    private let owner: Database
+
+    init(_ binding: Binding, _ view: Snapshot, _ database: Database) {
+        table = binding.table
+        layout = binding.layout
+        self.view = view
+        context = binding.hasReferences ? FetchContext() : nil
+        self.database = database.number
+        owner = database
+    }
+
+    @inlinable
+    func makeObjects<T: Entity>(of type: T.Type, _ ids: [Int]) throws(MakoError) -> [T] {
+        var maker = RowMaker(database: database, context: context, lazyProperties: type._$lazyProperties)
+        let keys = ids.map { Int64($0) }
+        let objects: [T]
+        do {
+            objects = try [T](unsafeUninitializedCapacity: keys.count) { places, made in
+                try table.withRows(ids: keys, layout: layout, in: view) { place, reader in
+                    guard let reader else { return }
+                    places.initializeElement(at: made, to: try type.init(row: maker.row(keys[place], reader)))
+                    made += 1
+                }
+            }
+        } catch {
+            throw MakoError(any: error)
+        }
+        // After the reading: a hook may change what is read.
+        if type._$hooks.contains(.didLoad) { for object in objects { _ = object._$call(.didLoad) } }
+        return objects
+    }
+}
+
 /// A row that was found by its key and copied. Small, so that it is answered in registers.
 @frozen @usableFromInline
 struct FoundRow {
@@ -153,7 +195,7 @@ struct FoundRow {
     @usableFromInline let extra: ObjectExtra?
     @usableFromInline let rowID: Int64
     @usableFromInline let database: UInt32
-    @usableFromInline let offset: UInt32
+    @usableFromInline let offset: UInt16
     @usableFromInline let isPlain: Bool
 
     /// Copies a row.

@@ -3,27 +3,24 @@ import MakoRecords
 /// The objects of one fetch and of what was loaded lazily from them: within it there is one object per row.
 @usableFromInline
 final class FetchContext: Sendable {
-    private struct Entry {
-        weak var object: (any ObjectEntity)?
-    }
-    /// Those of one type. Numbers apart from other keys: to hash one takes a fraction of the time.
+    /// Those of one type. Numbers apart from other keys: to find one takes a fraction of the time.
     private struct Objects {
         let model: Int
-        var byID: [Int64: Entry] = [:]
-        var byKey: [[UInt8]: Entry] = [:]
+        private var numbered = NumberedObjects()
+        private var keyed: [RowKey: WeakObject] = [:]
 
-        subscript(key: RowKey) -> Entry? {
-            get {
-                switch key {
-                case .rowID(let id): byID[id]
-                case .bytes(let bytes): byKey[bytes]
-                }
-            }
-            set {
-                switch key {
-                case .rowID(let id): byID[id] = newValue
-                case .bytes(let bytes): byKey[bytes] = newValue
-                }
+        init(model: Int) { self.model = model }
+
+        mutating func object(_ key: RowKey) -> (any ObjectEntity)? {
+            if case .rowID(let id) = key, id != NumberedObjects.nobody { return numbered.object(id) }
+            return keyed[key]?.object
+        }
+
+        mutating func set(_ key: RowKey, _ object: any ObjectEntity) {
+            if case .rowID(let id) = key, id != NumberedObjects.nobody {
+                numbered.set(id, object)
+            } else {
+                keyed[key] = WeakObject(object)
             }
         }
     }
@@ -34,7 +31,7 @@ final class FetchContext: Sendable {
         if sabotaged("twoObjectsForOneRow") { return nil }
         return types.with { types in
             guard let place = types.firstIndex(where: { $0.model == model.number }) else { return nil }
-            return types[place][key]?.object
+            return types[place].object(key)
         }
     }
 
@@ -43,20 +40,21 @@ final class FetchContext: Sendable {
         types.with { types in
             guard let place = types.firstIndex(where: { $0.model == model.number }) else {
                 var objects = Objects(model: model.number)
-                objects[key] = Entry(object: object)
+                objects.set(key, object)
                 types.append(objects)
                 return object
             }
-            if let known = types[place][key]?.object, !sabotaged("twoObjectsForOneRow") { return known }
-            types[place][key] = Entry(object: object)
+            if let known = types[place].object(key), !sabotaged("twoObjectsForOneRow") { return known }
+            types[place].set(key, object)
             return object
         }
     }
 
     /// Notes an object whose references are about to be followed, if they may lead to it again.
-    func note(owner: some ObjectEntity, _ key: RowKey?) {
+    func note(owner: some ObjectEntity) {
         let model = Swift.type(of: owner).entityModel
-        if let key, model.leadsBack, !sabotaged("ownerNotNoted") { _ = note(owner, model, key) }
+        guard model.leadsBack, !sabotaged("ownerNotNoted"), let key = owner.lockedState({ $0.key }) else { return }
+        _ = note(owner, model, key)
     }
 }
 
@@ -65,12 +63,10 @@ enum LazyLoad {
     static func object<Target: ObjectEntity>(
         _ type: Target.Type, key: RowKey, for owner: some ObjectEntity
     ) throws(MakoError) -> Target? {
-        let (number, context, ownKey) = owner.lockedState { state in
-            (state.database, state.requireContext(), state.key)
-        }
-        let database = try Database.resolve(number: number, for: Target.entityModel)
-        context.note(owner: owner, ownKey)
+        let (number, context) = owner.lockedState { state in (state.database, state.requireContext()) }
+        context.note(owner: owner)
         if let known = context.object(Target.entityModel, key) as? Target { return known }
+        let database = try Database.resolve(number: number, for: Target.entityModel)
         database.metricsCounters.lazyLoads.with { $0 += 1 }
         guard let loaded = try database.object(type, key: key, context: context) else { return nil }
         return context.note(loaded, Target.entityModel, key) as? Target ?? loaded
@@ -80,12 +76,9 @@ enum LazyLoad {
     static func objects<Target: ObjectEntity>(
         _ type: Target.Type, keys: [RowKey], for owner: some ObjectEntity
     ) throws(MakoError) -> [RowKey: Target] {
-        let (number, context, ownKey) = owner.lockedState { state in
-            (state.database, state.requireContext(), state.key)
-        }
+        let (number, context) = owner.lockedState { state in (state.database, state.requireContext()) }
         let model = Target.entityModel
-        let database = try Database.resolve(number: number, for: model)
-        context.note(owner: owner, ownKey)
+        context.note(owner: owner)
         var objects: [RowKey: Target] = [:]
         var missing: [RowKey] = []
         var seen: Set<RowKey> = []
@@ -93,6 +86,7 @@ enum LazyLoad {
             if let known = context.object(model, key) as? Target { objects[key] = known } else { missing.append(key) }
         }
         if missing.isEmpty { return objects }
+        let database = try Database.resolve(number: number, for: model)
         database.metricsCounters.lazyLoads.with { $0 += 1 }
         for (key, loaded) in try database.objects(type, keys: missing, context: context) {
             objects[key] = context.note(loaded, model, key) as? Target ?? loaded

@@ -1,11 +1,12 @@
 import MakoRecords
 
 /// A to-one reference of a class: a key until it is first read, then an object.
+@frozen
 public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
-    private var object: Target?
-    private var key: RowKey?
+    @usableFromInline var object: Target?
+    @usableFromInline var key: RowKey?
     /// Whether `object` is the answer; nil then means that there is none.
-    public private(set) var isSettled: Bool
+    public internal(set) var isSettled: Bool
 
     /// A reference that somebody set.
     init(object: Target?) {
@@ -20,7 +21,7 @@ public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
         isSettled = key == nil
     }
 
-    public var value: Target? { object }
+    @inlinable public var value: Target? { object }
     public var loadedObject: (any ObjectEntity)? { object }
     /// What the row is to hold.
     var storedKey: RowKey? { key }

@@ -261,7 +261,7 @@ extension TableHandle {
         _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ changed: ColumnSet, _ row: inout RowWriter,
         _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
-        if indexes.isEmpty { return }
+        if indexes.isEmpty || old != nil && !changed.intersects(indexedColumns) { return }
         var uniqueDone = 0
         for index in indexes where index.isUnique {
             if old == nil || changed.intersects(index.columns) {

@@ -28,6 +28,8 @@ public final class TableHandle: Sendable {
     /// The indexes over the words of texts.
     let textIndexes: [FullTextIndex]
     let hasIndexes: Bool
+    /// The columns that the indexes over columns look at.
+    let indexedColumns: ColumnSet
     @usableFromInline let rows: Tree
     let idTree: Tree
     let ids: RowIDSequence
@@ -91,6 +93,7 @@ public final class TableHandle: Sendable {
                 id: index.id, schema: index.schema, tree: tree, parts: parts, columns: columns,
                 hasKeyInValue: index.schema.isUnique || !isRowID, condition: conditions[place])
         }
+        indexedColumns = indexes.reduce(into: ColumnSet()) { $0.formUnion($1.columns) }
         self.elementIndexes = elementIndexes
         self.textIndexes = textIndexes
         hasIndexes = !record.indexes.isEmpty

@@ -17,7 +17,7 @@ public final class RowChunk: @unchecked Sendable {
     /// Lends a row that ``RowKeeper/keep(_:)`` gave this offset for.
     @inlinable @inline(__always)
     public func withRow<R, E: Error>(
-        at offset: UInt32, isPlain: Bool = false, _ body: (RowReader) throws(E) -> R
+        at offset: UInt16, isPlain: Bool = false, _ body: (RowReader) throws(E) -> R
     ) throws(E) -> R {
         try body(RowReader(checked: UnsafeRawPointer(base) + Int(offset), layout, isPlain: isPlain))
     }
@@ -26,6 +26,7 @@ public final class RowChunk: @unchecked Sendable {
 /// Fills chunks. Used by one thread.
 @frozen
 public struct RowKeeper {
+    /// Bytes; the place of each row must fit 16 bits.
     public static var largestChunk: Int { 16 << 10 }
 
     /// The chunk of the row that was kept last.
@@ -43,13 +44,13 @@ public struct RowKeeper {
 
     /// Copies a row to ``chunk`` and answers where it stands there.
     @inlinable @inline(__always)
-    public mutating func keep(_ row: RowReader) -> UInt32 {
+    public mutating func keep(_ row: RowReader) -> UInt16 {
         let count = Int(row.byteCount)
         let base = if let base, capacity &- used >= count { base } else { begin(row) }
         let start = used
         used = (start &+ count &+ 7) & ~7
         (base + start).copyMemory(from: row.base, byteCount: count)
-        return UInt32(truncatingIfNeeded: start)
+        return UInt16(truncatingIfNeeded: start)
     }
 
     /// Whether the chunk's rows have this layout.

@@ -96,26 +96,79 @@ public struct RowReader: @unchecked Sendable {
 
     /// The address of a field, or `nil` when it is NULL.
     @inlinable @inline(__always)
-    func address(_ slot: ColumnSlot) -> UnsafeRawPointer? {
-        let ordinal = Int(slot.ordinal)
-        if ordinal >= Int(columnCount) { return defaultAddress(slot) }
-        let bit =
-            base.load(fromByteOffset: Int(nulls) &+ ordinal >> 3, as: UInt8.self)
-            >> UInt8(truncatingIfNeeded: ordinal & 7)
-        return bit & 1 == 1 ? nil : base + Int(slot.offset)
-    }
+    func address(_ slot: ColumnSlot) -> UnsafeRawPointer? { parts.address(slot) }
 
-    /// A column the row is too old to have.
-    @usableFromInline
-    func defaultAddress(_ slot: ColumnSlot) -> UnsafeRawPointer? {
-        let layout = borrowedLayout
-        let ordinal = Int(slot.ordinal)
-        guard ordinal < layout.columnCount, let row = layout.defaults.baseAddress else { return nil }
-        let bitmap = Int(layout.slotEnds[layout.columnCount])
-        let bit =
-            row.load(fromByteOffset: bitmap + ordinal >> 3, as: UInt8.self) >> UInt8(truncatingIfNeeded: ordinal & 7)
-        let start = UnsafeRawPointer(row) + (sabotaged("fillValueReadOneFieldOn") ? 8 : 0)
-        return bit & 1 == 1 ? nil : start + Int(slot.offset)
+    /// What finding a field takes, in registers: a reader that is handed on must be put into memory first, also where that never happens.
+    @inlinable @inline(__always)
+    var parts: Parts { Parts(base: base, layout: .passUnretained(borrowedLayout), columns: columnCount, nulls: nulls) }
+
+    @frozen @usableFromInline
+    struct Parts {
+        @usableFromInline let base: UnsafeRawPointer
+        @usableFromInline let layout: Unmanaged<RowLayout>
+        @usableFromInline let columns: UInt32
+        @usableFromInline let nulls: UInt32
+
+        @inlinable @inline(__always)
+        init(base: UnsafeRawPointer, layout: Unmanaged<RowLayout>, columns: UInt32, nulls: UInt32) {
+            self.base = base
+            self.layout = layout
+            self.columns = columns
+            self.nulls = nulls
+        }
+
+        @inlinable @inline(__always)
+        func address(_ slot: ColumnSlot) -> UnsafeRawPointer? {
+            let ordinal = Int(slot.ordinal)
+            if ordinal >= Int(columns) { return defaultAddress(slot) }
+            let bit =
+                base.load(fromByteOffset: Int(nulls) &+ ordinal >> 3, as: UInt8.self)
+                >> UInt8(truncatingIfNeeded: ordinal & 7)
+            return bit & 1 == 1 ? nil : base + Int(slot.offset)
+        }
+
+        /// A column the row is too old to have.
+        @usableFromInline
+        func defaultAddress(_ slot: ColumnSlot) -> UnsafeRawPointer? {
+            layout._withUnsafeGuaranteedRef { layout in
+                let ordinal = Int(slot.ordinal)
+                guard ordinal < layout.columnCount, let row = layout.defaults.baseAddress else { return nil }
+                let bitmap = Int(layout.slotEnds[layout.columnCount])
+                let bit =
+                    row.load(fromByteOffset: bitmap + ordinal >> 3, as: UInt8.self)
+                    >> UInt8(truncatingIfNeeded: ordinal & 7)
+                let start = UnsafeRawPointer(row) + (sabotaged("fillValueReadOneFieldOn") ? 8 : 0)
+                return bit & 1 == 1 ? nil : start + Int(slot.offset)
+            }
+        }
+
+        @usableFromInline @inline(never)
+        func integer(_ slot: ColumnSlot) -> Int64 {
+            guard slot.type == .integer || slot.type == .reference || slot.type == .unsigned, let field = address(slot)
+            else { return 0 }
+            let number = Int64(bitPattern: RowReader.word(field))
+            return slot.type == .unsigned && number < 0 ? 0 : number
+        }
+
+        @usableFromInline @inline(never)
+        func unsigned(_ slot: ColumnSlot) -> UInt64 {
+            guard slot.type == .unsigned || slot.type == .integer, let field = address(slot) else { return 0 }
+            let number = RowReader.word(field)
+            return slot.type == .integer && number >> 63 == 1 ? 0 : number
+        }
+
+        /// A field of eight bytes that is of this type; else 0.
+        @usableFromInline @inline(never)
+        func bits(_ slot: ColumnSlot, of type: ColumnType) -> UInt64 {
+            guard slot.type == type, let field = address(slot) else { return 0 }
+            return RowReader.word(field)
+        }
+
+        @usableFromInline @inline(never)
+        func bool(_ slot: ColumnSlot) -> Bool {
+            guard slot.type == .bool, let field = address(slot) else { return false }
+            return field.load(as: UInt8.self) != 0
+        }
     }
 
     /// The bytes of a text, a blob or keys.
@@ -137,7 +190,10 @@ public struct RowReader: @unchecked Sendable {
     }
 
     @inlinable @inline(__always)
-    func word(_ field: UnsafeRawPointer) -> UInt64 { UInt64(littleEndian: field.loadUnaligned(as: UInt64.self)) }
+    static func word(_ field: UnsafeRawPointer) -> UInt64 { UInt64(littleEndian: field.loadUnaligned(as: UInt64.self)) }
+
+    @inlinable @inline(__always)
+    func word(_ field: UnsafeRawPointer) -> UInt64 { RowReader.word(field) }
 }
 
 extension RowReader {
@@ -154,15 +210,7 @@ extension RowReader {
     public func integer(_ position: Int) -> Int64 {
         let slot = slot(position)
         if isPlain, slot.type == .integer { return Int64(bitPattern: word(base + Int(slot.offset))) }
-        return integer(in: slot)
-    }
-
-    @usableFromInline @inline(never)
-    func integer(in slot: ColumnSlot) -> Int64 {
-        guard slot.type == .integer || slot.type == .reference || slot.type == .unsigned, let field = address(slot)
-        else { return 0 }
-        let number = Int64(bitPattern: word(field))
-        return slot.type == .unsigned && number < 0 ? 0 : number
+        return parts.integer(slot)
     }
 
     /// An unsigned number, or an integer that is not negative.
@@ -170,27 +218,14 @@ extension RowReader {
     public func unsigned(_ position: Int) -> UInt64 {
         let slot = slot(position)
         if isPlain, slot.type == .unsigned { return word(base + Int(slot.offset)) }
-        return unsigned(in: slot)
-    }
-
-    @usableFromInline @inline(never)
-    func unsigned(in slot: ColumnSlot) -> UInt64 {
-        guard slot.type == .unsigned || slot.type == .integer, let field = address(slot) else { return 0 }
-        let number = word(field)
-        return slot.type == .integer && number >> 63 == 1 ? 0 : number
+        return parts.unsigned(slot)
     }
 
     @inlinable @inline(__always)
     public func double(_ position: Int) -> Double {
         let slot = slot(position)
         if isPlain, slot.type == .double { return Double(bitPattern: word(base + Int(slot.offset))) }
-        return double(in: slot)
-    }
-
-    @usableFromInline @inline(never)
-    func double(in slot: ColumnSlot) -> Double {
-        guard slot.type == .double, let field = address(slot) else { return 0 }
-        return Double(bitPattern: word(field))
+        return Double(bitPattern: parts.bits(slot, of: .double))
     }
 
     /// Seconds since 2001-01-01 UTC.
@@ -198,13 +233,7 @@ extension RowReader {
     public func date(_ position: Int) -> Double {
         let slot = slot(position)
         if isPlain, slot.type == .date { return Double(bitPattern: word(base + Int(slot.offset))) }
-        return date(in: slot)
-    }
-
-    @usableFromInline @inline(never)
-    func date(in slot: ColumnSlot) -> Double {
-        guard slot.type == .date, let field = address(slot) else { return 0 }
-        return Double(bitPattern: word(field))
+        return Double(bitPattern: parts.bits(slot, of: .date))
     }
 
     @inlinable @inline(__always)
@@ -214,13 +243,7 @@ extension RowReader {
         if isPlain, slot.type == .bool, slot.ordinal != .max {
             return base.load(fromByteOffset: Int(slot.offset), as: UInt8.self) != 0
         }
-        return bool(in: slot)
-    }
-
-    @usableFromInline @inline(never)
-    func bool(in slot: ColumnSlot) -> Bool {
-        guard slot.type == .bool, let field = address(slot) else { return false }
-        return field.load(as: UInt8.self) != 0
+        return parts.bool(slot)
     }
 
     @inlinable

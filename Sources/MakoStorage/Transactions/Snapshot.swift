@@ -317,7 +317,7 @@ public final class Snapshot: @unchecked Sendable {
         _ lend: (Range<Int>, UnsafeMutableBufferPointer<_Loan>) throws -> UnsafeMutableRawPointer?,
         _ body: (Int, UnsafeRawBufferPointer?) throws -> Void
     ) throws {
-        let groupSize = 16
+        let groupSize = 32
         try withUnsafeTemporaryAllocation(of: _Loan.self, capacity: groupSize) { loans in
             var start = 0
             while start < count {
@@ -363,10 +363,27 @@ extension Snapshot {
     public func _lend(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _Loan {
         let entry = Epochs.enter()
         do throws(StorageError) {
-            return try loan(frames.find(IntegerLayout.self, lookUp(tree, .integer), key), entry)
+            let state = try lookUp(tree, .integer)
+            if let leaf = changedLeaf(of: tree, key) {
+                let (slot, found) = IntegerLayout.find(leaf, key)
+                return try loan(found ? IntegerLayout.record(leaf, slot) : nil, entry)
+            }
+            return try loan(frames.find(IntegerLayout.self, state, key), entry)
         } catch {
             Epochs.leave(entry)
             throw error
+        }
+    }
+
+    /// The leaf that a write transaction changed last in a tree, where the key belongs there: who changes one row after the other reads each
+    /// before, and is spared the way down.
+    @inline(__always)
+    private func changedLeaf(of tree: Tree, _ key: UInt64) -> UnsafeMutableRawPointer? {
+        guard let writer else { return nil }
+        return writer._withUnsafeGuaranteedRef { writer in
+            treeIndex(writer.trees, count: writer.treeCount, id: tree.id).flatMap {
+                IntegerLayout.hinted(writer.hints + $0, key)
+            }
         }
     }
 
@@ -422,16 +439,25 @@ extension Snapshot {
                 result { () throws(StorageError) in
                     guard let leaves = references.baseAddress else { return }
                     try frames.descend(layout, state, keys, leaves)
+                    // All are found before the first is looked at: meanwhile the records come together, too. Until then a loan says in
+                    // which leaf and slot.
                     for index in 0..<keys.count {
                         let leaf = try frames.resolve(leaves[index], type: Layout.leafType, level: 0)
-                        let (slot, found) = Layout.find(leaf, keys[index])
+                        var (slot, found) = Layout.find(leaf, keys[index])
                         if sabotaged("groupReadDropsDuplicates"), index > 0,
                             !Layout.isLess(keys[index], keys[index - 1]), !Layout.isLess(keys[index - 1], keys[index])
                         {
-                            continue
+                            found = false
                         }
+                        if found { frames.prefetchRecord(leaf, from: Layout.offset(leaf, slot)) }
+                        loans[index] = _Loan(
+                            start: found ? UnsafeRawPointer(leaf) : nil, count: slot, entry: nil, owner: nil)
+                    }
+                    for index in 0..<keys.count {
+                        guard let leaf = loans[index].start else { continue }
                         do throws(StorageError) {
-                            loans[index] = try loan(found ? Layout.record(leaf, slot) : nil, nil)
+                            loans[index] = try loan(
+                                Layout.record(UnsafeMutableRawPointer(mutating: leaf), loans[index].count), nil)
                         } catch {
                             for earlier in 0..<index { _takeBack(loans[earlier]) }
                             throw error

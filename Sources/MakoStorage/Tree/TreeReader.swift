@@ -40,6 +40,14 @@ extension FrameStore {
         mako_prefetch(leaf + (offset &+ 128) & (pageBytes &- 1))
     }
 
+    /// Asks for a record that was found, whoever asks for which reads all of it.
+    @inline(__always)
+    func prefetchRecord(_ leaf: UnsafeMutableRawPointer, from offset: Int) {
+        mako_prefetch(leaf + offset & (pageBytes &- 1))
+        mako_prefetch(leaf + (offset &+ 64) & (pageBytes &- 1))
+        mako_prefetch(leaf + (offset &+ 128) & (pageBytes &- 1))
+    }
+
     /// The same for a walk that begins there: records that were put in order stand before the one of the key before.
     @inline(__always)
     func prefetchRecords(_ leaf: UnsafeMutableRawPointer, endingAt offset: Int) {

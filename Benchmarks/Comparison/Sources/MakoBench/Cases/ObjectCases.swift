@@ -18,7 +18,8 @@ final class ObjectCases {
 
     static let names = [
         "object-insert", "object-commits", "object-commits-durable", "object-get", "object-get-together",
-        "object-fetch-all", "object-fetch-read", "object-query", "object-properties", "object-update", "object-delete",
+        "object-fetch-all", "object-fetch-read", "object-query", "object-properties", "object-scalar",
+        "object-string", "object-update", "object-delete",
         "object-live", "object-memory", "object-memory-read",
     ]
 
@@ -52,16 +53,29 @@ final class ObjectCases {
         case "object-query":
             let lowest = IntegerKeys.choices(options.quick ? 200 : 1000, of: count - 100).map { Int($0) }
             return reading(name, lowest.count) { try $0.query(lowest) }
-        case "object-properties":
-            var isHeld: Set<String> = []
-            return reading(
-                name, count,
-                before: { database in
-                    if isHeld.insert(type(of: database).name).inserted { try database.hold() }
-                }
-            ) { $0.readHeld() }
+        case "object-properties": return ofHeld(name, count) { $0.readHeld() }
+        case "object-scalar": return ofFew(name) { $0.readAges($1, rounds: $2) }
+        case "object-string": return ofFew(name) { $0.readNames($1, rounds: $2) }
         default: return nil
         }
+    }
+
+    /// Reads what was fetched once.
+    private func ofHeld(
+        _ name: String, _ operations: Int, _ body: @escaping (any ObjectEngine) throws -> UInt64
+    ) -> BenchmarkCase {
+        var isHeld: Set<String> = []
+        return reading(
+            name, operations,
+            before: { database in
+                if isHeld.insert(type(of: database).name).inserted { try database.hold() }
+            }, body)
+    }
+
+    /// Reads of so few objects that they stay in the processor's caches: what one reading takes itself.
+    private func ofFew(_ name: String, _ body: @escaping (any ObjectEngine, Int, Int) -> UInt64) -> BenchmarkCase {
+        let (few, rounds) = (100, 1000)
+        return ofHeld(name, few * rounds) { body($0, few, rounds) }
     }
 
     private func insertion(_ name: String) -> BenchmarkCase {
@@ -146,7 +160,7 @@ final class ObjectCases {
 
     /// What the objects of one fetch take as long as they are held.
     private func memory(_ name: String, readsAll: Bool) -> BenchmarkCase {
-        let contenders = engines.map { engine in
+        let contenders = (engines + [GRDBObjects<PersonObject>.self]).map { engine in
             Contender(engine: engine.name) { _ in
                 let database = try self.database(engine)
                 database.drop()

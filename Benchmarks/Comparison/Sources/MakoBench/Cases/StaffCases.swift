@@ -12,7 +12,7 @@ final class StaffCases {
         self.workspace = workspace
     }
 
-    static let names = ["object-path", "object-path-prefetched"]
+    static let names = ["object-path", "object-path-prefetched", "object-relation"]
 
     func make(_ name: String) -> BenchmarkCase? {
         switch name {
@@ -23,6 +23,15 @@ final class StaffCases {
         case "object-path-prefetched":
             let objects = engines.filter { $0.name != SQLiteStaff.name }
             return benchmark(name, count, objects, before: { _ in }, { try $0.fetchWithLocations() })
+        case "object-relation":
+            // So few that they stay in the processor's caches.
+            let (few, rounds) = (100, 1000)
+            return benchmark(
+                name, few * rounds, engines.filter { $0 is any KeepingStaffEngine.Type },
+                before: {
+                    try $0.hold(few)
+                    _ = try $0.walkHeld()
+                }, { ($0 as? any KeepingStaffEngine)?.countDepartments(rounds: rounds) ?? 0 })
         default: return nil
         }
     }

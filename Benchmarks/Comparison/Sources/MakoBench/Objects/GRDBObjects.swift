@@ -1,7 +1,7 @@
 import Dispatch
 import GRDB
 
-/// What a GRDB record of people must be. Structs, as its documentation advises.
+/// What a GRDB record of people must be. Structs, as its documentation advises; a class where memory is compared.
 protocol GRDBPerson: PersonLike, FetchableRecord, MutablePersistableRecord, Sendable {
     var age: Int { get set }
     static var engineName: String { get }
@@ -122,6 +122,18 @@ final class GRDBObjects<Person: GRDBPerson>: LiveEngine {
 
     func readHeld() -> UInt64 {
         held.allProperties
+    }
+
+    func readAges(_ count: Int, rounds: Int) -> UInt64 {
+        var sum: UInt64 = 0
+        for _ in 0..<rounds { sum &+= held.prefix(count).ages }
+        return sum
+    }
+
+    func readNames(_ count: Int, rounds: Int) -> UInt64 {
+        var sum: UInt64 = 0
+        for _ in 0..<rounds { sum &+= held.prefix(count).names }
+        return sum
     }
 
     func close() throws {

@@ -31,6 +31,38 @@ struct CodablePerson: Codable, GRDBPerson {
     }
 }
 
+/// The same as an object: what one takes in memory, which a struct among others of an array does not.
+final class PersonObject: GRDBPerson, Codable, @unchecked Sendable {
+    // Unchecked: one thread has it.
+    static let engineName = "GRDB class"
+    static let databaseTableName = "person"
+
+    var id: Int64?
+    var name: String
+    var email: String
+    var age: Int
+    var points: Int
+    var balance: Double
+    var rating: Double
+    var isActive: Bool
+    var joined: Int
+
+    init(_ data: PersonData) {
+        name = data.name
+        email = data.email
+        age = data.age
+        points = data.points
+        balance = data.balance
+        rating = data.rating
+        isActive = data.isActive
+        joined = data.joined
+    }
+
+    func didInsert(_ inserted: InsertionSuccess) {
+        id = inserted.rowID
+    }
+}
+
 /// A record whose coding is written by hand, columns read by position: the fastest way to use GRDB's records.
 struct HandwrittenPerson: GRDBPerson {
     static let engineName = "GRDB hand-written"

@@ -126,7 +126,7 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
     static var _$lazyProperties: UInt64 { 1 << 0 | 1 << 1 }
 
     private func _$decode(_ properties: UInt64) {
-        self._$row.decode(properties) { pending, row in
+        self._$row.decode(properties, self._$state) { pending, row in
             if pending & (1 << 0) != 0 { self._name = EntityCoding.field(row, 0) }
             if pending & (1 << 1) != 0 { self._email = EntityCoding.field(row, 1) }
         }
@@ -231,6 +231,18 @@ final class MakoObjects: LiveEngine {
 
     func readHeld() -> UInt64 {
         held.allProperties
+    }
+
+    func readAges(_ count: Int, rounds: Int) -> UInt64 {
+        var sum: UInt64 = 0
+        for _ in 0..<rounds { sum &+= held.prefix(count).ages }
+        return sum
+    }
+
+    func readNames(_ count: Int, rounds: Int) -> UInt64 {
+        var sum: UInt64 = 0
+        for _ in 0..<rounds { sum &+= held.prefix(count).names }
+        return sum
     }
 
     func close() throws {

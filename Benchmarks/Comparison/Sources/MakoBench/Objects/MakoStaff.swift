@@ -1,6 +1,6 @@
 import MakoCore
 
-final class MakoStaff: StaffEngine {
+final class MakoStaff: KeepingStaffEngine {
     static let name = "Mako"
 
     private let database: Database
@@ -37,6 +37,14 @@ final class MakoStaff: StaffEngine {
         for person in people {
             guard let location = person.department?.location else { throw missing(UInt64(person.id ?? 0)) }
             sum &+= UInt64(location.floors)
+        }
+        return sum
+    }
+
+    func countDepartments(rounds: Int) -> UInt64 {
+        var sum: UInt64 = 0
+        for _ in 0..<rounds {
+            for person in held where person.department != nil { sum &+= 1 }
         }
         return sum
     }

@@ -72,13 +72,19 @@ final class MakoSection: ObjectEntity, @unchecked Sendable {
         return self._name
     }
     var location: MakoPlace? {
-        let slot = ObjectLock(self).locked { self._location }
-        if slot.isSettled { return slot.value }
-        let loaded = slot.loaded(by: self, property: 1)
-        return ObjectLock(self).locked {
-            self._location.settle(loaded, replacing: slot)
+        let lock = ObjectLock(self)
+        lock.lock()
+        if self._location.isSettled {
+            defer { lock.unlock() }
             return self._location.value
         }
+        let slot = self._location
+        lock.unlock()
+        let loaded = slot.loaded(by: self, property: 1)
+        lock.lock()
+        defer { lock.unlock() }
+        self._location.settle(loaded, replacing: slot)
+        return self._location.value
     }
 
     init() {
@@ -141,13 +147,19 @@ final class MakoWorker: ObjectEntity, @unchecked Sendable {
     }
     var age: Int { self._age.value }
     var department: MakoSection? {
-        let slot = ObjectLock(self).locked { self._department }
-        if slot.isSettled { return slot.value }
-        let loaded = slot.loaded(by: self, property: 2)
-        return ObjectLock(self).locked {
-            self._department.settle(loaded, replacing: slot)
+        let lock = ObjectLock(self)
+        lock.lock()
+        if self._department.isSettled {
+            defer { lock.unlock() }
             return self._department.value
         }
+        let slot = self._department
+        lock.unlock()
+        let loaded = slot.loaded(by: self, property: 2)
+        lock.lock()
+        defer { lock.unlock() }
+        self._department.settle(loaded, replacing: slot)
+        return self._department.value
     }
 
     init() {

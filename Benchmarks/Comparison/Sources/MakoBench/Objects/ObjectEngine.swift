@@ -30,6 +30,9 @@ protocol ObjectEngine: AnyObject {
     func drop()
     /// Reads all eight properties of the objects that are held.
     func readHeld() -> UInt64
+    /// Reads one property of the first of them, round after round.
+    func readAges(_ count: Int, rounds: Int) -> UInt64
+    func readNames(_ count: Int, rounds: Int) -> UInt64
     /// Makes everybody that is held a year older, in one transaction.
     func updateHeld() throws
     /// Deletes all objects, by a query that finds all of them by the index.
@@ -52,6 +55,20 @@ extension Sequence where Element: PersonLike {
     var points: UInt64 {
         var sum: UInt64 = 0
         for person in self { sum &+= UInt64(truncatingIfNeeded: person.points) }
+        return sum
+    }
+
+    @inline(__always)
+    var ages: UInt64 {
+        var sum: UInt64 = 0
+        for person in self { sum &+= UInt64(truncatingIfNeeded: person.age) }
+        return sum
+    }
+
+    @inline(__always)
+    var names: UInt64 {
+        var sum: UInt64 = 0
+        for person in self { sum &+= UInt64(person.name.utf8.count) }
         return sum
     }
 

@@ -214,6 +214,18 @@ final class SQLiteObjects: ObjectEngine {
         held.allProperties
     }
 
+    func readAges(_ count: Int, rounds: Int) -> UInt64 {
+        var sum: UInt64 = 0
+        for _ in 0..<rounds { sum &+= held.prefix(count).ages }
+        return sum
+    }
+
+    func readNames(_ count: Int, rounds: Int) -> UInt64 {
+        var sum: UInt64 = 0
+        for _ in 0..<rounds { sum &+= held.prefix(count).names }
+        return sum
+    }
+
     func close() throws {
         for statement in [begin, beginWrite, commit, insert, select, selectAll, selectRange, update, delete] {
             sqlite3_finalize(statement)

@@ -14,6 +14,12 @@ protocol StaffEngine: AnyObject {
     func close() throws
 }
 
+/// An engine whose objects keep what they have followed.
+protocol KeepingStaffEngine: StaffEngine {
+    /// Whether each of those that are held has a department, which was read before, round after round.
+    func countDepartments(rounds: Int) -> UInt64
+}
+
 enum Staff {
     static func department(of person: Int, among departments: Int) -> Int {
         1 + Int(Mixer.mix(UInt64(person)) % UInt64(departments))

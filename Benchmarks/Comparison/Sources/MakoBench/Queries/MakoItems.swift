@@ -113,7 +113,7 @@ final class MakoItem: ObjectEntity, @unchecked Sendable {
     }
 
     private func _$decode(_ properties: UInt64) {
-        self._$row.decode(properties) { pending, row in
+        self._$row.decode(properties, self._$state) { pending, row in
             if pending & (1 << 0) != 0 { self._name = EntityCoding.field(row, 0) }
             if pending & (1 << 1) != 0 { self._note = EntityCoding.field(row, 1) }
         }
