@@ -10,7 +10,7 @@ import Testing
         var options = DatabaseOptions()
         options.history = .kept()
         let db = try Database.inMemory(entities: [Country.self], options: options)
-        let start = try db.historyToken()
+        let start = try await db.historyToken()
         let rounds = 100
         let writers = 4
         let readers = (0..<3).map { _ in
@@ -48,7 +48,9 @@ import Testing
             }
         }
         #expect(errors.withLock { $0 } == [])
-        let stored = try db.history(since: start).compactMap(\.batch).flatMap { $0.changes.map { "\($0.keyValues)" } }
+        let stored = try await db.history(since: start).compactMap(\.batch).flatMap {
+            $0.changes.map { "\($0.keyValues)" }
+        }
         #expect(Set(stored).count == rounds * writers && stored.count == rounds * writers)
         for reader in readers {
             let codes = try await reader.value

@@ -97,7 +97,7 @@ import Testing
         options.history = .kept()
         let db = try Database.inMemory(entities: [Country.self], options: options)
         try await db.rawQuery("CREATE TABLE Notes (text TEXT)")
-        let start = try db.historyToken()
+        let start = try await db.historyToken()
         try await db.rawQuery("INSERT INTO Country VALUES ('NO', 5)")
         try await db.rawQuery("UPDATE Country SET people = 6")
         try await db.rawQuery("DELETE FROM Country")

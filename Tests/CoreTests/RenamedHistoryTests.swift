@@ -33,7 +33,7 @@ import Testing
         let place = HistoryPlace()
         var db = try place.open(.kept())
         try await db.transaction { [db] _ in try db.set("FR", 68) }
-        let token = try db.historyToken()
+        let token = try await db.historyToken()
         try await db.close()
         try rename(place)
         db = try place.open(.asInFile, [])
@@ -51,7 +51,7 @@ import Testing
         let place = HistoryPlace()
         var db = try place.open(.kept())
         try await db.transaction { [db] _ in try db.set("FR", 68) }
-        let token = try db.historyToken()
+        let token = try await db.historyToken()
         try await db.close()
         try rename(place)
         db = try place.open(.asInFile, [Country.self])

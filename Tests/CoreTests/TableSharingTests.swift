@@ -171,7 +171,7 @@ import Testing
 
     @Test func theStreamOfATypeHasItsNames() async throws {
         let db = try HistoryPlace().open(.kept(), [Crate.self, Parcel.self])
-        let token = try db.historyToken()
+        let token = try await db.historyToken()
         try await db.transaction { _ in try db.save(Parcel(label: "tea")) }
         try await db.transaction { _ in try db.update(Parcel.self).set(\.label, to: "salt").run() }
         var parcels = db.changes(of: Parcel.self, since: token).makeAsyncIterator()

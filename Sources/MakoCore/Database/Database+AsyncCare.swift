@@ -1,5 +1,3 @@
-import MakoRecords
-
 // More calls in their async form.
 
 extension Database {
@@ -14,12 +12,11 @@ extension Database {
     /// The async form of `rawQuery(text:)`.
     @discardableResult
     public func rawQuery(
-        text: String, _ parameters: (any ConditionValue)?...
+        text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) async throws(MakoError) -> RawResults {
-        let values = parameters.map { $0?.conditionValue ?? .null }
-        let statement = try records { () throws(RecordError) in try Statement.parse(text) }
-        return try await onOwnThread(writes: !statement.isReadOnly) { () throws(MakoError) in
-            try self.run(statement, values, [:])
+        let asked = try AskedStatement(WhereText(text: text), parameters, named)
+        return try await onOwnThread(writes: !asked.statement.isReadOnly) { () throws(MakoError) in
+            try self.run(asked)
         }
     }
     /// The async form of `history(since:limit:)`.
