@@ -12,11 +12,11 @@ import Mako
     var probe: Probe = Probe()
 }
 
-@Entity class Ticket {
+@Entity class Voucher {
     var title = ""
 }
 
-@Entity final class NumberedTicket: Ticket {
+@Entity final class NumberedVoucher: Voucher {
     @Attribute(.indexed) var number = 0
     func willInsert() -> Bool { title != "refused" }
 }
@@ -72,19 +72,19 @@ struct Probe: StorableValue {
     }
 
     @Test func objectsOfSeveralClassesAreSavedTogether() throws {
-        let db = try makeDatabase([Ticket.self])
-        func tickets(_ title: String) -> [Ticket] {
-            let numbered = NumberedTicket()
+        let db = try makeDatabase([Voucher.self])
+        func vouchers(_ title: String) -> [Voucher] {
+            let numbered = NumberedVoucher()
             numbered.title = title
-            return (0..<60).map { $0 % 7 == 3 ? NumberedTicket(number: $0) : Ticket(title: "\($0)") } + [numbered]
-                + (0..<5).map { Ticket(title: "last \($0)") }
+            return (0..<60).map { $0 % 7 == 3 ? NumberedVoucher(number: $0) : Voucher(title: "\($0)") } + [numbered]
+                + (0..<5).map { Voucher(title: "last \($0)") }
         }
-        try db.save(tickets("good"))
-        #expect(try db.query(Ticket.self).count() == 56)
-        #expect(try db.query(NumberedTicket.self).count() == 10)
-        #expect(try db.query(NumberedTicket.self).where(\.number == 17).count() == 1)
-        #expect(throws: MakoError.self) { try db.save(tickets("refused")) }
-        #expect(try db.query(Ticket.self).count() == 56)
+        try db.save(vouchers("good"))
+        #expect(try db.query(Voucher.self).count() == 56)
+        #expect(try db.query(NumberedVoucher.self).count() == 10)
+        #expect(try db.query(NumberedVoucher.self).where(\.number == 17).count() == 1)
+        #expect(throws: MakoError.self) { try db.save(vouchers("refused")) }
+        #expect(try db.query(Voucher.self).count() == 56)
         try expectSound(db)
     }
 
