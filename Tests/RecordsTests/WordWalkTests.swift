@@ -48,12 +48,16 @@ import Testing
                     }
                 }
                 rows.read(try RowReader(row.finish(), table.layout), index)
-                #expect(Array(rows.lengths(of: number)) == texts.map { UInt64($0?.count ?? 0) })
+                let lengths = Array(rows.lengths(of: number))
+                #expect(lengths == texts.map { UInt64($0?.count ?? 0) })
             }
             let sorted = expected.map { Found(word: $0.key, places: $0.value) }.sorted {
                 $0.word.utf8.lexicographicallyPrecedes($1.word.utf8)
             }
-            for group in [1, 7, 500, WordWalk.group] { #expect(walk(rows, group: group) == sorted) }
+            for group in [1, 7, 500, WordWalk.group] {
+                let found = walk(rows, group: group)
+                #expect(found == sorted)
+            }
         }
     }
 }

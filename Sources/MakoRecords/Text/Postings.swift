@@ -27,6 +27,10 @@ struct NumberReader {
     @inline(__always)
     var left: Int { count &- place }
 
+    /// The next eight bytes, the first one lowest. There must be so many left.
+    @inline(__always)
+    var upcoming: UInt64 { UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)) }
+
     @inline(__always)
     mutating func next() -> UInt64? {
         guard place < count else { return nil }
@@ -78,6 +82,28 @@ struct PostingReader {
 
     @inline(__always)
     mutating func next() -> Bool {
+        // Most rows come soon after the one before and have the word once: a byte, and one or two.
+        if numbers.left >= 8 {
+            let word = numbers.upcoming
+            let isShort = word & 0x180 == 0x100 && word & 0x7F != 0 && ~word & 0x80_8000 != 0
+            if isShort {
+                // No branch by the size: it is one or the other by chance.
+                let size = 3 &- (~word &>> 15 & 1)
+                let bytes = word &>> 8 & (0xFFFF &>> (24 &- 8 &* size))
+                header = bytes & 0x7F | bytes &>> 1 & 0x3F80
+                row = row &+ (word & 0x7F)
+                start = numbers.place
+                bodyStart = start &+ 1
+                numbers.skip(Int(truncatingIfNeeded: size))
+                end = numbers.place
+                isFirst = false
+                return true
+            }
+        }
+        return nextOfAnySize()
+    }
+
+    private mutating func nextOfAnySize() -> Bool {
         if numbers.isAtEnd { return false }
         start = numbers.place
         guard let distance = numbers.next() else { return fail() }
@@ -102,21 +128,9 @@ struct PostingReader {
 
     /// The number of a chunk's last row; nil: the bytes are no chunk.
     static func lastRow(_ bytes: UnsafeRawBufferPointer, base: UInt64) -> UInt64? {
-        var numbers = NumberReader(bytes)
-        var row = base
-        var isFirst = true
-        while !numbers.isAtEnd {
-            guard let distance = numbers.next(), distance > 0 || isFirst, let header = numbers.next() else {
-                return nil
-            }
-            isFirst = false
-            row = row &+ distance
-            if header & 1 == 0 {
-                guard header > 0, header >> 1 <= UInt64(numbers.left) else { return nil }
-                numbers.skip(Int(truncatingIfNeeded: header >> 1))
-            }
-        }
-        return isFirst ? nil : row
+        var reader = PostingReader(bytes, base: base, columnBits: 0)
+        while reader.next() {}
+        return reader.isDamaged || reader.isFirst ? nil : reader.row
     }
 
     /// The row's occurrences as they are stored.

@@ -138,8 +138,9 @@ final class TextBatch {
         var walk = WordWalk(gathered)
         var isMore = walk.next(gathered)
         var key = KeyBuffer()
+        var waiting = WaitingEntries()
         while isMore {
-            var waiting = WaitingEntries()
+            waiting.removeAll()
             var early: [EarlyWord] = []
             try recorded {
                 var cursor = try tx.view.cursor(in: index.tree)
@@ -271,6 +272,11 @@ private struct WaitingEntries: ~Copyable {
         let middle = content.count
         content.append(raw: value)
         ends.append((middle, content.count))
+    }
+
+    mutating func removeAll() {
+        content.clear()
+        ends.removeAll(keepingCapacity: true)
     }
 
     func enter(_ tree: Tree, _ tx: borrowing WriteTransaction) throws(RecordError) {
