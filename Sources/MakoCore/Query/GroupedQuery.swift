@@ -149,9 +149,11 @@ public struct GroupedQuery<T: Entity>: Sendable {
     /// The same as text, which may name what was selected: `.having("n > 3 AND sum(price) < \(limit)")`.
     public func having(_ text: WhereText, _ parameters: (any ConditionValue)?...) -> GroupedQuery {
         var copy = self
-        switch text.condition(parameters.map { $0?.conditionValue ?? .null }) {
-        case .parsed(let condition): copy.conditions.append(.success(condition))
-        case .failed(let error): copy.conditions.append(.failure(error))
+        do throws(MakoError) {
+            let source = text.condition(parameters.map { $0?.conditionValue ?? .null })
+            copy.conditions.append(.success(try source.condition()))
+        } catch {
+            copy.conditions.append(.failure(error))
         }
         return copy
     }

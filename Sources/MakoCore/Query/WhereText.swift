@@ -67,15 +67,15 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
         }
     }
 
-    /// Parsed and with every parameter replaced by its value.
+    /// Parsed, with the values of its parameters.
     func condition(_ parameters: [StoredValue]) -> ConditionSource {
         do throws(MakoError) {
             let parsed = try records { () throws(RecordError) in
                 try KnownTexts.conditions.of(text, values: parameters.count) { () throws(RecordError) in
-                    try MakoRecords.Condition.parse(text, values: parameters.count)
+                    PreparedCondition(try MakoRecords.Condition.parse(text, values: parameters.count))
                 }
             }
-            return .parsed(try parsed.filled(ParameterValues(positions: parameters, names: interpolated, text: text)))
+            return .prepared(parsed, ParameterValues(positions: parameters, names: interpolated, text: text))
         } catch {
             return .failed(error)
         }
