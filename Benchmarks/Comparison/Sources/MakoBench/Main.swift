@@ -26,7 +26,7 @@ struct Main {
         let groups = [
             KeyValueCases.names, DeleteCases.names, CommitCases.names, BlobCases.names, UpdateCases.names,
             FileCases.names, WorkloadCases.names, EncryptionCases.names, ObjectCases.names, StaffCases.names,
-            TextCases.names, QueryCases.names,
+            TextCases.names, QueryCases.names, FamilyCases.names,
         ]
         let names = options.wanted(among: groups.flatMap { $0 })
         if options.lists {
@@ -50,6 +50,7 @@ struct Main {
         let texts = TextCases(options: options, workspace: workspace)
         let staff = StaffCases(options: options, workspace: workspace)
         let queries = QueryCases(options: options, workspace: workspace)
+        let families = FamilyCases(options: options, workspace: workspace)
         let encryption = EncryptionCases(options: options, workspace: workspace)
         let runner = Runner(options: options)
         var report = Report()
@@ -58,7 +59,7 @@ struct Main {
         )
         let makers: [(String) -> BenchmarkCase?] = [
             keyValues.make, deletes.make, commits.make, blobs.make, updates.make, files.make, workloads.make,
-            encryption.make, objects.make, texts.make, queries.make, staff.make,
+            encryption.make, objects.make, texts.make, queries.make, staff.make, families.make,
         ]
         for name in names {
             guard let benchmark = makers.lazy.compactMap({ $0(name) }).first else { continue }
@@ -75,5 +76,6 @@ struct Main {
         try texts.close()
         try staff.close()
         try queries.close()
+        try families.close()
     }
 }
