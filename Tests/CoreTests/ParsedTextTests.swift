@@ -48,4 +48,55 @@ import Testing
             #expect(count == people.count { $0 >= least })
         }
     }
+
+    @Test func aTextAskedAgainTakesValuesOfOtherKinds() throws {
+        let db = try countries()
+        for _ in 0..<4 {
+            #expect(try db.query(Country.self).where("people > ?", 4).count() == 2)
+            #expect(try db.query(Country.self).where("people > ?", 5).count() == 1)
+            #expect(try db.query(Country.self).where("people > ?", 4.5).count() == 2)
+            #expect(try db.query(Country.self).where("people > ?", 5.5).count() == 1)
+            #expect(try db.query(Country.self).where("people > ?", nil).count() == 0)
+            #expect(try db.query(Country.self).where("code = ?", "NO").first()?.people == 5)
+            #expect(throws: MakoError.self) { try db.query(Country.self).where("people > ?", "x").count() }
+            #expect(throws: MakoError.self) { try db.query(Country.self).where("people > ?").count() }
+        }
+    }
+
+    @Test func aTextAskedAgainTakesOtherLimits() throws {
+        let db = try countries()
+        for _ in 0..<3 {
+            let some = db.query(Country.self).where("people >= ?", 0)
+            #expect(try some.count() == 3)
+            #expect(try some.limit(2).count() == 2)
+            #expect(try some.limit(2).offset(2).count() == 1)
+            #expect(try some.offset(1).count() == 2)
+            #expect(try some.where("people > ?", 5).count() == 1)
+            #expect(try some.orderBy("people DESC").fetch().map(\.people) == [9, 5, 0])
+        }
+    }
+
+    @Test func aComparisonAskedAgainTakesTheNewValue() throws {
+        let db = try countries()
+        for (least, count) in [(9, 1), (5, 2), (0, 3), (10, 0), (5, 2)] {
+            #expect(try db.query(Country.self).where(\.people >= least).count() == count)
+            #expect(try db.query(Country.self).where(\.people == least).count() == (count == 0 ? 0 : 1))
+            #expect(try db.query(Country.self).where(!(\.people >= least)).count() == 3 - count)
+            let norway = try db.query(Country.self).where(\.people >= least && \.code == "NO").count()
+            #expect(norway == (least <= 5 ? 1 : 0))
+        }
+    }
+
+    @Test func whatIsAskedAgainMeetsTheNewRows() throws {
+        let db = try countries()
+        for people in 20..<30 {
+            #expect(try db.query(Country.self).where(\.people == people).count() == 0)
+            _ = try db.save([Country(code: "X\(people)", people: people)])
+            #expect(try db.query(Country.self).where(\.people == people).count() == 1)
+            try db.transaction { _ in
+                _ = try db.save([Country(code: "Y\(people)", people: people)])
+                #expect(try db.query(Country.self).where("people = ?", people).keys().count == 2)
+            }
+        }
+    }
 }

@@ -11,17 +11,29 @@ public struct Condition<Root: Entity>: Sendable {
 /// A condition, or why it is none: faults are told by the call that runs the query.
 enum ConditionSource: Sendable {
     case parsed(MakoRecords.Condition)
+    /// One that was read before, and its values.
+    case prepared(PreparedCondition, ParameterValues)
     case failed(MakoError)
+
+    /// The condition with its values.
+    func condition() throws(MakoError) -> MakoRecords.Condition {
+        switch self {
+        case .parsed(let condition): condition
+        case .prepared(let prepared, let values): try prepared.condition.filled(values)
+        case .failed(let error): throw error
+        }
+    }
 
     static func joined(
         _ left: ConditionSource, _ right: ConditionSource, _ join: ([MakoRecords.Condition]) -> MakoRecords.Condition
     )
         -> ConditionSource
     {
-        switch (left, right) {
-        case (.failed, _): left
-        case (_, .failed): right
-        case (.parsed(let first), .parsed(let second)): .parsed(join([first, second]))
+        do throws(MakoError) {
+            let first = try left.condition()
+            return .parsed(join([first, try right.condition()]))
+        } catch {
+            return .failed(error)
         }
     }
 }

@@ -151,9 +151,11 @@ public struct GroupedQuery<T: Entity>: Sendable {
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) -> GroupedQuery {
         var copy = self
-        switch text.condition(parameters.parameterValues, named: named.parameterValues) {
-        case .parsed(let condition): copy.conditions.append(.success(condition))
-        case .failed(let error): copy.conditions.append(.failure(error))
+        do throws(MakoError) {
+            let source = text.condition(parameters.parameterValues, named: named.parameterValues)
+            copy.conditions.append(.success(try source.condition()))
+        } catch {
+            copy.conditions.append(.failure(error))
         }
         return copy
     }

@@ -26,8 +26,19 @@ enum ConditionBuilder {
         case (.notEqual, true): Condition(.not(.isNull(expr)))
         // As Swift compares optionals: nil is unlike any value.
         case (.notEqual, false): Condition(.or([.comparison(op, expr, .literal(value, at: .none)), .isNull(expr)]))
-        default: Condition(.comparison(op, expr, .literal(value, at: .none)))
+        default: prepared(expr, op, value) ?? Condition(.comparison(op, expr, .literal(value, at: .none)))
         }
+    }
+
+    /// The comparison of a column of the entity's own, which programs ask for again and again.
+    private static func prepared<R: Entity>(
+        _ expr: Expr, _ op: ComparisonOperator, _ value: StoredValue
+    ) -> Condition<R>? {
+        guard case .column(let names, _) = expr, names.count == 1 else { return nil }
+        let known = KnownTexts.comparisons.of(names[0] + " " + op.rawValue, values: 1) {
+            PreparedCondition(.comparison(op, expr, .parameter(.position(0))))
+        }
+        return Condition(source: .prepared(known, ParameterValues(positions: [value], names: [:], text: "")))
     }
 
     /// Compares two properties, for equality as Swift compares optionals: nil equals nil, and is unlike any value.
@@ -388,9 +399,8 @@ public func || <R: Entity>(left: Condition<R>, right: Condition<R>) -> Condition
     Condition(source: .joined(left.source, right.source) { .or($0) })
 }
 prefix public func ! <R: Entity>(condition: Condition<R>) -> Condition<R> {
-    switch condition.source {
-    case .parsed(let parsed): Condition(.not(parsed))
-    case .failed: condition
+    do throws(MakoError) { return Condition(.not(try condition.source.condition())) } catch {
+        return Condition(source: .failed(error))
     }
 }
 /// Boolean properties by themselves: `where(\.isActive && \.age > 35)`, `where(!\.isActive || \.isAdmin)`.

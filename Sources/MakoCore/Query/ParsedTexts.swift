@@ -15,9 +15,7 @@ final class ParsedTexts<Parsed: Sendable>: Sendable {
     private let known = Protected<[Key: Parsed]>([:])
 
     /// What the text says, read now where it is new.
-    func of(
-        _ text: String, values: Int, _ parse: () throws(RecordError) -> Parsed
-    ) throws(RecordError) -> Parsed {
+    func of<E: Error>(_ text: String, values: Int, _ parse: () throws(E) -> Parsed) throws(E) -> Parsed {
         let key = Key(text: text, values: sabotaged("parsedForAnyValues") ? 0 : values)
         if let parsed = known.with({ $0[key] }) { return parsed }
         let parsed = try parse()
@@ -32,7 +30,9 @@ final class ParsedTexts<Parsed: Sendable>: Sendable {
 
 /// The texts of all databases.
 enum KnownTexts {
-    static let conditions = ParsedTexts<MakoRecords.Condition>()
+    static let conditions = ParsedTexts<PreparedCondition>()
+    /// Of a column, by its name, with a value.
+    static let comparisons = ParsedTexts<PreparedCondition>()
     static let statements = ParsedTexts<Statement>()
     /// Where parameters stand in those that were asked with names or lists.
     static let conditionPlaces = ParsedTexts<ParameterPlaces>()

@@ -150,12 +150,7 @@ public struct Query<T: Entity>: Sendable {
     private func selection(_ looked: [MakoRecords.Condition]) throws(MakoError) -> Selection {
         if let orderFault { throw orderFault }
         var parts = looked
-        for condition in conditions {
-            switch condition {
-            case .parsed(let parsed): parts.append(parsed)
-            case .failed(let error): throw error
-            }
-        }
+        for condition in conditions { parts.append(try condition.condition()) }
         let condition: MakoRecords.Condition? = parts.count > 1 ? .and(parts) : parts.first
         var selection = Selection(
             table: T.entityModel.table, condition: condition, orderBy: orders, limit: limit, offset: offset)
@@ -173,20 +168,50 @@ public struct Query<T: Entity>: Sendable {
     func planned<R>(
         _ body: (Plan, Binding, Snapshot, Database) throws(MakoError) -> R
     ) throws(MakoError) -> R {
-        let bare = try selection([])
+        let bare = try bareSelection()
         let database = try target()
         try prepareJoins(database)
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
             let start = database.queryStart
-            let plan = try plan(try looked(bare, binding, schema, view), schema, view)
+            let plan = try plan(bare, binding, schema, view)
             let result = try body(plan, binding, view, database)
             database.noteQuery(plan, binding.model, since: start)
             return result
         }
     }
 
+    /// What is asked, before rows are looked up; nil where it is not needed to find a plan that was kept.
+    private func bareSelection() throws(MakoError) -> Selection? { isPrepared ? nil : try selection([]) }
+
+    /// Whether a prepared condition is all that is asked.
+    private var isPrepared: Bool {
+        guard conditions.count == 1, case .prepared = conditions[0] else { return false }
+        return orders.isEmpty && references.isEmpty && joins.isEmpty && alias == nil && orderFault == nil
+    }
+
+    private func prepared(_ binding: Binding) -> PreparedSelection? {
+        guard isPrepared, case .prepared(let condition, let values) = conditions[0] else { return nil }
+        return PreparedSelection(
+            condition, values.positions, values.names, of: binding.table, limit: limit, offset: offset)
+    }
+
+    private func plan(
+        _ bare: Selection?, _ binding: Binding, _ schema: SchemaState, _ view: Snapshot
+    ) throws(MakoError) -> Plan {
+        if let bare { return try plan(try looked(bare, binding, schema, view), schema, view) }
+        guard let prepared = prepared(binding) else { return try plan(try selection([]), schema, view) }
+        let kept = try records { () throws(RecordError) in try prepared.plan(schema.catalogue, in: view) }
+        if let kept { return try cancellable(kept) }
+        let plan = try plan(try selection([]), schema, view)
+        prepared.keep(plan, schema.catalogue)
+        return plan
+    }
+
     private func plan(_ selection: Selection, _ schema: SchemaState, _ view: Snapshot) throws(MakoError) -> Plan {
-        var plan = try records { () throws(RecordError) in try selection.plan(schema.catalogue, in: view) }
+        try cancellable(try records { () throws(RecordError) in try selection.plan(schema.catalogue, in: view) })
+    }
+
+    private func cancellable(_ plan: consuming Plan) throws(MakoError) -> Plan {
         plan.cancellation = CurrentCancellation.current
         if plan.cancellation?.isCancelled == true { throw .cancelled }
         return plan
@@ -202,12 +227,12 @@ public struct Query<T: Entity>: Sendable {
     }
 
     private func plannedRows(_ changed: (Plan) -> Plan) throws(MakoError) -> PlannedRows {
-        let bare = try selection([])
+        let bare = try bareSelection()
         let database = try target()
         try prepareJoins(database)
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
             try PlannedRows(
-                changed(try plan(try looked(bare, binding, schema, view), schema, view)), binding, view, schema,
+                changed(try plan(bare, binding, schema, view)), binding, view, schema,
                 database, followedBy: domain == nil && prefetches.isEmpty && joins.isEmpty ? nil : self)
         }
     }

@@ -79,18 +79,18 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
         }
     }
 
-    /// Parsed and with every parameter replaced by its value.
+    /// Parsed, with the values of its parameters.
     func condition(_ parameters: [ParameterValue], named: [String: ParameterValue] = [:]) -> ConditionSource {
         do throws(MakoError) {
             let filled = try filled(parameters, named, isStatement: false)
             let parsed = try records { () throws(RecordError) in
                 try KnownTexts.conditions.of(filled.text, values: filled.positions.count) { () throws(RecordError) in
-                    try MakoRecords.Condition.parse(filled.text, values: filled.positions.count)
+                    PreparedCondition(
+                        try MakoRecords.Condition.parse(filled.text, values: filled.positions.count))
                 }
             }
-            return .parsed(
-                try parsed.filled(
-                    ParameterValues(positions: filled.positions, names: filled.named, text: filled.text)))
+            return .prepared(
+                parsed, ParameterValues(positions: filled.positions, names: filled.named, text: filled.text))
         } catch {
             return .failed(error)
         }

@@ -73,10 +73,7 @@ extension Condition {
         do throws(MakoError) {
             var names: [String] = []
             for step in path { names.append(try step.name.get()) }
-            switch condition.source {
-            case .parsed(let inner): return Condition(.elements(quantifier, names, inner))
-            case .failed(let error): throw error
-            }
+            return Condition(.elements(quantifier, names, try condition.source.condition()))
         } catch { return Condition(source: .failed(error)) }
     }
 }

@@ -195,12 +195,14 @@ public struct BoundSelection: Sendable {
         asked = .condition(condition)
     }
 
-    /// - Parameter selection: one of the shape of the kept plan, which has these values.
-    init(_ kept: KeptPlan, _ values: [Value?], _ selection: Selection, _ catalogue: Catalogue) {
+    /// One of the shape of a kept plan, with these values.
+    init(
+        _ kept: KeptPlan, _ values: [Value?], _ parameters: [Value], _ named: [String: Value], _ catalogue: Catalogue
+    ) {
         frame = kept.frame
         self.catalogue = catalogue
-        parameters = selection.parameters
-        namedParameters = selection.namedParameters
+        self.parameters = parameters
+        namedParameters = named
         asked = .kept(kept, values)
     }
 

@@ -169,16 +169,20 @@ final class KeptPlan: Sendable {
 
     /// The plan of a selection of the same shape.
     ///
+    /// - Parameters:
+    ///   - given: the values of the shape.
+    ///   - parameters: what else may be asked of the rows finds its values among these.
     /// - Returns: nil: for its values, or for as many rows as there are by now, another way may be better.
     func plan(
-        _ selection: Selection, _ shape: SelectionShape, _ catalogue: Catalogue, _ view: Snapshot
+        _ given: [Value?], _ parameters: [Value], _ named: [String: Value], _ catalogue: Catalogue, _ view: Snapshot
     ) throws(RecordError) -> Plan? {
         let estimates = try TableEstimates(frame.table, view)
         guard estimates.rows <= rows * KeptPlan.growth, rows <= estimates.rows * KeptPlan.growth else { return nil }
-        let values = folds ? zip(conjuncts, shape.values).map { KeptPlan.folded($1, for: $0) } : shape.values
+        let values = folds ? zip(conjuncts, given).map { KeptPlan.folded($1, for: $0) } : given
         guard let access = access(values) else { return nil }
         if estimates.countsEntries, isRivalled(access, estimates) { return nil }
-        return Plan(self, values, BoundSelection(self, values, selection, catalogue), access, program(values))
+        return Plan(
+            self, values, BoundSelection(self, values, parameters, named, catalogue), access, program(values))
     }
 
     private func isRivalled(_ access: Access, _ estimates: TableEstimates) -> Bool {
@@ -262,6 +266,15 @@ final class KeptPlans: @unchecked Sendable {
     private let lock = Lock()
     /// Guarded by the lock.
     private var plans: [SelectionShape.Key: KeptPlan] = [:]
+    /// Those of prepared conditions, at places that their keys give; a later one may take the place of another. Guarded by the lock.
+    @exclusivity(unchecked) private var prepared: [Prepared?] = Array(repeating: nil, count: limit)
+
+    private struct Prepared {
+        let key: PreparedSelection.Key
+        /// Held, so that no other gets its identity.
+        let condition: PreparedCondition
+        let plan: KeptPlan
+    }
 
     subscript(key: SelectionShape.Key) -> KeptPlan? { lock.withLock { plans[key] } }
 
@@ -270,5 +283,20 @@ final class KeptPlans: @unchecked Sendable {
             if plans.count >= KeptPlans.limit { plans.removeAll(keepingCapacity: true) }
             plans[key] = plan
         }
+    }
+
+    private static func place(_ key: PreparedSelection.Key) -> Int { Int(key.mixed) % limit }
+
+    subscript(prepared key: PreparedSelection.Key) -> KeptPlan? {
+        let place = KeptPlans.place(key)
+        lock.lock()
+        defer { lock.unlock() }
+        guard let found = prepared[place], found.key == key else { return nil }
+        return found.plan
+    }
+
+    func keep(_ plan: KeptPlan, for key: PreparedSelection.Key, of condition: PreparedCondition) {
+        let place = KeptPlans.place(key)
+        lock.withLock { prepared[place] = Prepared(key: key, condition: condition, plan: plan) }
     }
 }

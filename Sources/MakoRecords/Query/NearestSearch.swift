@@ -34,9 +34,7 @@ struct NearestSearch: Sendable {
         _ radius: Double, _ isWhole: Bool, _ plan: Plan, _ view: Snapshot
     ) throws(RecordError) -> (sorter: Sorter, found: Int) {
         let sorter = Sorter(plan, view)
-        var ring = plan
-        ring.access = .index(index, ranges(radius, isWhole))
-        let scan = RowScan(ring, view)
+        let scan = RowScan(Plan(plan, by: .index(index, ranges(radius, isWhole))), view)
         let values = ExpressionRun(bound: [distance], plan.table, plan.bound.joins, view)
         var found = 0
         try recorded {

@@ -12,46 +12,76 @@ public struct Plan: Sendable, CustomStringConvertible {
         case kept(KeptPlan, [Value?])
     }
 
-    let bound: BoundSelection
-    var access: Access
-    let isReversed: Bool
-    /// What is left to be sorted by; empty when rows come in the wanted order.
-    let orders: [BoundOrder]
-    let program: Program
-    /// Which share of the table's rows is expected to come.
-    var expectedShare = 1.0
-    private let origin: Origin
+    /// What no copy of a plan changes; most plans are copied more often than run.
+    private final class Body: Sendable {
+        let bound: BoundSelection
+        let access: Access
+        let isReversed: Bool
+        let orders: [BoundOrder]
+        let program: Program
+        let expectedShare: Double
+        let nearest: NearestSearch?
+        let origin: Origin
+
+        init(
+            _ bound: BoundSelection, _ access: Access, isReversed: Bool, _ orders: [BoundOrder], _ program: Program,
+            _ expectedShare: Double, _ nearest: NearestSearch?, _ origin: Origin
+        ) {
+            self.bound = bound
+            self.access = access
+            self.isReversed = isReversed
+            self.orders = orders
+            self.program = program
+            self.expectedShare = expectedShare
+            self.nearest = nearest
+            self.origin = origin
+        }
+    }
+
+    private let body: Body
     /// What ends the plan's runs.
     public var cancellation: Cancellation?
-    /// How the first rows in the order of a distance are found.
-    var nearest: NearestSearch?
 
     init(
         _ bound: BoundSelection, access: Access, isReversed: Bool, orders: [BoundOrder], residual: [BoundCondition],
-        text: @autoclosure @escaping @Sendable () -> String
+        expectedShare: Double = 1, nearest: NearestSearch? = nil, text: @autoclosure @escaping @Sendable () -> String
     ) {
-        self.bound = bound
-        self.access = access
-        self.isReversed = isReversed
-        self.orders = orders
         let residual = BoundCondition.all(residual)
-        program = Program(bound.table, residual, joins: bound.joins)
-        origin = .planned(residual: residual, text: text)
+        body = Body(
+            bound, access, isReversed: isReversed, orders, Program(bound.table, residual, joins: bound.joins),
+            expectedShare, nearest, .planned(residual: residual, text: text))
     }
 
     /// A plan that was kept, for other values.
     init(_ kept: KeptPlan, _ values: [Value?], _ bound: BoundSelection, _ access: Access, _ program: Program) {
-        self.bound = bound
-        self.access = access
-        self.program = program
-        isReversed = kept.isReversed
-        orders = kept.isOrdered ? [] : kept.orders
-        expectedShare = kept.expectedShare
-        origin = .kept(kept, values)
+        body = Body(
+            bound, access, isReversed: kept.isReversed, kept.isOrdered ? [] : kept.orders, program,
+            kept.expectedShare, nil, .kept(kept, values))
     }
 
+    /// The same plan with another way to the rows.
+    init(_ plan: Plan, by access: Access) {
+        body = Body(
+            plan.bound, access, isReversed: plan.isReversed, plan.orders, plan.program, plan.expectedShare,
+            plan.nearest, plan.body.origin)
+        cancellation = plan.cancellation
+    }
+
+    var bound: BoundSelection { body.bound }
+    var access: Access { body.access }
+    var isReversed: Bool { body.isReversed }
+    /// What is left to be sorted by; empty when rows come in the wanted order.
+    var orders: [BoundOrder] { body.orders }
+    var program: Program { body.program }
+    /// Which share of the table's rows is expected to come.
+    var expectedShare: Double { body.expectedShare }
+    /// How the first rows in the order of a distance are found.
+    var nearest: NearestSearch? { body.nearest }
+    /// What it was made of, where it was kept.
+    var kept: KeptPlan? { if case .kept(let kept, _) = body.origin { kept } else { nil } }
+
     public var description: String {
-        switch origin {
+        switch body.origin {
         case .planned(_, let text): text()
         case .kept(let kept, let values): kept.text(values, access, bound)
         }
@@ -59,7 +89,7 @@ public struct Plan: Sendable, CustomStringConvertible {
 
     /// What is left to be tested on each row.
     var residual: BoundCondition? {
-        switch origin {
+        switch body.origin {
         case .planned(let residual, _): residual
         case .kept(let kept, let values): kept.residual(values)
         }
@@ -68,7 +98,7 @@ public struct Plan: Sendable, CustomStringConvertible {
     /// Whether anything is left to be tested on each row.
     var hasResidual: Bool { program.root >= 0 }
 
-    public var table: TableHandle { bound.table }
+    public var table: TableHandle { body.bound.table }
 
     /// Whether the plan goes through the rows of its table as they stand.
     var isWholeTable: Bool {

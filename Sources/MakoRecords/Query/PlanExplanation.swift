@@ -60,17 +60,19 @@ extension Selection {
 
     /// Binds and plans, with sizes estimated on a view.
     public func plan(_ catalogue: Catalogue, in view: Snapshot) throws(RecordError) -> Plan {
-        try plan(catalogue, in: view, SubqueryBudget())
+        try plan(catalogue, in: view, nil)
     }
 
     func plan(
-        _ catalogue: Catalogue, in view: Snapshot, _ budget: SubqueryBudget
+        _ catalogue: Catalogue, in view: Snapshot, _ budget: SubqueryBudget?
     ) throws(RecordError) -> Plan {
         let shape = SelectionShape(self)
-        if let shape, let kept = catalogue.plans[shape.key], let plan = try kept.plan(self, shape, catalogue, view) {
+        if let shape, let kept = catalogue.plans[shape.key],
+            let plan = try kept.plan(shape.values, parameters, namedParameters, catalogue, view)
+        {
             return plan
         }
-        let bound = try bind(catalogue, budget)
+        let bound = try bind(catalogue, budget ?? SubqueryBudget())
         let estimates = try TableEstimates(bound.table, view)
         guard let choice = Planner.choice(bound, estimates) else { return Planner.nothing(bound) }
         let plan = choice.plan()

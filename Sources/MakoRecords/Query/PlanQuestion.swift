@@ -91,12 +91,11 @@ extension Planner {
         func plan() -> Plan {
             let (question, best) = (question, best)
             let residual = question.residual(best)
-            var plan = Plan(
+            return Plan(
                 question.bound, access: best.access, isReversed: best.isReversed,
-                orders: best.isOrdered ? [] : question.orders, residual: residual, text: text(best, question))
-            plan.nearest = best.nearest
-            plan.expectedShare = best.rows * (residual.isEmpty ? 1 : 0.1) / question.estimates.rows
-            return plan
+                orders: best.isOrdered ? [] : question.orders, residual: residual,
+                expectedShare: best.rows * (residual.isEmpty ? 1 : 0.1) / question.estimates.rows,
+                nearest: best.nearest, text: text(best, question))
         }
     }
 

@@ -74,23 +74,23 @@ enum ConditionNode {
 final class Program: @unchecked Sendable {
     // Unchecked: the constants' memory is filled while the program is built and only read after that.
 
-    private(set) var values: [ValueNode] = []
-    private(set) var conditions: [ConditionNode] = []
+    @exclusivity(unchecked) private(set) var values: [ValueNode] = []
+    @exclusivity(unchecked) private(set) var conditions: [ConditionNode] = []
     /// Lists of parts: the branches of AND and OR, the arguments of functions, the items of IN.
-    private(set) var lists: [Int32] = []
-    private(set) var patterns: [TextPattern] = []
+    @exclusivity(unchecked) private(set) var lists: [Int32] = []
+    @exclusivity(unchecked) private(set) var patterns: [TextPattern] = []
     /// How texts are searched for each of the patterns; nil: it is more than a run of scalars.
-    private(set) var searches: [RunSearch?] = []
+    @exclusivity(unchecked) private(set) var searches: [RunSearch?] = []
     /// Sorted keys of long constant lists, and whether NULL was among them.
-    private(set) var sets: [(keys: [[UInt8]], hasNull: Bool)] = []
+    @exclusivity(unchecked) private(set) var sets: [(keys: [[UInt8]], hasNull: Bool)] = []
     /// What MATCH asks, and whether its ranks are asked for too.
-    private(set) var matches: [(match: BoundMatch, isRanked: Bool)] = []
-    private(set) var excerpts: [Excerpt] = []
+    @exclusivity(unchecked) private(set) var matches: [(match: BoundMatch, isRanked: Bool)] = []
+    @exclusivity(unchecked) private(set) var excerpts: [Excerpt] = []
     /// With the places of what each reads of the row around, in the lists.
-    private(set) var subqueries: [(subquery: BoundSubquery, first: Int32, count: Int32)] = []
+    @exclusivity(unchecked) private(set) var subqueries: [(subquery: BoundSubquery, first: Int32, count: Int32)] = []
     let joins: [JoinNode]
-    private var memory: [UnsafeMutableRawBufferPointer] = []
-    private(set) var root: Int32 = -1
+    @exclusivity(unchecked) private var memory: [UnsafeMutableRawBufferPointer] = []
+    @exclusivity(unchecked) private(set) var root: Int32 = -1
 
     private let table: TableHandle?
     /// A program whose constants are used besides its own.

@@ -8,29 +8,41 @@ final class RowScan {
     private let plan: Plan
     private let view: Snapshot
     private let table: TableHandle
-    private let evaluator: Evaluator?
+    @exclusivity(unchecked) private var madeEvaluator: Evaluator?
+    private let outers: OuterValues?
+    private let hasTest: Bool
     private let prefilter: RowPrefilter?
     /// How many rows were fetched by their keys.
-    private(set) var fetched = 0
+    @exclusivity(unchecked) private(set) var fetched = 0
     private let cancellation: Cancellation?
-    private var tested = 0
+    @exclusivity(unchecked) private var tested = 0
 
     init(_ plan: Plan, _ view: Snapshot, _ outers: OuterValues? = nil, _ cancellation: Cancellation? = nil) {
         self.plan = plan
         self.view = view
         table = plan.table
         self.cancellation = cancellation ?? plan.cancellation
-        evaluator = !plan.hasResidual ? nil : Evaluator(plan.program, view, outers: outers, self.cancellation)
-        if case .rows = plan.access, evaluator != nil {
+        self.outers = outers
+        hasTest = plan.hasResidual
+        if case .rows = plan.access, hasTest {
             prefilter = RowPrefilter(plan.program, plan.table.layout)
         } else {
             prefilter = nil
         }
     }
 
+    /// Made when the first row is to be tested: many questions find none.
+    private var evaluator: Evaluator? {
+        guard hasTest else { return nil }
+        if let madeEvaluator { return madeEvaluator }
+        let made = Evaluator(plan.program, view, outers: outers, cancellation)
+        madeEvaluator = made
+        return made
+    }
+
     /// Calls `body` with the key of each row until it answers `false`; reads no row unless it must be tested.
     func forEachKey(expecting: Int, _ body: (RowKey) throws -> Bool) throws {
-        guard evaluator == nil else {
+        guard !hasTest else {
             return try forEachRow(table.layout, expecting: expecting) { key, _ in try body(key) }
         }
         switch plan.access {
@@ -59,7 +71,7 @@ final class RowScan {
             try fetchTested(plan.isReversed ? keys.reversed() : keys, layout, namedBy: nil, body)
         case .index(let index, let ranges):
             var batch: [RowKey] = []
-            var size = evaluator == nil ? min(max(1, expecting), RowScan.largestBatch) : RowScan.firstBatch
+            var size = !hasTest ? min(max(1, expecting), RowScan.largestBatch) : RowScan.firstBatch
             var goesOn = true
             try IndexWalk(index, table, view, plan.isReversed).run(ranges) { key in
                 batch.append(key)
@@ -72,7 +84,7 @@ final class RowScan {
             if goesOn { try fetchTested(batch, layout, namedBy: index, body) }
         case .fullText(let found):
             var batch: [RowKey] = []
-            var size = evaluator == nil ? min(max(1, expecting), RowScan.largestBatch) : RowScan.firstBatch
+            var size = !hasTest ? min(max(1, expecting), RowScan.largestBatch) : RowScan.firstBatch
             var goesOn = true
             try forEachKey(found) { key in
                 batch.append(key)
@@ -91,7 +103,7 @@ final class RowScan {
     /// Calls `body` with the keys of the rows that a match finds.
     private func forEachKey(_ found: TextAccess, _ body: (RowKey) throws -> Bool) throws {
         var wanted: Int?
-        if plan.orders.isEmpty, evaluator == nil, let limit = plan.bound.limit {
+        if plan.orders.isEmpty, !hasTest, let limit = plan.bound.limit {
             let (sum, overflow) = limit.addingReportingOverflow(plan.bound.offset)
             wanted = overflow ? nil : sum
         }

@@ -32,9 +32,12 @@ struct SelectionShape {
     private(set) var key = Key()
     /// What the parts of the condition compare their columns with, in their order; nil where a part compares with nothing.
     private(set) var values: [Value?] = []
+    /// The expressions of these, where they are asked for.
+    private(set) var sources: [Expr?]?
 
     /// - Returns: nil: it is not simple.
     init?(_ selection: Selection) {
+        values.reserveCapacity(4)
         guard selection.joins.isEmpty else { return nil }
         key.append(selection.table)
         key.append(selection.alias ?? "")
@@ -47,6 +50,12 @@ struct SelectionShape {
         }
     }
 
+    /// The shape of a condition whose parameters have no values yet, for its sources.
+    init?(sourcesOf condition: Condition) {
+        sources = []
+        if !append(condition, Selection(table: ""), depth: 0) { return nil }
+    }
+
     private mutating func append(_ condition: Condition, _ selection: Selection, depth: Int) -> Bool {
         switch condition {
         case .and(let parts):
@@ -55,16 +64,15 @@ struct SelectionShape {
             return true
         case .comparison(let operation, let left, let right):
             key.append(operation.rawValue)
-            if case .noCase(let inner) = right, let value = SelectionShape.value(inner, selection) {
-                return append(.comparisonWithoutCase, left) && append(value)
+            if case .noCase(let inner) = right, let value = value(inner, selection) {
+                return append(.comparisonWithoutCase, left) && append(value, inner)
             }
-            if let value = SelectionShape.value(right, selection) { return append(.comparison, left) && append(value) }
-            guard let value = SelectionShape.value(left, selection) else { return false }
-            return append(.mirrored, right) && append(value)
+            if let value = value(right, selection) { return append(.comparison, left) && append(value, right) }
+            guard let value = value(left, selection) else { return false }
+            return append(.mirrored, right) && append(value, left)
         case .between(let column, let low, let high):
-            guard let low = SelectionShape.value(low, selection), let high = SelectionShape.value(high, selection)
-            else { return false }
-            return append(.between, column) && append(low) && append(high)
+            guard let first = value(low, selection), let last = value(high, selection) else { return false }
+            return append(.between, column) && append(first, low) && append(last, high)
         case .isNull(let column): return appendFixed(.isNull, column)
         case .not(.isNull(let column)): return appendFixed(.notNull, column)
         case .truth(let column): return appendFixed(.truth, column)
@@ -74,6 +82,7 @@ struct SelectionShape {
 
     private mutating func appendFixed(_ part: Part, _ column: Expr) -> Bool {
         values.append(nil)
+        sources?.append(nil)
         return append(part, column)
     }
 
@@ -94,26 +103,32 @@ struct SelectionShape {
     }
 
     /// Of the value only what kind it is.
-    private mutating func append(_ value: Value) -> Bool {
-        let kind: UInt8
-        switch value {
-        case .null, .blob: return false
-        case .bool: kind = 1
-        case .integer: kind = 2
-        case .unsigned: kind = 3
-        case .double: kind = 4
-        case .text: kind = 5
-        case .date: kind = 6
-        case .uuid: kind = 7
-        }
+    private mutating func append(_ value: Value, _ source: Expr) -> Bool {
+        guard let kind = SelectionShape.kind(value) else { return false }
         key.append(byte: kind)
         values.append(value)
+        sources?.append(source)
         return true
     }
 
-    private static func value(_ expr: Expr, _ selection: Selection) -> Value? {
+    /// A number from 1 to 15; nil for values that make a condition not simple.
+    static func kind(_ value: Value) -> UInt8? {
+        switch value {
+        case .null, .blob: nil
+        case .bool: 1
+        case .integer: 2
+        case .unsigned: 3
+        case .double: 4
+        case .text: 5
+        case .date: 6
+        case .uuid: 7
+        }
+    }
+
+    private func value(_ expr: Expr, _ selection: Selection) -> Value? {
         switch expr {
         case .literal(let value, _): value
+        case .parameter where sources != nil: .integer(0)
         case .parameter(.position(let number), _):
             selection.parameters.indices.contains(number) ? selection.parameters[number] : nil
         case .parameter(.name(let name), _): selection.namedParameters[name]

@@ -26,7 +26,7 @@ struct Main {
         let groups = [
             KeyValueCases.names, DeleteCases.names, CommitCases.names, BlobCases.names, UpdateCases.names,
             FileCases.names, WorkloadCases.names, EncryptionCases.names, ObjectCases.names, StaffCases.names,
-            TextCases.names, QueryCases.names, PublishedCases.names,
+            TextCases.names, QueryCases.names, FamilyCases.names, PublishedCases.names,
         ]
         let names = options.wanted(among: groups.flatMap { $0 })
         if options.lists {
@@ -50,6 +50,7 @@ struct Main {
         let texts = TextCases(options: options, workspace: workspace)
         let staff = StaffCases(options: options, workspace: workspace)
         let queries = QueryCases(options: options, workspace: workspace)
+        let families = FamilyCases(options: options, workspace: workspace)
         let encryption = EncryptionCases(options: options, workspace: workspace)
         let published = PublishedCases(options: options, workspace: workspace)
         let runner = Runner(options: options)
@@ -59,7 +60,7 @@ struct Main {
         )
         let makers: [(String) -> BenchmarkCase?] = [
             keyValues.make, deletes.make, commits.make, blobs.make, updates.make, files.make, workloads.make,
-            encryption.make, objects.make, texts.make, queries.make, staff.make,
+            encryption.make, objects.make, texts.make, queries.make, staff.make, families.make,
             published.make,
         ]
         for name in names {
@@ -78,5 +79,6 @@ struct Main {
         try staff.close()
         try queries.close()
         try published.close()
+        try families.close()
     }
 }
