@@ -20,17 +20,17 @@ import Testing
         let db = try sailors()
         for text in ["age >= 0 AND badge > 1990", "age > 68 AND badge >= 0", "badge > 1990 AND age >= 0"] {
             let query = db.query(Sailor.self).where(text: text)
-            let found = try query.ids()
+            let found = try await query.ids()
             var walked: [Int?] = []
             try query.forEach { walked.append($0.id) }
             #expect(walked == found, "\(text)")
-            let batched = try query.batch(7)
+            let batched = try await query.batch(7)
             #expect(try (0..<batched.count).map { try batched.object(at: $0).id } == found, "\(text)")
             var streamed: [Int?] = []
             for try await sailor in query.stream() { streamed.append(sailor.id) }
             #expect(streamed == found, "\(text)")
         }
-        #expect(try db.query(Sailor.self).where("age >= 0 AND badge > 1990").explain().contains("badge"))
+        #expect(try await db.query(Sailor.self).where("age >= 0 AND badge > 1990").explain().contains("badge"))
     }
 
     @Test func anExplanationSaysWhatExplainSays() throws {
