@@ -160,8 +160,8 @@ final class Board {
             return read
         }.value
         #expect(read.planned.count == 90 && read.taken?.count == 120 && read.tags == ["deep"])
-        #expect(try db.query(GardenProject.self).where(\.effort == .much && \.isWet == false).count() == 1)
-        #expect(try db.query(Project.self).includingSubclasses().fetch().count == 1)
+        #expect(try await db.query(GardenProject.self).where(\.effort == .much && \.isWet == false).count() == 1)
+        #expect(try await db.query(Project.self).includingSubclasses().fetch().count == 1)
         read.parts.removeLast()
         try await db.save(read)
         #expect(try await db.query(ProjectPart.self).count() == 1)

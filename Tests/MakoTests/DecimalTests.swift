@@ -63,8 +63,7 @@ import Testing
         #expect(try names(all.where("price = 9.50 OR price = '10.0'")) == ["9.5", "10"])
         #expect(try names(all.where("price > pieces")) == ["9", "10", "100.25", "1e30", "9.5"])
         #expect(try names(all.where("discount > price")) == ["-3.5"])
-        let raw = try #require(
-            try wares().rawQuery("SELECT name FROM Ware WHERE price > 9 ORDER BY price DESC LIMIT 2").rows)
+        let raw = try wares().rawQuery("SELECT name FROM Ware WHERE price > 9 ORDER BY price DESC LIMIT 2").rows
         #expect(raw == [[.text("1e30")], [.text("100.25")]])
     }
 
@@ -123,9 +122,11 @@ import Testing
         #expect(throws: MakoError.self) { try all.sum("price * 2") }
         #expect(throws: MakoError.self) { try all.where("price > name").fetch() }
         let error = #expect(throws: MakoError.self) { try all.where("price > 'dear'").fetch() }
-        #expect("\(error)".contains("price holds decimal, which cannot be compared with text 'dear'"))
+        #expect(String(describing: error).contains("price holds decimal, which cannot be compared with text 'dear'"))
         let least = #expect(throws: MakoError.self) { try db.rawQuery("SELECT min(price) FROM Ware") }
-        #expect("\(least)".contains("min is not worked out of decimals here; order by them and take the first"))
+        #expect(
+            String(describing: least).contains(
+                "min is not worked out of decimals here; order by them and take the first"))
         #expect(throws: MakoError.self) {
             try db.rawQuery("SELECT price FROM Ware UNION SELECT discount FROM Ware ORDER BY price")
         }

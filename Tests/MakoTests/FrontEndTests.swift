@@ -175,6 +175,7 @@ private struct Said {
             let list = (0..<value % 4).map { $0 * 2 }
             let name = Self.names[value % 5] ?? ""
             let date = day(few)
+            let never = Date.distantPast
             try check(
                 #Predicate { $0.age == value }, all.where(\.age == value), all.where("age = ?", value), among: all,
                 guests)
@@ -200,7 +201,7 @@ private struct Said {
                 #Predicate { (few...few + 2).contains($0.rooms) }, all.where(\.rooms << (few...few + 2)),
                 all.where("rooms BETWEEN ? AND ?", few, few + 2), among: all, guests)
             try check(
-                #Predicate { ($0.born ?? .distantPast) >= date }, all.where(\.born >= date),
+                #Predicate { ($0.born ?? never) >= date }, all.where(\.born >= date),
                 all.where("born >= \(date)"), among: all, guests)
             try check(
                 #Predicate { ($0.name ?? "").contains("b") }, all.where("name GLOB '*b*'"), among: all, guests)

@@ -88,10 +88,10 @@ import Testing
             all.where("age IN (1 + ?)", [36]), all.where("age BETWEEN ? AND 3", [1]),
         ] {
             let error = #expect(throws: MakoError.self) { try query.fetch() }
-            #expect("\(error)".contains("a list of values stands only behind IN"))
+            #expect(String(describing: error).contains("a list of values stands only behind IN"))
         }
         let error = #expect(throws: MakoError.self) { try all.where("age IN ?", [36], 5).fetch() }
-        #expect("\(error)".contains("the text has 1 parameter, but 2 values were given"))
+        #expect(String(describing: error).contains("the text has 1 parameter, but 2 values were given"))
     }
 }
 
@@ -130,7 +130,7 @@ import Testing
         #expect(try db.rawQuery("SELECT name FROM Person ORDER BY id LIMIT :n", named: ["n": 2]).rowCount == 2)
         #expect(try db.query(Person.self).where("id IN (SELECT id FROM Person ORDER BY age LIMIT ?)", 2).count() == 2)
         let error = #expect(throws: MakoError.self) { try db.rawQuery("SELECT name FROM Person LIMIT \(-1)") }
-        #expect("\(error)".contains("LIMIT takes a whole number from 0 on, not integer -1"))
+        #expect(String(describing: error).contains("LIMIT takes a whole number from 0 on, not integer -1"))
     }
 
     @Test func asynchronousStatementsTakeThem() async throws {
@@ -142,8 +142,8 @@ import Testing
     @Test func namesWithoutAValueAndValuesWithoutANameAreRefused() throws {
         let all = try people().query(Person.self)
         let missing = #expect(throws: MakoError.self) { try all.where("age > :limit").fetch() }
-        #expect("\(missing)".contains(":limit"))
+        #expect(String(describing: missing).contains(":limit"))
         let misspelt = #expect(throws: MakoError.self) { try all.where("age > :limit", named: ["limt": 3]).fetch() }
-        #expect("\(misspelt)".contains("the text has no parameter :limt; did you mean limit?"))
+        #expect(String(describing: misspelt).contains("the text has no parameter :limt; did you mean limit?"))
     }
 }

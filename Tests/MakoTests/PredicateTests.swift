@@ -223,15 +223,6 @@ enum PredicateModels {
         #expect(
             refusal(#Predicate { ($0.weight as Any) as? Int == 3 }).contains(
                 "ConditionalCast of Boat.weight is not translated"))
-        #expect(
-            refusal(#Predicate { $0.length > 3 && $0.name.localizedStandardContains("a") }).contains(
-                " of Boat.name is not translated"))
-        #expect(
-            refusal(#Predicate { $0.home?.name.localizedStandardContains("a") == true }).contains(
-                "of Harbour.name is not translated"))
-        #expect(
-            refusal(#Predicate { $0.name.caseInsensitiveCompare($0.nickname ?? "") == .orderedSame }).contains(
-                "Boat.name, Boat.nickname"))
     }
 }
 

@@ -33,9 +33,9 @@ import Testing
         #expect(
             column(
                 try session.rows(
-                    "WITH few AS (SELECT n FROM T ORDER BY n DESC LIMIT ?) SELECT * FROM few ORDER BY n", [.integer(2)])
+                    "WITH few AS (SELECT n FROM T ORDER BY n DESC LIMIT ?) SELECT * FROM few", [.integer(2)])
             )
-                == [.integer(4), .integer(5)])
+                == [.integer(5), .integer(4)])
         #expect(
             column(
                 try session.rows(
@@ -67,14 +67,16 @@ import Testing
                 "CREATE INDEX tb ON T (b)")
             let rows = (0..<2000).map { "(\($0 * 7 % 2000), \(2000 - $0), 0)" }
             try session.run("INSERT INTO T (a, b, c) VALUES " + rows.joined(separator: ", "))
-            let found = column(try session.rows("SELECT id FROM T WHERE \(condition)"))
+            let found = column(try session.rows("SELECT id FROM T WHERE \(condition)")).map { id in
+                if case .integer(let id) = id { RowKey.rowID(id) } else { RowKey.rowID(-1) }
+            }
             #expect(try session.plan("SELECT id FROM T WHERE \(condition)").contains("index t\(few)"))
             var updated = ChangeSet()
             _ = try session.run("UPDATE T SET c = 1 WHERE \(condition)", [], &updated)
-            #expect(updated.changes.map(\.key) == found.map { RowKey(values: [$0]) }, "\(condition)")
+            #expect(updated.changes.map(\.key) == found, "\(condition)")
             var deleted = ChangeSet()
             _ = try session.run("DELETE FROM T WHERE \(condition)", [], &deleted)
-            #expect(deleted.changes.map(\.key) == found.map { RowKey(values: [$0]) }, "\(condition)")
+            #expect(deleted.changes.map(\.key) == found, "\(condition)")
         }
     }
 }

@@ -170,7 +170,7 @@ extension PredicateExpressions.NilLiteral: TranslatablePredicate {
 }
 
 /// Any optional.
-protocol OptionalValue {
+private protocol OptionalValue {
     var wrapped: Any? { get }
 }
 
