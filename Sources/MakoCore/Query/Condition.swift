@@ -59,9 +59,9 @@ extension Optional: ConditionValue where Wrapped: ConditionValue {
 }
 
 extension Array: ConditionValue where Element: ConditionValue {
-    /// Bytes are one value. Of a list, which is none, NULL.
-    public var conditionValue: StoredValue { (self as? [UInt8])?.stored ?? .null }
-    public var conditionList: [StoredValue]? { self is [UInt8] ? nil : map(\.conditionValue) }
+    /// Bytes are one value. Of a list, which is none, NULL. An empty array of anything can be cast to one of bytes.
+    public var conditionValue: StoredValue { Element.self == UInt8.self ? (self as? [UInt8])?.stored ?? .null : .null }
+    public var conditionList: [StoredValue]? { Element.self == UInt8.self ? nil : map(\.conditionValue) }
 }
 
 extension Set: ConditionValue where Element: ConditionValue {

@@ -78,7 +78,13 @@ extension Query {
             try records { () throws(RecordError) in try plan.distinctValues(of: expr, in: view) }
         }
         var values: [V] = []
-        for value in found where !value.isNull { values.append(try fitting(value, "distinct")) }
+        for value in found {
+            if !value.isNull {
+                values.append(try fitting(value, "distinct"))
+            } else if let none = V(stored: value) {
+                values.append(none)
+            }
+        }
         return direction == .ascending ? values : values.reversed()
     }
 
