@@ -209,7 +209,8 @@ import Testing
         let dictionary = pane.asDictionary
         #expect(dictionary["frame_width"] == .double(3) && dictionary["days_lowerBound"] == .some(.null))
         #expect(dictionary["price_currency"] == .text("SEK") && dictionary["frame"] == nil)
-        #expect(pane.description.contains("frame: (x: 1.0, y: 2.0, width: 3.0, height: 4.0), place: NULL, days: NULL"))
+        let frame = "frame: (x: 1.0, y: 2.0, width: 3.0, height: 4.0) (CGRect)"
+        #expect(pane.description.contains(frame + ", place: NULL (Coordinate?), days: NULL (Range<Int>?)"))
         let values = DictionaryValues(dictionary, entity: "Pane")
         #expect(try values.value("frame", EntityCoding.codec(CGRect.self)) == Self.rect)
         #expect(try values.value("price", EntityCoding.codec(Price?.self)) == Price(7, "SEK"))

@@ -35,7 +35,7 @@ import Testing
 
     @Test func anExplanationSaysWhatExplainSays() throws {
         let db = try Database.inMemory(entities: [City.self])
-        try db.save(["Rome", "Oslo", "Rome"].map { City(name: $0) })
+        try db.save((["Rome", "Oslo", "Rome"] + (0..<300).map { "city \($0)" }).map { City(name: $0) })
         let cities = db.query(City.self)
         // Each comes once for each namesake.
         let repeated = cities.joinTo(City.self, left: "name", target: "name", as: "Same")

@@ -238,7 +238,7 @@ enum Colour: String, Codable { case red, green }
         #expect(try db.find(Playlist.self, 1)?.name == "other")
         #expect(try db.find(Playlist.self, 1)?.songs.count == 2)
         #expect(read.songs.count == 2)
-        #expect("\(read)".contains("songs: loaded [1, 2] ([Song])"))
+        #expect("\(read)".contains("songs: loaded [1, 2] ([Tune])"))
         #expect(try Playlist(["songs": songs(1)]).songs.map(\.title) == ["song 1"])
         #expect(throws: MakoError.self) { try Playlist(["songs": 7]) }
     }

@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test func largeTextsAndDataSurvive() throws {
-        let text = String(repeating: "naïve 🦈 ", count: 800_000)
+        let text = String(repeating: "naïve 🦈 ", count: 900_000)
         let data = Data((0..<10_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         let read = try roundTrip { object in
             object.text = text
