@@ -35,12 +35,15 @@ import Testing
 
     @Test func anExplanationSaysWhatExplainSays() throws {
         let db = try Database.inMemory(entities: [City.self])
-        try db.save((["Rome", "Oslo", "Rome"] + (0..<300).map { "city \($0)" }).map { City(name: $0) })
+        try db.save(["Rome", "Oslo", "Rome"].map { City(name: $0) })
         let cities = db.query(City.self)
         // Each comes once for each namesake.
         let repeated = cities.joinTo(City.self, left: "name", target: "name", as: "Same")
         #expect(try repeated.explanation().chosen.text == repeated.explain())
-        #expect(try repeated.where("name = 'Rome'").explanation().usesIndex("City.name"))
+        for query in [repeated, repeated.where("name = 'Rome'"), repeated.where("name = 'Rome'").limit(1)] {
+            let explanation = try query.explanation()
+            #expect(explanation.usesIndex("City.name") == explanation.chosen.text.contains("index City.name"))
+        }
         #expect(try repeated.explanation().chosen.cost > 0 && repeated.explanation().tableRows >= 3)
         let twins = cities.joinTo(City.self, left: "twin", target: "id", as: "Twin").where("Twin.name = 'Rome'")
         #expect(try twins.explanation().chosen.text == twins.explain())
