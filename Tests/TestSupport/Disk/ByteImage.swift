@@ -57,6 +57,10 @@ public struct ByteImage: Sendable, Equatable {
     mutating func overlay(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) {
         ByteImage.forEachPiece(offset, buffer.count) { piece, start, range in
             while pieces.count <= piece { pieces.append(nil) }
+            if range.count == ByteImage.pieceBytes {
+                pieces[piece] = Piece([UInt8](UnsafeRawBufferPointer(rebasing: buffer[range])))
+                return
+            }
             var bytes = pieces[piece]?.bytes ?? Piece.zeros
             bytes.withUnsafeMutableBytes {
                 UnsafeMutableRawBufferPointer(rebasing: $0[start..<start + range.count])
