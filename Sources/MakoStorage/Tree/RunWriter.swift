@@ -5,6 +5,9 @@ final class RunWriter {
     private static let pagesPerWrite = 64
     private static let pagesPerRun = 1024
 
+    /// Pages that one write takes, and that `staging` has room for: no more than there will be.
+    private let pagesPerWrite: Int
+
     private let writer: Writer
     private let tree: UInt32
     private let staging: UnsafeMutableRawPointer
@@ -34,7 +37,8 @@ final class RunWriter {
         nextRunPages =
             bytes.map { Int(ValueRuns.pageCount(of: UInt64(max(1, $0)))) }
             ?? min(RunWriter.pagesPerRun, max(1, writer.store.namedValueBytes / Overflow.payloadBytes))
-        staging = .allocate(byteCount: RunWriter.pagesPerWrite * pageBytes, alignment: pageBytes)
+        pagesPerWrite = bytes == nil ? RunWriter.pagesPerWrite : min(RunWriter.pagesPerWrite, nextRunPages)
+        staging = .allocate(byteCount: pagesPerWrite * pageBytes, alignment: pageBytes)
     }
 
     deinit {
@@ -48,7 +52,7 @@ final class RunWriter {
         guard var source = bytes.baseAddress else { return }
         var left = bytes.count
         while left > 0 {
-            if staged == RunWriter.pagesPerWrite { try flush() }
+            if staged == pagesPerWrite { try flush() }
             let count = min(Overflow.payloadBytes - filled, left)
             (staging + staged * pageBytes + Page.bodyOffset + filled).copyMemory(from: source, byteCount: count)
             source += count
@@ -62,7 +66,7 @@ final class RunWriter {
     /// Writes what the pages of another run hold.
     func append(copyOf run: ValueRuns.Run) throws(StorageError) {
         let buffer = UnsafeMutableRawPointer.allocate(
-            byteCount: RunWriter.pagesPerWrite * pageBytes, alignment: pageBytes)
+            byteCount: min(run.count, RunWriter.pagesPerWrite) * pageBytes, alignment: pageBytes)
         defer { buffer.deallocate() }
         for first in stride(from: 0, to: run.count, by: RunWriter.pagesPerWrite) {
             let count = min(RunWriter.pagesPerWrite, run.count - first)
