@@ -41,7 +41,7 @@ help:
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
 	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
-	@echo 'make sabotage            412 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
+	@echo 'make sabotage            413 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
 	@echo 'make differential        random questions to SQLite, random operations to LMDB; TRIPLES=200000 SEQUENCES=200000'
 	@echo 'make fuzz SECONDS=60     nine fuzzers, so long each: pages, files, logs, rows, queries, imports, operations'
@@ -82,10 +82,11 @@ soak:
 	@scripts/need swift lz4 macros
 	$(SOAK_RUNNER) seconds $(or $(SECONDS),600) $(SEED)
 
-# Suites whose names end in ConcurrencyTests, in a build of their own.
+# All tests with threads, in a build of their own: suites whose names end in ConcurrencyTests, and what else starts a thread or a task.
+THREADED := 'ConcurrencyTests/|ObjectLockTests/|OpenDatabaseTests/|MainActorTests/|BatchedResultsTests/|EventTests/|LiveQueryTests/|ChangeStreamTests/|KeyedStoreTests/|CursorTests/cancel|ExampleTests/|ObservationTests/|BZObjectStoreGuideTests/|ChangeHistoryTests/reads|RenamedHistoryTests/whoever|HierarchyQueryTests/oneMoment|InheritanceTests/objectsOf|MisuseTests/closing|ReopenedTests/closing|ReopenedTests/theNextSegment|FileSystemTests/.*hread|TreeTests/aSecondWriter|DurabilityTests/theFlusher'
 test-threads:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) $(WIDTH) swift test --sanitize=thread --scratch-path .build-tsan --disable-xctest --filter 'ConcurrencyTests/'
+	$(SYNTAX) $(WIDTH) swift test --sanitize=thread --scratch-path .build-tsan --disable-xctest --filter $(THREADED)
 
 # All tests, in a build of its own. Few seeds and images: each line is wanted once, not each crash.
 COVERAGE := --enable-code-coverage --scratch-path .build-coverage $(TRAITS)

@@ -22,8 +22,9 @@ import Testing
         let fields = try #require(try JSONSerialization.jsonObject(with: encoded) as? [String: Any])
         let names: Set = [
             "commitNumber", "pageBytes", "livePages", "filePages", "waitingPages", "cacheBudgetBytes", "cacheUsedBytes",
-            "pageLoads", "evictions", "overBudget", "openSnapshots", "oldestSnapshotAge", "pinnedCheckpoints",
-            "logBytes", "flushes", "checkpoints", "recovery",
+            "cacheMappedBytes", "pageLoads", "evictions", "overBudget", "openSnapshots", "oldestSnapshotAge",
+            "pinnedCheckpoints",
+            "logBytes", "flushes", "compression", "checkpoints", "recovery",
         ]
         #expect(names.subtracting(fields.keys).isEmpty, "\(fields.keys.sorted())")
         #expect(fields["commitNumber"] as? Int == 1 && fields["pageBytes"] as? Int == 4096)
@@ -38,6 +39,23 @@ import Testing
         stats.latch = "a sync failed"
         let again = try JSONDecoder().decode(StoreStats.self, from: JSONEncoder().encode(stats))
         #expect(again == stats)
+    }
+
+    @Test func whatCompressionSavesIsCounted() throws {
+        let store = try store(SimulatedDisk())
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        let before = store.stats.compression
+        try store.write { tx in
+            try tx.put([UInt8](repeating: 7, count: 40_000), for: 1, in: tree)
+            try tx.put(ValueShape(bytes: 20_000).value(seed: 3), for: 2, in: tree)
+        }
+        let after = store.stats.compression
+        #expect(after.valueBytes - before.valueBytes == 60_000)
+        // The first packs into a page, the second not at all.
+        let stored = after.storedValueBytes - before.storedValueBytes
+        #expect(stored > 20_000 && stored < 24_096)
+        #expect(after.logContentBytes - before.logContentBytes > 60_000)
+        #expect(after.storedLogContentBytes < after.logContentBytes - 30_000)
     }
 
     @Test func readersInOtherProcessesAreCounted() throws {

@@ -61,6 +61,8 @@ final class Log {
     @exclusivity(unchecked) private var nextStart: UInt64 = 0
     /// Frame bytes appended since opening.
     @exclusivity(unchecked) private(set) var appendedBytes: UInt64 = 0
+    /// Their content, and what of it was written.
+    @exclusivity(unchecked) private(set) var content: (bytes: UInt64, stored: UInt64) = (0, 0)
     /// File bytes taken by them since opening.
     @exclusivity(unchecked) private var filledBytes: UInt64 = 0
 
@@ -231,6 +233,8 @@ final class Log {
         let chain = frame.write(to: start, salt: segment.salt, cipher: segment.cipher, chain: position.chain)
         position = LogPosition(lsn: lsn + UInt64(size), chain: chain)
         appendedBytes += UInt64(size)
+        content.bytes += UInt64(payload.count)
+        content.stored += UInt64(length)
         return position
     }
 

@@ -56,7 +56,10 @@ struct Arena: ~Copyable {
     }
 
     /// Gives the memory back to the system; the address space stays.
-    func discard() { _ = madvise(base, reservation.bytes, MADV_DONTNEED) }
+    func discard() { discard(0, count: reservation.bytes) }
+
+    /// Gives a part of the memory back, in bytes.
+    func discard(_ offset: Int, count: Int) { _ = madvise(base + offset, count, MADV_DONTNEED) }
 
     deinit {
         let leaving = isKept ? IdleReservation.keep(reservation) : reservation

@@ -15,6 +15,8 @@ final class FrameStore: @unchecked Sendable {
     private static let tableEntries = 1 << 28
     /// Three huge pages would be more than a smaller cache itself, and most of the time that opening takes.
     private static let leastBytesForHugePages = 8 << 20
+    /// So many frames are given back to the system at once: one call for each, at worst.
+    private static let framesPerReturn = 256
 
     let file: any File
     let codec: PageCodec
@@ -38,6 +40,8 @@ final class FrameStore: @unchecked Sendable {
     private let loadLocks: [Lock] = (0..<16).map { _ in Lock() }
     // Guarded by `lock`.
     private var freeFrames: [UInt32] = []
+    /// Free frames whose memory the system has back.
+    private var returnedFrames: [UInt32] = []
     private var highWater = 0
     private var clockHand = 0
     private var limbo: [LimboBatch] = []
@@ -430,8 +434,12 @@ final class FrameStore: @unchecked Sendable {
     // MARK: Frames and eviction
 
     var dirtyFrames: Int { dirty.load(ordering: .relaxed) }
-    var usedFrames: Int { lock.withLock { highWater - freeFrames.count - limboCount } }
+    /// Frames that hold pages, and those that take memory: what was unhooked and not yet used again as well.
+    var frameCounts: (used: Int, mapped: Int) { lock.withLock { (usedFrames, mappedFrames) } }
     var currentCounters: Counters { lock.withLock { counters } }
+
+    private var mappedFrames: Int { highWater - returnedFrames.count }
+    private var usedFrames: Int { mappedFrames - freeFrames.count - limboCount }
 
     private func takeFrame() throws(StorageError) -> UInt32 {
         lock.lock()
@@ -440,7 +448,7 @@ final class FrameStore: @unchecked Sendable {
         // Ahead of the need: what is unhooked now is free when the operations that are running have ended, this one too.
         if !limbo.isEmpty && freeFrames.count < batchFrames { reclaimLimbo() }
         // Where somebody stays inside an operation nothing is gained by unhooking more and more.
-        if highWater - freeFrames.count - limboCount + batchFrames > budgetFrames,
+        if usedFrames + batchFrames > budgetFrames,
             limboCount <= max(128, budgetFrames / 4)
         {
             if scansToSkip > 0 {
@@ -451,17 +459,18 @@ final class FrameStore: @unchecked Sendable {
             }
         }
         if let frame = freeFrames.popLast() { return frame }
-        if highWater < budgetFrames {
-            highWater += 1
-            return UInt32(highWater - 1)
+        let isOver = mappedFrames >= budgetFrames
+        if let frame = returnedFrames.popLast() {
+            if isOver { counters.overBudget &+= 1 }
+            return frame
         }
         guard highWater < frameCapacity else {
             throw .invalidArgument(
                 "no memory frame is left: \(frameCapacity) are in use; raise cacheBytes or make the transaction smaller"
             )
         }
+        if isOver { counters.overBudget &+= 1 }
         highWater += 1
-        counters.overBudget &+= 1
         return UInt32(highWater - 1)
     }
 
@@ -472,17 +481,36 @@ final class FrameStore: @unchecked Sendable {
         lock.unlock()
     }
 
-    /// One round of the evictor: takes back frames whose readers have gone, then advances the clock.
+    /// One round of the evictor: takes back frames whose readers have gone, then advances the clock. When all that is in use
+    /// keeps within the budget again, free frames beyond it go back to the system.
     ///
     /// - Returns: whether there is more to do.
     func evictionStep() -> Bool {
         lock.lock()
         defer { lock.unlock() }
-        guard highWater - freeFrames.count > budgetFrames else { return false }
+        guard mappedFrames > budgetFrames else { return false }
         let before = freeFrames.count + limboCount
         reclaimLimbo()
-        _ = evictLocked(scan: 1024)
-        return freeFrames.count + limboCount != before
+        if mappedFrames - freeFrames.count > budgetFrames { _ = evictLocked(scan: 1024) }
+        if freeFrames.count + limboCount != before { return true }
+        return returnFrames()
+    }
+
+    /// Gives the memory of free frames beyond the budget back to the system.
+    private func returnFrames() -> Bool {
+        let count = min(mappedFrames - budgetFrames, freeFrames.count, FrameStore.framesPerReturn)
+        guard count > 0, !sabotaged("frameMemoryKept") else { return false }
+        // The furthest ones, which lie side by side: few calls, and whole huge pages.
+        freeFrames.sort()
+        let leaving = freeFrames.suffix(count)
+        freeFrames.removeLast(count)
+        var run = leaving.startIndex
+        for index in leaving.indices where index + 1 == leaving.endIndex || leaving[index + 1] != leaving[index] + 1 {
+            frames.discard(Int(leaving[run]) * pageBytes, count: (index + 1 - run) * pageBytes)
+            run = index + 1
+        }
+        returnedFrames.append(contentsOf: leaving)
+        return true
     }
 
     /// Unhooks a batch of clean frames that nobody has asked for since the clock came by last.

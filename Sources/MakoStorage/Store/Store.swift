@@ -22,6 +22,7 @@ public final class Store: @unchecked Sendable {
     let frames: FrameStore
     let dataFile: DataFile
     let snapshots = SnapshotRegistry()
+    let compression = CompressionTally()
     let turn = WriterTurn()
     /// For the async forms. Writers mostly wait for the device, together.
     let writerThreads = WorkerThreads(limit: 64)

@@ -12,9 +12,11 @@ public struct StoreStats: Sendable, Hashable, Codable {
     public var filePages: UInt64
     /// Dead pages kept because a snapshot or a retained checkpoint still sees them.
     public var waitingPages: Int
-    /// Memory for pages: the budget and what is in use, in bytes.
+    /// Memory for pages, in bytes: the budget, what holds pages, and what is taken from the system. More than the budget is taken while
+    /// nothing can be given up; what is free of it goes back when nothing else is to be done.
     public var cacheBudgetBytes: Int
     public var cacheUsedBytes: Int
+    public var cacheMappedBytes: Int
     /// Pages brought into memory, and taken out again.
     public var pageLoads: UInt64
     public var evictions: UInt64
@@ -30,6 +32,8 @@ public struct StoreStats: Sendable, Hashable, Codable {
     /// Bytes appended to the log since opening, and flushes.
     public var logBytes: UInt64
     public var flushes: UInt64
+    /// What compression has saved since opening.
+    public var compression: CompressionStats
     public var checkpoints: UInt64
     /// Why the latest checkpoint came to nothing, if it did.
     public var checkpointError: StorageError?
@@ -55,11 +59,13 @@ extension Store {
     public var stats: StoreStats {
         if let next = follower?.successor { return next.stats }
         let counters = frames.currentCounters
-        let used = frames.usedFrames
+        let (used, mapped) = frames.frameCounts
         _ = endOldSnapshots()
         let now = milliseconds
         let first = snapshots.oldest()
-        let (logBytes, flushes, latch) = commitLock.withLock { (log.appendedBytes, flushCount, self.latch) }
+        let (logBytes, content, flushes, latch) = commitLock.withLock {
+            (log.appendedBytes, log.content, flushCount, self.latch)
+        }
         return spaceLock.withLock {
             let current = versions[versions.count - 1]
             let shown = versions.first { first?.point == $0.point } ?? current
@@ -73,11 +79,13 @@ extension Store {
                 commitNumber: current.commit, pageBytes: MakoStorage.pageBytes, livePages: space.liveCount,
                 filePages: space.extent, waitingPages: space.waitingCount,
                 cacheBudgetBytes: frames.budgetFrames * MakoStorage.pageBytes,
-                cacheUsedBytes: used * MakoStorage.pageBytes, pageLoads: counters.loads, evictions: counters.evictions,
+                cacheUsedBytes: used * MakoStorage.pageBytes, cacheMappedBytes: mapped * MakoStorage.pageBytes,
+                pageLoads: counters.loads, evictions: counters.evictions,
                 overBudget: counters.overBudget, openSnapshots: snapshots.count,
                 oldestSnapshotAge: age, oldestSnapshot: oldest, pinnedCheckpoints: checkpointer.pins.count,
                 logBytes: logBytes,
-                flushes: flushes, checkpoints: checkpointer.completed, checkpointError: checkpointer.lastError,
+                flushes: flushes, compression: compression.stats(logContent: content),
+                checkpoints: checkpointer.completed, checkpointError: checkpointer.lastError,
                 latch: latch, recovery: recovery)
         }
     }
