@@ -42,13 +42,32 @@ import Testing
         }
     }
 
-    @Test func theSuitesForTheThreadSanitizerAreFoundByTheirNames() {
-        let files = Repository.files(in: "Tests").filter { $0.code.contains("ConcurrencyTests") }
-        for folder in ["StorageTests", "CoreTests"] {
-            #expect(
-                files.contains { $0.path.hasPrefix("Tests/\(folder)/") },
-                "no suite of \(folder) ends in ConcurrencyTests")
+    /// By the pattern that `make test-threads` gives to the test program.
+    @Test func whateverStartsThreadsRunsUnderTheThreadSanitizer() throws {
+        let makefile = try #require(Repository.read("Makefile"))
+        let line = try #require(makefile.split(separator: "\n").first { $0.hasPrefix("THREADED := ") })
+        let pattern = try Regex(String(line.dropFirst("THREADED := ".count)).filter { $0 != "'" })
+        let start = try Regex(
+            #"\bstartThread\(|\bTask( @\w+)? \{|\bTask\.detached|with(Throwing)?TaskGroup|concurrentPerform|DispatchQueue|async let "#
+        )
+        let function = #/func (\w+)/#
+        var found = 0
+        for file in Repository.files(in: "Tests") {
+            let parts = file.path.dropLast(".swift".count).split(separator: "/")
+            guard parts.count == 3, parts[1].hasSuffix("Tests"), parts[1] != "RepositoryTests",
+                parts[2].hasSuffix("Tests")
+            else { continue }
+            var name = ""
+            for line in file.code.split(separator: "\n") {
+                if let match = line.firstMatch(of: function) { name = String(match.1) }
+                guard line.contains(start) else { continue }
+                found += 1
+                let test = "\(parts[1]).\(parts[2])/\(name)"
+                #expect(
+                    test.contains(pattern), "\(test) starts a thread, and THREADED in the Makefile does not name it")
+            }
         }
+        #expect(found > 50)
     }
 
     /// All tests run at once: one that awaits goes on when a processor is free, minutes later on a busy machine, and has not failed.
