@@ -15,13 +15,18 @@ import MakoTestSupport
 ///     delete P 3..9
 ///     clear P
 ///     drop P
+///     migrate P title:text version=2 rename=name,title   # by hand, see `HandStep`
+///     sql UPDATE P SET age = age + 1 WHERE age > 7     # any statement, to the end of the line
+///     history 20 | history off  # what commits do is kept, that of the newest 20
 ///     begin … commit [ordered|async] | rollback, savepoint a, rollbackto a
 ///     checkpoint, step 3, reopen
 ///
-/// In an index `-` stands for descending, `~` for any case. `#` begins a comment.
+/// The type `sealed` is a column that holds encrypted texts. In an index `-` stands for descending, `~` for any case. `#` begins a comment.
 struct RecordScript {
     enum Step: Equatable {
-        case migrate(EntitySchema, dropsRetired: Bool)
+        case migrate(EntitySchema, dropsRetired: Bool, HandSteps?)
+        case sql(String)
+        case history(HistoryLimits?)
         case insert(String, KeyRange)
         case append(String, Int)
         case update(String, KeyRange)
@@ -74,7 +79,12 @@ struct RecordScript {
     private static func step(_ verb: String, _ words: [String]) -> Step? {
         switch (verb, words.count) {
         case ("migrate", 2...):
-            schema(words[0], words.dropFirst()).map { .migrate($0, dropsRetired: words.contains("dropping")) }
+            schema(words[0], words.dropFirst().filter { !HandSteps.isPart($0) }).map {
+                .migrate($0, dropsRetired: words.contains("dropping"), HandSteps(words))
+            }
+        case ("sql", 2...): .sql(words.joined(separator: " "))
+        case ("history", 1):
+            words[0] == "off" ? .history(nil) : UInt64(words[0]).map { .history(HistoryLimits(transactions: $0)) }
         case ("insert", 2): KeyRange(words[1]).map { .insert(words[0], $0) }
         case ("append", 2): Int(words[1]).map { .append(words[0], $0) }
         case ("update", 2): KeyRange(words[1]).map { .update(words[0], $0) }
@@ -132,7 +142,10 @@ struct RecordScript {
         let names = word.split(separator: ":")
         guard names.count == 2 else { return nil }
         let typeName = names[1].prefix { $0.isLetter }
-        guard let type = ColumnType.allCases.first(where: { $0.name == typeName }) else { return nil }
+        let isSealed = typeName == "sealed"
+        guard let type = isSealed ? .blob : ColumnType.allCases.first(where: { $0.name == typeName }) else {
+            return nil
+        }
         var rest = names[1].dropFirst(typeName.count)
         let isOptional = rest.hasPrefix("?")
         if isOptional { rest.removeFirst() }
@@ -151,7 +164,7 @@ struct RecordScript {
         return ColumnSchema(
             String(names[0]), type, isOptional: isOptional, default: fill,
             target: type == .reference || type == .keys ? table : nil,
-            originalName: old)
+            originalName: old, sealing: isSealed ? .text : nil)
     }
 }
 
@@ -165,7 +178,7 @@ extension RecordScript.Step {
 
     var isChange: Bool {
         switch self {
-        case .migrate, .insert, .append, .update, .move, .delete, .clear, .drop: true
+        case .migrate, .sql, .history, .insert, .append, .update, .move, .delete, .clear, .drop: true
         default: false
         }
     }

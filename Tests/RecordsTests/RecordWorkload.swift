@@ -55,11 +55,19 @@ private final class RecordRun {
     private let reopen: () throws -> Store
     private var catalogue: Catalogue
     private var random = Seeded(11)
+    /// What the open transaction has done, for the history of the file.
+    private var changes = ChangeSet()
+    private var rewritten: [String] = []
+    private var historyWriter = HistoryWriter(SeededEntropy(seed: 3))
+    /// For columns of encrypted values, which stay without one where there is no encryption.
+    private let cipher: ValueCipher?
 
     init(_ store: Store, on disk: SimulatedDisk, reopen: @escaping () throws -> Store) throws {
         self.store = store
         self.reopen = reopen
         catalogue = try Catalogue.load(view: store.snapshot())
+        let key = PropertyKey.key([UInt8](repeating: 9, count: 32))
+        cipher = Encryption.isAvailable ? try ValueCipher.make(for: key, entropy: SeededEntropy(seed: 8)).cipher : nil
         history = CrashHistory(try RecordState(reading: store.snapshot()), on: disk)
     }
 
@@ -75,6 +83,7 @@ private final class RecordRun {
             history.acknowledge()
             store = try reopen()
             catalogue = try Catalogue.load(view: store.snapshot())
+            historyWriter = HistoryWriter(SeededEntropy(seed: 4))
             guard try RecordState(reading: store.snapshot()) == expected else {
                 throw Disagreement("another state came back after reopening")
             }
@@ -85,21 +94,29 @@ private final class RecordRun {
     func transaction(_ steps: [RecordScript.Step], end: RecordScript.Step) throws {
         let before = catalogue
         let tx = try store.beginWrite()
-        var savepoints: [String: (Savepoint, Catalogue)] = [:]
+        var savepoints: [String: (Savepoint, Catalogue, ChangeSet)] = [:]
+        (changes, rewritten) = (ChangeSet(), [])
         for step in steps {
             switch step {
-            case .savepoint(let name): savepoints[name] = (tx.savepoint(), catalogue)
+            case .savepoint(let name): savepoints[name] = (tx.savepoint(), catalogue, changes)
             case .rollbackTo(let name):
-                guard let (savepoint, saved) = savepoints[name] else { throw Disagreement("no savepoint \(name)") }
+                guard let (savepoint, saved, before) = savepoints[name] else {
+                    throw Disagreement("no savepoint \(name)")
+                }
                 try tx.rollback(to: savepoint)
-                catalogue = saved
+                (catalogue, changes) = (saved, before)
+                historyWriter.invalidate()
             default: try change(step, tx)
             }
         }
         guard case .commit(let durability) = end else {
             tx.rollback()
             catalogue = before
+            historyWriter.invalidate()
             return
+        }
+        if !changes.isEmpty || !rewritten.isEmpty {
+            try historyWriter.append(changes, rewritten: rewritten, catalogue, before: before, date: 0, in: tx)
         }
         let latest = history.states.count - 1
         let state = try RecordState(reading: tx.view)
@@ -110,13 +127,23 @@ private final class RecordRun {
     }
 
     private func change(_ step: RecordScript.Step, _ tx: borrowing WriteTransaction) throws {
-        var changes = ChangeSet()
         switch step {
-        case .migrate(let schema, let dropsRetired):
-            _ = try Catalogue.migrate(to: schema, dropsRetired: dropsRetired, in: tx)
+        case .migrate(let schema, let dropsRetired, let byHand):
+            if let byHand {
+                _ = try Catalogue.migrate([byHand.migration(to: schema, dropsRetired: dropsRetired)], in: tx)
+            } else {
+                _ = try Catalogue.migrate(to: schema, dropsRetired: dropsRetired, in: tx)
+            }
+            rewritten.append(schema.name)
             catalogue = try Catalogue.load(view: tx.view, previous: catalogue)
+        case .sql(let text):
+            _ = try Statement.parse(text).run(catalogue, in: tx, changes: &changes)
+            catalogue = try Catalogue.load(view: tx.view, previous: catalogue)
+        case .history(let limits?): try historyWriter.begin(limits, date: 0, in: tx)
+        case .history(nil): try historyWriter.end(in: tx)
         case .drop(let name):
             _ = try Catalogue.dropTable(name, in: tx)
+            rewritten.append(name)
             catalogue = try Catalogue.load(view: tx.view, previous: catalogue)
         case .clear(let name):
             _ = try catalogue.requireTable(name).deleteAll(in: tx, changes: &changes)
@@ -124,20 +151,20 @@ private final class RecordRun {
             let table = try catalogue.requireTable(name)
             let batch = IndexBatch()
             for number in 0..<count {
-                var row = draft(table, Int64(10_000 + number))
+                var row = try draft(table, Int64(10_000 + number))
                 try table.insert(&row, in: tx, changes: &changes, batch: batch)
             }
             try batch.flush(in: tx)
         case .insert(let name, let keys):
             let table = try catalogue.requireTable(name)
             for number in numbers(keys) {
-                var row = draft(table, number)
+                var row = try draft(table, number)
                 try table.insert(&row, key: rowID(number, table), in: tx, changes: &changes)
             }
         case .update(let name, let keys):
             let table = try catalogue.requireTable(name)
             for number in numbers(keys) {
-                var row = draft(table, number)
+                var row = try draft(table, number)
                 guard try table.update(&row, key: key(number, table), in: tx, changes: &changes) else {
                     throw Disagreement("there is no row \(number) to update")
                 }
@@ -155,7 +182,6 @@ private final class RecordRun {
     private func move(
         _ table: TableHandle, _ numbers: [Int64], by distance: Int64, _ tx: borrowing WriteTransaction
     ) throws {
-        var changes = ChangeSet()
         let keys = table.schema.keyColumns
         for number in numbers {
             let old = key(number, table)
@@ -189,14 +215,16 @@ private final class RecordRun {
     }
 
     /// A row whose key columns follow from its number, and whose other values are new each time.
-    private func draft(_ table: TableHandle, _ number: Int64) -> RowWriter {
+    private func draft(_ table: TableHandle, _ number: Int64) throws -> RowWriter {
         var row = RowWriter()
         row.begin(table.layout)
         let keys = table.schema.keyColumns
         for (position, column) in table.schema.liveColumns.enumerated() {
             if keys.contains(column.name) {
                 row.set(position, RecordRun.keyValue(column.type, number))
-            } else if column.isOptional, random.chance(25) {
+            } else if column.sealedType != nil, let cipher {
+                try row.set(position, value(.text)) { () throws(PropertyKeyProblem) in cipher }
+            } else if column.isOptional, random.chance(25) || column.sealedType != nil {
                 row.set(position, .null)
             } else {
                 row.set(position, value(column.type))

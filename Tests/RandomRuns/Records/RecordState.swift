@@ -16,6 +16,8 @@ public struct RecordState: Equatable, CustomStringConvertible, Sendable {
     }
 
     public var tables: [String: Table] = [:]
+    /// What the file says its commits did, where it keeps that.
+    public var history: [String] = []
 
     public init() {}
 
@@ -33,6 +35,9 @@ public struct RecordState: Equatable, CustomStringConvertible, Sendable {
                 throw Disagreement("\(table.schema.name) does not count its rows right")
             }
             tables[table.schema.name] = content
+        }
+        for record in try HistoryPage(after: nil, limit: .max, in: view)?.records ?? [] {
+            history.append("\(record.number): \(record.tables) \(record.spans) \(record.columnLists)")
         }
     }
 
@@ -56,6 +61,7 @@ public struct RecordState: Equatable, CustomStringConvertible, Sendable {
                     + "not \(wanted.map { "\($0)" } ?? "missing")"
             }
         }
+        if history != expected.history { return "the history is \(history), not \(expected.history)" }
         return nil
     }
 }
