@@ -6,12 +6,12 @@ import Testing
 /// What `docs/where.md` says is so.
 @Suite struct WhereDocumentTests {
     /// What the types of the document know of their tables.
-    private static let relations = [
+    static let relations = [
         "Department": TableRelations(inverses: ["people": .init(table: "Person", column: "department")])
     ]
 
     /// The tables of the document.
-    private static func fixture() throws -> Fixture {
+    static func fixture() throws -> Fixture {
         let fixture = try Fixture(
             EntitySchema(name: "Location", columns: [ColumnSchema("name", .text)]),
             EntitySchema(
@@ -29,7 +29,19 @@ import Testing
                     ColumnSchema("department", .reference, isOptional: true, target: "Department"),
                     ColumnSchema("note", .text, isOptional: true), ColumnSchema("photo", .blob, isOptional: true),
                     ColumnSchema("token", .uuid, isOptional: true),
-                ]))
+                ], indexes: [IndexSchema("byName", [IndexColumn("name")])]),
+            EntitySchema(
+                name: "Article", columns: [ColumnSchema("title", .text), ColumnSchema("body", .text)],
+                indexes: [IndexSchema("words", [IndexColumn("body")], fullText: FullTextOptions())]),
+            EntitySchema(
+                name: "Pair", columns: [ColumnSchema("a", .integer), ColumnSchema("b", .integer)],
+                key: .columns(["a", "b"]), indexes: [IndexSchema("byName", [IndexColumn("b")])]),
+            EntitySchema(
+                name: "Club",
+                columns: [
+                    ColumnSchema("motto", .blob, isOptional: true, sealing: .text),
+                    ColumnSchema("members", .keys, isOptional: true, target: "Person"),
+                ], indexes: [IndexSchema("members", [IndexColumn("members")])]))
         func date(_ text: String) throws -> Value { .date(try #require(DateText.parse(text))) }
         try fixture.insertAll("Location", [[.text("London")], [.text("Paris")]])
         try fixture.insertAll(
@@ -131,5 +143,63 @@ import Testing
             shown += 1
         }
         #expect(shown >= 55)
+    }
+
+    @Test func statementsAreRefusedAsIsSaid() throws {
+        let fixture = try Self.fixture()
+        let lines = try Self.document()
+        var shown = 0
+        for (number, line) in lines.enumerated() where line == "```refused" {
+            let message = lines[(number + 1)...].prefix { $0 != "```" }
+            let text = String(try #require(message.dropFirst().first).dropFirst(2))
+            let error = #expect(throws: RecordError.self, "\(text)") { try Self.run(text, in: fixture) }
+            #expect("\(try #require(error))" == message.joined(separator: "\n"))
+            shown += 1
+        }
+        #expect(shown >= 93)
+    }
+
+    @Test func whatOnlyRowsTellIsAsIsSaid() throws {
+        let fixture = try Self.fixture()
+        let rows = try Self.rows(under: "| statement | message |")
+        #expect(rows.count >= 4)
+        for row in rows {
+            let error = #expect(throws: RecordError.self, "\(row)") { try Self.run(Self.code(row[0]), in: fixture) }
+            #expect("\(try #require(error))" == row[1])
+        }
+    }
+
+    private static func run(_ text: String, in fixture: Fixture) throws {
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            let catalogue = try Catalogue.load(view: tx.view).describing(relations)
+            _ = try Statement.parse(text).run(catalogue, in: tx, changes: &changes)
+        }
+    }
+
+    /// Each message that the sources have for a fault in a text stands in the document.
+    @Test func eachMessageIsShown() throws {
+        let document = try Self.document().joined(separator: "\n")
+        let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/MakoRecords")
+        let message = try Regex(
+            #"error\(\s*"((?:[^"\\]|\\\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\\.)*)""#,
+            as: (Substring, Substring).self)
+        let interpolation = try Regex(#"\\\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"#)
+        var found = 0
+        for folder in ["Query", "Statements"] {
+            let names = try FileManager.default.contentsOfDirectory(atPath: sources.appending(path: folder).path())
+            for name in names.sorted() where name.hasSuffix(".swift") {
+                let code = try String(contentsOf: sources.appending(path: "\(folder)/\(name)"), encoding: .utf8)
+                for match in code.matches(of: message) {
+                    let parts = String(match.output.1).split(separator: interpolation).map(String.init)
+                    guard let longest = parts.max(by: { $0.count < $1.count }), longest.count > 3 else { continue }
+                    found += 1
+                    let words = longest.trimmingCharacters(in: [" "]).replacingOccurrences(of: "\\\"", with: "\"")
+                    let isShown = document.contains(words)
+                    #expect(isShown, "\(name): \(match.output.1)")
+                }
+            }
+        }
+        #expect(found > 150)
     }
 }

@@ -108,7 +108,9 @@ extension Binder {
                 "highlight", "snippet",
             ]
             if let bare = AggregateFunction(marked: name) {
-                if arguments.count != 1 { throw at.error("\(bare.rawValue) takes 1 value, not \(arguments.count)") }
+                if arguments.count != 1, bare != .count || !arguments.isEmpty {
+                    throw at.error("\(bare.rawValue) takes 1 value, not \(arguments.count)")
+                }
                 throw at.error(
                     "\(bare.rawValue) is of many rows: it stands among the columns, in HAVING or in ORDER BY")
             }

@@ -98,7 +98,9 @@ struct SelectNames {
         _ expr: Expr, _ outputs: [SelectStatement.Output]
     ) throws(RecordError) -> Expr? {
         guard case .literal(.integer(let number), let at) = expr else { return nil }
-        guard number >= 1, number <= outputs.count else { throw at.error("there are \(outputs.count) columns") }
+        guard number >= 1, number <= outputs.count else {
+            throw at.error("there is no column \(number) among those asked for, \(outputs.count) in all")
+        }
         return outputs[Int(number) - 1].expr
     }
 }

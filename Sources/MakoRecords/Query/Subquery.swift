@@ -80,7 +80,13 @@ extension Parser {
 
     /// Whether a condition on many rows begins at a token: `EXISTS (SELECT`, or `ANY people.age > 60`. The same words may be names.
     func startsQuantified(_ place: Int) -> Bool {
-        if isWord("EXISTS", place) { return startsSubquery(place + 1) }
+        if isWord("EXISTS", place), place + 1 < tokens.count {
+            // No function and no column is meant, even where something else than a question follows.
+            switch tokens[place + 1].kind {
+            case .symbol("("), .literal, .parameter: return true
+            default: return false
+            }
+        }
         guard quantifier(place) != nil, place + 2 < tokens.count else { return false }
         switch tokens[place + 1].kind {
         case .name: break

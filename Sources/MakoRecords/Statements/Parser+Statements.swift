@@ -23,6 +23,7 @@ extension Parser {
             default: return .analyze(nil)
             }
         }
+        if takeWord("WITH") { throw unexpected("the name of a question") }
         if case .word(let word) = start.kind {
             throw position(start).error(
                 "a statement does not begin with \(word)", nearest: Spelling.nearest(to: word, in: Self.statementWords))
@@ -101,7 +102,9 @@ extension Parser {
             repeat { row.append(try expression()) } while takeSymbol(",")
             try expectSymbol(")")
             if let first = rows.first, first.count != row.count {
-                throw span(start).error("this row has \(row.count) values, and the first one \(first.count)")
+                throw span(start).error(
+                    "this row has \(row.count) \(row.count == 1 ? "value" : "values"), and the first one \(first.count)"
+                )
             }
             rows.append(row)
         } while takeSymbol(",")

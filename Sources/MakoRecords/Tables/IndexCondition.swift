@@ -68,10 +68,31 @@ final class IndexCondition: @unchecked Sendable {
                 found[place] = IndexCondition(bound, columns.set, bare)
             } catch {
                 if case .storage = error { throw error }
-                throw refused(index.schema, record.schema.name, error)
+                let further = SourcePosition.none.error("it asks for more than the columns of the row")
+                throw refused(index.schema, record.schema.name, asksFurther(parsed, record.schema) ? further : error)
             }
         }
         return found
+    }
+
+    /// Whether a condition has a sub-query, or a path that leads to another row.
+    private static func asksFurther(_ condition: Condition, _ schema: EntitySchema) -> Bool {
+        var isFurther = false
+        _ = try? condition.rewritten(
+            { expr in
+                switch expr {
+                case .column(let path, _):
+                    if path.count > 1, schema.column(named: path[0])?.target != nil { isFurther = true }
+                case .subquery, .collection: isFurther = true
+                default: break
+                }
+                return nil
+            },
+            subqueries: { subquery in
+                isFurther = true
+                return subquery
+            })
+        return isFurther
     }
 
     private static func refused(_ index: IndexSchema, _ table: String, _ error: RecordError) -> RecordError {
