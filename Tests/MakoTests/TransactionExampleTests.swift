@@ -115,6 +115,22 @@ enum TransactionExample {
         return lines.all
     }
 
+    static func compared(_ db: Database, _ till: Till) throws -> [String] {
+        let lines = Collected<String>()
+        let print: @Sendable (String) -> Void = { lines.append($0) }
+        // EXAMPLE Transactions.md
+        let token = try Till.onChange(.update, withValues: true, in: db) { change in
+            if let before = change.oldValue(of: \.balance), let now = change.newValue(of: \.balance) {
+                print("\(before) is \(now)")
+            }
+        }
+        till.balance = 7
+        try till.commit()
+        token.cancel()
+        // EXAMPLE ends
+        return lines.all
+    }
+
     static func listened(_ db: Database, _ till: Till) async throws -> [String] {
         let lines = Collected<String>()
         let print: @Sendable (ChangeKind) -> Void = { lines.append("\($0)") }
@@ -216,6 +232,7 @@ enum TransactionExample {
 
     @Test func eventsComeAfterTheEnd() async throws {
         #expect(try E.watched(db, first) == ["nothing was told yet", "[\"balance\"] of first"])
+        #expect(try E.compared(db, first) == ["2 is 7"])
         #expect(try await E.soft(db, [first, second]) == 0)
         #expect(try await E.listened(db, first) == ["delete"])
     }

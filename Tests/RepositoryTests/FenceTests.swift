@@ -113,6 +113,7 @@ import Testing
         "Sources/MakoRecords/Tables/TableHandle+Delete.swift",
         "Sources/MakoRecords/Tables/TableHandle+Write.swift",
         "Sources/MakoRecords/Tables/TableHandle.swift",
+        "Sources/MakoRecords/Tables/ValueLog.swift",
         "Sources/MakoRecords/Text/DocumentLengths.swift",
         "Sources/MakoRecords/Text/DocumentTerms.swift",
         "Sources/MakoRecords/Text/EnglishStemmer.swift",

@@ -40,7 +40,7 @@ public final class Transaction: @unchecked Sendable {
     /// Where to go back to when a call fails that writes more rows than its own.
     private struct FurtherRows {
         let savepoint: Savepoint
-        var changes = ChangeSet()
+        var changes: ChangeSet
         var touched: [EventHub.Identity: (any ObjectEntity)?] = [:]
         // A hook may have used a type for the first time.
         let schema: SchemaState
@@ -66,6 +66,7 @@ public final class Transaction: @unchecked Sendable {
         schema = database.writerSchema
         base = schema
         writer.database = database.number
+        if let watched = database.hub.tablesWithValues { changes.keepRows(ofTables: watched.names) }
         RunningTransactions.begin()
     }
 
@@ -114,7 +115,7 @@ public final class Transaction: @unchecked Sendable {
         database.metricsCounters.commits.with { $0 += 1 }
         hasEnded = true
         // Live queries do not wait for what hooks and handlers do. What those do is not for the committing task's end to stop.
-        database.hub.follow(ticket, CommitChanges(base: before, changes))
+        database.hub.follow(ticket, CommitChanges(base: before, changes.withoutRows))
         CurrentCancellation.without {
             completions.run()
             if sabotaged("toldBeforeCommit") { return }
@@ -178,7 +179,7 @@ public final class Transaction: @unchecked Sendable {
         try settle()
         let savepoint = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
         // Moved out and back: a second reference would have everything copied at the next change.
-        var outerChanges = ChangeSet()
+        var outerChanges = changes.empty
         var outerTouched: [EventHub.Identity: (any ObjectEntity)?] = [:]
         swap(&changes, &outerChanges)
         swap(&touched, &outerTouched)
@@ -250,7 +251,7 @@ public final class Transaction: @unchecked Sendable {
         try settle()
         var rows = FurtherRows(
             savepoint: try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() },
-            schema: schema, steps: steps, rewrites: rewrites)
+            changes: changes.empty, schema: schema, steps: steps, rewrites: rewrites)
         // Moved out and back: a second reference would have everything copied at the next change.
         swap(&changes, &rows.changes)
         swap(&touched, &rows.touched)

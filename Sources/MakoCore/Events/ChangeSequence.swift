@@ -12,7 +12,9 @@ public struct ChangeSequence<T: Entity>: AsyncSequence, Sendable {
 
     private let buffer: ChangeBuffer<T>
 
-    init(_ database: Database, _ kinds: [ChangeKind]) { buffer = ChangeBuffer(database, kinds) }
+    init(_ database: Database, _ kinds: [ChangeKind], withValues: Bool) {
+        buffer = ChangeBuffer(database, kinds, withValues: withValues)
+    }
 
     public func makeAsyncIterator() -> Iterator { Iterator(buffer: buffer) }
 
@@ -37,18 +39,18 @@ final class ChangeBuffer<T: Entity>: Sendable {
     private let state = Protected(State())
     private let subscription: EventSubscription
 
-    init(_ database: Database, _ kinds: [ChangeKind]) {
+    init(_ database: Database, _ kinds: [ChangeKind], withValues: Bool) {
         let wanted = Set(kinds.isEmpty ? [.insert, .update, .delete] : kinds)
         let state = state
         subscription = EventSubscription(
             database.hub,
             .init(
-                table: T.entityModel.table,
+                table: T.entityModel.table, wantsValues: withValues,
                 deliver: { events, _, database in
                     // Another type of the table may raise events.
                     guard T.entityModel.raisesEvents || sabotaged("silentRowsTold") else { return }
                     for event in events where wanted.contains(event.kind) {
-                        Self.put(event.change(database, T.self), into: state)
+                        Self.put(event.change(database, T.self, withValues: withValues), into: state)
                     }
                 },
                 finish: { Self.finish(state) }))
@@ -86,7 +88,7 @@ final class ChangeBuffer<T: Entity>: Sendable {
         }
         guard state.hasMissed else { return nil }
         state.hasMissed = false
-        return ObjectChange(kind: .missed, key: nil, changedProperties: [], object: nil)
+        return ObjectChange(kind: .missed, key: nil, changedProperties: [], object: nil, values: nil)
     }
 
     private static func put(_ change: ObjectChange<T>, into state: Protected<State>) {
@@ -117,7 +119,7 @@ final class ChangeBuffer<T: Entity>: Sendable {
 
 extension EventHub.Event {
     /// The event as a change of an entity. An object that no commit brought along is read from the database.
-    func change<T: Entity>(_ database: Database, _ type: T.Type) -> ObjectChange<T> {
+    func change<T: Entity>(_ database: Database, _ type: T.Type, withValues: Bool) -> ObjectChange<T> {
         var found = object as? T
         if found == nil, kind != .delete {
             // Nothing to tell when the row is gone again or cannot be read: the change itself is what happened.
@@ -126,7 +128,22 @@ extension EventHub.Event {
         let names =
             sabotaged("namesOfTheFirstType")
             ? changedProperties : type.entityModel.propertyNames(ofColumns: changedColumns) { _ in nil }
-        return ObjectChange(kind: kind, key: key, changedProperties: names, object: found)
+        // Whether others have asked is no reason to be told.
+        let values = withValues ? images.map { ChangedRow($0, database) } : nil
+        return ObjectChange(kind: kind, key: key, changedProperties: names, object: found, values: values)
+    }
+}
+
+extension EventHub.Event {
+    /// The event for watchers of a whole database.
+    func change(_ database: Database, withValues: Bool) -> DatabaseChange {
+        var changes: [PropertyChange] = []
+        if withValues, let images {
+            let schema = database.schema
+            changes = ChangedRow(images, database).changes { schema.fieldName(ofColumn: $0, inTable: table) }
+        }
+        return DatabaseChange(
+            entity: table, kind: kind, key: key, changedProperties: changedProperties, changes: changes)
     }
 }
 

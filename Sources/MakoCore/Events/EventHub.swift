@@ -17,6 +17,8 @@ final class EventHub: Sendable {
         /// By the names that the types of the table have for them.
         let changedProperties: [String]
         let object: (any ObjectEntity)?
+        /// The row before the transaction and at its end, where a watcher asked for that.
+        let images: RowImages?
     }
 
     /// A watcher: which table (nil: all) and what to do with the events of one commit.
@@ -24,6 +26,8 @@ final class EventHub: Sendable {
         let table: String?
         /// Whether it is told before those that are not.
         var comesFirst = false
+        /// Whether it asks for what the rows held before.
+        var wantsValues = false
         /// Given the events of a commit, the number of the commit before, and the database.
         let deliver: @Sendable ([Event], UInt64, Database) -> Void
         let finish: @Sendable () -> Void
@@ -66,6 +70,8 @@ final class EventHub: Sendable {
     private let state = Protected(State())
     /// How many watchers there are: none is what each save and each commit asks first.
     private let watcherCount = Atomic<Int>(0)
+    /// How many of them ask for values: none is what each transaction asks first.
+    private let valueWatcherCount = Atomic<Int>(0)
 
     // MARK: - Watching
 
@@ -73,7 +79,7 @@ final class EventHub: Sendable {
         state.with { state in
             state.nextID += 1
             if state.isFinished { watcher.finish() } else { state.watchers[state.nextID] = watcher }
-            watcherCount.store(state.watchers.count, ordering: .relaxed)
+            count(state)
             return state.nextID
         }
     }
@@ -81,10 +87,31 @@ final class EventHub: Sendable {
     func remove(_ id: Int) {
         // The watcher may own what its release frees: that happens outside the lock.
         let removed = state.with { state in
-            defer { watcherCount.store(state.watchers.count, ordering: .relaxed) }
+            defer { count(state) }
             return state.watchers.removeValue(forKey: id)
         }
         withExtendedLifetime(removed) {}
+    }
+
+    private func count(_ state: borrowing State) {
+        watcherCount.store(state.watchers.count, ordering: .relaxed)
+        valueWatcherCount.store(state.watchers.values.count(where: \.wantsValues), ordering: .relaxed)
+    }
+
+    /// The tables of which watchers ask for values; nil: nobody does.
+    struct ValueTables {
+        /// Nil: all tables.
+        let names: Set<String>?
+    }
+
+    var tablesWithValues: ValueTables? {
+        if valueWatcherCount.load(ordering: .relaxed) == 0 { return nil }
+        return state.with { state in
+            let watchers = state.watchers.values.filter(\.wantsValues)
+            if watchers.isEmpty { return nil }
+            let names = watchers.compactMap(\.table)
+            return ValueTables(names: names.count == watchers.count ? Set(names) : nil)
+        }
     }
 
     func add(_ follower: Follower) -> Int {
@@ -133,7 +160,7 @@ final class EventHub: Sendable {
                 state.watchers = [:]
                 state.followers = [:]
                 state.waiters = []
-                watcherCount.store(0, ordering: .relaxed)
+                count(state)
                 state.isFinished = true
             }
             return (Array(state.watchers.values), Array(state.followers.values), state.waiters)
@@ -175,15 +202,15 @@ final class EventHub: Sendable {
                 case .update: .update
                 case .delete: .delete
                 }
-            let columns =
-                schema.catalogue.table(named: change.table).map { change.changedColumns.names(in: $0.schema) } ?? []
+            let table = schema.catalogue.table(named: change.table)
+            let columns = table.map { change.changedColumns.names(in: $0.schema) } ?? []
             let names = schema.propertyNames(ofColumns: columns, inTable: change.table)
             // An object that has another key by now does not stand for this row any more.
             let object = objects[row]
             let stands = object.map { $0.lockedState { $0.key } == change.key } ?? false
             return Event(
                 table: change.table, key: change.key, kind: kind, changedColumns: columns, changedProperties: names,
-                object: stands ? object : nil)
+                object: stands ? object : nil, images: table.flatMap { changes.images(of: change, in: $0) })
         }
         enqueue(ticket, Batch(events: events, base: base, database: database))
     }

@@ -29,23 +29,35 @@ extension Entity {
     /// for await change in try Person.changes(.insert, .update) { print(change.kind, change.changedProperties) }
     /// ```
     ///
+    /// - Parameter withValues: whether changes come with what the properties held before and hold after, see ``ObjectChange/changes``. The
+    ///   rows that transactions change are kept for that until they are told.
     /// - Throws: `MakoError.noDatabase` when none is given and none is current.
-    public static func changes(_ kinds: ChangeKind..., in database: Database? = nil) throws(MakoError)
-        -> ChangeSequence<Self>
-    {
-        let database = try watched(database)
-        return ChangeSequence(database, kinds)
+    public static func changes(
+        _ kinds: ChangeKind..., withValues: Bool = false, in database: Database? = nil
+    ) throws(MakoError) -> ChangeSequence<Self> {
+        ChangeSequence(try watched(database), kinds, withValues: withValues)
     }
 
     /// Calls a handler after each commit that changed objects of this entity, once per object.
     ///
-    /// - Parameter queue: where to call it; on the committing thread, after the transaction, when nil.
+    /// ```swift
+    /// let token = try Person.onChange(.update, withValues: true) { change in
+    ///     if let age = change.oldValue(of: \.age), let object = change.object { print("\(object.name) was \(age)") }
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - withValues: whether changes come with what the properties held before and hold after, see ``ObjectChange/changes``. The rows that
+    ///     transactions change are kept for that until they are told; without it nothing is.
+    ///   - queue: where to call it; on the committing thread, after the transaction, when nil.
+    /// - Throws: `MakoError.noDatabase` when none is given and none is current.
     public static func onChange(
-        _ kinds: ChangeKind..., in database: Database? = nil, on queue: DispatchQueue? = nil,
+        _ kinds: ChangeKind..., withValues: Bool = false, in database: Database? = nil, on queue: DispatchQueue? = nil,
         _ handler: @escaping @Sendable (ObjectChange<Self>) -> Void
     ) throws(MakoError) -> ChangeToken {
         let wanted = Set(kinds.isEmpty ? [.insert, .update, .delete] : kinds)
-        return token(try watched(database), Self.self, on: queue, { wanted.contains($0.kind) }, handler)
+        return token(
+            try watched(database), Self.self, on: queue, withValues: withValues, { wanted.contains($0.kind) }, handler)
     }
 
     /// Calls a handler of the main actor after each commit that changed objects of this entity, in the order of the commits.
@@ -54,12 +66,12 @@ extension Entity {
     /// let token = try Person.onChange(.insert, on: MainActor.shared) { change in list.append(change.object) }
     /// ```
     public static func onChange(
-        _ kinds: ChangeKind..., in database: Database? = nil, on actor: MainActor,
+        _ kinds: ChangeKind..., withValues: Bool = false, in database: Database? = nil, on actor: MainActor,
         _ handler: @escaping @MainActor @Sendable (ObjectChange<Self>) -> Void
     ) throws(MakoError) -> ChangeToken {
         let wanted = Set(kinds.isEmpty ? [.insert, .update, .delete] : kinds)
         return token(
-            try watched(database), Self.self, on: .main, { wanted.contains($0.kind) },
+            try watched(database), Self.self, on: .main, withValues: withValues, { wanted.contains($0.kind) },
             { change in MainActor.assumeIsolated { handler(change) } })
     }
 
@@ -70,19 +82,19 @@ extension Entity {
     }
 
     fileprivate static func token(
-        _ database: Database, _ type: Self.Type, on queue: DispatchQueue?,
+        _ database: Database, _ type: Self.Type, on queue: DispatchQueue?, withValues: Bool,
         _ isWanted: @escaping @Sendable (EventHub.Event) -> Bool,
         _ handler: @escaping @Sendable (ObjectChange<Self>) -> Void,
         prepare: @escaping @Sendable (EventHub.Event, UInt64, Database) -> Void = { _, _, _ in }
     ) -> ChangeToken {
         let watcher = EventHub.Watcher(
-            table: type.entityModel.table,
+            table: type.entityModel.table, wantsValues: withValues,
             deliver: { events, base, database in
                 // Another type of the table may raise events.
                 guard type.entityModel.raisesEvents || sabotaged("silentRowsTold") else { return }
                 for event in events where isWanted(event) {
                     prepare(event, base, database)
-                    let change: ObjectChange<Self> = event.change(database, type)
+                    let change: ObjectChange<Self> = event.change(database, type, withValues: withValues)
                     if let queue { queue.async { handler(change) } } else { handler(change) }
                 }
             }, finish: {})
@@ -93,31 +105,39 @@ extension Entity {
 extension ObjectEntity {
     /// Calls a handler when any instance with this object's key is committed or removed.
     ///
-    /// - Parameter refreshing: whether this object takes the new values over, before the handler is called, unless it has changes of its own
-    ///   that are not committed.
+    /// - Parameters:
+    ///   - refreshing: whether this object takes the new values over, before the handler is called, unless it has changes of its own that
+    ///     are not committed.
+    ///   - withValues: whether changes come with what the properties held before and hold after, see ``ObjectChange/changes``.
+    ///   - queue: where to call it; on the committing thread, after the transaction, when nil.
+    /// - Throws: `MakoError.notFound` for an object that was not committed yet.
     public func onChange(
-        refreshing: Bool = false, on queue: DispatchQueue? = nil,
+        refreshing: Bool = false, withValues: Bool = false, on queue: DispatchQueue? = nil,
         _ handler: @escaping @Sendable (ObjectChange<Self>) -> Void
     ) throws(MakoError) -> ChangeToken {
         guard let database = Database.of(self), let key = storedKey else {
             throw .notFound(entity: Self.entityModel.name, key: "none; commit the object before watching it")
         }
         let type = Swift.type(of: self)
-        guard refreshing else { return Self.token(database, type, on: queue, { $0.key == key }, handler) }
-        // The token may be kept by the object itself.
-        return Self.token(database, type, on: queue, { $0.key == key }, handler) { [weak self] event, base, database in
-            if let self, event.kind != .delete { database.takeOver(self, after: base) }
+        guard refreshing else {
+            return Self.token(database, type, on: queue, withValues: withValues, { $0.key == key }, handler)
         }
+        // The token may be kept by the object itself.
+        return Self.token(
+            database, type, on: queue, withValues: withValues, { $0.key == key }, handler,
+            prepare: { [weak self] event, base, database in
+                if let self, event.kind != .delete { database.takeOver(self, after: base) }
+            })
     }
 }
 
 extension ObjectEntity {
     /// Calls a handler of the main actor when any instance with this object's key is committed or removed.
     public func onChange(
-        refreshing: Bool = false, on actor: MainActor,
+        refreshing: Bool = false, withValues: Bool = false, on actor: MainActor,
         _ handler: @escaping @MainActor @Sendable (ObjectChange<Self>) -> Void
     ) throws(MakoError) -> ChangeToken {
-        try onChange(refreshing: refreshing, on: DispatchQueue.main) { change in
+        try onChange(refreshing: refreshing, withValues: withValues, on: DispatchQueue.main) { change in
             MainActor.assumeIsolated { handler(change) }
         }
     }
@@ -125,15 +145,14 @@ extension ObjectEntity {
 
 extension Database {
     private func onEvent(
-        _ kind: ChangeKind, _ queue: DispatchQueue?, _ handler: @escaping @Sendable (DatabaseChange) -> Void
+        _ kind: ChangeKind, _ withValues: Bool, _ queue: DispatchQueue?,
+        _ handler: @escaping @Sendable (DatabaseChange) -> Void
     ) -> ChangeToken {
         let watcher = EventHub.Watcher(
-            table: nil,
-            deliver: { events, _, _ in
+            table: nil, wantsValues: withValues,
+            deliver: { events, _, database in
                 for event in events where event.kind == kind {
-                    let change = DatabaseChange(
-                        entity: event.table, kind: event.kind, key: event.key,
-                        changedProperties: event.changedProperties)
+                    let change = event.change(database, withValues: withValues)
                     if let queue { queue.async { handler(change) } } else { handler(change) }
                 }
             }, finish: {})
@@ -142,44 +161,63 @@ extension Database {
 
     /// Calls a handler for each object of any entity that a transaction inserted, after its commit.
     ///
-    /// - Parameter queue: where to call it; on the committing thread, after the transaction, when nil.
+    /// - Parameters:
+    ///   - withValues: whether changes come with what the properties held before and hold after. The rows that transactions change, of all
+    ///     entities, are kept for that until they are told.
+    ///   - queue: where to call it; on the committing thread, after the transaction, when nil.
     public func onInsert(
-        on queue: DispatchQueue? = nil, _ handler: @escaping @Sendable (DatabaseChange) -> Void
+        withValues: Bool = false, on queue: DispatchQueue? = nil,
+        _ handler: @escaping @Sendable (DatabaseChange) -> Void
     ) -> ChangeToken {
-        onEvent(.insert, queue, handler)
+        onEvent(.insert, withValues, queue, handler)
     }
     /// Calls a handler of the main actor for each object of any entity that a transaction inserted.
     public func onInsert(
-        on actor: MainActor, _ handler: @escaping @MainActor @Sendable (DatabaseChange) -> Void
+        withValues: Bool = false, on actor: MainActor,
+        _ handler: @escaping @MainActor @Sendable (DatabaseChange) -> Void
     ) -> ChangeToken {
-        onEvent(.insert, .main) { change in MainActor.assumeIsolated { handler(change) } }
+        onEvent(.insert, withValues, .main) { change in MainActor.assumeIsolated { handler(change) } }
     }
     /// Calls a handler for each object of any entity that a transaction changed, after its commit.
     ///
-    /// - Parameter queue: where to call it; on the committing thread, after the transaction, when nil.
+    /// ```swift
+    /// let token = db.onUpdate(withValues: true) { change in audit(change.entity, change.key, change.changes) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - withValues: whether changes come with what the properties held before and hold after. The rows that transactions change, of all
+    ///     entities, are kept for that until they are told.
+    ///   - queue: where to call it; on the committing thread, after the transaction, when nil.
     public func onUpdate(
-        on queue: DispatchQueue? = nil, _ handler: @escaping @Sendable (DatabaseChange) -> Void
+        withValues: Bool = false, on queue: DispatchQueue? = nil,
+        _ handler: @escaping @Sendable (DatabaseChange) -> Void
     ) -> ChangeToken {
-        onEvent(.update, queue, handler)
+        onEvent(.update, withValues, queue, handler)
     }
     /// Calls a handler of the main actor for each object of any entity that a transaction changed.
     public func onUpdate(
-        on actor: MainActor, _ handler: @escaping @MainActor @Sendable (DatabaseChange) -> Void
+        withValues: Bool = false, on actor: MainActor,
+        _ handler: @escaping @MainActor @Sendable (DatabaseChange) -> Void
     ) -> ChangeToken {
-        onEvent(.update, .main) { change in MainActor.assumeIsolated { handler(change) } }
+        onEvent(.update, withValues, .main) { change in MainActor.assumeIsolated { handler(change) } }
     }
     /// Calls a handler for each object of any entity that a transaction removed, after its commit.
     ///
-    /// - Parameter queue: where to call it; on the committing thread, after the transaction, when nil.
+    /// - Parameters:
+    ///   - withValues: whether changes come with what the properties held before and hold after. The rows that transactions change, of all
+    ///     entities, are kept for that until they are told.
+    ///   - queue: where to call it; on the committing thread, after the transaction, when nil.
     public func onDelete(
-        on queue: DispatchQueue? = nil, _ handler: @escaping @Sendable (DatabaseChange) -> Void
+        withValues: Bool = false, on queue: DispatchQueue? = nil,
+        _ handler: @escaping @Sendable (DatabaseChange) -> Void
     ) -> ChangeToken {
-        onEvent(.delete, queue, handler)
+        onEvent(.delete, withValues, queue, handler)
     }
     /// Calls a handler of the main actor for each object of any entity that a transaction removed.
     public func onDelete(
-        on actor: MainActor, _ handler: @escaping @MainActor @Sendable (DatabaseChange) -> Void
+        withValues: Bool = false, on actor: MainActor,
+        _ handler: @escaping @MainActor @Sendable (DatabaseChange) -> Void
     ) -> ChangeToken {
-        onEvent(.delete, .main) { change in MainActor.assumeIsolated { handler(change) } }
+        onEvent(.delete, withValues, .main) { change in MainActor.assumeIsolated { handler(change) } }
     }
 }

@@ -21,7 +21,7 @@ extension Transaction {
         default: break
         }
         let before = schema
-        var done = ChangeSet()
+        var done = changes.empty
         let outcome = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try records { () throws(RecordError) in
                 try statement.run(before.catalogue, in: tx, changes: &done, parameters: values, named: named)

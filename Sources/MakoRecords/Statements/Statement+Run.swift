@@ -46,7 +46,7 @@ extension Statement {
         // A single row is whole or not there by itself, and a savepoint costs a copy of each page that is changed next.
         if isSingleRow { return try run.perform(self, &changes, tx) }
         let savepoint = tx.savepoint()
-        var own = ChangeSet()
+        var own = changes.empty
         let outcome: StatementOutcome
         do throws(RecordError) {
             outcome = try run.perform(self, &own, tx)

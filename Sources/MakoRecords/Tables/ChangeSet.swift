@@ -99,6 +99,8 @@ public struct ChangeSet: Sendable {
     /// The table of the last entry and the id that goes on with it; table -1: none does.
     private var runTable: Int32 = -1
     private var runNext: Int64 = 0
+    /// The rows' values, where somebody asked for them.
+    var values: ValueLog?
 
     public init() {}
 
@@ -136,6 +138,7 @@ public struct ChangeSet: Sendable {
 
     /// Adds what happened after this.
     public mutating func append(_ later: ChangeSet) {
+        if let log = later.values { values?.append(log) }
         for entry in later.entries where !entry.isVoid {
             let name = later.tables[Int(entry.table)]
             let table = tables.firstIndex(of: name).map { Int32($0) } ?? add(name)

@@ -24,6 +24,7 @@ extension TableHandle {
             }
         } catch { throw brokenOff(error, tx) }
         changes.record(self, key, .delete, .all)
+        if changes.values != nil { old.withUnsafeBytes { changes.values?.note(self, key, old: $0, new: nil) } }
         return true
     }
 
@@ -81,6 +82,13 @@ extension TableHandle {
         let view = tx.view
         let keys = try allKeys(in: view)
         if keys.isEmpty { return 0 }
+        if changes.values?.keeps(self) == true {
+            for key in keys {
+                _ = try recorded {
+                    try withBytes(key, in: view) { changes.values?.note(self, key, old: $0, new: nil) }
+                }
+            }
+        }
         if isRowID { try ids.write(try ids.peek(self, tx), self, tx) }
         do throws(StorageError) {
             try tx.deleteAll(in: rows)

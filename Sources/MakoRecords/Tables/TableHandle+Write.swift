@@ -114,6 +114,7 @@ extension TableHandle {
             throw brokenOff(error, tx)
         }
         changes.recordFresh(self, id)
+        if changes.values != nil { changes.values?.note(self, key, old: nil, new: bytes) }
         return key
     }
 
@@ -161,6 +162,7 @@ extension TableHandle {
             try putRow(bytes, key, &row, tx)
         } catch { throw brokenOff(error, tx) }
         changes.record(self, key, old == nil ? .insert : .update, changed)
+        if changes.values != nil { changes.values?.note(self, key, old: old?.wholeRow, new: bytes) }
         return (key, true)
     }
 

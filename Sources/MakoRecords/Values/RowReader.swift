@@ -86,6 +86,9 @@ public struct RowReader: @unchecked Sendable {
         .rowDamaged(table: layout.table, key: nil, reason: reason)
     }
 
+    /// The bytes of the whole row, valid as long as the reader.
+    var wholeRow: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: Int(byteCount)) }
+
     /// The layout whose positions the reader answers.
     public var layout: RowLayout { borrowedLayout }
 
