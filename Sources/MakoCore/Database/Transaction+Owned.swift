@@ -52,7 +52,7 @@ extension Transaction {
         if !orphans.isEmpty { orphans.append((OwnedRow(model: binding.model, key: key), true)) }
     }
 
-    /// Removes the rows that were let go of and that nobody owns now, and what those owned.
+    /// Removes the rows that were let go of and that nobody owns now, and what those owned; then nothing waits any more.
     ///
     /// At the end of a transaction: an object that goes from one owner to another is between them for a moment.
     func removeOrphans() throws(MakoError) {
@@ -72,11 +72,12 @@ extension Transaction {
                 try removeTelling(row.key, binding)
             }
         }
+        try settle()
     }
 
     /// Whether another row owns a row. Of a table whose type is not in use nobody knows which columns own: any that holds the row may.
     private func hasOwner(_ row: OwnedRow, _ binding: Binding) throws(MakoError) -> Bool {
-        try settle()
+        try settleIndexes()
         for referrer in binding.referrers {
             let owner = schema.binding(ofTable: referrer.table.schema.name)?.model
             if let owner, !owner.owns(column: referrer.column) { continue }

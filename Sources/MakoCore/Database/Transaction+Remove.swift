@@ -59,14 +59,23 @@ extension Transaction {
     }
 
     private func removeLoaded<T: ObjectEntity>(_ type: T.Type, _ key: RowKey) throws(MakoError) -> Bool {
-        guard let object = try database.object(type, key: key) else { return false }
+        let model = type.entityModel
+        let row: FoundRow?
+        if releases.concernHolders(inTable: model.table) {
+            row = try database.foundRow(model, key: key, context: nil)
+        } else {
+            row = try withoutSettlingLists { () throws(MakoError) in
+                try database.foundRow(model, key: key, context: nil)
+            }
+        }
+        guard let object = try row?.object(type) else { return false }
         return try remove(object)
     }
 
     /// Removes a row by its key, after what refers to it was dealt with by the relationships' delete rules.
     @discardableResult
     func remove(_ key: RowKey, _ binding: Binding) throws(MakoError) -> Bool {
-        try settle()
+        try settleIndexes()
         let row = EventHub.Identity(table: binding.model.table, key: key)
         if !binding.referrers.isEmpty {
             // Rows may refer to each other in a circle of cascades.
@@ -77,7 +86,7 @@ extension Transaction {
         // Who asked for silence is noted after this.
         if !silences.isEmpty { silences.append((row, false)) }
         let owned = try owned(by: key, binding)
-        let wasThere = try table(binding) { (table, tx) throws(RecordError) in
+        let wasThere = try tableAlone(binding.table) { (table, tx) throws(RecordError) in
             try table.delete(key, in: tx, changes: &self.changes)
         }
         try noteLetGo(owned, by: key, binding)
@@ -102,8 +111,14 @@ extension Transaction {
         // The row itself may refer to itself.
         let others = referrer.table.schema.name == binding.model.table ? keys.filter { $0 != key } : keys
         if others.isEmpty { return }
+        let rule = binding.model.deleteRule(from: referrer.table.schema.name, column: referrer.column)
+        if rule == .nullify && referrer.holdsMany && !sabotaged("nullifyMissed") {
+            for other in others { releases.note(key, of: binding.table, heldBy: other, referrer) }
+            if sabotaged("listWrittenForEachMember") { try settle() }
+            return
+        }
         try willWriteFurtherRows()
-        switch binding.model.deleteRule(from: referrer.table.schema.name, column: referrer.column) {
+        switch rule {
         case .deny:
             if sabotaged("denyIgnored") { return }
             throw .deniedByReference(
@@ -114,7 +129,7 @@ extension Transaction {
                 if let target = schema.binding(ofTable: referrer.table.schema.name) {
                     try removeTelling(other, target)
                 } else {
-                    _ = try table(referrer.table) { (table, tx) throws(RecordError) in
+                    _ = try tableAlone(referrer.table) { (table, tx) throws(RecordError) in
                         try table.delete(other, in: tx, changes: &self.changes)
                     }
                 }
@@ -122,24 +137,12 @@ extension Transaction {
         case .nullify:
             if sabotaged("nullifyMissed") { return }
             for other in others {
-                let rest = referrer.holdsMany ? try self.keys(heldBy: other, referrer, without: key) : nil
                 writer.begin(referrer.layout)
-                if let rest { writer.set(0, rest) } else { writer.setNull(0) }
-                _ = try table(referrer.table) { (table, tx) throws(RecordError) in
+                writer.setNull(0)
+                _ = try tableAlone(referrer.table) { (table, tx) throws(RecordError) in
                     try table.update(&self.writer, key: other, in: tx, changes: &self.changes)
                 }
             }
-        }
-    }
-
-    /// What a column of many keys is to hold when one of them goes.
-    private func keys(
-        heldBy row: RowKey, _ referrer: Binding.Referrer, without key: RowKey
-    ) throws(MakoError) -> [UInt8]? {
-        try translated {
-            try referrer.table.withRow(row, layout: referrer.layout, in: view) { reader in
-                KeyTree(reader.blob(0))?.removing { $0 == 0 && $1 == key }?.encoded
-            } ?? nil
         }
     }
 }

@@ -37,6 +37,12 @@ public final class Transaction: @unchecked Sendable {
     @exclusivity(unchecked) var silences: [(row: EventHub.Identity, isSilent: Bool)] = []
     /// Rows whose owners let go of them, or that were stored anew after that; what was noted last counts.
     @exclusivity(unchecked) var orphans: [(row: OwnedRow, isStoredAnew: Bool)] = []
+    /// What columns of many keys are still to lose.
+    @exclusivity(unchecked) var releases = ListReleases()
+    /// Those that were noted before the call that is running.
+    @exclusivity(unchecked) private var earlierReleases = ListReleases.Mark()
+    /// A row is being read that no release concerns.
+    @exclusivity(unchecked) private var keepsReleases = false
     /// Where to go back to when a call fails that writes more rows than its own.
     private struct FurtherRows {
         let savepoint: Savepoint
@@ -198,6 +204,8 @@ public final class Transaction: @unchecked Sendable {
             return result
         } catch {
             doom = nil
+            // There were none when it began.
+            releases.removeAll()
             forgetTellings(after: tellings)
             if !sabotaged("undoneChangesTold") { swap(&changes, &outerChanges) }
             swap(&touched, &outerTouched)
@@ -224,20 +232,22 @@ public final class Transaction: @unchecked Sendable {
     func joining<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
         let mark = undo.mark
         let tellings = (completions.mark, silences.count, orphans.count)
-        let outer = (furtherRows, isJoined, batch)
+        let outer = (furtherRows, isJoined, batch, earlierReleases)
         // A call inside another, as a hook makes it, is told of its own duplicates: its entries do not wait.
         if outer.2 != nil {
             try settle()
             batch = nil
         }
         (furtherRows, isJoined) = (nil, true)
-        defer { (furtherRows, isJoined, batch) = outer }
+        earlierReleases = releases.mark
+        defer { (furtherRows, isJoined, batch, earlierReleases) = outer }
         do throws(MakoError) {
             let result = try body()
             if furtherRows != nil { keepFurtherRows() }
             return result
         } catch {
             undo.rollback(to: mark)
+            releases.rollback(to: earlierReleases)
             forgetTellings(after: tellings)
             if furtherRows != nil { try takeFurtherRowsBack() }
             throw error
@@ -248,7 +258,9 @@ public final class Transaction: @unchecked Sendable {
     /// savepoint, which costs a copy of each page that is changed next.
     func willWriteFurtherRows() throws(MakoError) {
         guard isJoined, furtherRows == nil else { return }
-        try settle()
+        try settleIndexes()
+        // What earlier calls have left to do stays done when this one fails.
+        try writeReleases(before: earlierReleases)
         var rows = FurtherRows(
             savepoint: try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() },
             changes: changes.empty, schema: schema, steps: steps, rewrites: rewrites)
@@ -291,8 +303,25 @@ public final class Transaction: @unchecked Sendable {
         return result
     }
 
-    /// Brings the indexes up to date, so that they may be looked at.
+    /// Does what waits to be done, so that rows and indexes may be looked at.
     func settle() throws(MakoError) {
+        try settleIndexes()
+        if releases.isEmpty || keepsReleases { return }
+        // Should the call fail, the lists are to be as they were.
+        if releases.reach(beyond: earlierReleases) { try willWriteFurtherRows() }
+        try writeReleases()
+    }
+
+    /// Reads a row that nothing which waits to be written concerns.
+    func withoutSettlingLists<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
+        let outer = keepsReleases
+        keepsReleases = true
+        defer { keepsReleases = outer }
+        return try body()
+    }
+
+    /// Brings the indexes up to date with the rows.
+    func settleIndexes() throws(MakoError) {
         guard let batch, !batch.isEmpty else { return }
         try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try records { () throws(RecordError) in try batch.flush(in: tx) }

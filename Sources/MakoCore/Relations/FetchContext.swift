@@ -86,6 +86,8 @@ enum LazyLoad {
             if let known = context.object(model, key) as? Target { objects[key] = known } else { missing.append(key) }
         }
         if missing.isEmpty { return objects }
+        // In their own order neighbours are read from the page that is at hand.
+        missing.sort(by: RowKey.precedes)
         let database = try Database.resolve(number: number, for: model)
         database.metricsCounters.lazyLoads.with { $0 += 1 }
         for (key, loaded) in try database.objects(type, keys: missing, context: context) {

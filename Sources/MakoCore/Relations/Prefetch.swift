@@ -109,6 +109,7 @@ struct Prefetch {
         for key in keys {
             if let object = context.object(model, key) { known.append(object) } else { missing.append(key) }
         }
+        missing.sort(by: RowKey.precedes)
         for (key, object) in try database.objects(type, keys: missing, context: context) {
             known.append(context.note(object, model, key))
         }

@@ -232,7 +232,8 @@ enum ReferenceCondition: Sendable {
 }
 
 extension RowKey {
-    fileprivate static func precedes(_ left: RowKey, _ right: RowKey) -> Bool {
+    /// The order of rows in their table.
+    static func precedes(_ left: RowKey, _ right: RowKey) -> Bool {
         switch (left, right) {
         case (.rowID(let a), .rowID(let b)): a < b
         case (.bytes(let a), .bytes(let b)): a.lexicographicallyPrecedes(b)
