@@ -80,6 +80,7 @@ public macro Attribute(_ options: AttributeOption...) = #externalMacro(module: "
 /// @Relationship(inverse: \Person.department, deleteRule: .nullify) var people: ToMany<Person>
 /// @Relationship(.owned) var addresses: [Address] = []
 /// @Relationship(.weak) var lastCaller: Person?
+/// @Relationship(.subclasses) var owner: Animal?
 /// ```
 @attached(peer)
 public macro Relationship(

@@ -12,7 +12,7 @@ struct EntityCheck {
         "willInsert", "willUpdate", "willDelete", "didInsert", "didUpdate", "didDelete", "didSave", "didLoad",
     ]
     static let deleteRules: Set<String> = [".nullify", ".cascade", ".deny"]
-    static let relationOptions: Set<String> = ["owned", "weak"]
+    static let relationOptions: Set<String> = ["owned", "weak", "subclasses"]
     /// Dirty properties are bits of one word.
     static let propertyLimit = 64
 

@@ -25,6 +25,7 @@ struct EntityRender {
             return "EntityCoding.encrypted\(property.isSerialized ? "Serialized" : "")Codec((\(property.type)).self)"
         }
         if property.isSerialized { return "EntityCoding.serializedCodec((\(property.type)).self)" }
+        if property.takesSubclasses { return "EntityCoding.subclassCodec((\(property.type)).self)" }
         let family =
             property.isCollection ? "collectionCodec" : property.needsSlot || property.isKnown ? "codec" : "valueCodec"
         return "EntityCoding.\(family)((\(property.type)).self)"

@@ -148,6 +148,8 @@ struct PropertySource {
                 || isOptional && !isMany && !Self.valueTypes.contains(baseType) && !baseType.contains("<")
                     && !baseType.hasPrefix("[") && !baseType.hasPrefix("(") && !baseType.hasSuffix("?"))
     }
+    /// Whether it is a reference in which objects of subclasses may stand.
+    var takesSubclasses: Bool { relationship?.contains { $0.name == "subclasses" } == true }
     /// Whether it refers to an object of any entity: `(any ObjectEntity)?`.
     var isAnyObject: Bool {
         var spelling = baseType

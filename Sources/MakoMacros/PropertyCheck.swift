@@ -193,7 +193,28 @@ struct PropertyCheck {
                 "ownedWeak", "'\(property.name)' cannot be .owned and .weak",
                 property.relationship?.first { $0.name == "weak" }.flatMap { Repair.removing(option: $0.node) })
         }
+        checkSubclasses(names)
         checkStructReference()
+    }
+
+    private mutating func checkSubclasses(_ names: [String]) {
+        guard let option = property.relationship?.first(where: { $0.name == "subclasses" }), source.isClass else {
+            return
+        }
+        let removal = Repair.removing(option: option.node)
+        if property.isAnyObject {
+            find("subclassesOfAny", "'\(property.name)' takes objects of any class as it is", at: option.node, removal)
+        } else if property.isCollection {
+            find(
+                "subclassesMany", "a collection holds objects of one table; .subclasses belongs to a reference to one",
+                at: option.node, removal)
+        }
+        if names.contains("owned") {
+            find(
+                "subclassesOwned",
+                "'\(property.name)' cannot be .owned and .subclasses: what an owner lets go of is looked for by its class",
+                at: option.node, removal)
+        }
     }
 
     /// The macro sees no types, but who writes @Relationship means an object.

@@ -32,6 +32,7 @@ public struct StoredPropertyMacro {
             switch EntityParser.name(of: attribute) {
             case "Attribute": property.attributes += EntityParser.options(of: attribute)
             case "Relationship":
+                property.relationship = EntityParser.options(of: attribute)
                 property.inverse = options.first { $0.label?.text == "inverse" }?.expression.trimmedDescription
             default: continue
             }

@@ -264,6 +264,11 @@ import Testing
             ("@Entity final class A { @Relationship(.owned) var x: [Int] = [] }", "refers to no objects"),
             ("@Entity struct A { @Relationship(.owned) var x: ToOne<B> }", "belongs to classes"),
             ("@Entity final class A { @Relationship(.owned, .weak) var x: [A] = [] }", "cannot be .owned and .weak"),
+            ("@Entity final class A { @Relationship(.subclasses) var x: [B] = [] }", "objects of one table"),
+            ("@Entity final class A { @Relationship(.subclasses) var x: Int? }", "refers to no objects"),
+            ("@Entity final class A { @Relationship(.subclasses, .owned) var x: B? }", ".owned and .subclasses"),
+            ("@Entity final class A { @Relationship(.subclasses) var x: (any ObjectEntity)? }", "any class as it is"),
+            ("@Entity struct A { @Relationship(.subclasses) var x: ToOne<B> }", "belongs to classes"),
             (
                 "@Entity final class A { @Relationship(.weak, inverse: \\B.a) var x: ToMany<B> }",
                 "holds objects, not to a query"
@@ -354,6 +359,20 @@ import Testing
         #expect(messages.contains { $0.contains(part) }, "\(messages)")
         // A refused type gets no half of an expansion.
         #expect(!expand(source).text.contains("entityModel"))
+    }
+
+    @Test func referencesWithSubclassesHaveTheirOwnCodec() {
+        let (text, messages) = expand(
+            """
+            @Entity final class A {
+                @Relationship(.subclasses) var owner: Animal?
+                @Relationship(.weak, .subclasses) var last: Animal?
+            }
+            """)
+        #expect(messages.isEmpty)
+        #expect(text.contains("EntityCoding.subclassCodec((Animal?).self)"))
+        #expect(!text.contains("EntityCoding.codec((Animal?).self)"))
+        #expect(text.contains("relation: [.weak, .subclasses])"))
     }
 
     @Test func encryptedPropertiesHaveTheirOwnCodec() {

@@ -194,6 +194,13 @@ enum ModellingExample {
     }
     // EXAMPLE ends
 
+    // EXAMPLE Modelling.md
+    @Entity final class Mooring {
+        var number = 0
+        @Relationship(.subclasses) var guest: Vessel?
+    }
+    // EXAMPLE ends
+
     static func longVessels(_ db: Database) throws -> Results<Vessel> {
         // EXAMPLE Modelling.md
         let long = try db.query(Vessel.self).includingSubclasses().where(\.length > 20).orderBy(\.name).fetch()
@@ -341,6 +348,8 @@ enum ModellingExample {
         try db.save(tug)
         try db.save([E.Vessel(name: "Long", length: 200)])
         #expect(try E.longVessels(db).map(\.name) == ["Long", "Strong"])
+        try db.save(E.Mooring(number: 1, guest: tug))
+        #expect((try db.find(E.Mooring.self, 1)?.guest as? E.Tug)?.power == 900)
     }
 
     @Test func structsAndValues() throws {

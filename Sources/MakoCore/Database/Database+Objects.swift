@@ -92,7 +92,7 @@ extension Database {
     }
 
     /// An object behind a type that may be a struct's: there is no answer there to say that it was not stored.
-    private func refused(_ isStored: Bool, _ object: any ObjectEntity) throws(MakoError) {
+    func refused(_ isStored: Bool, _ object: any ObjectEntity) throws(MakoError) {
         if isStored { return }
         throw .vetoed(entity: type(of: object).entityModel.name, hook: "a hook, or an earlier removal,")
     }

@@ -155,7 +155,8 @@ extension Transaction {
         else { return }
         throw .unsupported(
             "\(model.name).\(model.columns[property].name) referring to a \(Swift.type(of: child).entityModel.name), "
-                + "a subclass of \(target.entityModel.name),")
+                + "a subclass of \(target.entityModel.name), (mark the property @Relationship(.subclasses), or write "
+                + "'(any ObjectEntity)?', for a collection an entity in between)")
     }
 
     /// The key of a referenced object that is not to be saved along.

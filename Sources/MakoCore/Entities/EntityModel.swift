@@ -70,6 +70,9 @@ public enum RelationshipOption: Sendable, Hashable {
     /// The objects are not committed along with the one that refers to them, new ones neither: a reference to one that has no row yet is
     /// stored by a later commit.
     case weak
+    /// The reference takes objects of subclasses as well, which come back as what they are. What is stored is a table and a key, as for
+    /// `(any ObjectEntity)?`: no path leads on from the property in conditions. The subclasses must be in use when their objects are loaded.
+    case subclasses
 }
 
 /// How generated code keeps a property; an argument of `@_Stored`.
@@ -379,7 +382,7 @@ extension EntityModel {
     var related: [EntityModel] {
         properties.compactMap { property in
             switch property.kind {
-            case .column(_, _, _, let target): target?.entityModel
+            case .column(_, _, _, let target): (target ?? property.coding?.superclass)?.entityModel
             case .many(let target, _): target.entityModel
             case .rowNumber, .absent: nil
             }

@@ -56,21 +56,24 @@ final class ObjectExtra: Sendable {
     let options: CommitOptions?
     /// The properties of joined objects.
     let joined: [String: StoredValue]?
+    /// What queries have loaded of its to-many relationships, by the columns that refer to it.
+    let prefetched: [String: PrefetchedMany]?
 
     @usableFromInline
     convenience init(context: FetchContext? = nil, key: RowKey? = nil) {
-        self.init(context: context, key: key, loadError: nil, options: nil, joined: nil)
+        self.init(context: context, key: key, loadError: nil, options: nil, joined: nil, prefetched: nil)
     }
 
     fileprivate init(
         context: FetchContext?, key: RowKey?, loadError: MakoError?, options: CommitOptions?,
-        joined: [String: StoredValue]?
+        joined: [String: StoredValue]?, prefetched: [String: PrefetchedMany]?
     ) {
         self.context = context
         self.key = key
         self.loadError = loadError
         self.options = options
         self.joined = joined
+        self.prefetched = prefetched
     }
 
     /// Nil when there is nothing to note.
@@ -94,7 +97,7 @@ extension ObjectState {
         let context = FetchContext()
         extra = ObjectExtra(
             context: context, key: extra?.key, loadError: extra?.loadError, options: extra?.options,
-            joined: extra?.joined)
+            joined: extra?.joined, prefetched: extra?.prefetched)
         return context
     }
 
@@ -102,21 +105,44 @@ extension ObjectState {
     mutating func setLoadError(_ error: MakoError?) {
         if extra?.loadError == nil && error == nil { return }
         extra = ObjectExtra(
-            context: extra?.context, key: extra?.key, loadError: error, options: extra?.options, joined: extra?.joined)
+            context: extra?.context, key: extra?.key, loadError: error, options: extra?.options, joined: extra?.joined,
+            prefetched: extra?.prefetched)
     }
 
     /// Notes how the object is to be committed; nil: as objects are.
     mutating func setOptions(_ options: CommitOptions?) {
         extra = ObjectExtra(
             context: extra?.context, key: extra?.key, loadError: extra?.loadError, options: options,
-            joined: extra?.joined)
+            joined: extra?.joined, prefetched: extra?.prefetched)
     }
 
     /// Notes the properties of joined objects.
     mutating func setJoined(_ joined: [String: StoredValue]) {
         extra = ObjectExtra(
             context: extra?.context, key: extra?.key, loadError: extra?.loadError, options: extra?.options,
-            joined: joined)
+            joined: joined, prefetched: extra?.prefetched)
+    }
+
+    /// Notes what was loaded of the objects that refer to this one by a column of theirs.
+    mutating func setPrefetched(_ many: PrefetchedMany, for column: String, of model: EntityModel) {
+        var prefetched = extra?.prefetched ?? [:]
+        prefetched["\(model.number) \(column)"] = many
+        setPrefetched(prefetched)
+    }
+
+    /// Takes what was loaded of the objects that refer to this one by a column of theirs: it is for the first who asks.
+    mutating func takePrefetched(for column: String, of model: EntityModel) -> PrefetchedMany? {
+        guard var prefetched = extra?.prefetched,
+            let many = prefetched.removeValue(forKey: "\(model.number) \(column)")
+        else { return nil }
+        setPrefetched(prefetched.isEmpty ? nil : prefetched)
+        return many
+    }
+
+    private mutating func setPrefetched(_ prefetched: [String: PrefetchedMany]?) {
+        extra = ObjectExtra(
+            context: extra?.context, key: extra?.key, loadError: extra?.loadError, options: extra?.options,
+            joined: extra?.joined, prefetched: prefetched)
     }
 
     /// Notes a key; integer keys stay inline.
@@ -126,7 +152,7 @@ extension ObjectState {
         case .bytes:
             extra = ObjectExtra(
                 context: extra?.context, key: key, loadError: extra?.loadError, options: extra?.options,
-                joined: extra?.joined)
+                joined: extra?.joined, prefetched: extra?.prefetched)
         }
     }
 }

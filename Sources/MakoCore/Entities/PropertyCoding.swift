@@ -15,8 +15,21 @@ protocol AnyPropertyCoding: Sendable {
     var isDecimal: Bool { get }
     /// Whether it refers to objects of any entity.
     var refersToAny: Bool { get }
+    /// The class of the objects that it refers to with those of its subclasses; nil: it does not.
+    var superclass: (any Entity.Type)? { get }
     /// The type of what is encrypted in the column; nil: nothing is.
     var sealedType: ColumnType? { get }
+    /// The objects that the property of an object holds, loaded.
+    func objects<Root: ObjectEntity>(_ keyPath: AnyKeyPath, of object: Root) -> [any ObjectEntity]
+    /// Sets the property of an object to what another one has, with other objects in the place of those that it holds. The property of
+    /// both is read.
+    ///
+    /// - Parameter map: gives the object that is to stand there; nil: none is.
+    /// - Returns: false where the property cannot be set.
+    func copy<Root: ObjectEntity>(
+        _ keyPath: AnyKeyPath, from source: Root, to target: Root,
+        _ map: (any ObjectEntity) -> (any ObjectEntity)?
+    ) -> Bool
 }
 
 /// The coding of properties of one type.
@@ -39,5 +52,25 @@ final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyProper
     var isJSON: Bool { C.isJSON }
     var isDecimal: Bool { C.Property.self == Decimal.self || C.Property.self == Decimal?.self }
     var refersToAny: Bool { C.refersToAny }
+    var superclass: (any Entity.Type)? { C.superclass }
     var sealedType: ColumnType? { C.sealedType }
+
+    func objects<Root: ObjectEntity>(_ keyPath: AnyKeyPath, of object: Root) -> [any ObjectEntity] {
+        guard let path = keyPath as? KeyPath<Root, C.Property> else { return [] }
+        var objects: [any ObjectEntity] = []
+        _ = C.mapped(object[keyPath: path]) { each in
+            objects.append(each)
+            return each
+        }
+        return objects
+    }
+
+    func copy<Root: ObjectEntity>(
+        _ keyPath: AnyKeyPath, from source: Root, to target: Root,
+        _ map: (any ObjectEntity) -> (any ObjectEntity)?
+    ) -> Bool {
+        guard let path = keyPath as? ReferenceWritableKeyPath<Root, C.Property> else { return false }
+        target[keyPath: path] = C.mapped(source[keyPath: path], map)
+        return true
+    }
 }

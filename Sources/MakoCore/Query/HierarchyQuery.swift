@@ -58,6 +58,11 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         HierarchyQuery(query.prefetch(relation))
     }
 
+    /// Loads the objects of a to-many relation together with those that hold them; see ``Query/prefetch(_:)-(KeyPath<Row<T>,Column<V>>)``.
+    public func prefetch<V>(_ relation: KeyPath<Row<T>, Column<V>>) -> HierarchyQuery {
+        HierarchyQuery(query.prefetch(relation))
+    }
+
     // MARK: - Asking
 
     /// The objects, each of its own class. Without an order those of the superclass come first, then those of each subclass.

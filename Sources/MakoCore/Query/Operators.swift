@@ -211,6 +211,10 @@ public func != <R: Entity, V: CompositeValue>(left: KeyPath<Row<R>, Column<V?>>,
 
 /// The relationship leads to this object; nil: to nobody.
 public func == <R: Entity, T: ObjectEntity>(left: KeyPath<Row<R>, Related<T>>, right: T?) -> Condition<R> {
+    if left.path().last?.reference?.property?.refersToAny == true {
+        if let right, right.storedKey == nil { return Condition(.constant(false)) }
+        return ConditionBuilder.compare(left.path(), .equal, AnyReferenceCodec.stored(right))
+    }
     if let right, right.storedKey == nil || !type(of: right).entityModel.hasTable(of: T.entityModel) {
         // No row, or one in a subclass's table: the column leads to neither.
         return Condition(.constant(false))
@@ -218,6 +222,10 @@ public func == <R: Entity, T: ObjectEntity>(left: KeyPath<Row<R>, Related<T>>, r
     return ConditionBuilder.compare(left.path(), .equal, right?.conditionValue ?? .null)
 }
 public func != <R: Entity, T: ObjectEntity>(left: KeyPath<Row<R>, Related<T>>, right: T?) -> Condition<R> {
+    if left.path().last?.reference?.property?.refersToAny == true {
+        if let right, right.storedKey == nil { return Condition(.constant(true)) }
+        return ConditionBuilder.compare(left.path(), .notEqual, AnyReferenceCodec.stored(right))
+    }
     if let right, right.storedKey == nil || !type(of: right).entityModel.hasTable(of: T.entityModel) {
         return Condition(.constant(true))
     }

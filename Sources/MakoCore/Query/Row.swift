@@ -63,34 +63,57 @@ struct PathStep: Sendable {
     private(set) var distance: (from: CompositeStep, to: Coordinate)?
     /// Where the step leads to another object.
     private(set) var reference: Reference?
+    /// Where the property stands that the step leads to.
+    private(set) var source: Source?
+
+    struct Source: Sendable {
+        /// The model of the objects.
+        var owner: EntityModel
+        /// The model of the class that the path was written for.
+        let root: EntityModel
+        // Key paths are immutable, but do not say so.
+        nonisolated(unsafe) let keyPath: AnyKeyPath
+
+        var property: PropertyModel? { root.properties.first { $0.keyPath == keyPath } }
+    }
 
     /// A step from objects to those that a property of theirs refers to.
     struct Reference: Sendable {
         let owner: EntityModel
+        // Key paths are immutable, but do not say so.
+        nonisolated(unsafe) let keyPath: AnyKeyPath
         let target: any ObjectEntity.Type
         /// The property's values, read as users read it.
         let values: @Sendable ([any ObjectEntity]) -> [any ObjectEntity]
+
+        /// The property of the class that the path was written for.
+        var property: PropertyModel? { root.columns.first { $0.keyPath == keyPath } }
+        let root: EntityModel
     }
 
     init<T: Entity, Target: ObjectEntity>(following keyPath: KeyPath<T, Target?>) {
         self.init(T.self, keyPath)
         // Key paths are immutable, but do not say so.
         nonisolated(unsafe) let path = keyPath
-        reference = Reference(owner: T.entityModel, target: Target.self) { owners in
-            owners.compactMap { ($0 as? T)?[keyPath: path] }
-        }
+        reference = Reference(
+            owner: T.entityModel, keyPath: keyPath, target: Target.self,
+            values: { owners in owners.compactMap { ($0 as? T)?[keyPath: path] } }, root: T.entityModel)
     }
 
     /// The same step from objects of a subclass.
     func owned(by model: EntityModel) -> PathStep {
         var copy = self
         if sabotaged("prefetchFromTheSuperclass") { return copy }
-        copy.reference = reference.map { Reference(owner: model, target: $0.target, values: $0.values) }
+        copy.reference = reference.map {
+            Reference(owner: model, keyPath: $0.keyPath, target: $0.target, values: $0.values, root: $0.root)
+        }
+        copy.source?.owner = model
         return copy
     }
 
     init<T: Entity>(_ type: T.Type, _ keyPath: PartialKeyPath<T>) {
         let model = T.entityModel
+        source = Source(owner: model, root: model, keyPath: keyPath)
         if let name = model.keyPaths[keyPath] ?? model.manyName(of: keyPath) {
             let property = model.composite(named: name)
             composite = property.map { CompositeStep(entity: model.name, property: $0, member: nil) }

@@ -24,10 +24,24 @@ public struct AnyReferenceSlot: PropertySlot {
     public var loadedObject: (any ObjectEntity)? { object }
 
     public func loaded(by owner: some ObjectEntity, property: Int) -> Self {
+        loaded(by: owner) { (reference) throws(MakoError) in try LazyLoad.object(reference, for: owner) }
+    }
+
+    /// The slot with its object, which is one of a class.
+    func loaded<Target: ObjectEntity>(by owner: some ObjectEntity, under target: Target.Type) -> Self {
+        loaded(by: owner) { (reference) throws(MakoError) in
+            try LazyLoad.object(reference, under: target, for: owner)
+        }
+    }
+
+    private func loaded(
+        by owner: some ObjectEntity,
+        _ load: (AnyReference) throws(MakoError) -> (any ObjectEntity)?
+    ) -> Self {
         guard let reference, !isSettled else { return self }
         do throws(MakoError) {
             var copy = self
-            copy.object = try LazyLoad.object(reference, for: owner)
+            copy.object = try load(reference)
             copy.isSettled = true
             return copy
         } catch {
@@ -57,6 +71,10 @@ public enum AnyReferenceCodec: SlotCodec {
     public static var refersToAny: Bool { true }
 
     public static func stored(_ value: Property) -> StoredValue { value?.anyReference?.stored ?? .null }
+
+    public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property {
+        value.flatMap(map)
+    }
 
     /// A key alone is no object: references come out of rows as slots.
     public static func value(_ stored: StoredValue) -> Property? { stored.isNull ? .some(.none) : .none }
@@ -114,20 +132,37 @@ extension LazyLoad {
     /// The object that a reference to any entity leads to; nil when it is not there any more.
     ///
     /// - Throws: `MakoError.unsupported` when no type for the table is in use.
-    static func object(_ reference: AnyReference, for owner: some ObjectEntity) throws(MakoError) -> (any ObjectEntity)?
-    {
+    static func object(
+        _ reference: AnyReference, for owner: some ObjectEntity
+    ) throws(MakoError) -> (any ObjectEntity)? {
+        try object(reference, for: owner) { schema in
+            schema.binding(ofTable: reference.table)?.model.type as? any ObjectEntity.Type
+        }
+    }
+
+    /// The same where it is an object of a class or of one of its subclasses.
+    static func object<Target: ObjectEntity>(
+        _ reference: AnyReference, under target: Target.Type, for owner: some ObjectEntity
+    ) throws(MakoError) -> (any ObjectEntity)? {
+        try object(reference, for: owner) { $0.type(ofTable: reference.table, under: target) }
+    }
+
+    private static func object(
+        _ reference: AnyReference, for owner: some ObjectEntity,
+        _ type: (SchemaState) -> (any ObjectEntity.Type)?
+    ) throws(MakoError) -> (any ObjectEntity)? {
         let model = Swift.type(of: owner).entityModel
         let database = try Database.resolve(number: owner.lockedState { $0.database }, for: model)
         let (target, isThere) = try database.viewing { (_, schema) throws(MakoError) in
-            (schema.binding(ofTable: reference.table)?.model, schema.catalogue.table(named: reference.table) != nil)
+            (type(schema), schema.catalogue.table(named: reference.table) != nil)
         }
         if !isThere { return nil }
-        guard let type = target?.type as? any ObjectEntity.Type else {
+        guard let target else {
             throw .unsupported(
                 "\(model.name) referring to an object in the table \(reference.table), whose class is not in use (name it in "
                     + "'entities:' when the database is opened),")
         }
-        return try loaded(type, reference.key, owner)
+        return try loaded(target, reference.key, owner)
     }
 
     private static func loaded<Target: ObjectEntity>(

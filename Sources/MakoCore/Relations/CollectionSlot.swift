@@ -104,6 +104,19 @@ public enum CollectionCodec<Form: CollectionForm>: SlotCodec {
         Form.tree(value) { $0.storedKey }.map { .blob($0.encoded) } ?? .null
     }
 
+    public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property {
+        // The form is taken apart and put together again with numbers in the place of keys.
+        var objects: [RowKey: Form.Target] = [:]
+        let tree = Form.tree(value) { object in
+            guard let other = map(object) as? Form.Target else { return nil }
+            let number = RowKey.rowID(Int64(objects.count))
+            objects[number] = other
+            return number
+        }
+        guard let tree else { return Form.empty }
+        return (try? Form.value(tree) { objects[$0] }) ?? Form.empty
+    }
+
     /// Keys alone are no objects: collections come out of rows as slots.
     public static func value(_ stored: StoredValue) -> Property? {
         if stored.isNull { return isOptional ? Form.empty : nil }

@@ -10,8 +10,27 @@ extension Query where T: ObjectEntity {
     /// print(people.map { $0.department?.location?.name ?? "nowhere" })    // nothing is read here
     /// ```
     public func prefetch<Target: ObjectEntity>(_ relation: KeyPath<Row<T>, Related<Target>>) -> Query {
+        prefetching(relation.path())
+    }
+
+    /// Loads the objects of a to-many relation together with those that hold them: an array, set or dictionary of objects, or the
+    /// objects that refer to them by a ``ToMany``.
+    ///
+    /// ```swift
+    /// for department in try Department.query().prefetch(\.people).fetch() {
+    ///     print(department.name, try department.people.fetch().count)     // nothing is read here
+    /// }
+    /// ```
+    ///
+    /// A `ToMany` shows the newest state: its next `fetch()` answers what was loaded as long as nothing was committed since, outside
+    /// of transactions that write; else it reads.
+    ///
+    /// - Throws: the terminal throws `MakoError.query` for a property that holds no objects.
+    public func prefetch<V>(_ relation: KeyPath<Row<T>, Column<V>>) -> Query { prefetching(relation.path()) }
+
+    private func prefetching(_ path: [PathStep]) -> Query {
         var copy = self
-        copy.prefetches.append(relation.path())
+        copy.prefetches.append(path)
         return copy
     }
 }
@@ -55,20 +74,43 @@ struct Prefetch {
         try ThreadScope.with(scope) { () throws(MakoError) in
             var owners = objects
             for step in path {
-                let name = try step.name.get()
-                guard let reference = step.reference else {
-                    throw .query(message: "\(name) is no reference to another object, so nothing can be prefetched")
-                }
-                owners = try follow(reference, name, owners, context)
+                // What they hold may lead to one of them again.
+                for owner in owners { context.note(owner: owner) }
+                owners = try follow(step, owners, context)
             }
         }
     }
 
     private func follow(
+        _ step: PathStep, _ owners: [any ObjectEntity], _ context: FetchContext
+    ) throws(MakoError) -> [any ObjectEntity] {
+        let name = try step.name.get()
+        if let reference = step.reference { return try follow(reference, name, owners, context) }
+        guard let source = step.source, let property = source.property else { throw Prefetch.noRelation(name) }
+        switch property.kind {
+        case .many(let target, _):
+            guard let type = target as? any ObjectEntity.Type else { throw Prefetch.noRelation(name) }
+            return try follow(many: property, type, source.owner, owners, context)
+        case .column(type: .keys, _, _, let target?):
+            guard let type = target as? any ObjectEntity.Type else { throw Prefetch.noRelation(name) }
+            return try follow(collection: source.keyPath, of: type, source.owner, name, owners, context)
+        case .column, .rowNumber, .absent: throw Prefetch.noRelation(name)
+        }
+    }
+
+    private static func noRelation(_ name: String) -> MakoError {
+        .query(message: "\(name) is no reference to another object and holds none, so nothing can be prefetched")
+    }
+
+    // MARK: - References
+
+    private func follow(
         _ reference: PathStep.Reference, _ column: String, _ owners: [any ObjectEntity], _ context: FetchContext
     ) throws(MakoError) -> [any ObjectEntity] {
-        let keys = try self.keys(reference, column, owners)
-        let loaded = try objects(reference.target, keys, context)
+        let loaded =
+            reference.property?.refersToAny == true
+            ? try others(reference, column, owners, context)
+            : try objects(reference.target, try keys(reference, column, owners), context)
         // Held until their owners hold them: the context does not.
         let values = withExtendedLifetime(loaded) { reference.values(owners) }
         var seen: Set<ObjectIdentifier> = []
@@ -79,40 +121,143 @@ struct Prefetch {
     private func keys(
         _ reference: PathStep.Reference, _ column: String, _ owners: [any ObjectEntity]
     ) throws(MakoError) -> [RowKey] {
-        guard let table = schema.binding(reference.owner)?.table else { return [] }
-        let layout = try records { () throws(RecordError) in try table.layout(for: [column]) }
         let target = reference.target.entityModel
-        let rows = owners.compactMap { owner in owner.lockedState { $0.key } }
         var keys: [RowKey] = []
         var seen: Set<RowKey> = []
-        func note(_ reader: RowReader) {
+        try forEachRow(of: owners, reference.owner, column) { _, reader in
             guard let key = ReferenceKeys.read(reader, 0, of: target), seen.insert(key).inserted else { return }
             keys.append(key)
-        }
-        try translated {
-            let ids = rows.compactMap(\.rowID)
-            if ids.count == rows.count {
-                try table.withRows(ids: ids, layout: layout, in: view) { _, reader in if let reader { note(reader) } }
-            } else {
-                for row in rows { try table.withRow(row, layout: layout, in: view) { note($0) } }
-            }
         }
         return keys
     }
 
+    /// What references lead to that take objects of subclasses.
+    private func others(
+        _ reference: PathStep.Reference, _ column: String, _ owners: [any ObjectEntity], _ context: FetchContext
+    ) throws(MakoError) -> [any ObjectEntity] {
+        var keys: [String: Set<RowKey>] = [:]
+        try forEachRow(of: owners, reference.owner, column) { _, reader in
+            guard let found = AnyReference(reader.value(0)) else { return }
+            keys[found.table, default: []].insert(found.key)
+        }
+        var loaded: [any ObjectEntity] = []
+        for (table, keys) in keys.sorted(by: { $0.key < $1.key }) {
+            // Of what class they are shows when somebody asks, and so does that it is not in use.
+            guard let type = schema.type(ofTable: table, under: reference.target) else { continue }
+            loaded += try objects(type, Array(keys), context)
+        }
+        return loaded
+    }
+
+    // MARK: - To many
+
+    /// The objects of collections, whose keys stand in the rows of their owners.
+    private func follow(
+        collection keyPath: AnyKeyPath, of type: any ObjectEntity.Type, _ owner: EntityModel, _ column: String,
+        _ owners: [any ObjectEntity], _ context: FetchContext
+    ) throws(MakoError) -> [any ObjectEntity] {
+        var keys: [RowKey] = []
+        var seen: Set<RowKey> = []
+        try forEachRow(of: owners, owner, column) { _, reader in
+            KeyTree(reader.blob(0))?.forEachKey { if seen.insert($1).inserted { keys.append($1) } }
+        }
+        let loaded = try objects(type, keys, context)
+        // Whoever reads the property has the objects from the context, and holds them from then on.
+        withExtendedLifetime(loaded) { for owner in owners { _ = (owner as Any)[keyPath: keyPath] } }
+        return loaded
+    }
+
+    /// The objects that refer to others, noted in these.
+    private func follow(
+        many property: PropertyModel, _ type: any ObjectEntity.Type, _ owner: EntityModel,
+        _ owners: [any ObjectEntity], _ context: FetchContext
+    ) throws(MakoError) -> [any ObjectEntity] {
+        let target = type.entityModel
+        guard let inverse = property.inverse, let table = schema.binding(target)?.table else { return [] }
+        let column = try target.columnName(of: inverse)
+        let keys = owners.compactMap { owner in owner.lockedState { $0.key } }
+        guard target.target(ofColumn: column)?.hasTable(of: owner) == true, !keys.isEmpty,
+            table.schema.column(named: column)?.type != .keys
+        else { return [] }
+        let condition = MakoRecords.Condition.isIn(
+            .column([column]), keys.map { .literal(ReferenceKeys.value(of: $0, owner), at: .none) })
+        var found = try records { () throws(RecordError) in
+            try Selection(table: table.schema.name, condition: condition).plan(schema.catalogue).keys(in: view)
+        }
+        found.sort(by: RowKey.precedes)
+        var byKey: [RowKey: any ObjectEntity] = [:]
+        let loaded = try objects(type, found, context, noting: &byKey)
+        var members: [RowKey: [any ObjectEntity]] = [:]
+        try forEachRow(found, table, column) { key, reader in
+            guard let led = ReferenceKeys.read(reader, 0, of: owner), let object = byKey[key] else { return }
+            members[led, default: []].append(object)
+        }
+        // Inside a transaction the next look may have to show what is written meanwhile.
+        if ThreadScope.current(of: database)?.transaction != nil { return loaded }
+        for owner in owners {
+            owner.lockedState { state in
+                guard let key = state.key else { return }
+                state.setPrefetched(
+                    PrefetchedMany(commit: view.commitNumber, objects: members[key] ?? []), for: column, of: target)
+            }
+        }
+        return loaded
+    }
+
+    // MARK: - Rows and objects
+
+    private func forEachRow(
+        of owners: [any ObjectEntity], _ model: EntityModel, _ column: String,
+        _ body: (RowKey, RowReader) -> Void
+    ) throws(MakoError) {
+        guard let table = schema.binding(model)?.table else { return }
+        try forEachRow(owners.compactMap { owner in owner.lockedState { $0.key } }, table, column, body)
+    }
+
+    /// Lends the rows with some keys, with one column.
+    private func forEachRow(
+        _ keys: [RowKey], _ table: TableHandle, _ column: String, _ body: (RowKey, RowReader) -> Void
+    ) throws(MakoError) {
+        let layout = try records { () throws(RecordError) in try table.layout(for: [column]) }
+        try translated {
+            let ids = keys.compactMap(\.rowID)
+            if ids.count == keys.count {
+                try table.withRows(ids: ids, layout: layout, in: view) { place, reader in
+                    if let reader { body(keys[place], reader) }
+                }
+            } else {
+                for key in keys { try table.withRow(key, layout: layout, in: view) { body(key, $0) } }
+            }
+        }
+    }
+
+    private func objects(
+        _ type: any ObjectEntity.Type, _ keys: [RowKey], _ context: FetchContext
+    ) throws(MakoError) -> [any ObjectEntity] {
+        var byKey: [RowKey: any ObjectEntity] = [:]
+        return try objects(type, keys, context, noting: &byKey)
+    }
+
     private func objects<Target: ObjectEntity>(
-        _ type: Target.Type, _ keys: [RowKey], _ context: FetchContext
+        _ type: Target.Type, _ keys: [RowKey], _ context: FetchContext, noting byKey: inout [RowKey: any ObjectEntity]
     ) throws(MakoError) -> [any ObjectEntity] {
         let model = Target.entityModel
-        var known: [any ObjectEntity] = []
         var missing: [RowKey] = []
         for key in keys {
-            if let object = context.object(model, key) { known.append(object) } else { missing.append(key) }
+            if let object = context.object(model, key) { byKey[key] = object } else { missing.append(key) }
         }
+        // In their own order neighbours are read from the page that is at hand.
         missing.sort(by: RowKey.precedes)
         for (key, object) in try database.objects(type, keys: missing, context: context) {
-            known.append(context.note(object, model, key))
+            byKey[key] = context.note(object, model, key)
         }
-        return known
+        return keys.compactMap { byKey[$0] }
     }
+}
+
+/// What a query has loaded of a ``ToMany``, until somebody asks for it.
+struct PrefetchedMany: Sendable {
+    /// The number of the commit that the objects are of.
+    let commit: UInt64
+    let objects: [any ObjectEntity]
 }

@@ -65,6 +65,10 @@ public enum ReferenceCodec<Target: ObjectEntity>: SlotCodec {
 
     public static func stored(_ value: Target?) -> StoredValue { value?.conditionValue ?? .null }
 
+    public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property {
+        value.flatMap { map($0) as? Target }
+    }
+
     /// A key alone is no object: references come out of rows as slots.
     public static func value(_ stored: StoredValue) -> Property? { stored.isNull ? .some(.none) : .none }
 

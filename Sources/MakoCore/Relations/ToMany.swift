@@ -24,7 +24,8 @@ public struct ToMany<Target: ObjectEntity>: @unchecked Sendable {
             let column = try Target.entityModel.columnName(of: inverse)
             let model = type(of: owner).entityModel
             // A subclass inherits the property; nothing refers to its rows by this column, which holds keys of another table.
-            if Target.entityModel.target(ofColumn: column)?.hasTable(of: model) != true {
+            let refersToAny = Target.entityModel.columns.contains { $0.column == column && $0.refersToAny }
+            if !refersToAny && Target.entityModel.target(ofColumn: column)?.hasTable(of: model) != true {
                 return query.adding(.parsed(.constant(sabotaged("keysOfSubclassesMixed"))))
             }
             return query.adding(.refers(columns: [column], to: key, of: model))
@@ -33,10 +34,24 @@ public struct ToMany<Target: ObjectEntity>: @unchecked Sendable {
         }
     }
 
-    /// All of them.
-    public func fetch() throws(MakoError) -> Results<Target> { try query().fetch() }
+    /// All of them. Nothing is read where a query has prefetched them and nothing was committed since.
+    public func fetch() throws(MakoError) -> Results<Target> {
+        if let known = try prefetched() { return Results(known) }
+        return try query().fetch()
+    }
     /// How many there are.
     public func count() throws(MakoError) -> Int { try query().count() }
     /// Those that fulfil a condition.
     public func `where`(_ condition: Condition<Target>) -> Query<Target> { query().where(condition) }
+
+    /// What a query has loaded, as long as that is the newest state.
+    private func prefetched() throws(MakoError) -> [Target]? {
+        let model = Target.entityModel
+        guard owner.lockedState({ $0.extra?.prefetched }) != nil, let column = model.keyPaths[inverse],
+            let many = owner.lockedState({ $0.takePrefetched(for: column, of: model) }),
+            let database = Database.of(owner), ThreadScope.current(of: database)?.transaction == nil
+        else { return nil }
+        let newest = try database.viewing(model) { (view, _, _) throws(MakoError) in view.commitNumber }
+        return newest == many.commit || sabotaged("prefetchedForEver") ? many.objects as? [Target] : nil
+    }
 }

@@ -12,6 +12,8 @@ public protocol PropertyCodec {
     static var target: (any Entity.Type)? { get }
     /// Whether it is a reference that leads to an object of any entity.
     static var refersToAny: Bool { get }
+    /// The class of the objects that such a reference leads to, or of whose subclasses they are; nil: they are of any.
+    static var superclass: (any Entity.Type)? { get }
     /// Whether the column holds JSON.
     static var isJSON: Bool { get }
     /// The type of the values that the column's bytes hold encrypted; nil: they are not.
@@ -28,6 +30,8 @@ public protocol PropertyCodec {
     static func storedParts(_ value: Property) -> [StoredValue]
     /// The property's value that the contents of its columns stand for; `nil` when they stand for none.
     static func joined(_ parts: [StoredValue]) -> Property?
+    /// The value with other objects in the place of those that it holds; without those for which the closure gives none.
+    static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property
     /// Makes all of the property's columns NULL.
     static func writeNull(_ writer: inout RowWriter, _ position: Int)
 }
@@ -38,9 +42,11 @@ extension PropertyCodec {
     public static func joined(_ parts: [StoredValue]) -> Property? { parts.count == 1 ? value(parts[0]) : nil }
     @inlinable
     public static func writeNull(_ writer: inout RowWriter, _ position: Int) { writer.setNull(position) }
+    public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property { value }
     @inlinable public static var isOptional: Bool { false }
     @inlinable public static var target: (any Entity.Type)? { nil }
     @inlinable public static var refersToAny: Bool { false }
+    @inlinable public static var superclass: (any Entity.Type)? { nil }
     @inlinable public static var isJSON: Bool { false }
     @inlinable public static var sealedType: ColumnType? { nil }
 }

@@ -1,0 +1,93 @@
+import MakoRecords
+
+extension Database {
+    /// Stores a copy of an object of another database, with copies of all that its references and collections lead to, each once,
+    /// in one transaction.
+    ///
+    /// ```swift
+    /// let here = try archive.insert(copyOf: order)       // `order` stays where it is
+    /// ```
+    ///
+    /// Numbers of rows are given anew; other keys are kept, and of the objects along the way one with the key of a stored row takes its
+    /// place. References marked `.weak` are nil in the copies. Encrypted properties are encrypted with this database's key. Changes that were not
+    /// committed are copied as well. An object of this database gets a second row.
+    ///
+    /// - Returns: the copy.
+    /// - Throws: `MakoError.duplicate` when the object's own key is stored already; `MakoError.vetoed` when a hook refused; what reading
+    ///   the originals met. Nothing is stored then.
+    /// - Complexity: linear in the number of objects that can be reached.
+    @discardableResult
+    public func insert<T: ObjectEntity>(copyOf object: T) throws(MakoError) -> T {
+        var copies = ObjectCopies()
+        let copy = try copies.copy(of: object)
+        try refused(try insert(copy), copy)
+        return copy
+    }
+
+    /// The async form of `insert(copyOf:)`.
+    @discardableResult
+    public func insert<T: ObjectEntity>(copyOf object: T) async throws(MakoError) -> T {
+        try await onOwnThread(writes: true) { () throws(MakoError) in try self.insert(copyOf: object) }
+    }
+}
+
+/// Copies of objects that refer to each other as their originals do, circles included.
+private struct ObjectCopies {
+    private var copies: [ObjectIdentifier: any ObjectEntity] = [:]
+    /// Copies that have no values yet, with their originals. Not by recursion: a chain may be long.
+    private var waiting: [(original: any ObjectEntity, copy: any ObjectEntity)] = []
+
+    mutating func copy<T: ObjectEntity>(of object: T) throws(MakoError) -> T {
+        let copy = try begun(object)
+        while let next = waiting.popLast() { try fill(next.copy, from: next.original) }
+        return copy
+    }
+
+    private mutating func begun<T: ObjectEntity>(_ object: T) throws(MakoError) -> T {
+        if let known = copies[ObjectIdentifier(object)] as? T { return known }
+        let type = Swift.type(of: object)
+        if type.entityModel.isPartial {
+            throw .unsupported("a copy of a \(type.entityModel.name), which shows a part of a row only,")
+        }
+        let copy = type.init()
+        copies[ObjectIdentifier(object)] = copy
+        waiting.append((object, copy))
+        return copy
+    }
+
+    /// Gives a copy the values of its original, and copies in the place of the objects that the original holds.
+    private mutating func fill<T: ObjectEntity>(_ copy: T, from original: any ObjectEntity) throws(MakoError) {
+        guard let original = original as? T else { return }
+        let references = T.entityModel.columns.filter(\.isReference)
+        var held: [[any ObjectEntity]] = []
+        for property in references {
+            original.lockedState { $0.setLoadError(nil) }
+            held.append(property.coding?.objects(property.keyPath, of: original) ?? [])
+            // A copy of half of it would lose the rest.
+            if let error = original.loadError { throw error }
+        }
+        // Only now: a property that was not read yet would be read by the copy, which has no row.
+        ObjectLock(original).locked { copy.adoptValues(of: original) }
+        try takeUnread(copy, from: original)
+        for (property, held) in zip(references, held) {
+            var made: [ObjectIdentifier: any ObjectEntity] = [:]
+            if !property.relation.contains(.weak) {
+                for object in held { made[ObjectIdentifier(object)] = try begun(object) }
+            }
+            let isSet = property.coding?.copy(property.keyPath, from: copy, to: copy) { made[ObjectIdentifier($0)] }
+            if isSet != true {
+                throw .unsupported("a copy of \(T.entityModel.name).\(property.name), which cannot be set,")
+            }
+        }
+    }
+
+    /// Takes what an object leaves in its row until it is refreshed.
+    private func takeUnread<T: ObjectEntity>(_ copy: T, from object: T) throws(MakoError) {
+        let model = T.entityModel
+        let unread = model.columns.filter { $0.options.contains(.loadOnRefresh) && $0.value(of: copy).isNull }
+        guard !unread.isEmpty, let database = Database.of(object), let key = object.storedKey else { return }
+        guard let row = try database.foundRow(model, key: key, context: nil) else { return }
+        let whole = try row.untoldObject(T.self, isRefresh: true)
+        for property in unread { _ = property.coding?.copy(property.keyPath, from: whole, to: copy) { $0 } }
+    }
+}
