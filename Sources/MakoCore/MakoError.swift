@@ -154,6 +154,7 @@ extension MakoError {
         case .closed: self = .closed(path: "")
         case .corrupted: self = .damaged(reason: "\(error)")
         case .alreadyOpen(let path): self = .alreadyOpen(path: path)
+        case .writerTimeout(let seconds): self = .writerTimeout(seconds: seconds)
         default: self = .storage(error)
         }
     }

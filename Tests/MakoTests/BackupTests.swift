@@ -40,6 +40,18 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true]) func aDatabaseInMemoryGetsAFile(compacting: Bool) throws {
+        try withTemporaryFile { path in
+            let db = try makeDatabase()
+            try db.save(Person(name: "Ada", department: Department(name: "Lab")))
+            try db.backup(to: path, compacting: compacting)
+            try db.save(Person(name: "Bob"))
+            #expect(try names(path) == ["Ada"])
+            #expect(throws: MakoError.self) { try db.backup(to: path, compacting: compacting) }
+            #expect(try db.verify().isClean && db.query(Person.self).count() == 2)
+        }
+    }
+
     @Test func compactingNeedsTheFileForItself() throws {
         try withTemporaryFile { path in
             let db = try fill(path)

@@ -30,6 +30,23 @@ enum Clash {
     }
 }
 
+enum Misread {
+    @Entity("Animal") final class Weighed {
+        var name = ""
+        var weight = 0.5
+    }
+    @Entity("Animal") final class Painted {
+        var name = ""
+        var colour = ""
+    }
+    @Entity("Animal") final class Named {
+        @Attribute(.primaryKey) var name = ""
+    }
+    @Entity("Animal") final class Part {
+        var colour: String?
+    }
+}
+
 @Suite struct MigrationTests {
     @Test func propertiesAreAddedAndRetired() throws {
         try withTemporaryFile { path in
@@ -116,6 +133,26 @@ enum Clash {
             #expect(try db.find(Person.self, 1)?.name == "Ada")
             #expect(try db.query(Person.self).count() == 1)
             #expect(throws: MakoError.self) { try db.save(Person(name: "Bob")) }
+            try db.close()
+        }
+    }
+
+    /// Values of another type would be read as 0 or as nothing.
+    @Test func whatIsOnlyReadIsNotMisread() throws {
+        try withTemporaryFile { path in
+            var db = try Database(at: path, entities: [First.Animal.self])
+            try db.save(First.Animal(name: "Rex", weight: 30))
+            try db.close()
+            db = try Database(at: path, options: DatabaseOptions(readOnly: true))
+            let weighed = failure { _ = try db.query(Misread.Weighed.self).fetch() }
+            #expect(weighed.contains("weight is of type integer, not double, in the file"), "\(weighed)")
+            let painted = failure { _ = try db.query(Misread.Painted.self).fetch() }
+            #expect(painted.contains("colour may be nil in the file"), "\(painted)")
+            let named = failure { _ = try db.query(Misread.Named.self).fetch() }
+            #expect(named.contains("its key is another one in the file"), "\(named)")
+            // Less than there is, is no fault.
+            #expect(try db.query(Misread.Part.self).fetch().map(\.colour) == [nil])
+            #expect(try db.query(First.Animal.self).fetch().map(\.weight) == [30])
             try db.close()
         }
     }

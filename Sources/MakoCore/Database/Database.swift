@@ -134,7 +134,7 @@ public final class Database: MadeElsewhere, Sendable {
         entities: [any Entity.Type] = [], options: DatabaseOptions = DatabaseOptions()
     ) throws(MakoError) -> Database {
         let store = try storage { () throws(StorageError) in try Store.inMemory(options: options.storeOptions) }
-        return try Database(path: ":memory:", store: store, entities: entities, options: options)
+        return try Database(path: memoryPath, store: store, entities: entities, options: options)
     }
 
     private init(
@@ -220,7 +220,10 @@ public final class Database: MadeElsewhere, Sendable {
         try await onOwnThread(writes: true, isCancellable: false) { () throws(MakoError) in try self.close() }
     }
 
-    /// Copies the latest commit into a new file, while everybody goes on reading and writing.
+    private static let memoryPath = ":memory:"
+    private var isInMemory: Bool { path == Self.memoryPath }
+
+    /// Copies the latest commit into a new file, while everybody goes on reading and writing. A database in memory gets a file by it.
     ///
     /// The copy is a database of its own and appears under its name only when it is whole and durable.
     ///
@@ -239,7 +242,14 @@ public final class Database: MadeElsewhere, Sendable {
     ) throws(MakoError) -> CopyReport {
         try requireOpen()
         return try storage { () throws(StorageError) in
-            try compacting ? store.copy(to: path, progress: progress) : store.backup(to: path, progress: progress)
+            // Not into the memory of a database in memory, where nobody would find it.
+            if isInMemory {
+                return try compacting
+                    ? store.copy(to: path, on: options.storage.fileSystem, progress: progress)
+                    : store.backup(to: path, on: options.storage.fileSystem, progress: progress)
+            }
+            return try compacting
+                ? store.copy(to: path, progress: progress) : store.backup(to: path, progress: progress)
         }
     }
 
@@ -329,6 +339,7 @@ public final class Database: MadeElsewhere, Sendable {
         if known.binding(model) != nil { return known }
         try requireOpen()
         if options.readOnly {
+            if let table = known.catalogue.table(named: model.table) { try model.checkReading(of: table.schema) }
             let bound = try SchemaState(
                 catalogue: known.catalogue, models: known.models + [model], version: known.version + 1)
             publish(bound, [])

@@ -120,6 +120,30 @@ extension EntityModel {
         }
     }
 
+    /// Makes sure that the values of a file that is only read, and therefore not migrated, are what the type takes them for.
+    func checkReading(of table: EntitySchema) throws(MakoError) {
+        func refuse(_ what: String) -> MakoError {
+            .migration(
+                entity: name,
+                reason: "\(what) in the file, which is only read; open it for writing with this type once")
+        }
+        let own = try schema()
+        switch (own.key, table.key) {
+        case (.rowID, .rowID): break
+        case (.columns(let wanted), .columns(let stored)) where wanted == stored: break
+        default: throw refuse("its key is another one")
+        }
+        for column in own.columns {
+            guard let stored = table.column(named: column.name), column.sealedType == nil, stored.sealedType == nil
+            else { continue }
+            let types: Set = [column.type, stored.type]
+            if types.count > 1 && types != [.integer, .reference] {
+                throw refuse("\(column.name) is of type \(stored.type.name), not \(column.type.name),")
+            }
+            if stored.isOptional && !column.isOptional { throw refuse("\(column.name) may be nil") }
+        }
+    }
+
     /// Makes sure that what is sealed is not taken for plain bytes, nor these for it: a file that is only read is not migrated.
     func checkEncryption(of table: EntitySchema) throws(MakoError) {
         for property in columns {

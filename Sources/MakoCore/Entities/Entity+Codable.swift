@@ -1,7 +1,24 @@
 import Foundation
 import MakoRecords
 
-// Structs that are entities are `Codable` by the compiler. A class says `Codable` and has this: its fields are not what would be coded.
+// Structs that are entities are `Codable` by the compiler, which codes the number of the row with the properties, as `_$value`. What comes from
+// elsewhere knows nothing of that.
+
+extension KeyedDecodingContainer {
+    /// The number of the row that a struct stands for; none where nothing is said of it.
+    public func decode(_ type: ValueState.Type, forKey key: Key) throws -> ValueState {
+        try decodeIfPresent(Int64.self, forKey: key).map { ValueState(rowID: $0, database: 0) } ?? ValueState()
+    }
+}
+
+extension KeyedEncodingContainer {
+    /// Writes the number of the row that a struct stands for, where there is one.
+    public mutating func encode(_ value: ValueState, forKey key: Key) throws {
+        if let id = value.id { try encode(id, forKey: key) }
+    }
+}
+
+// A class says `Codable` and has this: its fields are not what would be coded.
 
 extension ObjectEntity where Self: Encodable {
     /// Writes the stored properties under their names: dates, data and ids in the encoder's own form, values stored as JSON in theirs,
@@ -46,8 +63,9 @@ extension ObjectEntity where Self: Decodable {
             values[number.stringValue] = StoredValue.integer(id)
         }
         for property in model.columns {
-            guard case .column(let column, _, _, _) = property.kind else { continue }
-            let type = property.sealedType ?? column
+            guard case .column(let column, _, _, let target) = property.kind else { continue }
+            var type = property.sealedType ?? column
+            if let target, column != .keys { type = try target.entityModel.referenceType() }
             let key = PropertyName(property.name)
             if !container.contains(key) { continue }
             if !property.parts.isEmpty {

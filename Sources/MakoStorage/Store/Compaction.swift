@@ -30,8 +30,21 @@ extension Store {
     public func copy(
         to path: String, encryption: Encryption?, progress: (CopyProgress) -> Void = { _ in }
     ) throws(StorageError) -> CopyReport {
-        if let next = follower?.successor { return try next.copy(to: path, encryption: encryption, progress: progress) }
-        let new = NewFile(fileSystem: options.fileSystem, path: path)
+        try copy(to: path, on: options.fileSystem, encryption, progress)
+    }
+
+    /// The same as ``copy(to:progress:)`` on another file system: for a store in memory, whose own nobody would look into.
+    package func copy(
+        to path: String, on fileSystem: any FileSystem, progress: (CopyProgress) -> Void
+    ) throws(StorageError) -> CopyReport {
+        try copy(to: path, on: fileSystem, currentEncryption, progress)
+    }
+
+    private func copy(
+        to path: String, on fileSystem: any FileSystem, _ encryption: Encryption?, _ progress: (CopyProgress) -> Void
+    ) throws(StorageError) -> CopyReport {
+        if let next = follower?.successor { return try next.copy(to: path, on: fileSystem, encryption, progress) }
+        let new = NewFile(fileSystem: fileSystem, path: path)
         try new.refuseExisting()
         return try copy(to: new, encryption, progress)
     }
@@ -95,7 +108,7 @@ extension Store {
         if encryption != nil && !Encryption.isAvailable { throw .encryptionUnavailable(path: new.path) }
         let source = try capture()
         defer { source.snapshot.close() }
-        let target = NewFile(fileSystem: options.fileSystem, path: new.temporaryPath)
+        let target = NewFile(fileSystem: new.fileSystem, path: new.temporaryPath)
         try target.clear()
         do throws(StorageError) {
             let store = try makeTarget(target, source.version, encryption)
@@ -124,6 +137,7 @@ extension Store {
         }
         var own = options.withoutEvents
         own.encryption = encryption
+        own.fileSystem = file.fileSystem
         own.readOnly = false
         own.background = .manual
         own.diskReserveBytes = 0

@@ -36,10 +36,17 @@ extension Store {
     public func backup(
         to path: String, sharesBlocks: Bool = false, progress: (CopyProgress) -> Void = { _ in }
     ) throws(StorageError) -> CopyReport {
+        try backup(to: path, on: options.fileSystem, sharesBlocks: sharesBlocks, progress: progress)
+    }
+
+    /// The same on another file system: for a store in memory, whose own nobody would look into.
+    package func backup(
+        to path: String, on fileSystem: any FileSystem, sharesBlocks: Bool = false, progress: (CopyProgress) -> Void
+    ) throws(StorageError) -> CopyReport {
         if let next = follower?.successor {
-            return try next.backup(to: path, sharesBlocks: sharesBlocks, progress: progress)
+            return try next.backup(to: path, on: fileSystem, sharesBlocks: sharesBlocks, progress: progress)
         }
-        let new = NewFile(fileSystem: options.fileSystem, path: path)
+        let new = NewFile(fileSystem: fileSystem, path: path)
         try new.refuseExisting()
         let source = try captureForBackup()
         defer { source.close() }
