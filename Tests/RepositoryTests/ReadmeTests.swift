@@ -43,7 +43,9 @@ import Testing
         for (name, source) in [
             "Mako": "FirstExample", "Modelling": "ModellingExample", "Relationships": "RelationshipExample",
             "Querying": "QueryingExample", "Transactions": "TransactionExample", "FromSharkORM": "SharkORMGuide",
-            "FromBZObjectStore": "BZObjectStoreGuide", "FromSwiftyDB": "SwiftyDBGuide",
+            "FromBZObjectStore": "BZObjectStoreGuide", "FromSwiftyDB": "SwiftyDBGuide", "Databases": "DatabasesExample",
+            "Migrating": "MigratingExample", "Watching": "WatchingExample", "KeyedStores": "KeyedStoresExample",
+            "ImportingAndExporting": "ImportingExample",
         ] {
             articles["Mako/Mako.docc/\(name).md"] = "MakoTests/\(source)Tests.swift"
         }
