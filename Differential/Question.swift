@@ -356,7 +356,11 @@ struct Question {
             }
             return
         }
-        switch random.below(10) {
+        switch random.below(11) {
+        case 10:
+            choice { question in
+                if question.random.chance(50) { question.column(.integer) } else { question.constant(.integer) }
+            }
         case 8:
             add("-(")
             number(depth - 1)
@@ -400,7 +404,8 @@ struct Question {
             if random.chance(60) { column(.ascii) } else { constant(.ascii) }
             return
         }
-        switch random.below(5) {
+        switch random.below(6) {
+        case 5: choice { question in question.words(depth - 1) }
         case 0:
             add(random.pick(["lower(", "upper(", "trim("]))
             words(depth - 1)
@@ -424,6 +429,40 @@ struct Question {
             constant(.ascii)
             add(")")
         }
+    }
+
+    /// `CASE`, with values that a closure writes.
+    private mutating func choice(_ value: (inout Question) -> Void) {
+        let kind = random.pick([World.Kind.integer, .ascii])
+        let hasSubject = random.chance(50)
+        add("CASE ")
+        if hasSubject {
+            column(kind)
+            add(" ")
+        }
+        for _ in 0...random.below(2) {
+            add("WHEN ")
+            if hasSubject {
+                constant(kind)
+            } else {
+                column(kind)
+                if random.chance(20) {
+                    add(" IS NULL")
+                } else {
+                    comparison()
+                    constant(kind)
+                }
+            }
+            add(" THEN ")
+            value(&self)
+            add(" ")
+        }
+        if random.chance(60) {
+            add("ELSE ")
+            value(&self)
+            add(" ")
+        }
+        add("END")
     }
 
     private mutating func text(_ text: String) {

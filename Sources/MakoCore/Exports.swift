@@ -21,6 +21,8 @@ public typealias ExcerptStyle = MakoRecords.ExcerptStyle
 public typealias Durability = MakoStorage.Durability
 /// How a query is run, and what else was thought of.
 public typealias PlanExplanation = MakoRecords.PlanExplanation
+/// What the steps of a plan did when its question was run once; see ``Query/explanation(analyzing:)``.
+public typealias PlanAnalysis = MakoRecords.PlanAnalysis
 /// How a database is encrypted, and what it opens with.
 public typealias Encryption = MakoStorage.Encryption
 /// What the encrypted properties of a database are sealed with.

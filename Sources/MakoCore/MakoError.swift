@@ -30,6 +30,10 @@ public enum MakoError: Error, Sendable, Hashable {
     case deniedByReference(entity: String, from: String, property: String)
     /// A value does not fit its property.
     case typeMismatch(entity: String, property: String, expected: String, found: String)
+    /// A row of a `SELECT` has a value in a column that is none of the type that was asked for; rows are counted from 0.
+    case columnMismatch(column: String, row: Int, expected: String, found: String)
+    /// What was asked for as typed rows needs a column that the result has not, or, without a name, another number of columns.
+    case columnMissing(column: String?, expected: String, columns: [String])
     /// A keyed store has a value of another type for the key than was asked for.
     case storedAsOtherType(store: String, key: String, stored: String, requested: String)
     /// A property that must have a value has none.
@@ -87,6 +91,14 @@ extension MakoError: CustomStringConvertible, LocalizedError {
             "this \(entity) cannot be removed: \(from).\(property) refers to it and its delete rule is .deny"
         case .typeMismatch(let entity, let property, let expected, let found):
             "\(entity).\(property) takes \(expected), not \(found)"
+        case .columnMismatch(let column, let row, let expected, let found):
+            "\(column) of row \(row) holds \(found), not \(expected)"
+                + (found == "NULL" ? "; ask for \(expected)?, or leave such rows out" : "")
+        case .columnMissing(let column?, let expected, let columns):
+            "the result has no column \(column), where \(expected) is expected; it has \(columns.joined(separator: ", "))"
+        case .columnMissing(nil, let expected, let columns):
+            "the result has \(columns.isEmpty ? "no columns" : "the columns \(columns.joined(separator: ", "))"), which are not "
+                + "as many as \(expected) takes"
         case .storedAsOtherType(let store, let key, let stored, let requested) where stored == requested:
             "the \(stored) under \(StoreContent.quoted(key)) in the store \(store) was stored by another form of that type, "
                 + "whose properties do not fit; give those that came later a default value in init(from:)"

@@ -78,6 +78,9 @@ import Testing
         #expect(text.output == "n\n3\n")
         #expect(
             try mako("explain", "people.mako", "SELECT name FROM people WHERE age = 36").output.contains("people_age"))
+        let measured = try mako(
+            "explain", "people.mako", "SELECT name FROM people WHERE age > ?", "-p", "1", "--analyze")
+        #expect(measured.output.contains(" examined, 2 passed, ") && measured.output.contains("2 rows in "))
         #expect(try mako("check", "people.mako").output.hasPrefix("people.mako is whole: 1 table, 3 rows"))
         #expect(
             try mako("info", "people.mako", "-f", "csv").output == "table,rows,key,columns,indexes\npeople,3,id,2,1\n")

@@ -74,6 +74,11 @@ import Testing
         #expect(answer("EXPLAIN SELECT name FROM Person WHERE age = 7").output.contains("Person_age"))
     }
 
+    @Test func explainAnalyzeSaysWhatWasExamined() {
+        let output = answer("EXPLAIN ANALYZE SELECT name FROM Person WHERE age = 7").output
+        #expect(output.contains("Person_age") && output.contains(" examined, ") && output.contains(" ms\n"))
+    }
+
     @Test func statementsThatWriteSayHowManyRows() {
         #expect(
             answer(

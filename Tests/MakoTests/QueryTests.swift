@@ -178,6 +178,26 @@ import Testing
         #expect(try all.where("age = 36").explain().contains("index"))
     }
 
+    @Test func measuredExplanations() throws {
+        let db = try makePeople()
+        let query = db.query(Person.self).where("age > 0").orderBy("name")
+        let explanation = try query.explanation(analyzing: true)
+        let analysis = try #require(explanation.analysis)
+        #expect(try analysis.rows == query.count() && analysis.steps.last?.passed == analysis.rows)
+        #expect(explanation.description.contains("\n  run: ") && explanation.description.contains(" examined, "))
+        #expect(try query.explanation().analysis == nil)
+        #expect(try query.explain(analyzing: true).contains("\(analysis.rows) rows in "))
+        let groups = db.query(Person.self).group(by: \.age).select("count(*) AS n")
+        #expect(try groups.explain(analyzing: true).contains("group by age ("))
+        let joined = db.query(Person.self).joinTo(Department.self, left: "department", target: "id")
+        #expect(try joined.explanation(analyzing: true).analysis?.rows == joined.count())
+    }
+
+    @Test func measuredExplanationsAwaited() async throws {
+        let query = try makePeople().query(Person.self).where("age > 0")
+        #expect(try await query.explain(analyzing: true).contains(" examined, "))
+    }
+
     @Test func distinctValues() throws {
         let db = try makeDatabase()
         try db.save([3, 1, 2, 3, 1].map { Person(name: $0 == 2 ? nil : "n\($0)", age: $0) })

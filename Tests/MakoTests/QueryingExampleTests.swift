@@ -256,6 +256,24 @@ enum QueryingExample {
         return (shared, found, first)
     }
 
+    static func typed(_ db: Database, _ print: (String, Double) -> Void) throws -> ([String], [(Int, Int?)]) {
+        // EXAMPLE Querying.md
+        let largest = try db.rawQuery(
+            "SELECT name, area FROM City ORDER BY population DESC LIMIT \(3)", as: (String, Double?).self)
+        for (name, area) in largest { print(name, area ?? 0) }
+        let countries = try db.rawQuery("SELECT DISTINCT country FROM City ORDER BY country", as: String.self)
+
+        struct Head: Decodable {
+            let country: String
+            let cities: Int
+            let largest: Int?
+        }
+        let heads = try db.rawQuery(
+            "SELECT country, count(*) AS cities, max(population) AS largest FROM City GROUP BY country", as: Head.self)
+        // EXAMPLE ends
+        return (countries, heads.map { ($0.cities, $0.largest) })
+    }
+
     static func written(_ db: Database) throws -> Int {
         // EXAMPLE Querying.md
         let grown = try db.rawQuery("UPDATE City SET area = area * 2 WHERE country = ?", "CH").changedRows
@@ -299,6 +317,14 @@ enum QueryingExample {
         let plan = try db.query(City.self).where("population > 100000 AND name LIKE 'B%'").orderBy("name").explain()
         // EXAMPLE ends
         return plan
+    }
+
+    static func measured(_ db: Database, _ print: (String, Int, Int, Duration) -> Void) throws -> PlanExplanation {
+        // EXAMPLE Querying.md
+        let measured = try db.query(City.self).where("population > 100000").orderBy("name").explanation(analyzing: true)
+        for step in measured.analysis?.steps ?? [] { print(step.text, step.examinedRows, step.passed, step.time) }
+        // EXAMPLE ends
+        return measured
     }
 
     static func watched(_ print: @escaping @Sendable (String) -> Void) throws -> Database {
@@ -411,6 +437,10 @@ enum QueryingExample {
     }
 
     @Test func statementsThatWrite() throws {
+        var names: [String] = []
+        let (countries, heads) = try E.typed(db) { name, _ in names.append(name) }
+        #expect(names == ["Vienna", "Zurich", "Basel"] && countries == ["AT", "CH", "XX"])
+        #expect(heads.map(\.0) == [1, 3, 1] && heads[1].1 == 420_000)
         #expect(try E.written(db) == 3)
         #expect(try db.query(E.City.self).where(\.country == "CH").sum("area") == 152)
         #expect(try db.query(E.River.self).where(\.name == "Limmat").first()?.length == 36)
@@ -426,6 +456,9 @@ enum QueryingExample {
     }
 
     @Test func plansAndFaults() throws {
+        var passed: [Int] = []
+        let measured = try E.measured(db) { _, _, count, _ in passed.append(count) }
+        #expect(passed == [4, 4] && measured.analysis?.rows == 4 && measured.analysis?.steps[0].examinedRows == 5)
         let plan = try E.explained(db)
         #expect(plan.contains("index") && plan.contains("name"), "\(plan)")
         let told = E.misspelt(db)

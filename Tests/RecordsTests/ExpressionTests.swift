@@ -88,6 +88,23 @@ import Testing
     ])
     func functionsAndPlainValues(text: String, value: Value) throws { try expect(text, value) }
 
+    @Test(arguments: [
+        ("CASE WHEN $i = 7 THEN $t ELSE $word END", Value.text(" Ada ")), ("CASE WHEN $n = 7 THEN 1 END", .null),
+        ("CASE WHEN NOT $n = 7 THEN 1 ELSE 2 END", .integer(2)),
+        ("CASE $i WHEN 6 THEN 'a' WHEN 7 THEN 'b' END", .text("b")),
+        ("CASE $i WHEN 7.0 THEN $d ELSE $i END", .double(2.5)), ("CASE $d WHEN 7 THEN $d ELSE $i END", .integer(7)),
+        ("CASE $n WHEN NULL THEN 1 ELSE 2 END", .integer(2)), ("CASE $n WHEN $n THEN 1 ELSE 2 END", .integer(2)),
+        ("CASE $u WHEN $u THEN $bl END", .blob([1, 2, 3])), ("CASE $at WHEN '2001-01-02' THEN $uu END", .uuid(1, 2)),
+        ("CASE $b WHEN 1 THEN $at ELSE $nat END", .date(86_400)), ("CASE $no WHEN $b THEN $b ELSE $nb END", .null),
+        ("CASE $word COLLATE NOCASE WHEN 'LÖWE_1' THEN 1 END", .integer(1)),
+        ("CASE $word WHEN 'LÖWE_1' COLLATE NOCASE THEN 1 END", .integer(1)),
+        ("CASE $word WHEN 'LÖWE_1' THEN 1 END", .null),
+        ("CASE WHEN $b THEN NULL ELSE $i END", .null), ("CASE WHEN $no THEN NULL ELSE $i END + 1", .integer(8)),
+        ("CASE WHEN $b THEN CASE $i WHEN 7 THEN 'in' END ELSE 'out' END", .text("in")),
+        ("CASE WHEN FALSE THEN $i END", .null), ("CASE WHEN TRUE THEN $i ELSE $d END", .integer(7)),
+    ])
+    func choices(text: String, value: Value) throws { try expect(text, value) }
+
     /// A constant that is no date is a mistake (`BinderTests`); of a row's text it is known too late.
     @Test func aTextThatIsNoDateGivesNone() throws {
         try expectTruth(["date(word) IS NULL", "date(t || day) IS NULL", "date(nt) IS NULL"], true)

@@ -157,6 +157,23 @@ enum QueryFixture {
                 .comparison(operation, .arithmetic(.add, .path("i"), .path("j")), integer(&random)),
                 .comparison(operation, .function("lower", [.path("t")]), text(&random)),
                 .comparison(
+                    operation,
+                    .choice(
+                        .init(
+                            [
+                                .init(condition(&random, depth: 0), .path(random.pick(["i", "ref.v"]))),
+                                .init(condition(&random, depth: 0), integer(&random)),
+                            ], otherwise: random.chance(50) ? .path("j") : nil)), integer(&random)),
+                .comparison(
+                    operation,
+                    .choice(
+                        .init(
+                            subject: random.pick([.path("t"), .noCase(.path("t"))]),
+                            [
+                                .init(.comparison(.equal, .subject(), text(&random)), text(&random)),
+                                .init(.comparison(.equal, .subject(), .path("ref.n")), .path("t")),
+                            ], otherwise: random.chance(50) ? text(&random) : nil)), text(&random)),
+                .comparison(
                     operation, .function("coalesce", [.path("i"), .path("ref.v"), literal(.integer(1))]),
                     integer(&random)),
                 .isIn(.noCase(.path("t")), [text(&random), text(&random)]),

@@ -79,6 +79,7 @@ import Testing
         "Sources/MakoStorage/Tree/ValueRuns.swift",
         "Sources/MakoStorage/Tree/TreeLoad.swift",
         "Sources/MakoStorage/Tree/TreeReader.swift",
+        "Sources/MakoStorage/Tree/TreeShares.swift",
         "Sources/MakoStorage/Tree/TreeWriter.swift",
     ]
 

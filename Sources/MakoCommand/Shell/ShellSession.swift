@@ -31,6 +31,7 @@ final class ShellSession {
     static let words = [
         ".help", ".tables", ".schema", ".mode", ".quit", "SELECT", "FROM", "WHERE", "ORDER", "GROUP", "HAVING", "LIMIT",
         "OFFSET", "JOIN", "UNION", "WITH", "AND", "NOT", "LIKE", "BETWEEN", "MATCH", "count", "EXPLAIN", "DESC",
+        "CASE", "WHEN", "THEN", "ELSE", "END",
         "INSERT",
         "INTO", "VALUES", "REPLACE", "IGNORE", "UPDATE", "SET", "DELETE", "CREATE", "TABLE", "UNIQUE", "SPATIAL",
         "INDEX", "DROP", "EXISTS", "PRIMARY", "KEY", "DEFAULT", "REFERENCES", "PRAGMA", "table_info", "distance",
@@ -39,7 +40,7 @@ final class ShellSession {
     private static let help = """
         [WITH x AS (SELECT …)] SELECT … FROM … [JOIN …] [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT …]
                         shows rows; a statement over several lines ends with ; or an empty line
-        EXPLAIN SELECT … shows how the rows would be found
+        EXPLAIN SELECT … shows how the rows would be found, EXPLAIN ANALYZE SELECT … how they were
         INSERT INTO … VALUES … | SELECT …, UPDATE … SET …, DELETE FROM …
                         change rows; each statement is a transaction
         CREATE TABLE …, DROP TABLE …, CREATE [UNIQUE | SPATIAL] INDEX … ON … [WHERE …], DROP INDEX …

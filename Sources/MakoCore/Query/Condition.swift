@@ -119,7 +119,12 @@ extension MakoRecords.Condition {
 extension Expr {
     func filled(_ values: ParameterValues) throws(MakoError) -> Expr {
         switch self {
-        case .column, .literal, .collection: return self
+        case .column, .literal, .collection, .subject: return self
+        case .choice(let choice):
+            return .choice(
+                try choice.mapped({ (part) throws(MakoError) in try part.filled(values) }) {
+                    (condition) throws(MakoError) in try condition.filled(values)
+                })
         case .subquery(let subquery): return .subquery(subquery.filled(values))
         case .parameter(let parameter, let at): return .literal(try values.value(of: parameter), at: at)
         case .arithmetic(let op, let left, let right, let at):

@@ -206,9 +206,12 @@ public struct GroupedQuery<T: Entity>: Sendable {
     }
 
     /// How the groups are found.
-    public func explain() throws(MakoError) -> String {
+    ///
+    /// - Parameter analyzing: whether the question is run once, to tell what each step did, as by ``Query/explain(analyzing:)``.
+    public func explain(analyzing: Bool = false) throws(MakoError) -> String {
         try asked { (statement, catalogue, view) throws(RecordError) in
-            try statement.explanation(catalogue, view: view)
+            if analyzing { return try statement.analysis(catalogue, view: view).description }
+            return try statement.explanation(catalogue, view: view)
         }
     }
 

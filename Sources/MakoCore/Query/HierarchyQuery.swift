@@ -133,10 +133,12 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
     }
 
     /// How the query is run, for each of the classes.
-    public func explain() throws(MakoError) -> String {
+    ///
+    /// - Parameter analyzing: whether it is run once, to tell what each step did, as by ``Query/explain(analyzing:)``.
+    public func explain(analyzing: Bool = false) throws(MakoError) -> String {
         try reading { (models) throws(MakoError) in
             var lines: [String] = []
-            for model in models { lines.append(try plan(of: model.type)) }
+            for model in models { lines.append(try plan(of: model.type, analyzing)) }
             return lines.joined(separator: "\n")
         }
     }
@@ -210,8 +212,8 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
         try Query<S>(inherited: query).exists()
     }
 
-    private func plan<S: Entity>(of type: S.Type) throws(MakoError) -> String {
-        try Query<S>(inherited: query).explain()
+    private func plan<S: Entity>(of type: S.Type, _ analyzing: Bool) throws(MakoError) -> String {
+        try Query<S>(inherited: query).explain(analyzing: analyzing)
     }
 }
 
@@ -241,8 +243,10 @@ extension HierarchyQuery {
     public func exists() async throws(MakoError) -> Bool {
         try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).exists() }
     }
-    public func explain() async throws(MakoError) -> String {
-        try await query.away { (query) throws(MakoError) in try HierarchyQuery(query).explain() }
+    public func explain(analyzing: Bool = false) async throws(MakoError) -> String {
+        try await query.away { (query) throws(MakoError) in
+            try HierarchyQuery(query).explain(analyzing: analyzing)
+        }
     }
     @discardableResult
     public func delete() async throws(MakoError) -> Int {

@@ -45,8 +45,8 @@ extension Query {
     public func keys() async throws(MakoError) -> [RowKey] {
         try await away { (query) throws(MakoError) in try query.keys() }
     }
-    public func explain() async throws(MakoError) -> String {
-        try await away { (query) throws(MakoError) in try query.explain() }
+    public func explain(analyzing: Bool = false) async throws(MakoError) -> String {
+        try await away { (query) throws(MakoError) in try query.explain(analyzing: analyzing) }
     }
     @discardableResult
     public func delete() async throws(MakoError) -> Int {

@@ -102,7 +102,20 @@ extension Query {
     }
 
     /// How the query is run: which index, what is filtered and sorted.
-    public func explain() throws(MakoError) -> String {
+    ///
+    /// ```swift
+    /// print(try Person.query().where(\.age > 30).orderBy("name").explain(analyzing: true))
+    /// // search Person using index Person.age (age > 30) (412 entries, 412 rows examined, 412 passed, 0.391 ms)
+    /// // sort by name (412 rows examined, 412 passed, 0.210 ms)
+    /// // 412 rows in 0.612 ms
+    /// ```
+    ///
+    /// - Parameter analyzing: whether the query is run once, to tell what each step did: how many entries of indexes and how many rows it
+    ///   examined, how many of them passed, and how long that took. Rows are read, and no objects are made.
+    /// - Throws: `MakoError.query` for a condition that does not hold together.
+    /// - Complexity: that of planning; analyzing, that of ``fetch()``.
+    public func explain(analyzing: Bool = false) throws(MakoError) -> String {
+        if analyzing { return try explanation(analyzing: true).analysis?.description ?? "" }
         let repeated = try joined { (selection, view) throws(RecordError) in try selection.explanation(in: view) }
         if let repeated { return repeated }
         return try planned { (plan, _, _, _) throws(MakoError) in plan.description }
@@ -114,16 +127,23 @@ extension Query {
     /// let explanation = try Person.query().where(\.age > 30).explanation()
     /// if !explanation.usesIndex("Person.age") { print(explanation.missingIndexes) }
     /// ```
-    public func explanation() throws(MakoError) -> PlanExplanation {
+    ///
+    /// - Parameter analyzing: whether the query is run once, to tell what each step did: ``PlanExplanation/analysis``.
+    /// - Throws: `MakoError.query` for a condition that does not hold together; `.cancelled`.
+    /// - Complexity: that of planning; analyzing, that of ``fetch()``.
+    public func explanation(analyzing: Bool = false) throws(MakoError) -> PlanExplanation {
         let repeated = try joined { (selection, view) throws(RecordError) in
-            try selection.planExplanation(in: view)
+            try selection.planExplanation(in: view, analyzing: analyzing)
         }
         if let repeated { return repeated }
         let database = try target()
         try prepareJoins(database)
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
             let selection = try selection(binding, schema, view)
-            return try records { () throws(RecordError) in try selection.explanation(schema.catalogue, in: view) }
+            return try records { () throws(RecordError) in
+                try selection.explanation(
+                    schema.catalogue, in: view, analyzing: analyzing, cancellation: CurrentCancellation.current)
+            }
         }
     }
 

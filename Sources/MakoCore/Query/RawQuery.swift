@@ -2,6 +2,8 @@ import MakoRecords
 import MakoStorage
 
 /// What a statement in the small SQL answered: rows of values, all read, or what it did.
+///
+/// The values are the columns' own; `rows(as:)` gives them as Swift's types.
 public struct RawResults: Sendable, Hashable {
     /// The names of the columns, in the order of the values.
     public let columns: [String]

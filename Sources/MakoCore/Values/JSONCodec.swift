@@ -12,7 +12,7 @@ public enum JSONCodec<Property: Codable & Sendable>: ValueSlotCodec {
 
     public static func value(_ stored: StoredValue) -> Property? {
         guard case .text(let text) = stored else { return nil }
-        return try? decoder().decode(Property.self, from: Data(text.utf8))
+        return try? JSONText.decoder().decode(Property.self, from: Data(text.utf8))
     }
 
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
@@ -39,8 +39,11 @@ public enum JSONCodec<Property: Codable & Sendable>: ValueSlotCodec {
             positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
         return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
+}
 
-    private static func decoder() -> JSONDecoder {
+/// How values stand in columns as JSON.
+enum JSONText {
+    static func decoder() -> JSONDecoder {
         let decoder = JSONDecoder()
         decoder.nonConformingFloatDecodingStrategy = .convertFromString(
             positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")

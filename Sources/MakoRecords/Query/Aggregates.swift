@@ -105,7 +105,7 @@ extension Plan {
         try Plan.check(function, values.kinds[0], expr)
         if case .column = expr, let value = try extreme(function, of: values.bound(0), in: view) { return value }
         if let tallies = ColumnTallies([(function, values.bound(0))], table) {
-            if !(try recorded { try tallies.addRows(of: self, in: view) }) {
+            if try recorded({ try tallies.addRows(of: self, in: view) }) == nil {
                 try forEachResult(in: view) { (_, row) in tallies.add(row) }
             }
             return tallies.result(0).value
@@ -181,7 +181,7 @@ extension Plan {
 
     /// The smallest or largest value of a column, where rows come in its order without being sorted.
     func extreme(
-        _ function: AggregateFunction, of column: BoundExpr, in view: Snapshot
+        _ function: AggregateFunction, of column: BoundExpr, in view: Snapshot, _ measure: StepMeasure? = nil
     ) throws(RecordError) -> Value? {
         guard function == .minimum || function == .maximum, bound.limit == nil, bound.offset == 0,
             case .column(let name) = column, name.node < 0
@@ -196,8 +196,10 @@ extension Plan {
         guard plan.orders.isEmpty else { return nil }
         let run = ExpressionRun(bound: [column], plan.table, plan.bound.joins, view)
         var value = Value.null
+        let scan = RowScan(plan, view)
+        scan.measure = measure
         try recorded {
-            try plan.forEachRow(in: view) { key, row in
+            try plan.forEachRow(plan.table.layout, scan, view) { key, row in
                 value = try run.operand(0, row, key).value
                 return false
             }

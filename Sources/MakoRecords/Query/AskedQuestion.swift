@@ -111,7 +111,8 @@ extension Expr {
     /// How many parts it has.
     var size: Int {
         switch self {
-        case .column, .literal, .parameter, .collection, .subquery: 1
+        case .column, .literal, .parameter, .collection, .subquery, .subject: 1
+        case .choice(let choice): choice.expressions.reduce(1) { $0 + $1.size }
         case .arithmetic(_, let left, let right, _): 1 + left.size + right.size
         case .negate(let inner), .noCase(let inner): 1 + inner.size
         case .function(_, let arguments, _): arguments.reduce(1) { $0 + $1.size }

@@ -276,7 +276,8 @@ extension Binder {
         let name = table.schema.name
         let plan = Plan(
             selection(own), access: .nothing, isReversed: false, orders: [], residual: own,
-            text: conjuncts.isEmpty ? "rows of \(name)" : "rows of \(name), filter \(conjuncts[0])")
+            text: PlanText(
+                find: conjuncts.isEmpty ? "rows of \(name)" : "rows of \(name), filter \(conjuncts[0])"))
         var source = BoundSubquery.Source.held(plan)
         var text = "held keys: \(plan)"
         if case .inverse(let owner, let inverse) = collection {
@@ -328,7 +329,8 @@ extension Expr {
     var columns: [Expr] {
         switch self {
         case .column, .collection: [self]
-        case .literal, .parameter, .subquery: []
+        case .literal, .parameter, .subquery, .subject: []
+        case .choice(let choice): choice.columns
         case .arithmetic(_, let left, let right, _): left.columns + right.columns
         case .negate(let inner), .noCase(let inner): inner.columns
         case .function(_, let arguments, _): arguments.flatMap(\.columns)
@@ -340,5 +342,12 @@ extension Expr {
         case .column(let path, _), .collection(let path, _, _, _): path
         default: nil
         }
+    }
+}
+
+extension Expr.Choice {
+    fileprivate var columns: [Expr] {
+        (subject?.columns ?? []) + branches.flatMap { $0.condition.columns() + $0.value.columns }
+            + (otherwise?.columns ?? [])
     }
 }

@@ -40,6 +40,11 @@ extension Binder {
             return try bindScalar(subquery)
         case .collection(let path, let function, let rest, let at):
             return try bindCollection(path, function, rest, at)
+        case .choice(let choice):
+            return try bind(choice)
+        case .subject(let at):
+            guard let subject else { throw at.error("no CASE is around this") }
+            return subject.compared
         }
     }
 
@@ -217,6 +222,8 @@ extension Binder {
         case .subquery(let subquery): return subquery.kind
         case .gathered(let gathered): return gathered.kind
         case .element: return .null
+        case .choice(let choice): return choice.kind
+        case .subject(let kind, _): return kind
         }
     }
 }

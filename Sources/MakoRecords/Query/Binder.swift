@@ -23,6 +23,8 @@ struct Binder {
     var outer: OuterScope?
     /// What names mean inside a condition on many.
     var element: ElementScope?
+    /// What the `CASE` around compares.
+    var subject: ChoiceSubject?
     /// How many sub-queries may still be bound, shared with those inside.
     var budget = SubqueryBudget()
 
@@ -273,6 +275,7 @@ struct Binder {
     func describe(_ expr: BoundExpr) -> String {
         switch expr {
         case .column(let column): "\(column.path) holds \(column.isDecimal ? column.kind.name : column.type.name)"
+        case .subject(let kind, let text): "\(text) holds \(kind.name)"
         default: "this is \(phrase(expr))"
         }
     }
@@ -281,6 +284,7 @@ struct Binder {
         switch expr {
         case .column(let column):
             "\(column.path), which holds \(column.isDecimal ? column.kind.name : column.type.name)"
+        case .subject(let kind, let text): "\(text), which holds \(kind.name)"
         case .constant(let value): "\(value.typeName) \(value)"
         default: kind(expr).name
         }

@@ -99,6 +99,9 @@ indirect enum BoundExpr: Sendable, Hashable {
     case gathered(BoundGathered)
     /// One of those values, inside a condition on them.
     case element
+    case choice(BoundChoice)
+    /// What the choice around compares, and what it is called in explanations.
+    case subject(ValueKind, String)
 
     var constant: Value? {
         if case .constant(let value) = self { value } else { nil }
@@ -240,6 +243,8 @@ extension BoundExpr: CustomStringConvertible {
         case .subquery(let subquery): subquery.description
         case .gathered(let gathered): gathered.description
         case .element: "each"
+        case .choice(let choice): choice.description
+        case .subject(_, let text): text
         }
     }
 }

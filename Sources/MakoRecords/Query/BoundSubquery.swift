@@ -145,7 +145,7 @@ extension BoundExpr {
     func forEachPart(_ body: (BoundExpr) -> Void) {
         body(self)
         switch self {
-        case .column, .constant, .outer, .element, .result, .rank, .excerpt: break
+        case .column, .constant, .outer, .element, .result, .rank, .excerpt, .subject: break
         case .arithmetic(_, let left, let right):
             left.forEachPart(body)
             right.forEachPart(body)
@@ -153,6 +153,13 @@ extension BoundExpr {
         case .function(_, let arguments): for each in arguments { each.forEachPart(body) }
         case .subquery(let subquery): for each in subquery.outers { each.forEachPart(body) }
         case .gathered(let gathered): gathered.forEachPart(body)
+        case .choice(let choice):
+            choice.subject?.forEachPart(body)
+            for branch in choice.branches {
+                branch.condition.forEachPart(body)
+                branch.value.forEachPart(body)
+            }
+            choice.otherwise?.forEachPart(body)
         }
     }
 

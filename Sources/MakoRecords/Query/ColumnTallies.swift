@@ -44,9 +44,9 @@ final class ColumnTallies {
 
     deinit { columns.deallocate() }
 
-    /// Adds every row of a plan that only walks over its table. False: it does more than that.
-    func addRows(of plan: Plan, in view: Snapshot) throws -> Bool {
-        guard let walk = plan.plainWalk else { return false }
+    /// Adds every row of a plan that only walks over its table, and tells how many. Nil: it does more than that.
+    func addRows(of plan: Plan, in view: Snapshot) throws -> Int? {
+        guard let walk = plan.plainWalk else { return nil }
         let cancellation = plan.cancellation
         var count = 0
         try walk.forEachRow(plan.table.layout, in: view) { _, row in
@@ -55,7 +55,7 @@ final class ColumnTallies {
             add(row)
             return true
         }
-        return true
+        return count
     }
 
     @inline(__always)

@@ -43,13 +43,21 @@ struct CompoundPlan: Sendable, CustomStringConvertible {
     var description: String {
         var lines = [first.description]
         for (operation, plan) in rest { lines += [operation.rawValue, plan.description] }
+        return (lines + endLines).joined(separator: "\n")
+    }
+
+    /// What is done with all rows in the end, in words.
+    private var stepText: String? { endLines.isEmpty ? nil : endLines.joined(separator: ", ") }
+
+    private var endLines: [String] {
+        var lines: [String] = []
         if !terms.isEmpty {
             let names = terms.map { first.names[$0.place] + ($0.descending ? " DESC" : "") }
             lines.append("sort by " + names.joined(separator: ", "))
         }
         if let limit { lines.append("limit \(limit)") }
         if offset > 0 { lines.append("offset \(offset)") }
-        return lines.joined(separator: "\n")
+        return lines
     }
 
     func rows(in view: Snapshot) throws(RecordError) -> [[Value]] {
@@ -62,6 +70,32 @@ struct CompoundPlan: Sendable, CustomStringConvertible {
         rows.removeFirst(min(offset, rows.count))
         if let limit { rows.removeLast(max(0, rows.count - limit)) }
         return rows
+    }
+
+    /// Runs it once and tells what its steps did.
+    func analysis(in view: Snapshot) throws(RecordError) -> PlanAnalysis {
+        let run = RunMeasure(rest.map(\.operation.rawValue) + [stepText ?? ""])
+        var (rows, parts) = try first.analysis(in: view)
+        var steps = parts.steps
+        for (place, (operation, plan)) in rest.enumerated() {
+            let (others, part) = try plan.analysis(in: view)
+            let step = run.steps[place]
+            step.rows = rows.count + others.count
+            rows = run.during(place) { CompoundPlan.joined(rows, others, operation) }
+            step.passed = rows.count
+            steps += part.steps
+        }
+        let last = run.steps[rest.count]
+        last.rows = rows.count
+        run.during(rest.count) {
+            sort(&rows)
+            rows.removeFirst(min(offset, rows.count))
+            if let limit { rows.removeLast(max(0, rows.count - limit)) }
+        }
+        last.passed = rows.count
+        let own = run.analysis(rows: rows.count)
+        return PlanAnalysis(
+            steps: steps + (stepText == nil ? own.steps.dropLast() : own.steps[...]), rows: rows.count, time: own.time)
     }
 
     private static func joined(_ first: [[Value]], _ second: [[Value]], _ operation: SetOperator) -> [[Value]] {

@@ -81,6 +81,9 @@ public indirect enum Expr: Sendable, Hashable {
     case subquery(Subquery)
     /// What is worked out of many rows or values: `people.@sum.salary`, the path, the function and the path behind it.
     case collection([String], AggregateFunction, [String], at: SourcePosition = .none)
+    case choice(Choice)
+    /// What the `CASE` around compares with its branches.
+    case subject(at: SourcePosition = .none)
 
     /// The column at the end of a dotted path.
     ///
@@ -102,8 +105,9 @@ public indirect enum Expr: Sendable, Hashable {
     var position: SourcePosition {
         switch self {
         case .column(_, let at), .literal(_, let at), .parameter(_, let at), .arithmetic(_, _, _, let at),
-            .function(_, _, let at), .collection(_, _, _, let at):
+            .function(_, _, let at), .collection(_, _, _, let at), .subject(let at):
             at
+        case .choice(let choice): choice.at
         case .negate(let inner), .noCase(let inner): inner.position
         case .subquery(let subquery): subquery.at
         }

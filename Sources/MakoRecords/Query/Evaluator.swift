@@ -25,6 +25,8 @@ final class Evaluator {
     private let outers: OuterValues?
     /// The value that a condition on many looks at.
     private var element = Operand.null
+    /// What the choice around compares.
+    private var subject = Operand.null
     private let cancellation: Cancellation?
 
     init(
@@ -313,7 +315,28 @@ final class Evaluator {
             return try gathered(column, function, isKeys, row, key)
         case .element:
             return element
+        case .choice(let subject, let first, let count):
+            return try choose(subject, Int(first), Int(count), row, key)
+        case .subject:
+            return subject
         }
+    }
+
+    private func choose(
+        _ compared: Int32, _ first: Int, _ count: Int, _ row: RowReader, _ key: RowKey
+    ) throws(RecordError) -> Operand {
+        let around = subject
+        defer { subject = around }
+        if compared >= 0 {
+            // Not in one step: what the subject is worked out of may be a choice itself.
+            let operand = try value(compared, row, key)
+            subject = operand
+        }
+        for branch in 0..<count where try truth(lists[first + 2 * branch], row, key) == .yes {
+            return try value(lists[first + 2 * branch + 1], row, key)
+        }
+        let otherwise = sabotaged("choiceForgetsElse") ? -1 : lists[first + 2 * count]
+        return otherwise < 0 ? .null : try value(otherwise, row, key)
     }
 
     /// A sub-query's run, told what it reads of the row.

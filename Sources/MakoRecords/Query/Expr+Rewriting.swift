@@ -10,6 +10,17 @@ extension Expr {
         case .noCase(let inner): return .noCase(try inner.rewritten(change))
         case .function(let name, let arguments, let at):
             return .function(name, try Expr.rewritten(arguments, change), at: at)
+        case .choice(let choice):
+            return .choice(
+                try choice.mapped { (part) throws(RecordError) in
+                    try part.rewritten(change)
+                } _: {
+                    (condition) throws(RecordError) in
+                    try condition.rewritten(change) { (subquery) throws(RecordError) in
+                        guard case .subquery(let changed)? = try change(.subquery(subquery)) else { return subquery }
+                        return changed
+                    }
+                })
         default: return self
         }
     }
@@ -38,6 +49,7 @@ extension Expr {
         case .arithmetic(_, let left, let right, _): left.hasAggregate || right.hasAggregate
         case .negate(let inner), .noCase(let inner): inner.hasAggregate
         case .function(_, let arguments, _): arguments.contains(where: \.hasAggregate)
+        case .choice(let choice): choice.expressions.contains(where: \.hasAggregate)
         default: false
         }
     }

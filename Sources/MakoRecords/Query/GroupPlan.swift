@@ -14,6 +14,11 @@ struct GroupPlan: Sendable {
     let having: BoundCondition?
     let outputs: [BoundExpr]
     let orders: [BoundOrder]
+
+    /// What rows are put together by, in words; nil: all are one group.
+    var keyText: String? {
+        keys.isEmpty ? nil : "group by " + keys.map(\.description).joined(separator: ", ")
+    }
 }
 
 /// The values of groups by the names that ``GroupBinder`` gives them.

@@ -17,7 +17,7 @@ extension Plan {
     }
 
     func indexedValues(
-        _ column: BoundColumn, counting: Bool, in view: Snapshot
+        _ column: BoundColumn, counting: Bool, in view: Snapshot, _ measure: StepMeasure? = nil
     ) throws(RecordError) -> [(value: Value, count: Int)]? {
         guard !hasResidual, bound.limit == nil, bound.offset == 0, column.node < 0, !column.isDecimal,
             let ordinal = column.ordinal
@@ -29,22 +29,24 @@ extension Plan {
             return Int(first.slot.ordinal) == ordinal && !first.descending && !first.noCase
         }
         if case .index(let index, let ranges) = access {
-            return leads(index) ? try values(index, ranges, column.type, counting, view) : nil
+            return leads(index) ? try values(index, ranges, column.type, counting, view, measure) : nil
         }
         guard isWholeTable, let index = table.indexes.first(where: { $0.isPlain && leads($0) }) else { return nil }
-        return try values(index, [KeyRange(lower: [], upper: nil)], column.type, counting, view)
+        return try values(index, [KeyRange(lower: [], upper: nil)], column.type, counting, view, measure)
     }
 
     /// So many entries of one value are walked over before the next is sought.
     private static let patience = 32
 
     private func values(
-        _ index: IndexHandle, _ ranges: [KeyRange], _ type: ColumnType, _ counting: Bool, _ view: Snapshot
+        _ index: IndexHandle, _ ranges: [KeyRange], _ type: ColumnType, _ counting: Bool, _ view: Snapshot,
+        _ measure: StepMeasure?
     ) throws(RecordError) -> [(value: Value, count: Int)]? {
         var found: [(value: Value, count: Int)] = []
         var last: [UInt8] = []
         var isCut = false
         var steps = 0
+        defer { measure?.entries += steps }
         for range in ranges {
             var start: [UInt8]? = range.lower
             while let lower = start {
@@ -90,31 +92,34 @@ extension Plan {
 
 extension SelectPlan {
     /// The rows of a statement that the order of an index answers: one different column, or the ends of some; nil: it does not.
-    func rowsByIndex(_ view: Snapshot) throws(RecordError) -> [[Value]]? {
+    func rowsByIndex(_ view: Snapshot, _ measure: StepMeasure?) throws(RecordError) -> [[Value]]? {
         guard case .table(let plan) = feed else { return nil }
         let found: [[Value]]?
         if let group {
-            found = try ends(group, plan, view).map { [$0] }
+            found = try ends(group, plan, view, measure).map { [$0] }
         } else if isDistinct, outputs.count == 1, case .column(let column) = outputs[0], orders.isEmpty,
             plan.bound.orders.isEmpty
         {
-            found = try plan.indexedValues(column, counting: false, in: view)?.map { [$0.value] }
+            found = try plan.indexedValues(column, counting: false, in: view, measure)?.map { [$0.value] }
         } else {
             return nil
         }
         guard var rows = found else { return nil }
+        measure?.passed = rows.count
         rows.removeFirst(min(offset, rows.count))
         if let limit { rows.removeLast(max(0, rows.count - limit)) }
         return rows
     }
 
     /// The smallest and largest values of columns, where nothing else is asked for.
-    private func ends(_ group: GroupPlan, _ plan: Plan, _ view: Snapshot) throws(RecordError) -> [Value]? {
+    private func ends(
+        _ group: GroupPlan, _ plan: Plan, _ view: Snapshot, _ measure: StepMeasure?
+    ) throws(RecordError) -> [Value]? {
         guard group.keys.isEmpty, group.having == nil, !group.aggregates.isEmpty else { return nil }
         var values: [Value] = []
         for aggregate in group.aggregates {
             guard let argument = aggregate.argument,
-                let value = try plan.extreme(aggregate.function, of: argument, in: view)
+                let value = try plan.extreme(aggregate.function, of: argument, in: view, measure)
             else { return nil }
             values.append(value)
         }

@@ -1,5 +1,5 @@
-/// How many rows conditions leave, and what it costs to read them. A column that is not known to be unique is taken to have a tenth as many
-/// values as its table has rows.
+/// How many rows conditions leave, and what it costs to read them: told by indexes, where there are some to look at. A column without one that is
+/// not known to be unique is taken to have a tenth as many values as its table has rows.
 enum JoinEstimate {
     /// Where no size is known.
     static let unknownSize = 1_000_000.0
@@ -10,9 +10,11 @@ enum JoinEstimate {
         planner.sources[source].size * ownShare(source, planner)
     }
 
-    static func ownShare(_ source: Int, _ planner: JoinPlanner) -> Double {
-        let conditions = planner.own[source].bound.condition?.conjuncts ?? []
-        return conditions.reduce(1) { $0 * share($1, planner.sources[source]) }
+    static func ownShare(_ source: Int, _ planner: JoinPlanner) -> Double { planner.ownShares[source] }
+
+    static func ownShare(_ own: Plan, _ source: JoinSource) -> Double {
+        let conditions = own.bound.condition?.conjuncts ?? []
+        return conditions.reduce(1) { $0 * (source.statistics?.share($1, source.size) ?? share($1, source)) }
     }
 
     /// What it costs to read them.
@@ -55,7 +57,9 @@ enum JoinEstimate {
         let isUnique = table.indexes.contains {
             $0.isUnique && $0.condition == nil && $0.parts.count == 1 && Int($0.parts[0].slot.ordinal) == ordinal
         }
-        return isUnique ? (size, true) : (max(1, size / 10), false)
+        if isUnique { return (size, true) }
+        if let found = source.statistics?.values(ordinal) { return (min(size, found), true) }
+        return (max(1, size / 10), false)
     }
 
     /// The share of a table's rows that an equation leaves for each row before it: one row for each value of the column with more values.

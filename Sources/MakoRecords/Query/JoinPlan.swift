@@ -7,6 +7,8 @@ struct JoinSource: Sendable {
     var left: [BoundCondition]?
     /// How many rows the table has, as far as that is known.
     var size: Double
+    /// What its indexes tell, where there is something to look at. Plans have it no more: they hold no snapshot.
+    var statistics: SourceStatistics?
 
     var label: String { name == table.schema.name ? name : "\(table.schema.name) AS \(name)" }
 }
@@ -66,6 +68,8 @@ struct JoinPlan: Sendable {
     /// Whether the rows come in the wanted order.
     let isOrdered: Bool
     let description: String
+    /// A line for each step.
+    var stepTexts: [String] { steps.map { $0.text(sources[$0.source]) } }
     /// How many rows are expected, and what they are expected to cost, in units of a row that is met in a scan.
     var expectedRows = 0.0
     var cost = 0.0

@@ -11,7 +11,7 @@ struct JoinQuestion: Sendable {
     let catalogue: Catalogue
 }
 
-/// Chooses the order of a join's tables and the way to the rows of each. Pure: the same question, schema and sizes give the same plan.
+/// Chooses the order of a join's tables and the way to the rows of each: the same question, schema, sizes and statistics give the same plan.
 ///
 /// Inner joins may be made in any order; a left join behind the tables that its condition names. A left join whose row of NULLs the rest
 /// of the condition never lets through is made an inner one first.
@@ -26,6 +26,8 @@ struct JoinPlanner {
     let own: [Plan]
     /// Each table that decides the order alone, in that order.
     let ordered: [Int: Plan]
+    /// The share of each table's rows that its own condition leaves.
+    let ownShares: [Double]
 
     var sources: [JoinSource] { question.sources }
 
@@ -48,6 +50,7 @@ struct JoinPlanner {
             ordered[index] = JoinPlanner.orderedPlan(index, question, sets)
         }
         self.ordered = ordered
+        ownShares = zip(own, question.sources).map { JoinEstimate.ownShare($0, $1) }
     }
 
     /// A left join whose row of NULLs can pass nowhere is an inner one.
@@ -74,7 +77,12 @@ struct JoinPlanner {
     }
 
     private static func ownPlan(_ source: Int, _ question: JoinQuestion, _ sets: JoinSources) -> Plan {
-        Planner.plan(ownSelection(source, question, sets, [], nil))
+        let selection = ownSelection(source, question, sets, [], nil)
+        // Without sizes where they cannot be read: that is told of when rows are to be.
+        guard let view = question.sources[source].statistics?.view,
+            let estimates = try? TableEstimates(selection.table, view)
+        else { return Planner.plan(selection) }
+        return Planner.plan(selection, estimates)
     }
 
     /// The table's rows in the order that is wanted. Where only few are, the way is that to the first few: but a join may need more.
@@ -87,7 +95,9 @@ struct JoinPlanner {
         return Plan(
             whole, access: few.access, isReversed: few.isReversed, orders: [],
             residual: few.residual.map { [$0] } ?? [],
-            text: few.description.hasSuffix(ending) ? String(few.description.dropLast(ending.count)) : few.description)
+            text: PlanText(
+                find: few.description.hasSuffix(ending)
+                    ? String(few.description.dropLast(ending.count)) : few.description))
     }
 
     private static func ownSelection(
@@ -111,7 +121,7 @@ struct JoinPlanner {
         let isImpossible = question.conjuncts.contains { $0 == .constant(false) || $0 == .constant(nil) }
         if isImpossible || question.wanted == 0 {
             return JoinPlan(
-                sources: sources, joins: question.joins, steps: [], isOrdered: true, description: "nothing to read")
+                sources: plain, joins: question.joins, steps: [], isOrdered: true, description: "nothing to read")
         }
         let (order, rows, cost) = JoinOrder(self).best()
         var placed: SourceSet = 0
@@ -123,9 +133,18 @@ struct JoinPlanner {
         }
         let isOrdered = question.orders.isEmpty || ordered[order[0].source] != nil
         return JoinPlan(
-            sources: sources, joins: question.joins, steps: steps, isOrdered: isOrdered,
+            sources: plain, joins: question.joins, steps: steps, isOrdered: isOrdered,
             description: steps.map { $0.text(sources[$0.source]) }.joined(separator: "\n"), expectedRows: rows,
             cost: cost)
+    }
+
+    /// The tables without what was known of them.
+    private var plain: [JoinSource] {
+        sources.map { source in
+            var plain = source
+            plain.statistics = nil
+            return plain
+        }
     }
 
     private func step(

@@ -6,9 +6,12 @@ final class JoinRun {
     let supply: SuppliedRows
     private let first: JoinLoop?
 
-    /// - Parameter layouts: for tables whose rows are read in another order of columns.
+    /// - Parameters:
+    ///   - layouts: for tables whose rows are read in another order of columns.
+    ///   - measure: takes down what the steps do; they are the first ones of the run.
     init(
-        _ plan: JoinPlan, _ view: Snapshot, _ supply: SuppliedRows, layouts: [Int: RowLayout] = [:]
+        _ plan: JoinPlan, _ view: Snapshot, _ supply: SuppliedRows, layouts: [Int: RowLayout] = [:],
+        _ measure: RunMeasure? = nil
     ) throws(RecordError) {
         self.supply = supply
         func layout(_ step: JoinStep) -> RowLayout { layouts[step.source] ?? step.own.table.layout }
@@ -16,7 +19,8 @@ final class JoinRun {
         for (place, step) in plan.steps.enumerated().reversed() {
             let before = plan.steps[..<place].map { (source: $0.source, layout: layout($0)) }
             next = try recorded {
-                try JoinLoop(step, plan, layout(step), before: before, view, supply, next)
+                try JoinLoop(
+                    step, plan, layout(step), before: before, view, supply, next, measure.map { ($0, place) })
             }
         }
         first = next
@@ -48,12 +52,17 @@ private final class JoinLoop {
     @exclusivity(unchecked) private var hasMet = false
     @exclusivity(unchecked) private var steps = 0
     private let cancellation: Cancellation?
+    /// The run's measure, where there is one, with the place of this loop's step.
+    private let measure: (run: RunMeasure, place: Int)?
+    /// How many rows were looked up.
+    @exclusivity(unchecked) private var lookedUp = 0
 
     init(
         _ step: JoinStep, _ plan: JoinPlan, _ layout: RowLayout, before: [(source: Int, layout: RowLayout)],
-        _ view: Snapshot, _ supply: SuppliedRows, _ next: JoinLoop?
+        _ view: Snapshot, _ supply: SuppliedRows, _ next: JoinLoop?, _ measure: (run: RunMeasure, place: Int)?
     ) throws {
         self.step = step
+        self.measure = measure
         self.view = view
         self.supply = supply
         self.next = next
@@ -78,7 +87,8 @@ private final class JoinLoop {
             lookup = .index(try JoinIndexWalk(index, table, JoinKey(parts, plan.joins, view, supply), view))
             own = bound.condition.map { Evaluator(Program(bound.table, $0, joins: bound.joins), view) }
         case .kept(let equalities):
-            lookup = .kept(KeptRows(step, equalities, plan.joins, view, supply))
+            lookup = .kept(
+                KeptRows(step, equalities, plan.joins, view, supply, measure.map { $0.run.steps[$0.place] }))
             own = nil
         case .walked(let equalities):
             lookup = .walked(KeptOuterRows(step, equalities, plan.joins, before: before, view, supply))
@@ -91,6 +101,17 @@ private final class JoinLoop {
 
     /// The rows that meet those before them. False: no more are wanted.
     func run(_ body: () throws -> Bool) throws -> Bool {
+        guard let measure else { return try loop(body) }
+        if measure.place > 0 { measure.run.steps[measure.place - 1].passed += 1 }
+        return try measure.run.during(measure.place) {
+            let before = lookedUp
+            defer { measure.run.steps[measure.place].noteLookups(lookedUp - before, by: step.method) }
+            return try loop(body)
+        }
+    }
+
+    @inline(__always)
+    private func loop(_ body: () throws -> Bool) throws -> Bool {
         hasMet = false
         steps &+= 1
         if steps & 1023 == 0, cancellation?.isCancelled == true { throw RecordError.cancelled }
@@ -104,7 +125,7 @@ private final class JoinLoop {
         var goesOn = true
         switch lookup {
         case .all:
-            try step.own.forEachRow(layout: layout, in: view) { key, row in
+            try step.own.forEachRow(layout: layout, in: view, measure.map { $0.run.steps[$0.place] }) { key, row in
                 goesOn = try take(row, key.rowID ?? 0, body)
                 return goesOn
             }
@@ -132,14 +153,20 @@ private final class JoinLoop {
 
     /// When all rows before it are known: walks the table where that waited for them. False: no more are wanted.
     func finish(_ body: () throws -> Bool) throws -> Bool {
-        if case .walked(let rows) = lookup, !(try walk(rows, body)) { return false }
+        if case .walked(let rows) = lookup, !(try measured { try walk(rows, body) }) { return false }
         return try next?.finish(body) ?? true
+    }
+
+    /// Does something on the time of this loop's step, where that is measured.
+    private func measured(_ body: () throws -> Bool) throws -> Bool {
+        guard let measure else { return try body() }
+        return try measure.run.during(measure.place, body)
     }
 
     private func walk(_ rows: KeptOuterRows, _ body: () throws -> Bool) throws -> Bool {
         var goesOn = true
         let isOwnLayout = layout === table.layout
-        try step.own.forEachRow(in: view) { key, row in
+        try step.own.forEachRow(layout: nil, in: view, measure.map { $0.run.steps[$0.place] }) { key, row in
             goesOn = try rows.forEach(meeting: row, key) {
                 let bytes = UnsafeRawBufferPointer(start: row.base, count: Int(row.byteCount))
                 return try take(isOwnLayout ? row : RowReader(bytes, layout), key.rowID ?? 0, body)
@@ -152,6 +179,7 @@ private final class JoinLoop {
     /// A row that was looked up: the table's own condition is not tested yet.
     @inline(__always)
     private func test(_ row: RowReader, _ id: Int64, _ body: () throws -> Bool) throws -> Bool {
+        lookedUp &+= 1
         if let own, !(try own.test(row, .rowID(id))) { return true }
         return try take(row, id, body)
     }
@@ -189,11 +217,14 @@ private final class KeptRows {
     @exclusivity(unchecked) private var rows = JoinTable()
     @exclusivity(unchecked) private var buffer = KeyBuffer()
     private let supply: SuppliedRows
+    private let measure: StepMeasure?
     @exclusivity(unchecked) private var isRead = false
 
     init(
-        _ step: JoinStep, _ equalities: [JoinEquality], _ joins: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows
+        _ step: JoinStep, _ equalities: [JoinEquality], _ joins: [JoinNode], _ view: Snapshot,
+        _ supply: SuppliedRows, _ measure: StepMeasure?
     ) {
+        self.measure = measure
         self.step = step
         self.view = view
         self.supply = supply
@@ -207,7 +238,7 @@ private final class KeptRows {
 
     private func read() throws {
         isRead = true
-        try step.own.forEachRow(in: view) { key, row in
+        try step.own.forEachRow(layout: nil, in: view, measure) { key, row in
             buffer.clear()
             if try inner.append(row, key, to: &buffer) { rows.add(buffer.raw, row, key.rowID ?? 0) }
             return true

@@ -18,7 +18,9 @@ struct JoinSources {
     func of(_ expr: BoundExpr) -> SourceSet {
         switch expr {
         case .column(let column): 1 << SourceSet(roots[column.node])
-        case .constant, .result: 0
+        case .constant, .result, .subject: 0
+        case .choice(let choice):
+            choice.branches.reduce(all([choice.subject, choice.otherwise])) { $0 | of($1.condition) | of($1.value) }
         case .arithmetic(_, let left, let right): of(left) | of(right)
         case .negate(let inner), .noCase(let inner): of(inner)
         case .function(_, let arguments): arguments.reduce(0) { $0 | of($1) }
@@ -29,6 +31,8 @@ struct JoinSources {
         case .gathered(let gathered): of(gathered)
         }
     }
+
+    private func all(_ exprs: [BoundExpr?]) -> SourceSet { exprs.reduce(0) { $0 | ($1.map { of($0) } ?? 0) } }
 
     private func of(_ subquery: BoundSubquery) -> SourceSet { subquery.outers.reduce(0) { $0 | of($1) } }
 
@@ -85,7 +89,9 @@ struct JoinSources {
         case .function(.coalesce, let arguments): arguments.allSatisfy { needs(source, $0) }
         case .function(_, let arguments): arguments.first.map { needs(source, $0) } ?? false
         case .rank, .excerpt: false
-        case .outer, .element, .subquery, .gathered: false
+        case .outer, .element, .subquery, .gathered, .subject: false
+        // It may be decided by what is beside the row.
+        case .choice: false
         }
     }
 
@@ -114,7 +120,8 @@ struct LocalNodes {
                 BoundColumn(
                     node: places[column.node] ?? -1, ordinal: column.ordinal, type: column.type, path: column.path,
                     isSealed: column.isSealed, isDecimal: column.isDecimal))
-        case .constant, .result, .rank, .excerpt, .outer, .element: return expr
+        case .constant, .result, .rank, .excerpt, .outer, .element, .subject: return expr
+        case .choice(let choice): return .choice(choice.mapped({ self.expr($0) }, { self.condition($0) }))
         case .arithmetic(let operation, let left, let right):
             return .arithmetic(operation, self.expr(left), self.expr(right))
         case .negate(let inner): return .negate(self.expr(inner))

@@ -143,7 +143,13 @@ struct JoinWay {
         }
         guard isBoundBefore else { return nil }
         let size = planner.sources[source].size
-        let found = index.isUnique && parts.count == index.parts.count ? 1 : size * share
+        var found = index.isUnique && parts.count == index.parts.count ? 1 : size * share
+        // Columns whose values go together have fewer rows of values than each by itself lets expect.
+        if parts.count > 1, let statistics = planner.sources[source].statistics,
+            let values = statistics.catalogue.statistics.values(of: index, prefix: parts.count, in: statistics.view)
+        {
+            found = max(found, size / values)
+        }
         let fan = JoinEstimate.ownRows(source, planner) * candidates.reduce(1) { $0 * $1.share }
         return JoinWay(
             method: .index(index, parts), answered: answered, lookup: 8 + 6 * found, build: 0, fan: min(fan, found))

@@ -74,7 +74,9 @@ public struct JoinedSelection {
     }
 
     /// How the rows are found, as a value. Other orders of the tables are not listed.
-    public func planExplanation(in view: Snapshot) throws(RecordError) -> PlanExplanation {
+    ///
+    /// - Parameter analyzing: whether the question is run once, to tell what each step did.
+    public func planExplanation(in view: Snapshot, analyzing: Bool = false) throws(RecordError) -> PlanExplanation {
         let plan = try statement.prepared(catalogue, [], [:], view)
         var way = PlanExplanation.Way(text: plan.description, expectedRows: 0, cost: 0, indexes: [])
         if case .join(let join) = plan.feed {
@@ -83,7 +85,8 @@ public struct JoinedSelection {
                 indexes: join.steps.flatMap(\.indexes))
         }
         return PlanExplanation(
-            chosen: way, rejected: [], tableRows: try TableEstimates(table, view).rows, missingIndexes: [])
+            chosen: way, rejected: [], tableRows: try TableEstimates(table, view).rows, missingIndexes: [],
+            analysis: analyzing ? try plan.analysis(in: view).analysis : nil)
     }
 
     private func key(_ values: ArraySlice<Value>) -> RowKey {

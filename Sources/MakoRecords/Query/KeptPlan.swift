@@ -242,7 +242,7 @@ extension KeptPlan {
     }
 
     /// What a plan with these values prints.
-    func text(_ values: [Value?], _ access: Access, _ bound: BoundSelection) -> String {
+    func text(_ values: [Value?], _ access: Access, _ bound: BoundSelection) -> PlanText {
         let question = Planner.Question(bound, conjuncts(values), constraints, orders, .unknown)
         return Planner.text(
             Planner.Candidate(
@@ -282,6 +282,13 @@ final class KeptPlans: @unchecked Sendable {
         lock.withLock {
             if plans.count >= KeptPlans.limit { plans.removeAll(keepingCapacity: true) }
             plans[key] = plan
+        }
+    }
+
+    func forget() {
+        lock.withLock {
+            plans = [:]
+            prepared = Array(repeating: nil, count: KeptPlans.limit)
         }
     }
 

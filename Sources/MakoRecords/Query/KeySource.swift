@@ -87,6 +87,7 @@ struct KeyGathering {
     let table: TableHandle
     let view: Snapshot
     let cancellation: Cancellation?
+    let measure: StepMeasure?
 
     func keys(_ source: KeySource) throws(RecordError) -> [RowKey] {
         if table.isRowID { return try gather(source, Int64.self).map(\.rowKey) }
@@ -206,6 +207,7 @@ struct KeyGathering {
             case .gathered(let inner): found.keys = try gather(inner, kind)
             }
         }
+        measure?.note(found.keys.count, of: access)
         return found.keys
     }
 

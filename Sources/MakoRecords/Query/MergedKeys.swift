@@ -43,7 +43,7 @@ extension Plan {
         let count = keys.count
         var plan = Plan(
             bound.alone([]), access: .keys(keys), isReversed: false, orders: [], residual: [],
-            text: "\(count) rows by key")
+            text: PlanText(find: "\(count) rows by key"))
         plan.cancellation = cancellation
         return plan
     }

@@ -16,11 +16,14 @@ struct NearestSearch: Sendable {
     /// Nothing farther away is asked for; infinite where nothing says so.
     let farthest: Double
 
-    func keys(_ plan: Plan, _ view: Snapshot) throws(RecordError) -> [RowKey] {
+    func keys(
+        _ plan: Plan, _ view: Snapshot, _ measure: StepMeasure? = nil
+    ) throws(RecordError) -> [RowKey] {
         var radius = NearestSearch.firstRadius
         while true {
             let isWhole = radius >= Sphere.farthest
-            let (sorter, found) = try ring(radius, isWhole, plan, view)
+            let (sorter, found) = try ring(radius, isWhole, plan, view, measure)
+            measure?.passed += found
             if isWhole || found >= wanted || radius >= farthest {
                 return sorter.sorted(offset: plan.bound.offset, limit: plan.bound.limit)
             }
@@ -31,10 +34,11 @@ struct NearestSearch: Sendable {
 
     /// All rows within a distance: whatever is not among them is farther away.
     private func ring(
-        _ radius: Double, _ isWhole: Bool, _ plan: Plan, _ view: Snapshot
+        _ radius: Double, _ isWhole: Bool, _ plan: Plan, _ view: Snapshot, _ measure: StepMeasure?
     ) throws(RecordError) -> (sorter: Sorter, found: Int) {
         let sorter = Sorter(plan, view)
         let scan = RowScan(Plan(plan, by: .index(index, ranges(radius, isWhole))), view)
+        scan.measure = measure
         let values = ExpressionRun(bound: [distance], plan.table, plan.bound.joins, view)
         var found = 0
         try recorded {

@@ -20,8 +20,12 @@ extension Parser {
         let isGroup = first < tokens.count && tokens[first].kind == .symbol("(")
         var index = first
         if startsQuantified(first) { return true }
+        var cases = 0
         while index < tokens.count {
             switch tokens[index].kind {
+            case .word where startsCase(index): (depth, cases) = (depth + 1, cases + 1)
+            case .word where cases > 0 && isWord("END", index): (depth, cases) = (depth - 1, cases - 1)
+            case .word where depth == 0 && isCaseWord(index): return false
             case .symbol("("): depth += 1
             case .symbol(")"):
                 depth -= 1
@@ -180,6 +184,8 @@ extension Parser {
     private mutating func nameOrCall(_ first: String) throws(RecordError) -> Expr {
         let start = token
         if case .word = start.kind {
+            if startsCase(index) { return try choice() }
+            if isCaseWord(index) { throw unexpected("a value") }
             if takeWord("NULL") { return .literal(.null, at: position(start)) }
             if takeWord("TRUE") { return .literal(.bool(true), at: position(start)) }
             if takeWord("FALSE") { return .literal(.bool(false), at: position(start)) }

@@ -8,7 +8,8 @@
 ///     sum         product { ("+" | "-") product }
 ///     product     unary { ("*" | "/" | "%") unary }
 ///     unary       ("-" | "+") unary | primary { COLLATE NOCASE }
-///     primary     literal | parameter | name { "." name } | name "(" [ list ] ")" | "(" or ")" | select | name { "." name } ".@" name { "." name }
+///     case        CASE [ sum ] WHEN (or | sum) THEN sum { WHEN (or | sum) THEN sum } [ ELSE sum ] END
+///     primary     literal | parameter | case | name { "." name } | name "(" [ list ] ")" | "(" or ")" | select | name { "." name } ".@" name { "." name }
 ///
 /// `||` joins texts, and means OR between conditions: where the right side of a comparison is followed by `||` and another
 /// comparison, it is OR.
@@ -21,6 +22,8 @@ struct Parser {
     private(set) var index = 0
     var depth = 0
     var positional = 0
+    /// How many choices are around the current token.
+    var openCases = 0
     /// How many positional parameters the text needs.
     var parameterCount = 0
     /// Where parameters stand.

@@ -8,7 +8,7 @@ import MakoStorage
 public struct Plan: Sendable, CustomStringConvertible {
     /// What of a plan is made when somebody asks: most plans are run and never read.
     private enum Origin {
-        case planned(residual: BoundCondition?, text: @Sendable () -> String)
+        case planned(residual: BoundCondition?, text: @Sendable () -> PlanText)
         case kept(KeptPlan, [Value?])
     }
 
@@ -44,7 +44,7 @@ public struct Plan: Sendable, CustomStringConvertible {
 
     init(
         _ bound: BoundSelection, access: Access, isReversed: Bool, orders: [BoundOrder], residual: [BoundCondition],
-        expectedShare: Double = 1, nearest: NearestSearch? = nil, text: @autoclosure @escaping @Sendable () -> String
+        expectedShare: Double = 1, nearest: NearestSearch? = nil, text: @autoclosure @escaping @Sendable () -> PlanText
     ) {
         let residual = BoundCondition.all(residual)
         body = Body(
@@ -80,7 +80,9 @@ public struct Plan: Sendable, CustomStringConvertible {
     /// What it was made of, where it was kept.
     var kept: KeptPlan? { if case .kept(let kept, _) = body.origin { kept } else { nil } }
 
-    public var description: String {
+    public var description: String { text.whole }
+
+    var text: PlanText {
         switch body.origin {
         case .planned(_, let text): text()
         case .kept(let kept, let values): kept.text(values, access, bound)
@@ -117,6 +119,14 @@ public struct Plan: Sendable, CustomStringConvertible {
         layout: RowLayout? = nil, in view: Snapshot, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         try forEachRow(layout ?? table.layout, RowScan(self, view), view, body)
+    }
+
+    func forEachRow(
+        layout: RowLayout?, in view: Snapshot, _ measure: StepMeasure?, _ body: (RowKey, RowReader) throws -> Bool
+    ) throws {
+        let scan = RowScan(self, view)
+        scan.measure = measure
+        try forEachRow(layout ?? table.layout, scan, view, body)
     }
 
     func forEachRow(
@@ -173,7 +183,9 @@ public struct Plan: Sendable, CustomStringConvertible {
     }
 
     /// How many rows there are, limit and offset observed.
-    public func count(in view: Snapshot) throws(RecordError) -> Int {
+    public func count(in view: Snapshot) throws(RecordError) -> Int { try count(in: view, nil) }
+
+    func count(in view: Snapshot, _ measure: StepMeasure?) throws(RecordError) -> Int {
         var count = 0
         if !hasResidual, case .rows(let range) = access, range == .min ... .max {
             count = try table.count(in: view)
@@ -185,7 +197,9 @@ public struct Plan: Sendable, CustomStringConvertible {
             let enough = bound.limit.map { $0.addingReportingOverflow(bound.offset) }
             let stop = enough.map { $0.overflow ? Int.max : $0.partialValue } ?? .max
             try recorded {
-                try RowScan(self, view).forEachKey(expecting: min(stop, 1 << 20)) { _ in
+                let scan = RowScan(self, view)
+                scan.measure = measure
+                try scan.forEachKey(expecting: min(stop, 1 << 20)) { _ in
                     count += 1
                     return count < stop
                 }

@@ -31,12 +31,15 @@ public struct PlanExplanation: Sendable, Hashable, CustomStringConvertible {
     /// How many rows the table has, or is taken to have.
     public let tableRows: Double
     public let missingIndexes: [MissingIndex]
+    /// What was done when the question was run once; nil where it was only planned.
+    public var analysis: PlanAnalysis?
 
     /// Whether an index is walked.
     public func usesIndex(_ name: String) -> Bool { chosen.indexes.contains(name) }
 
     public var description: String {
         var lines = ["\(chosen.text) (\(PlanExplanation.numbers(chosen)))"]
+        lines += (analysis?.lines ?? []).map { "  run: \($0)" }
         lines += rejected.map { "  instead of: \($0.text) (\(PlanExplanation.numbers($0)))" }
         lines += missingIndexes.map { "  an index over \($0.columns.joined(separator: ", ")) would help" }
         return lines.joined(separator: "\n")
@@ -50,12 +53,22 @@ public struct PlanExplanation: Sendable, Hashable, CustomStringConvertible {
 extension Selection {
     /// How the selection would be run.
     ///
-    /// - Parameter view: what sizes are estimated by; nil: they are not known.
+    /// - Parameters:
+    ///   - view: what sizes are estimated by; nil: they are not known.
+    ///   - analyzing: whether the question is run once on the view, to tell what each step did.
     /// - Throws: `tableNotFound`, or `syntax` pointing into the condition's text.
-    public func explanation(_ catalogue: Catalogue, in view: Snapshot? = nil) throws(RecordError) -> PlanExplanation {
+    public func explanation(
+        _ catalogue: Catalogue, in view: Snapshot? = nil, analyzing: Bool = false, cancellation: Cancellation? = nil
+    ) throws(RecordError) -> PlanExplanation {
         let bound = try bind(catalogue)
-        return Planner.explanation(
+        var explanation = Planner.explanation(
             bound, try view.map { (view) throws(RecordError) in try TableEstimates(bound.table, view) } ?? .unknown)
+        if analyzing, let view {
+            var plan = try plan(catalogue, in: view)
+            plan.cancellation = cancellation
+            explanation.analysis = try plan.analysis(in: view)
+        }
+        return explanation
     }
 
     /// Binds and plans, with sizes estimated on a view.
@@ -100,7 +113,7 @@ extension Planner {
     private static func way(_ candidate: Candidate, _ question: Question) -> PlanExplanation.Way {
         let source = KeySource.access(candidate.access)
         return PlanExplanation.Way(
-            text: text(candidate, question),
+            text: text(candidate, question).whole,
             expectedRows: candidate.rows, cost: candidate.cost, indexes: source.indexes)
     }
 

@@ -25,6 +25,13 @@ extension Planner {
             self.estimates = estimates
         }
 
+        /// The same with numbers of entries that are told by their places in the tree, where they are too many to be counted.
+        var lookingFar: Question {
+            var estimates = estimates
+            estimates.looksFar = true
+            return Question(bound, conjuncts, constraints, orders, estimates)
+        }
+
         /// Whether there is nothing to read.
         var isEmpty: Bool {
             conjuncts.contains { $0 == .constant(false) || $0 == .constant(nil) } || bound.limit == 0
@@ -101,6 +108,8 @@ extension Planner {
 
     /// The plan of a selection that has no rows.
     static func nothing(_ bound: BoundSelection) -> Plan {
-        Plan(bound, access: .nothing, isReversed: false, orders: [], residual: [], text: "nothing to read")
+        Plan(
+            bound, access: .nothing, isReversed: false, orders: [], residual: [],
+            text: PlanText(find: "nothing to read"))
     }
 }

@@ -78,6 +78,15 @@ public enum Planner {
 
     /// The ways by the key and by one index.
     static func searches(_ question: Question) -> [Candidate] {
+        let found = singles(question)
+        // Where several lead to many rows it matters which of them to how many. One alone is only held against a scan, as when it is kept.
+        guard found.count > 1, found.contains(where: { $0.rows >= TableEstimates.counted }),
+            question.estimates.countsEntries
+        else { return found }
+        return singles(question.lookingFar)
+    }
+
+    private static func singles(_ question: Question) -> [Candidate] {
         (own(question).map { [$0] } ?? []) + question.bound.table.indexes.compactMap { byIndex($0, question) }
     }
 
@@ -269,14 +278,15 @@ public enum Planner {
         return reversed
     }
 
-    static func text(_ best: Candidate, _ question: Question) -> String {
+    /// What a way prints.
+    static func text(_ best: Candidate, _ question: Question) -> PlanText {
         let (bound, conjuncts, orders) = (question.bound, question.conjuncts, question.orders)
         let residual = question.residual(best)
         let name = bound.table.schema.name
         let conditions = best.used.map { "\(conjuncts[$0])" }.joined(separator: " AND ")
         var text: String
         switch best.access {
-        case .nothing: return "nothing to read"
+        case .nothing: return PlanText(find: "nothing to read")
         case .index where best.nearest != nil: text = "nearest in \(name)"
         case .index: text = conditions.isEmpty ? "scan \(name)" : "search \(name)"
         case .fullText: text = "search \(name)"
@@ -291,9 +301,10 @@ public enum Planner {
         let terms = orders.map { order in
             "\(order.expr)" + (order.noCase ? " COLLATE NOCASE" : "") + (order.descending ? " DESC" : "")
         }.joined(separator: ", ")
-        if !orders.isEmpty { text += best.isOrdered ? ", already in order of \(terms)" : ", sort by \(terms)" }
-        if let limit = bound.limit { text += "\(orders.isEmpty || best.isOrdered ? "," : "") limit \(limit)" }
-        if bound.offset > 0 { text += "\(bound.limit == nil ? "," : "") offset \(bound.offset)" }
-        return text
+        var cut = bound.limit.map { " limit \($0)" } ?? ""
+        if bound.offset > 0 { cut += "\(bound.limit == nil ? "," : "") offset \(bound.offset)" }
+        if !orders.isEmpty && !best.isOrdered { return PlanText(find: text, sort: "sort by \(terms)" + cut) }
+        if !orders.isEmpty { text += ", already in order of \(terms)" }
+        return PlanText(find: text + (bound.limit == nil ? "" : ",") + cut)
     }
 }

@@ -38,6 +38,9 @@ enum ValueNode {
     case subquery(Int32)
     case gathered(Int32, function: AggregateFunction, isKeys: Bool)
     case element
+    /// In the list condition and value of each branch, then what else; -1 for none.
+    case choice(subject: Int32, first: Int32, count: Int32)
+    case subject
 }
 
 /// A part of a compiled condition.
@@ -188,7 +191,20 @@ final class Program: @unchecked Sendable {
             return append(
                 .gathered(add(gathered.column), function: gathered.function ?? .count, isKeys: gathered.holdsKeys))
         case .element: return append(.element)
+        case .subject: return append(.subject)
+        case .choice(let choice): return add(choice)
         }
+    }
+
+    private func add(_ choice: BoundChoice) -> Int32 {
+        let subject = choice.subject.map { add($0) } ?? -1
+        var places: [Int32] = []
+        for branch in choice.branches {
+            places.append(add(branch.condition))
+            places.append(add(branch.value))
+        }
+        places.append(choice.otherwise.map { add($0) } ?? -1)
+        return append(.choice(subject: subject, first: list(places).0, count: Int32(choice.branches.count)))
     }
 
     private func place(of match: BoundMatch, isRanked: Bool) -> Int32 {

@@ -35,7 +35,14 @@ struct ReadColumns: Sendable {
         case .column(let column):
             // A row's id never changes.
             if let ordinal = column.ordinal { insert(ordinal, of: column.node) }
-        case .constant, .result, .outer, .element: break
+        case .constant, .result, .outer, .element, .subject: break
+        case .choice(let choice):
+            if let subject = choice.subject { add(subject) }
+            for branch in choice.branches {
+                add(branch.condition)
+                add(branch.value)
+            }
+            if let otherwise = choice.otherwise { add(otherwise) }
         case .arithmetic(_, let left, let right):
             add(left)
             add(right)

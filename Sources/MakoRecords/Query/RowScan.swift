@@ -16,6 +16,8 @@ final class RowScan {
     @exclusivity(unchecked) private(set) var fetched = 0
     private let cancellation: Cancellation?
     @exclusivity(unchecked) private var tested = 0
+    /// Takes down what is read, where somebody wants to know: when a walk or a batch has ended, never for a single row.
+    var measure: StepMeasure?
 
     init(_ plan: Plan, _ view: Snapshot, _ outers: OuterValues? = nil, _ cancellation: Cancellation? = nil) {
         self.plan = plan
@@ -48,6 +50,8 @@ final class RowScan {
         switch plan.access {
         case .nothing: return
         case .index(let index, let ranges):
+            let before = tested
+            defer { measure?.entries += tested &- before }
             try IndexWalk(index, table, view, plan.isReversed).run(ranges) { key in
                 tested &+= 1
                 if tested & 1023 == 0 { try endIfCancelled() }
@@ -109,6 +113,7 @@ final class RowScan {
         }
         let numbers = try found.numbers(view, wanted: wanted)
         let last = numbers.count - 1
+        measure?.entries += numbers.count
         for place in numbers.indices {
             tested &+= 1
             if tested & 1023 == 0 { try endIfCancelled() }
@@ -118,7 +123,8 @@ final class RowScan {
     }
 
     private func gathered(_ source: KeySource) throws(RecordError) -> [RowKey] {
-        let keys = try KeyGathering(table: table, view: view, cancellation: cancellation).keys(source)
+        let keys = try KeyGathering(table: table, view: view, cancellation: cancellation, measure: measure)
+            .keys(source)
         return plan.isReversed ? keys.reversed() : keys
     }
 
@@ -149,6 +155,8 @@ final class RowScan {
     ) throws {
         let low = KeyOrder.treeKey(range.lowerBound)
         let high = KeyOrder.treeKey(range.upperBound)
+        let before = tested
+        defer { measure?.rows += tested &- before }
         if !plan.isReversed {
             if let prefilter {
                 return try withExtendedLifetime(prefilter) { try walk(low...high, prefilter.tests, layout, body) }
@@ -179,6 +187,7 @@ final class RowScan {
         // In variables of its own: what stands in an object is counted for each row.
         let (evaluator, cancellation) = (evaluator, cancellation)
         var count = 0
+        defer { measure?.rows += count }
         try view.forEach(in: table.rows, from: range.lowerBound) { key, bytes in
             if key > range.upperBound { return false }
             count &+= 1
@@ -196,6 +205,7 @@ final class RowScan {
     ) throws {
         let (evaluator, cancellation) = (evaluator, cancellation)
         var count = 0
+        defer { measure?.rows += count }
         try view.forEach(in: table.rows, from: range.lowerBound) { key, bytes in
             if key > range.upperBound { return false }
             count &+= 1
@@ -212,6 +222,8 @@ final class RowScan {
     func walkKeys(
         _ ranges: [KeyRange], _ layout: RowLayout, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
+        let before = tested
+        defer { measure?.rows += tested &- before }
         for range in plan.isReversed ? ranges.reversed() : ranges {
             var cursor = try view.cursor(in: table.rows)
             var isThere = try IndexWalk.start(&cursor, range, plan.isReversed)
@@ -251,6 +263,10 @@ final class RowScan {
         _ body: (RowKey, RowReader) throws -> Bool
     ) throws -> Bool {
         fetched += keys.count
+        if let measure {
+            measure.rows += keys.count
+            if index != nil { measure.entries += keys.count }
+        }
         try endIfCancelled()
         var goesOn = true
         func take(_ key: RowKey, _ bytes: UnsafeRawBufferPointer?) throws {

@@ -28,6 +28,8 @@ struct SelectPlan: Sendable, CustomStringConvertible {
     let countsRows: Bool
     /// Every table whose rows decide what comes.
     let tables: Set<String>
+    /// What is done with the rows or groups that were found, in words.
+    let endLines: [String]
     let description: String
 
     /// What kinds of values the columns of the result have.
@@ -36,6 +38,9 @@ struct SelectPlan: Sendable, CustomStringConvertible {
 
 /// Resolves and plans a statement.
 struct SelectPlanner {
+    /// Indexes of tables with fewer rows are not looked at.
+    private static let smallest = 1000
+
     private let statement: SelectStatement
     private let catalogue: Catalogue
     private let parameters: [Value]
@@ -131,7 +136,7 @@ struct SelectPlanner {
         var parts = sources.map {
             JoinSource(
                 name: $0.name, table: $0.table, left: nil,
-                size: size($0.table).map(Double.init) ?? JoinEstimate.unknownSize)
+                size: size($0.table).map(Double.init) ?? JoinEstimate.unknownSize, statistics: statistics($0.table))
         }
         var conjuncts: [BoundCondition] = []
         for (index, join) in statement.joins.enumerated() {
@@ -158,6 +163,12 @@ struct SelectPlanner {
                 wanted: wanted.flatMap { $0.overflow ? nil : $0.partialValue }, catalogue: catalogue))
         return try finished(
             statement, outputs, .join(join), binder, join.description, orders: join.isOrdered ? [] : orders)
+    }
+
+    /// Small tables are joined as fast by any way.
+    private func statistics(_ table: TableHandle) -> SourceStatistics? {
+        guard let view, let rows = size(table), rows >= SelectPlanner.smallest else { return nil }
+        return SourceStatistics(table: table, catalogue: catalogue, view: view)
     }
 
     // MARK: Both
@@ -190,6 +201,7 @@ struct SelectPlanner {
             orders: group?.orders ?? orders, limit: statement.limit.map { max(0, $0) },
             offset: max(0, statement.offset ?? 0), isCut: isCut, nodes: binder.joins,
             countsRows: counts && statement.groupBy.isEmpty && statement.having == nil, tables: tables,
+            endLines: SelectPlanner.endLines(statement, feed, group, group?.orders ?? orders),
             description: SelectPlanner.text(statement, feed, start, group, group?.orders ?? orders))
     }
 
@@ -226,13 +238,20 @@ struct SelectPlanner {
         _ statement: SelectStatement, _ feed: SelectPlan.Feed, _ start: String, _ group: GroupPlan?,
         _ orders: [BoundOrder]
     ) -> String {
+        var lines = [start]
+        if let group {
+            if let keys = group.keyText { lines.append(keys) }
+            if let having = group.having { lines.append("having \(having)") }
+        }
+        return (lines + endLines(statement, feed, group, orders)).joined(separator: "\n")
+    }
+
+    private static func endLines(
+        _ statement: SelectStatement, _ feed: SelectPlan.Feed, _ group: GroupPlan?, _ orders: [BoundOrder]
+    ) -> [String] {
         var isCut = false
         if case .table = feed { isCut = group == nil && !statement.isDistinct }
-        var lines = [start]
-        if let group, !group.keys.isEmpty {
-            lines.append("group by " + group.keys.map(\.description).joined(separator: ", "))
-        }
-        if let having = group?.having { lines.append("having \(having)") }
+        var lines: [String] = []
         if statement.isDistinct && group == nil { lines.append("different rows") }
         let terms = orders.filter { $0.expr.constant == nil }.map { order in
             "\(order.expr)" + (order.noCase ? " COLLATE NOCASE" : "") + (order.descending ? " DESC" : "")
@@ -240,7 +259,7 @@ struct SelectPlanner {
         if !terms.isEmpty { lines.append("sort by " + terms.joined(separator: ", ")) }
         if !isCut, let limit = statement.limit { lines.append("limit \(limit)") }
         if !isCut, let offset = statement.offset, offset > 0 { lines.append("offset \(offset)") }
-        return lines.joined(separator: "\n")
+        return lines
     }
 }
 

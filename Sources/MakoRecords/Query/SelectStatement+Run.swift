@@ -29,6 +29,21 @@ extension SelectStatement {
         .description
     }
 
+    /// What each step of the statement does: it is run once, and its rows are thrown away.
+    ///
+    /// - Throws: `tableNotFound`, or `syntax` pointing into the text.
+    public func analysis(
+        _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
+    ) throws(RecordError) -> PlanAnalysis {
+        let whole = try counted(parameters, named).flattened(catalogue)
+        if whole.compounds.isEmpty {
+            return try whole.prepared(catalogue, parameters, named, view).analysis(in: view).analysis
+        }
+        return try whole.compound { (part) throws(RecordError) in
+            try part.prepared(catalogue, parameters, named, view)
+        }.analysis(in: view)
+    }
+
     /// Runs the statement over a snapshot or a transaction's view.
     ///
     /// - Throws: `tableNotFound`, or `syntax` pointing into the text.
@@ -64,22 +79,31 @@ extension SelectStatement {
 
 extension SelectPlan {
     /// The rows of the result.
-    func rows(in view: Snapshot) throws(RecordError) -> [[Value]] {
+    ///
+    /// - Parameter run: measures the steps, see ``SelectPlan/stepTexts``.
+    func rows(in view: Snapshot, _ run: RunMeasure? = nil) throws(RecordError) -> [[Value]] {
         if countsRows, case .table(let plan) = feed {
             // The index alone, or the table's own count, may tell it.
-            let count = Value.integer(Int64(try plan.count(in: view)))
+            let number = try measured(run, 0) { (find) throws(RecordError) in try plan.count(in: view, find) }
+            if let run {
+                run.steps[0].passed = number
+                (run.steps[1].rows, run.steps[1].passed) = (number, 1)
+            }
+            let count = Value.integer(Int64(number))
             return offset > 0 || limit == 0 ? [] : [[count]]
         }
-        if let rows = try rowsByIndex(view) { return rows }
+        if let rows = try measured(run, 0, { (find) throws(RecordError) in try rowsByIndex(view, find) }) {
+            return rows
+        }
         let supply = try SuppliedRows(
             rows: nodes.count, results: (group?.keys.count ?? 0) + (group?.aggregates.count ?? 0))
-        if let group { return try grouped(group, view, supply) }
+        if let group { return try grouped(group, view, supply, run) }
         let sink = ResultSink(
             outputs, orders, isDistinct: isDistinct, limit: isCut ? nil : limit, offset: isCut ? 0 : offset
         ) { ExpressionRun(bound: $0, table, nodes, view, supply) }
         if limit == 0 { return [] }
-        try forEachRow(in: view, supply) { row, key throws(RecordError) in try sink.take(row, key) }
-        return sink.rows()
+        try forEachRow(in: view, supply, run, last(of: run)) { row, key throws(RecordError) in try sink.take(row, key) }
+        return try measured(run, last(of: run)) { _ in sink.rows() }
     }
 
     /// The one table; nil for a join.
@@ -88,12 +112,12 @@ extension SelectPlan {
     }
 
     private func grouped(
-        _ group: GroupPlan, _ view: Snapshot, _ supply: SuppliedRows
+        _ group: GroupPlan, _ view: Snapshot, _ supply: SuppliedRows, _ measure: RunMeasure?
     ) throws(RecordError) -> [[Value]] {
         let run = GroupRun(group, table, nodes, view, supply)
         run.begin()
-        if !(try addByWalk(run, view)) {
-            try forEachRow(in: view, supply) { row, key throws(RecordError) in
+        if !(try addByWalk(run, view, measure)) {
+            try forEachRow(in: view, supply, measure, last(of: measure) - 1) { row, key throws(RecordError) in
                 try run.add(row, key)
                 return true
             }
@@ -103,23 +127,40 @@ extension SelectPlan {
         }
         let having = group.having.map { Evaluator(Program(nil, $0), view, supply) }
         let key = RowKey.rowID(0)
-        try run.forEachGroup(supply) { () throws(RecordError) in
-            if let having, !(try having.test(supply.blank, key)), !sabotaged("havingForgotten") { return true }
-            return try sink.take(supply.blank, key)
+        let result = last(of: measure)
+        try measured(measure, result - 1) { (groups) throws(RecordError) in
+            try run.forEachGroup(supply) { () throws(RecordError) in
+                if let having, !(try having.test(supply.blank, key)), !sabotaged("havingForgotten") { return true }
+                groups?.passed += 1
+                return try measured(measure, result) { (sort) throws(RecordError) in
+                    sort?.rows += 1
+                    return try sink.take(supply.blank, key)
+                }
+            }
         }
-        return sink.rows()
+        return try measured(measure, result) { _ in sink.rows() }
     }
 
     /// Adds all rows in one walk, where that is all there is to do.
-    private func addByWalk(_ run: GroupRun, _ view: Snapshot) throws(RecordError) -> Bool {
+    private func addByWalk(
+        _ run: GroupRun, _ view: Snapshot, _ measure: RunMeasure?
+    ) throws(RecordError) -> Bool {
         guard case .table(let plan) = feed, let tallies = run.tallies else { return false }
-        return try recorded { try tallies.addRows(of: plan, in: view) }
+        return try measured(measure, 0) { (find) throws(RecordError) in
+            guard let count = try recorded({ try tallies.addRows(of: plan, in: view) }) else { return false }
+            find?.rows = count
+            find?.passed = count
+            measure?.steps[last(of: measure) - 1].rows = count
+            return true
+        }
     }
 
     /// Lends the rows that are asked about; those of a join stand in the supply.
     private func forEachRow(
-        in view: Snapshot, _ supply: SuppliedRows, _ body: (RowReader, RowKey) throws(RecordError) -> Bool
+        in view: Snapshot, _ supply: SuppliedRows, _ run: RunMeasure?, _ taker: Int,
+        _ body: (RowReader, RowKey) throws(RecordError) -> Bool
     ) throws(RecordError) {
+        if let run { return try forEachRow(in: view, supply, measuredBy: run, taker, body) }
         switch feed {
         case .table(let plan):
             try recorded {

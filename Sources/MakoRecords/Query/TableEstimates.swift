@@ -3,16 +3,20 @@ import MakoStorage
 /// What is known of sizes when a query is planned.
 ///
 /// Without a view a table is taken to have a million rows. With one, its rows are counted, which costs nothing, and few entries of an
-/// index are counted by going to them; tables of fewer than a thousand rows count as that, so that small ones are planned as large ones
-/// will be.
+/// index are counted by going to them; where several indexes lead to more, where their ranges begin and end in the trees tells how many.
+/// Tables of fewer than a thousand rows count as that, so that small ones are planned as large ones will be.
 struct TableEstimates {
     static let unknown = TableEstimates()
 
-    /// So many entries of an index are counted; more are estimated.
-    private static let counted = 64
+    /// So many entries of an index are counted.
+    static let counted = 64.0
     private static let smallest = 1000.0
+    /// Of more ranges than these some are looked at.
+    private static let looked = 4
 
     let rows: Double
+    /// Whether more entries than are counted are told by their places in the tree.
+    var looksFar = false
     private let table: TableHandle?
     private let view: Snapshot?
 
@@ -45,16 +49,31 @@ struct TableEstimates {
     /// How many rows the entries of an index in some ranges name, of which a share of the table is expected.
     func entries(of index: IndexHandle, in ranges: [KeyRange], share: Double) -> Double {
         let expected = max(1, rows * share)
-        guard countsEntries, let view, let table, ranges.count <= 4 else {
-            return expected
+        guard countsEntries, let view, let table else { return expected }
+        if looksFar, let found = TableEstimates.rows(of: index, in: ranges, view), found >= TableEstimates.counted {
+            return found
         }
-        var count = 0
+        if ranges.count > TableEstimates.looked { return expected }
+        var count = 0.0
         let walk = IndexWalk(index, table, view, false)
         // What cannot be read is told of when it is to be read.
         try? walk.run(ranges) { _ in
             count += 1
             return count < TableEstimates.counted
         }
-        return count < TableEstimates.counted ? Double(max(1, count)) : max(Double(count), expected)
+        return count < TableEstimates.counted ? max(1, count) : max(count, expected)
+    }
+
+    /// About how many rows the entries of an index in some ranges name; nil where that cannot be read. Of many ranges some stand for all.
+    static func rows(of index: IndexHandle, in ranges: [KeyRange], _ view: Snapshot) -> Double? {
+        let some = ranges.count <= looked ? ranges : (0..<looked).map { ranges[$0 * ranges.count / looked] }
+        var rows = 0.0
+        for range in some {
+            guard let found = try? view.estimatedCount(from: range.lower, to: range.upper, in: index.tree) else {
+                return nil
+            }
+            rows += found
+        }
+        return some.isEmpty ? 0 : rows * Double(ranges.count) / Double(some.count)
     }
 }

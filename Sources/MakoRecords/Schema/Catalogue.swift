@@ -14,6 +14,8 @@ public final class Catalogue: Sendable {
     private let relations: [String: TableRelations]
     /// How selections from these tables were run.
     let plans = KeptPlans()
+    /// What indexes tell of their tables.
+    let statistics = IndexStatistics()
     /// Every table, sorted by name.
     public let handles: [TableHandle]
 

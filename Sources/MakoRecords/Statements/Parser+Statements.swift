@@ -15,7 +15,8 @@ extension Parser {
         if takeWord("EXPLAIN") {
             // SQLite's longer form means the same here.
             if takeWord("QUERY") { try expectWord("PLAN") }
-            return .explain(try SelectStatement.read(&self))
+            let isMeasured = takeWord("ANALYZE")
+            return .explain(try SelectStatement.read(&self), isMeasured: isMeasured)
         }
         if takeWord("ANALYZE") {
             switch token.kind {

@@ -10,13 +10,18 @@ extension Statement {
         switch self {
         case .select(let statement):
             return try statement.run(catalogue, view: view, parameters: parameters, named: named)
-        case .explain(let statement):
+        case .explain(let statement, true):
+            let analysis = try statement.analysis(catalogue, view: view, parameters: parameters, named: named)
+            return QueryRows(columns: ["plan"], rows: [[.text(analysis.description)]])
+        case .explain(let statement, false):
             let plan = try statement.explanation(catalogue, parameters: parameters, named: named, view: view)
             return QueryRows(columns: ["plan"], rows: [[.text(plan)]])
         case .tableInfo(let table):
             return try table.find(in: catalogue).schema.information
         case .analyze(let table):
-            _ = try table?.find(in: catalogue)
+            let found = try table.map { (table) throws(RecordError) in try table.find(in: catalogue) }
+            catalogue.statistics.forget(found)
+            catalogue.plans.forget()
             return QueryRows(columns: [], rows: [])
         default:
             throw SourcePosition.none.error("the statement changes the database and needs a transaction for writing")

@@ -8,7 +8,7 @@
 ///     DROP TABLE [IF EXISTS] table
 ///     CREATE [UNIQUE | SPATIAL] INDEX [IF NOT EXISTS] name ON table (column [COLLATE NOCASE] [DESC], …) [WHERE condition]
 ///     DROP INDEX [IF EXISTS] name [ON table]
-///     PRAGMA table_info(table)       EXPLAIN SELECT …       ANALYZE [table]
+///     PRAGMA table_info(table)       EXPLAIN [ANALYZE] SELECT …       ANALYZE [table]
 ///
 /// Expressions and conditions are those of the where language. The words have no reserved spelling: a name in double quotes is never one.
 public enum Statement: Sendable, Hashable {
@@ -21,8 +21,9 @@ public enum Statement: Sendable, Hashable {
     case createIndex(CreateIndexStatement)
     case dropIndex(DropIndexStatement)
     case tableInfo(TableName)
-    case explain(SelectStatement)
-    /// Has nothing to do: a plan counts rows and entries as they are when it is made.
+    /// How a question is run; measured, it is run once and each step tells what it did.
+    case explain(SelectStatement, isMeasured: Bool = false)
+    /// Forgets what indexes were found to tell, and the plans that were kept: the next question looks anew.
     case analyze(TableName?)
 
     /// - Throws: `RecordError.syntax`, pointing into the text.
@@ -46,7 +47,7 @@ public enum Statement: Sendable, Hashable {
     /// How many positional parameters the statement needs.
     public var parameterCount: Int {
         switch self {
-        case .select(let statement), .explain(let statement): statement.parameterCount
+        case .select(let statement), .explain(let statement, _): statement.parameterCount
         case .insert(let statement): statement.parameterCount
         case .update(let statement): statement.parameterCount
         case .delete(let statement): statement.parameterCount
@@ -57,7 +58,7 @@ public enum Statement: Sendable, Hashable {
     /// How many tables its question joins at most; 1 without a question.
     public var tableCount: Int {
         switch self {
-        case .select(let statement), .explain(let statement): return statement.tableCount
+        case .select(let statement), .explain(let statement, _): return statement.tableCount
         case .insert(let statement):
             if case .select(let question) = statement.source { return question.tableCount }
             return 1

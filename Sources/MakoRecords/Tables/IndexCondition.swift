@@ -115,7 +115,14 @@ private struct OwnColumns {
         case .column(let column):
             if column.node >= 0 { isOwn = false }
             if let ordinal = column.ordinal { set.insert(ordinal) }
-        case .constant: break
+        case .constant, .subject: break
+        case .choice(let choice):
+            if let subject = choice.subject { add(subject) }
+            for branch in choice.branches {
+                add(branch.condition)
+                add(branch.value)
+            }
+            if let otherwise = choice.otherwise { add(otherwise) }
         case .arithmetic(_, let left, let right):
             add(left)
             add(right)

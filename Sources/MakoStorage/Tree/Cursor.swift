@@ -311,6 +311,36 @@ public struct Cursor: ~Copyable {
         return true
     }
 
+    /// Goes to an entry that has about a share of the others before it, 0 being the first and 1 the last. False when the tree is empty.
+    ///
+    /// - Complexity: logarithmic.
+    package mutating func seek(share: Double) throws(StorageError) -> Bool {
+        switch tree.keys {
+        case .integer: try seek(IntegerLayout.self, share: share)
+        case .bytes: try seek(ByteLayout.self, share: share)
+        }
+    }
+
+    private mutating func seek<Layout: NodeLayout>(_ layout: Layout.Type, share: Double) throws(StorageError) -> Bool {
+        let entry = Epochs.enter()
+        defer { Epochs.leave(entry) }
+        guard try start() else { return false }
+        var share = share
+        var reference = path[levels].reference
+        var level = levels - 1
+        while level > 0 {
+            let page = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
+            let (slot, rest) = try ChildShares(layout, page, level, snapshot.frames).child(at: share)
+            path[level] = Step(reference: reference, slot: slot)
+            (reference, share) = (Layout.child(page, at: slot), rest)
+            level -= 1
+        }
+        try take(layout, reference)
+        slot = max(0, min(count - 1, Int(min(max(0, share), 1) * Double(count))))
+        place = count > 0 ? .entry : .outside
+        return count > 0
+    }
+
     private mutating func goToEdge<Layout: NodeLayout>(_ layout: Layout.Type, last: Bool) throws(StorageError) -> Bool {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }

@@ -46,8 +46,17 @@ public struct BruteForce {
         case .noCase(let inner):
             guard case .text(let text) = value(inner, row) else { return .null }
             return BruteForce.folded(.text(text))
+        case .choice(let choice):
+            let chosen = choice.branches.first { truth(asked($0.condition, choice.subject), row) == true }
+            return (chosen?.value ?? choice.otherwise).map { value($0, row) } ?? .null
         default: return .null
         }
+    }
+
+    /// What a branch asks, with the subject written out.
+    private func asked(_ condition: Condition, _ subject: Expr?) -> Condition {
+        guard let subject, case .comparison(let operation, .subject, let other) = condition else { return condition }
+        return .comparison(operation, subject, other)
     }
 
     private func follow(_ path: ArraySlice<String>, _ row: Row) -> Value {

@@ -1,0 +1,228 @@
+import Foundation
+import MakoRecords
+
+/// The columns of a result by their names: exactly so, or in another case where only one is meant.
+final class ColumnPlaces: Sendable {
+    let names: [String]
+    private let exact: [String: Int]
+    private let folded: [String: Int]
+
+    init(_ names: [String]) {
+        self.names = names
+        exact = Dictionary(names.enumerated().map { ($1, $0) }) { first, _ in first }
+        // -1: several are called so.
+        folded = Dictionary(names.enumerated().map { ($1.lowercased(), $0) }) { _, _ in -1 }
+    }
+
+    func place(_ name: String) -> Int? { exact[name] ?? folded[name.lowercased()].flatMap { $0 < 0 ? nil : $0 } }
+}
+
+/// One row of a result, as what a `Decodable` type reads.
+struct DecodedRow: Decoder {
+    let places: ColumnPlaces
+    let values: [StoredValue]
+    let number: Int
+
+    var codingPath: [any CodingKey] { [] }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
+        KeyedDecodingContainer(RowContainer(row: self))
+    }
+
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        throw MakoError.columnMissing(column: nil, expected: "a list", columns: places.names)
+    }
+
+    /// A type that is one value by itself takes the only column.
+    func singleValueContainer() throws -> any SingleValueDecodingContainer {
+        guard values.count == 1 else {
+            throw MakoError.columnMissing(column: nil, expected: "a single value", columns: places.names)
+        }
+        return DecodedValue(value: values[0], column: places.names[0], number: number)
+    }
+
+    func value(_ name: String, _ expected: @autoclosure () -> String) throws(MakoError) -> DecodedValue {
+        guard let place = places.place(name) else {
+            throw .columnMissing(column: name, expected: expected(), columns: places.names)
+        }
+        return DecodedValue(value: values[place], column: places.names[place], number: number)
+    }
+
+    /// Runs a type's own decoding and gives its faults in this room's words.
+    static func decoding<R>(
+        _ type: Any.Type, _ expected: String, _ row: Int, _ found: String, _ body: () throws -> R
+    ) throws(MakoError) -> R {
+        do {
+            return try body()
+        } catch let error as MakoError {
+            throw error
+        } catch let error as DecodingError {
+            let (path, reason) = error.pathAndReason
+            throw .columnMismatch(
+                column: path.isEmpty ? "a column" : path, row: row, expected: expected, found: "\(found) (\(reason))")
+        } catch {
+            throw MakoError(any: error)
+        }
+    }
+}
+
+/// The columns of one row for the properties of a type.
+private struct RowContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    let row: DecodedRow
+
+    var codingPath: [any CodingKey] { [] }
+    var allKeys: [Key] { row.places.names.compactMap { Key(stringValue: $0) } }
+
+    func contains(_ key: Key) -> Bool { row.places.place(key.stringValue) != nil }
+
+    func decodeNil(forKey key: Key) throws -> Bool {
+        try row.value(key.stringValue, "a value").value.isNull
+    }
+
+    private func plain<T: StorableValue>(_ key: Key) throws(MakoError) -> T {
+        try row.value(key.stringValue, RawResults.name(of: T.self)).plain()
+    }
+
+    private func plainIfPresent<T: StorableValue>(_ key: Key) throws(MakoError) -> T? {
+        try row.value(key.stringValue, RawResults.name(of: T.self)).plain()
+    }
+
+    func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try plain(key) }
+    func decode(_ type: String.Type, forKey key: Key) throws -> String { try plain(key) }
+    func decode(_ type: Double.Type, forKey key: Key) throws -> Double { try plain(key) }
+    func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try plain(key) }
+    func decode(_ type: Int.Type, forKey key: Key) throws -> Int { try plain(key) }
+    func decode(_ type: Int8.Type, forKey key: Key) throws -> Int8 { try plain(key) }
+    func decode(_ type: Int16.Type, forKey key: Key) throws -> Int16 { try plain(key) }
+    func decode(_ type: Int32.Type, forKey key: Key) throws -> Int32 { try plain(key) }
+    func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 { try plain(key) }
+    func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt { try plain(key) }
+    func decode(_ type: UInt8.Type, forKey key: Key) throws -> UInt8 { try plain(key) }
+    func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 { try plain(key) }
+    func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 { try plain(key) }
+    func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 { try plain(key) }
+
+    func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
+        try row.value(key.stringValue, RawResults.name(of: type)).decoded(type)
+    }
+
+    // Without these a property whose column is missing would be nil: a name that is written wrongly would never be seen.
+    func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? { try plainIfPresent(key) }
+    func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? { try plainIfPresent(key) }
+    func decodeIfPresent(_ type: Double.Type, forKey key: Key) throws -> Double? { try plainIfPresent(key) }
+    func decodeIfPresent(_ type: Float.Type, forKey key: Key) throws -> Float? { try plainIfPresent(key) }
+    func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? { try plainIfPresent(key) }
+    func decodeIfPresent(_ type: Int8.Type, forKey key: Key) throws -> Int8? { try plainIfPresent(key) }
+    func decodeIfPresent(_ type: Int16.Type, forKey key: Key) throws -> Int16? { try plainIfPresent(key) }
+    func decodeIfPresent(_ type: Int32.Type, forKey key: Key) throws -> Int32? { try plainIfPresent(key) }
+    func decodeIfPresent(_ type: Int64.Type, forKey key: Key) throws -> Int64? { try plainIfPresent(key) }
+    func decodeIfPresent(_ type: UInt.Type, forKey key: Key) throws -> UInt? { try plainIfPresent(key) }
+    func decodeIfPresent(_ type: UInt8.Type, forKey key: Key) throws -> UInt8? { try plainIfPresent(key) }
+    func decodeIfPresent(_ type: UInt16.Type, forKey key: Key) throws -> UInt16? { try plainIfPresent(key) }
+    func decodeIfPresent(_ type: UInt32.Type, forKey key: Key) throws -> UInt32? { try plainIfPresent(key) }
+    func decodeIfPresent(_ type: UInt64.Type, forKey key: Key) throws -> UInt64? { try plainIfPresent(key) }
+
+    func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? {
+        let found = try row.value(key.stringValue, RawResults.name(of: type))
+        return found.value.isNull ? nil : try found.decoded(type)
+    }
+
+    func nestedContainer<Nested: CodingKey>(
+        keyedBy type: Nested.Type, forKey key: Key
+    ) throws -> KeyedDecodingContainer<Nested> {
+        throw try row.value(key.stringValue, RawResults.name(of: type)).mismatch("values with names")
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        throw try row.value(key.stringValue, "a value").mismatch("a list")
+    }
+
+    func superDecoder() throws -> any Decoder { row }
+    func superDecoder(forKey key: Key) throws -> any Decoder { row }
+}
+
+/// The value of one column, as what a `Decodable` type reads.
+struct DecodedValue: SingleValueDecodingContainer, Decoder {
+    /// A type that does not fit into a column by itself: it stands there as JSON.
+    private struct NeedsText: Error {}
+
+    let value: StoredValue
+    let column: String
+    let number: Int
+
+    var codingPath: [any CodingKey] { [] }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func mismatch(_ expected: String) -> MakoError { RawResults.mismatch(column, number, expected, value) }
+
+    func plain<T: StorableValue>() throws(MakoError) -> T {
+        if let value = T(stored: value) { return value }
+        throw mismatch(RawResults.name(of: T.self))
+    }
+
+    func decoded<T: Decodable>(_ type: T.Type) throws(MakoError) -> T {
+        if let storable = type as? any StorableValue.Type {
+            if let value = storable.init(stored: value) as? T { return value }
+            throw mismatch(RawResults.name(of: type))
+        }
+        if value.isNull { throw mismatch(RawResults.name(of: type)) }
+        let found = "\(value.typeName) \(value)"
+        do {
+            return try T(from: self)
+        } catch is NeedsText {
+            guard case .text(let text) = value else { throw mismatch(RawResults.name(of: type)) }
+            return try DecodedRow.decoding(type, "\(type)", number, found) {
+                do { return try JSONText.decoder().decode(type, from: Data(text.utf8)) } catch is DecodingError {
+                    throw mismatch("\(type) as JSON")
+                }
+            }
+        } catch is DecodingError {
+            // Such as a case that an enumeration has not.
+            throw mismatch("\(type)")
+        } catch {
+            throw MakoError(any: error)
+        }
+    }
+
+    // MARK: Decoder
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> { throw NeedsText() }
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer { throw NeedsText() }
+    func singleValueContainer() -> any SingleValueDecodingContainer { self }
+
+    // MARK: Single value
+
+    func decodeNil() -> Bool { value.isNull }
+    func decode(_ type: Bool.Type) throws -> Bool { try plain() }
+    func decode(_ type: String.Type) throws -> String { try plain() }
+    func decode(_ type: Double.Type) throws -> Double { try plain() }
+    func decode(_ type: Float.Type) throws -> Float { try plain() }
+    func decode(_ type: Int.Type) throws -> Int { try plain() }
+    func decode(_ type: Int8.Type) throws -> Int8 { try plain() }
+    func decode(_ type: Int16.Type) throws -> Int16 { try plain() }
+    func decode(_ type: Int32.Type) throws -> Int32 { try plain() }
+    func decode(_ type: Int64.Type) throws -> Int64 { try plain() }
+    func decode(_ type: UInt.Type) throws -> UInt { try plain() }
+    func decode(_ type: UInt8.Type) throws -> UInt8 { try plain() }
+    func decode(_ type: UInt16.Type) throws -> UInt16 { try plain() }
+    func decode(_ type: UInt32.Type) throws -> UInt32 { try plain() }
+    func decode(_ type: UInt64.Type) throws -> UInt64 { try plain() }
+    func decode<T: Decodable>(_ type: T.Type) throws -> T { try decoded(type) }
+}
+
+extension DecodingError {
+    /// Where something is wrong, by the names of properties, and what.
+    fileprivate var pathAndReason: (path: String, reason: String) {
+        let context: Context
+        var last: [any CodingKey] = []
+        switch self {
+        case .typeMismatch(_, let found), .valueNotFound(_, let found), .dataCorrupted(let found): context = found
+        case .keyNotFound(let key, let found):
+            context = found
+            last = [key]
+        @unknown default: return ("", "\(self)")
+        }
+        return ((context.codingPath + last).map(\.stringValue).joined(separator: "."), context.debugDescription)
+    }
+}

@@ -1,0 +1,52 @@
+// `CASE`; see Parser. None of its words is reserved: a column may be called so, where no value follows.
+extension Parser {
+    /// Words that may stand behind a value, so that a `case` before them is a name.
+    private static let wordsBehindValues = [
+        "AND", "OR", "NOT", "IS", "IN", "BETWEEN", "LIKE", "GLOB", "MATCH", "ESCAPE", "COLLATE", "ASC", "DESC", "AS",
+        "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT", "ON", "JOIN",
+        "LEFT", "INNER", "CROSS", "THEN", "ELSE", "END",
+    ]
+
+    /// Whether `CASE` begins a choice at a token.
+    func startsCase(_ index: Int) -> Bool {
+        guard isWord("CASE", index), index + 1 < tokens.count else { return false }
+        switch tokens[index + 1].kind {
+        case .word: return !Parser.wordsBehindValues.contains { isWord($0, index + 1) }
+        case .name, .literal, .parameter, .symbol("("), .symbol("-"), .symbol("+"): return true
+        default: return false
+        }
+    }
+
+    /// Whether a word ends what stands before it inside a choice.
+    func isCaseWord(_ index: Int) -> Bool {
+        openCases > 0 && ["WHEN", "THEN", "ELSE", "END"].contains { isWord($0, index) }
+    }
+
+    mutating func choice() throws(RecordError) -> Expr {
+        try enter()
+        openCases += 1
+        defer {
+            depth -= 1
+            openCases -= 1
+        }
+        let start = token
+        advance()
+        var choice = Expr.Choice([])
+        if !isWord("WHEN") { choice.subject = try operand() }
+        if !isWord("WHEN") { throw unexpected("WHEN") }
+        while takeWord("WHEN") {
+            let condition: Condition
+            if let subject = choice.subject {
+                condition = .comparison(.equal, .subject(at: subject.position), try operand())
+            } else {
+                condition = try self.condition()
+            }
+            try expectWord("THEN")
+            choice.branches.append(Expr.Choice.Branch(condition, try operand()))
+        }
+        if takeWord("ELSE") { choice.otherwise = try operand() }
+        guard takeWord("END") else { throw unexpected(choice.otherwise == nil ? "WHEN, ELSE or END" : "END") }
+        choice.at = span(start)
+        return .choice(choice)
+    }
+}

@@ -1,0 +1,154 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+/// What `EXPLAIN ANALYZE` says of a run.
+@Suite struct PlanAnalysisTests {
+    /// 3000 people, a hundred of each age from 0 to 29, in ten departments.
+    private static func people() throws -> Fixture {
+        let fixture = try Fixture(
+            EntitySchema(name: "Department", columns: [ColumnSchema("name", .text)]),
+            EntitySchema(
+                name: "Person",
+                columns: [
+                    ColumnSchema("name", .text), ColumnSchema("age", .integer),
+                    ColumnSchema("department", .reference, isOptional: true, target: "Department"),
+                ],
+                indexes: [IndexSchema("Person.age", [IndexColumn("age")])]))
+        let departments: [[Value]] = (1...10).map { [.text("d\($0)")] }
+        try fixture.insertAll("Department", departments)
+        try fixture.insertAll("Person", (0..<3000).map(person))
+        return fixture
+    }
+
+    private static func person(_ number: Int) -> [Value] {
+        let name = number % 2 == 0 ? "even" : "odd"
+        let department = number % 10
+        return [
+            .text(name), .integer(Int64(number % 30)), department == 0 ? .null : .integer(Int64(department)),
+        ]
+    }
+
+    private func analysis(_ text: String, _ fixture: Fixture) throws -> PlanAnalysis {
+        try SelectStatement.parse(text).analysis(fixture.catalogue, view: fixture.store.snapshot())
+    }
+
+    private func counts(_ analysis: PlanAnalysis) -> [[Int]] {
+        analysis.steps.map { [$0.examinedEntries, $0.examinedRows, $0.passed] }
+    }
+
+    @Test func anIndexAFilterAndASort() throws {
+        let found = try analysis(
+            "SELECT name FROM Person WHERE age = 7 AND id > 1500 ORDER BY name LIMIT 20", Self.people())
+        #expect(found.steps.count == 3 && found.rows == 20)
+        #expect(found.steps[0].text == "search Person using index Person.age (age = 7), then filter id > 1500")
+        #expect(found.steps[1].text == "sort by name limit 20" && found.steps[2].text == "result")
+        #expect(counts(found) == [[100, 100, 50], [0, 50, 20], [0, 20, 20]])
+    }
+
+    @Test func aFilterLeavesRowsOut() throws {
+        let fixture = try Self.people()
+        let found = try analysis("SELECT id FROM Person WHERE name = 'even'", fixture)
+        #expect(counts(found) == [[0, 3000, 1500], [0, 1500, 1500]])
+        let both = try analysis("SELECT id FROM Person WHERE age = 7 AND name = 'even'", fixture)
+        #expect(counts(both) == [[100, 100, 0], [0, 0, 0]] && both.rows == 0)
+    }
+
+    /// What a limit spares is not counted.
+    @Test func aLimitEndsTheWalk() throws {
+        let found = try analysis("SELECT id FROM Person LIMIT 3 OFFSET 2", Self.people())
+        #expect(counts(found) == [[0, 5, 3], [0, 3, 3]])
+    }
+
+    @Test func timesAreThoseOfTheSteps() throws {
+        let found = try analysis("SELECT name FROM Person ORDER BY name", Self.people())
+        let sum = found.steps.reduce(Duration.zero) { $0 + $1.time }
+        #expect(found.steps.allSatisfy { $0.time > .zero } && sum <= found.time)
+    }
+
+    @Test func groups() throws {
+        let fixture = try Self.people()
+        let found = try analysis(
+            "SELECT age, count(*) FROM Person GROUP BY age HAVING age > 19 ORDER BY 2 DESC, age LIMIT 4", fixture)
+        #expect(found.steps[1].text == "group by age, having age > 19")
+        #expect(counts(found) == [[0, 3000, 3000], [0, 3000, 10], [0, 10, 4]])
+        let summed = try analysis("SELECT sum(age) FROM Person", fixture)
+        #expect(counts(summed) == [[0, 3000, 3000], [0, 3000, 1], [0, 1, 1]])
+    }
+
+    /// Questions that an index answers by itself read no rows.
+    @Test func indexesAlone() throws {
+        let fixture = try Self.people()
+        let counted = try analysis("SELECT count(*) FROM Person WHERE age = 3", fixture)
+        #expect(counts(counted) == [[100, 0, 100], [0, 100, 1], [0, 0, 1]])
+        let different = try analysis("SELECT DISTINCT age FROM Person", fixture)
+        #expect(different.steps[0].examinedRows == 0 && different.steps[0].examinedEntries > 0 && different.rows == 30)
+        let best = try analysis("SELECT max(age) FROM Person", fixture)
+        #expect(best.steps[0].examinedRows <= 8 && best.rows == 1)
+    }
+
+    @Test func unitedIndexes() throws {
+        let found = try analysis("SELECT id FROM Person WHERE age = 3 OR id = 7", Self.people())
+        #expect(found.steps[0].examinedEntries == 100 && found.steps[0].passed == found.rows && found.rows == 101)
+    }
+
+    @Test func joins() throws {
+        let fixture = try Self.people()
+        let looked = try analysis(
+            "SELECT p.name, d.name FROM Person p JOIN Department d ON d.id = p.department WHERE p.id < 21", fixture)
+        #expect(looked.steps.count == 3 && looked.rows == 18)
+        #expect(looked.steps[0].passed == 20 && looked.steps[1].passed == 18)
+        let every = try analysis(
+            "SELECT d.name, count(*) FROM Department d LEFT JOIN Person p ON d.id = p.department GROUP BY d.name",
+            fixture)
+        // Department 10 has nobody, and stays.
+        #expect(every.rows == 10 && every.steps.map(\.passed) == [10, 2701, 10, 10])
+        #expect(every.steps[1].examinedRows == 3000 && every.steps[2].examinedRows == 2701)
+    }
+
+    @Test func questionsPutTogether() throws {
+        let found = try analysis(
+            "SELECT age FROM Person WHERE id = 1 UNION SELECT age FROM Person WHERE id < 4 ORDER BY 1 LIMIT 2",
+            Self.people())
+        #expect(found.steps.map(\.text).suffix(2) == ["union", "sort by age, limit 2"] && found.rows == 2)
+        #expect(counts(found).suffix(2) == [[0, 4, 3], [0, 3, 2]])
+    }
+
+    @Test func theStatement() throws {
+        let fixture = try Self.people()
+        let statement = try Statement.parse("EXPLAIN ANALYZE SELECT id FROM Person WHERE age = ?")
+        #expect(statement.isReadOnly && statement.parameterCount == 1)
+        let rows = try statement.read(fixture.catalogue, view: fixture.store.snapshot(), parameters: [.integer(7)])
+        guard case .text(let text)? = rows.rows.first?.first else {
+            Issue.record("no text")
+            return
+        }
+        let lines = text.split(separator: "\n")
+        #expect(
+            lines[0].hasPrefix(
+                "search Person using index Person.age (age = 7) (100 entries, 100 rows examined, 100 passed, "))
+        #expect(lines[0].hasSuffix(" ms)") && lines[1].hasPrefix("result (100 rows examined, 100 passed, "))
+        #expect(lines[2].hasPrefix("100 rows in "))
+    }
+
+    /// A measured run gives the numbers of rows that an ordinary one gives.
+    @Test func whatIsMeasuredIsWhatIsRun() throws {
+        let fixture = try Self.people()
+        for text in [
+            "SELECT * FROM Person", "SELECT DISTINCT name, age FROM Person ORDER BY age LIMIT 9 OFFSET 4",
+            "SELECT * FROM Person ORDER BY id DESC LIMIT 5", "SELECT * FROM Person WHERE id IN (4, 9, 70000)",
+            "SELECT min(age), max(age) FROM Person", "SELECT * FROM Person WHERE age IN (1, 2) AND id > 2000",
+            "SELECT a.id FROM Person a JOIN Person b ON a.age = b.id WHERE a.id < 100 ORDER BY b.name, a.id",
+            "SELECT count(*) FROM Department d JOIN Person p ON p.department = d.id",
+            "SELECT id FROM Person WHERE department IN (SELECT id FROM Department WHERE name = 'd3')",
+            "SELECT age FROM Person EXCEPT SELECT age FROM Person WHERE age < 12",
+            "SELECT count(*) FROM Person LIMIT 0",
+        ] {
+            let statement = try SelectStatement.parse(text)
+            let view = try fixture.store.snapshot()
+            let rows = try statement.run(fixture.catalogue, view: view).rows.count
+            #expect(try statement.analysis(fixture.catalogue, view: view).rows == rows, "\(text)")
+        }
+    }
+}

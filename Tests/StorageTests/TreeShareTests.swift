@@ -1,0 +1,71 @@
+import Testing
+
+@testable import MakoStorage
+
+/// How many entries a range has, told without a walk.
+@Suite struct TreeShareTests {
+    /// Long keys, so that the tree has three levels.
+    private static func key(_ number: Int) -> [UInt8] {
+        Array("\(1_000_000 + number)".utf8) + Array(repeating: UInt8(ascii: "k"), count: 90)
+    }
+
+    private static func tree(_ count: Int, ascending: Bool) throws -> (Store, Tree) {
+        let store = try Store.inMemory()
+        let tree = try store.write { tx in
+            let tree = try tx.createTree(named: "t", keys: .bytes)
+            for number in 0..<count {
+                // A step that meets each number once.
+                try tx.put([1], for: key(ascending ? number : number * 7919 % count), in: tree)
+            }
+            return tree
+        }
+        return (store, tree)
+    }
+
+    @Test(arguments: [true, false], [0, 1, 30, 700, 20_000])
+    func rangesAreEstimated(ascending: Bool, count: Int) throws {
+        let (store, tree) = try Self.tree(count, ascending: ascending)
+        let view = try store.snapshot()
+        #expect(try view.estimatedCount(from: [], to: nil, in: tree) == Double(count))
+        for (low, high) in [
+            (0, 1), (0, count), (count / 3, count / 2), (count / 10, count), (count - 9, count), (5, 300),
+        ]
+        where low >= 0 && high <= count && low <= high {
+            let exact = Double(high - low)
+            let found = try view.estimatedCount(from: Self.key(low), to: Self.key(high), in: tree)
+            #expect(abs(found - exact) <= 0.2 * exact + 60, "\(low)..<\(high): \(found)")
+        }
+        let behind = try view.estimatedCount(from: Self.key(count + 5), to: nil, in: tree)
+        #expect(behind < 1)
+    }
+
+    @Test(arguments: [true, false])
+    func entriesAreFoundByTheirShare(ascending: Bool) throws {
+        let (store, tree) = try Self.tree(20_000, ascending: ascending)
+        let view = try store.snapshot()
+        var cursor = try view.cursor(in: tree)
+        for share in [0, 0.1, 0.25, 0.5, 0.75, 0.99, 1] {
+            #expect(try cursor.seek(share: share))
+            let rank = Double(try view.rank(of: cursor.key, in: tree))
+            #expect(abs(rank - share * 20_000) < 2500, "\(share): \(rank)")
+        }
+        #expect(try cursor.seek(share: 0) && cursor.key == Self.key(0))
+        #expect(try cursor.seek(share: 1) && cursor.key == Self.key(19_999))
+    }
+
+    @Test func anEmptyTreeHasNoEntries() throws {
+        let (store, tree) = try Self.tree(0, ascending: true)
+        var cursor = try store.snapshot().cursor(in: tree)
+        #expect(try !cursor.seek(share: 0.5))
+    }
+
+    /// A transaction's own view, before its commit.
+    @Test func inATransaction() throws {
+        let (store, tree) = try Self.tree(5000, ascending: true)
+        try store.write { tx in
+            for number in 5000..<10_000 { try tx.put([1], for: Self.key(number), in: tree) }
+            let found = try tx.view.estimatedCount(from: Self.key(5000), to: nil, in: tree)
+            #expect(abs(found - 5000) < 1000, "\(found)")
+        }
+    }
+}
