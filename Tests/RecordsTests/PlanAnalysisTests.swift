@@ -61,6 +61,21 @@ import Testing
         #expect(counts(found) == [[0, 5, 3], [0, 3, 3]])
     }
 
+    /// Rows that an offset leaves out are not read where an index alone finds them.
+    @Test func anOffsetReadsNoRows() throws {
+        let fixture = try Self.people()
+        for text in [
+            "SELECT id FROM Person WHERE age = 7 LIMIT 10 OFFSET 80",
+            "SELECT id FROM Person WHERE age = 7 ORDER BY id DESC LIMIT 10 OFFSET 80",
+        ] {
+            let found = try analysis(text, fixture)
+            #expect(counts(found) == [[90, 10, 10], [0, 10, 10]], "\(text)")
+        }
+        let ids = try SelectStatement.parse("SELECT id FROM Person WHERE age = 7 LIMIT 2 OFFSET 98")
+            .run(fixture.catalogue, view: fixture.store.snapshot()).rows
+        #expect(ids == [[.integer(2948)], [.integer(2978)]])
+    }
+
     @Test func timesAreThoseOfTheSteps() throws {
         let found = try analysis("SELECT name FROM Person ORDER BY name", Self.people())
         let sum = found.steps.reduce(Duration.zero) { $0 + $1.time }

@@ -111,6 +111,9 @@ public struct Plan: Sendable, CustomStringConvertible {
         }
     }
 
+    /// So many keys are gathered before their rows are read.
+    private static let mostKeys = 10_000
+
     /// How many rows a first batch may well be fetched for.
     private var expected: Int { min(bound.offset, 1 << 20) + min(bound.limit ?? .max, 1 << 20) }
 
@@ -134,6 +137,11 @@ public struct Plan: Sendable, CustomStringConvertible {
     ) throws {
         if orders.isEmpty && bound.offset == 0 && bound.limit == nil {
             try scan.forEachRow(layout, expecting: expected, body)
+        } else if orders.isEmpty, bound.offset > 0, let limit = bound.limit, limit <= Plan.mostKeys, !hasResidual,
+            case .index(let index, _) = access
+        {
+            // Of what is left out the index's entries are walked over, and no rows are read.
+            try scan.fetchTested(try keys(scan, view), layout, namedBy: index, body)
         } else if orders.isEmpty {
             var left = bound.offset
             var room = bound.limit ?? .max

@@ -74,6 +74,8 @@ final class RowScan {
         case .keys(let keys):
             try fetchTested(plan.isReversed ? keys.reversed() : keys, layout, namedBy: nil, body)
         case .index(let index, let ranges):
+            let before = fetched
+            defer { measure?.entries += fetched &- before }
             var batch: [RowKey] = []
             var size = !hasTest ? min(max(1, expecting), RowScan.largestBatch) : RowScan.firstBatch
             var goesOn = true
@@ -263,10 +265,7 @@ final class RowScan {
         _ body: (RowKey, RowReader) throws -> Bool
     ) throws -> Bool {
         fetched += keys.count
-        if let measure {
-            measure.rows += keys.count
-            if index != nil { measure.entries += keys.count }
-        }
+        measure?.rows += keys.count
         try endIfCancelled()
         var goesOn = true
         func take(_ key: RowKey, _ bytes: UnsafeRawBufferPointer?) throws {
