@@ -36,7 +36,8 @@ struct ChildShares {
     init<Layout: NodeLayout>(
         _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ level: Int, _ frames: FrameStore
     ) throws(StorageError) {
-        last = Page(page).count - 1
+        // Of a damaged page that has none, too, one is looked at.
+        last = max(0, Page(page).count - 1)
         func size(_ slot: Int) throws(StorageError) -> Double {
             let type = level == 1 ? Layout.leafType : Layout.innerType
             let child = try frames.resolve(Layout.child(page, at: slot), type: type, level: level - 1)
