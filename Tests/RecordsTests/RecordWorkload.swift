@@ -28,7 +28,7 @@ struct RecordWorkload: CrashWorkload {
 
     func recover(on disk: SimulatedDisk, served: () -> Void) throws -> RecordState {
         let store = try Store(at: "d/records.mako", options: options(disk))
-        let found = try store.read { try RecordState(reading: $0) }
+        let found = try store.read { try RecordState(reading: $0, history: true) }
         served()
         let report = try store.verify()
         guard report.isClean else { throw Disagreement("verify: \(report.findings)") }
@@ -68,7 +68,7 @@ private final class RecordRun {
         catalogue = try Catalogue.load(view: store.snapshot())
         let key = PropertyKey.key([UInt8](repeating: 9, count: 32))
         cipher = Encryption.isAvailable ? try ValueCipher.make(for: key, entropy: SeededEntropy(seed: 8)).cipher : nil
-        history = CrashHistory(try RecordState(reading: store.snapshot()), on: disk)
+        history = CrashHistory(try RecordState(reading: store.snapshot(), history: true), on: disk)
     }
 
     func outside(_ step: RecordScript.Step) throws {
@@ -78,13 +78,13 @@ private final class RecordRun {
             history.acknowledge()
         case .step(let count): for _ in 0..<count { _ = try store.step() }
         case .reopen:
-            let expected = try RecordState(reading: store.snapshot())
+            let expected = try RecordState(reading: store.snapshot(), history: true)
             try store.close()
             history.acknowledge()
             store = try reopen()
             catalogue = try Catalogue.load(view: store.snapshot())
             historyWriter = HistoryWriter(SeededEntropy(seed: 4))
-            guard try RecordState(reading: store.snapshot()) == expected else {
+            guard try RecordState(reading: store.snapshot(), history: true) == expected else {
                 throw Disagreement("another state came back after reopening")
             }
         default: throw Disagreement("\(step) outside a transaction")
@@ -119,7 +119,7 @@ private final class RecordRun {
             try historyWriter.append(changes, rewritten: rewritten, catalogue, before: before, date: 0, in: tx)
         }
         let latest = history.states.count - 1
-        let state = try RecordState(reading: tx.view)
+        let state = try RecordState(reading: tx.view, history: true)
         history.begin(state)
         try tx.commit(durability: durability)
         // An empty commit promises nothing, not even for the commits before it.

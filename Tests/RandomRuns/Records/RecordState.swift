@@ -22,7 +22,9 @@ public struct RecordState: Equatable, CustomStringConvertible, Sendable {
     public init() {}
 
     /// Reads everything; a table that contradicts itself is a `Disagreement`.
-    public init(reading view: Snapshot) throws {
+    ///
+    /// - Parameter history: whether to read that as well.
+    public init(reading view: Snapshot, history wantsHistory: Bool = false) throws {
         for table in try Catalogue.load(view: view).handles {
             let findings = try table.verify(in: view)
             guard findings.isEmpty else { throw Disagreement("\(findings)") }
@@ -36,6 +38,7 @@ public struct RecordState: Equatable, CustomStringConvertible, Sendable {
             }
             tables[table.schema.name] = content
         }
+        if !wantsHistory { return }
         for record in try HistoryPage(after: nil, limit: .max, in: view)?.records ?? [] {
             history.append("\(record.number): \(record.tables) \(record.spans) \(record.columnLists)")
         }
