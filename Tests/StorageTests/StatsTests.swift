@@ -48,12 +48,14 @@ import Testing
         try store.write { tx in
             try tx.put([UInt8](repeating: 7, count: 40_000), for: 1, in: tree)
             try tx.put(ValueShape(bytes: 20_000).value(seed: 3), for: 2, in: tree)
+            // Past the log.
+            try tx.put([UInt8](repeating: 7, count: 1_000_000), for: 3, in: tree)
         }
         let after = store.stats.compression
-        #expect(after.valueBytes - before.valueBytes == 60_000)
-        // The first packs into a page, the second not at all.
+        #expect(after.valueBytes - before.valueBytes == 1_060_000)
+        // The first packs into a page, the second not at all, the third into two.
         let stored = after.storedValueBytes - before.storedValueBytes
-        #expect(stored > 20_000 && stored < 24_096)
+        #expect(stored > 20_000 && stored < 32_288)
         #expect(after.logContentBytes - before.logContentBytes > 60_000)
         #expect(after.storedLogContentBytes < after.logContentBytes - 30_000)
     }

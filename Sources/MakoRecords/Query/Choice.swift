@@ -80,6 +80,11 @@ struct BoundChoice: Sendable, Hashable {
     let otherwise: BoundExpr?
     let kind: ValueKind
 
+    /// Its expressions but for those in the conditions.
+    var expressions: [BoundExpr] {
+        (subject.map { [$0] } ?? []) + branches.map(\.value) + (otherwise.map { [$0] } ?? [])
+    }
+
     func mapped(
         _ change: (BoundExpr) -> BoundExpr, _ changeCondition: (BoundCondition) -> BoundCondition
     ) -> BoundChoice {

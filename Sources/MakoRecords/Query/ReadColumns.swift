@@ -37,12 +37,8 @@ struct ReadColumns: Sendable {
             if let ordinal = column.ordinal { insert(ordinal, of: column.node) }
         case .constant, .result, .outer, .element, .subject: break
         case .choice(let choice):
-            if let subject = choice.subject { add(subject) }
-            for branch in choice.branches {
-                add(branch.condition)
-                add(branch.value)
-            }
-            if let otherwise = choice.otherwise { add(otherwise) }
+            for each in choice.expressions { add(each) }
+            for each in choice.branches { add(each.condition) }
         case .arithmetic(_, let left, let right):
             add(left)
             add(right)

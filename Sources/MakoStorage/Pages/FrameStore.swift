@@ -40,6 +40,8 @@ final class FrameStore: @unchecked Sendable {
     private let loadLocks: [Lock] = (0..<16).map { _ in Lock() }
     // Guarded by `lock`.
     private var freeFrames: [UInt32] = []
+    /// Whether these are in ascending order: taking the last leaves them so.
+    private var freeIsSorted = true
     /// Free frames whose memory the system has back.
     private var returnedFrames: [UInt32] = []
     private var highWater = 0
@@ -356,6 +358,7 @@ final class FrameStore: @unchecked Sendable {
             let before = info[Int(index)].exchange(0, ordering: .acquiringAndReleasing)
             if before & 0xff == State.dirty.rawValue { dirty.wrappingSubtract(1, ordering: .relaxed) }
             freeFrames.append(index)
+            freeIsSorted = false
         }
     }
 
@@ -478,6 +481,7 @@ final class FrameStore: @unchecked Sendable {
         lock.lock()
         info[Int(index)].store(0, ordering: .releasing)
         freeFrames.append(index)
+        freeIsSorted = false
         lock.unlock()
     }
 
@@ -501,7 +505,8 @@ final class FrameStore: @unchecked Sendable {
         let count = min(mappedFrames - budgetFrames, freeFrames.count, FrameStore.framesPerReturn)
         guard count > 0, !sabotaged("frameMemoryKept") else { return false }
         // The furthest ones, which lie side by side: few calls, and whole huge pages.
-        freeFrames.sort()
+        if !freeIsSorted { freeFrames.sort() }
+        freeIsSorted = true
         let leaving = freeFrames.suffix(count)
         freeFrames.removeLast(count)
         var run = leaving.startIndex
@@ -561,6 +566,7 @@ final class FrameStore: @unchecked Sendable {
     private func reclaimLimbo() {
         while let batch = limbo.first, Epochs.hasPassed(batch.epoch) || sabotaged("frameReusedUnderReader") {
             freeFrames.append(contentsOf: batch.frames)
+            freeIsSorted = false
             limboCount -= batch.frames.count
             limbo.removeFirst()
         }

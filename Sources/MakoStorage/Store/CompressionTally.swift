@@ -15,9 +15,9 @@ final class CompressionTally: Sendable {
     private let bytes = Atomic<UInt64>(0)
     private let storedBytes = Atomic<UInt64>(0)
 
-    func noteValue(bytes count: Int, stored: Int) {
-        bytes.wrappingAdd(UInt64(count), ordering: .relaxed)
-        storedBytes.wrappingAdd(UInt64(stored), ordering: .relaxed)
+    func noteValue(bytes count: UInt64, stored: UInt64) {
+        bytes.wrappingAdd(count, ordering: .relaxed)
+        storedBytes.wrappingAdd(stored, ordering: .relaxed)
     }
 
     func stats(logContent: (bytes: UInt64, stored: UInt64)) -> CompressionStats {

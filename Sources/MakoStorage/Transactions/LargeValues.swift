@@ -35,11 +35,17 @@ extension Writer {
 
     /// Makes pages that were written the transaction's.
     func descriptor(of pages: RunWriter, length: UInt64? = nil, tree: UInt32) throws(StorageError) -> Overflow {
-        try store.use(.namedValues)
-        let value = try pages.finish(length: length)
+        let value = try finish(pages, length)
         pages.noteAdopted()
         for run in value.runs { adopt(run.pages) }
         return try descriptor(of: value, tree: tree)
+    }
+
+    private func finish(_ pages: RunWriter, _ length: UInt64?) throws(StorageError) -> ValueRuns {
+        try store.use(.namedValues)
+        let value = try pages.finish(length: length)
+        store.compression.noteValue(bytes: value.length, stored: value.stored)
+        return value
     }
 
     private func descriptor(of value: ValueRuns, tree: UInt32) throws(StorageError) -> Overflow {
@@ -58,8 +64,7 @@ extension Writer {
     func put<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ pages: RunWriter, length: UInt64? = nil
     ) throws(StorageError) -> ValueRuns {
-        try store.use(.namedValues)
-        let value = try pages.finish(length: length)
+        let value = try finish(pages, length)
         try put(layout, index, key, runs: value, whenAdopted: { pages.noteAdopted() })
         return value
     }
