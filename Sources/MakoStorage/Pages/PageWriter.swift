@@ -15,12 +15,15 @@ struct PageWriter: ~Copyable {
 
     private let frames: FrameStore
     private let staging: UnsafeMutableRawPointer
+    private let capacity: Int
     private var first: UInt64 = 0
     private var count = 0
 
-    init(frames: FrameStore) {
+    /// - Parameter pages: how many pages there may be to write: of few, little memory is taken.
+    init(frames: FrameStore, pages: Int) {
         self.frames = frames
-        staging = .allocate(byteCount: PageWriter.pagesPerWrite * pageBytes, alignment: pageBytes)
+        capacity = min(max(pages, 1), PageWriter.pagesPerWrite)
+        staging = .allocate(byteCount: capacity * pageBytes, alignment: pageBytes)
     }
 
     deinit { staging.deallocate() }
@@ -28,11 +31,7 @@ struct PageWriter: ~Copyable {
     /// Adds a page if it is dirty. Writes what came before when the page does not continue it.
     mutating func add(_ page: UInt64) throws(StorageError) {
         guard let frame = frames.dirtyFrame(page: page) else { return }
-        if count == PageWriter.pagesPerWrite
-            || count > 0 && page != first + UInt64(count)
-        {
-            try flush()
-        }
+        if count == capacity || count > 0 && page != first + UInt64(count) { try flush() }
         if count == 0 { first = page }
         let copy = staging + count * pageBytes
         memcpy(copy, frame, pageBytes)

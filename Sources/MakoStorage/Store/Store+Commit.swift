@@ -440,7 +440,7 @@ extension Store {
     /// The device is told to begin at once with a large batch: it works while the next pages are made.
     func writePages(_ pages: [UInt64]) throws(StorageError) {
         let sorted = pages.sorted()
-        var writer = PageWriter(frames: frames)
+        var writer = PageWriter(frames: frames, pages: sorted.count)
         var previous: UInt64?
         for page in sorted where page != previous {
             try writer.add(page)

@@ -337,8 +337,9 @@ enum ByteNode {
         _ separator: KeyBytes, scratch: UnsafeMutableRawPointer
     ) -> Bool {
         let prefix = Page(left).prefix
+        // Only in a damaged file has a leaf to the left of another no upper fence, whose room could be used.
         guard Page(right).prefix == prefix, commonPrefix(lower(left), separator) == prefix,
-            commonPrefix(separator, upper(right)) == prefix
+            commonPrefix(separator, upper(right)) == prefix, upper(left) != nil
         else { return false }
         let (source, target) = toRight ? (left, right) : (right, left)
         var bytes = separator.count
