@@ -168,6 +168,37 @@ import Testing
         #expect("\(try #require(other))".contains("expected a page of type integerLeaf at level 0"))
     }
 
+    /// The room of a fence that is not there would lie behind the page.
+    @Test func aLeafWithoutItsUpperFenceTakesNothingFromItsNeighbour() throws {
+        try withUnsafeTemporaryAllocation(byteCount: 4 * pageBytes, alignment: pageBytes) { memory in
+            memory.initializeMemory(as: UInt8.self, repeating: 0)
+            let left = try #require(memory.baseAddress)
+            let right = left + 2 * pageBytes
+            let scratch = left + 3 * pageBytes
+            func make(_ page: UnsafeMutableRawPointer, _ lower: String, _ keys: [String]) {
+                Page(page).format(page: 1, type: .byteLeaf, level: 0, serial: 1, tree: 1)
+                Array(lower.utf8).withUnsafeBytes { ByteNode.setFences(page, lower: $0, upper: nil) }
+                for (slot, key) in keys.enumerated() {
+                    Array(key.utf8).withUnsafeBytes {
+                        let value = RecordView(bytes: UnsafeRawPointer(right), count: 8, isOverflow: false)
+                        ByteNode.insert(page, at: slot, key: $0, value: value, scratch: scratch)
+                    }
+                }
+            }
+            make(left, "a", ["a", "b"])
+            make(right, "m", ["m", "n", "o"])
+            left.storeBytes(of: UInt16(pageBytes + 70), toByteOffset: ByteNode.upperFence, as: UInt16.self)
+            try PageCheck.validate(left)
+            let before = Array(memory.prefix(3 * pageBytes))
+            let hasMoved = Array("n".utf8).withUnsafeBytes {
+                ByteNode.shift(left, right, 0..<1, toRight: false, $0, scratch: scratch)
+            }
+            #expect(!hasMoved)
+            let isUntouched = memory.prefix(3 * pageBytes).elementsEqual(before)
+            #expect(isUntouched)
+        }
+    }
+
     /// A value that is said to lie where no file reaches: it cannot be read, but its entry can be removed.
     @Test(arguments: [pageNumberLimit - 9, pageNumberLimit, .max]) func valuesBeyondTheFileAreRefused(page: UInt64)
         throws
