@@ -168,6 +168,51 @@ import Testing
         #expect("\(try #require(other))".contains("expected a page of type integerLeaf at level 0"))
     }
 
+    /// Entries, or a fence and an entry, that share bytes, while as many elsewhere belong to nothing, so that the sum of all fits: what is
+    /// written over one where it stands would change the other.
+    @Test(arguments: [KeyKind.integer, .bytes], [false, true]) func entriesThatShareBytesAreRefused(
+        kind: KeyKind, isFence: Bool
+    ) throws {
+        if kind == .integer && isFence { return }
+        try withUnsafeTemporaryAllocation(byteCount: 3 * pageBytes, alignment: pageBytes) { memory in
+            memory.initializeMemory(as: UInt8.self, repeating: 0)
+            let page = try #require(memory.baseAddress)
+            let (scratch, bytes) = (page + pageBytes, UnsafeRawPointer(page + 2 * pageBytes))
+            let value = RecordView(bytes: bytes, count: 20, isOverflow: false)
+            switch kind {
+            case .integer:
+                Page(page).format(page: 1, type: .integerLeaf, level: 0, serial: 1, tree: 1)
+                for key in 1...3 as ClosedRange<UInt64> {
+                    IntegerNode.insert(page, at: Int(key) - 1, key: key, value: value, scratch: scratch)
+                }
+            case .bytes:
+                Page(page).format(page: 1, type: .byteLeaf, level: 0, serial: 1, tree: 1)
+                let fences = (Array("a".utf8), Array("zebra".utf8))
+                fences.0.withUnsafeBytes { lower in
+                    fences.1.withUnsafeBytes { ByteNode.setFences(page, lower: lower, upper: $0) }
+                }
+                for (slot, key) in ["b", "c", "d"].enumerated() {
+                    Array(key.utf8).withUnsafeBytes {
+                        ByteNode.insert(page, at: slot, key: $0, value: value, scratch: scratch)
+                    }
+                }
+            }
+            try PageCheck.validate(page)
+            let slots =
+                kind == .integer ? IntegerNode.slots(page, count: 3) : ByteNode.slots(page, count: 3)
+            if isFence {
+                page.storeBytes(of: slots[1] + 1, toByteOffset: ByteNode.upperFence, as: UInt16.self)
+            } else {
+                // The third as it stands, seven bytes into the second, whose bytes there read as one of the same size.
+                let (from, to) = (page + Int(slots[2]), page + Int(slots[1]) + 7)
+                to.copyMemory(from: from, byteCount: kind == .integer ? 22 : 25)
+                slots[2] = slots[1] + 7
+            }
+            let error = #expect(throws: StorageError.self) { try PageCheck.validate(page) }
+            #expect("\(try #require(error))".contains("its entries overlap"))
+        }
+    }
+
     /// The room of a fence that is not there would lie behind the page.
     @Test func aLeafWithoutItsUpperFenceTakesNothingFromItsNeighbour() throws {
         try withUnsafeTemporaryAllocation(byteCount: 4 * pageBytes, alignment: pageBytes) { memory in

@@ -6,7 +6,7 @@ struct LogFollower {
     /// The segment that was read last, without its bytes.
     private var current: LogReader.Segment?
 
-    private static let windowBytes = 64 << 10
+    static let windowBytes = 64 << 10
 
     /// Where reading on came to its end.
     enum End {

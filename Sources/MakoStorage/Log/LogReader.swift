@@ -164,11 +164,9 @@ struct LogReader {
             file.close()
             return nil
         }
-        var bytes = whole ? try read(file, count: Int(header.segmentBytes)) : []
-        if whole && acceptsCutSegments {
-            bytes += [UInt8](repeating: 0, count: Int(header.segmentBytes) - bytes.count)
-        }
-        if whole && bytes.count < Int(header.segmentBytes) && !sabotaged("cutSegmentAccepted") {
+        let bytes = whole ? try read(file, count: Int(header.segmentBytes)) : []
+        let isCut = whole && bytes.count < Int(header.segmentBytes)
+        if isCut && !acceptsCutSegments && !sabotaged("cutSegmentAccepted") {
             file.close()
             // A segment has its full size before the data file names it, and is named before a commit in it is acknowledged.
             // One that was not named was being made when the power went: it is made anew, never gone on with.
@@ -180,7 +178,14 @@ struct LogReader {
             header: header, path: segmentPath, file: file, bytes: bytes, cipher: keys?.segment(header))
     }
 
+    /// Reads so many bytes, or those that there are.
     func read(_ file: any File, from offset: UInt64 = 0, count: Int) throws(StorageError) -> [UInt8] {
+        var count = count
+        if count > LogFollower.windowBytes, !sabotaged("segmentSizeBelieved") {
+            // A header may ask for gigabytes that the file does not have: no memory is taken for them.
+            let size = try storage { () throws(FileError) in try file.size() }
+            count = Int(min(UInt64(count), size - min(size, offset)))
+        }
         var failure: FileError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             do throws(FileError) {

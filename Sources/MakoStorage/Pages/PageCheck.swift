@@ -1,28 +1,35 @@
 /// Proves that a page read from disk is safe to work on: counts, offsets and lengths lie inside the page.
 ///
 /// The checksum finds accidents; this finds well-formed garbage, so that no load and no later change can leave the
-/// page: entries that overlap would outgrow it when they are written anew. Order of the keys is `verify`'s business:
-/// wrong order gives wrong answers, never a wild read.
+/// page: entries that overlap would outgrow it when they are written anew, and what is written over one where it stands would give
+/// the other another length. Order of the keys is `verify`'s business: wrong order gives wrong answers, never a wild read.
 enum PageCheck {
     static func validate(_ base: UnsafeMutableRawPointer) throws(StorageError) {
-        let page = Page(base)
-        let reason: String? =
-            switch PageType(rawValue: page.type) {
-            case .integerLeaf: page.level == 0 ? integerLeaf(base) : "a leaf above the lowest level"
-            case .integerInner: page.level > 0 ? integerInner(base) : "an inner node at the lowest level"
-            case .byteLeaf: page.level == 0 ? byteNode(base, isInner: false) : "a leaf above the lowest level"
-            case .byteInner: page.level > 0 ? byteNode(base, isInner: true) : "an inner node at the lowest level"
-            case .overflow, .directory, .bitmap: nil
-            case .header, .meta, nil: "its type \(page.type) is not one that a reference may lead to"
-            }
-        if let reason { throw .corrupted(page: page.number, reason: reason) }
+        if let reason = TakenBytes.with({ fault(base, $0) }) {
+            throw .corrupted(page: Page(base).number, reason: reason)
+        }
     }
+
+    private static func fault(_ base: UnsafeMutableRawPointer, _ taken: TakenBytes) -> String? {
+        let page = Page(base)
+        switch PageType(rawValue: page.type) {
+        case .integerLeaf: return page.level == 0 ? integerLeaf(base, taken) : "a leaf above the lowest level"
+        case .integerInner: return page.level > 0 ? integerInner(base) : "an inner node at the lowest level"
+        case .byteLeaf: return page.level == 0 ? byteNode(base, isInner: false, taken) : "a leaf above the lowest level"
+        case .byteInner:
+            return page.level > 0 ? byteNode(base, isInner: true, taken) : "an inner node at the lowest level"
+        case .overflow, .directory, .bitmap: return nil
+        case .header, .meta, nil: return "its type \(page.type) is not one that a reference may lead to"
+        }
+    }
+
+    private static let overlap = "its entries overlap"
 
     private static func heapIsSound(_ page: Page, arraysEnd: Int) -> Bool {
         page.heap <= pageBytes && arraysEnd <= page.heap && page.garbage <= pageBytes - page.heap
     }
 
-    private static func integerLeaf(_ base: UnsafeMutableRawPointer) -> String? {
+    private static func integerLeaf(_ base: UnsafeMutableRawPointer, _ taken: TakenBytes) -> String? {
         let page = Page(base)
         let count = page.count
         guard count <= (pageBytes - IntegerNode.keysOffset) / IntegerNode.entryOverhead,
@@ -38,9 +45,10 @@ enum PageCheck {
             if record.isOverflow && record.count != Overflow.descriptorBytes {
                 return "entry \(slot) has a malformed overflow descriptor"
             }
+            guard taken.take(offset..<offset + 2 + record.count) else { return overlap }
             used += 2 + record.count
         }
-        return used <= pageBytes - page.heap ? nil : "its entries overlap"
+        return used <= pageBytes - page.heap ? nil : overlap
     }
 
     private static func integerInner(_ base: UnsafeMutableRawPointer) -> String? {
@@ -49,7 +57,7 @@ enum PageCheck {
         return count >= 1 && count <= IntegerNode.capacity(base) ? nil : "it has \(count) children"
     }
 
-    private static func byteNode(_ base: UnsafeMutableRawPointer, isInner: Bool) -> String? {
+    private static func byteNode(_ base: UnsafeMutableRawPointer, isInner: Bool, _ taken: TakenBytes) -> String? {
         let page = Page(base)
         let count = page.count
         guard count <= (pageBytes - ByteNode.headsOffset) / ByteNode.entryOverhead, !isInner || count >= 1,
@@ -63,6 +71,7 @@ enum PageCheck {
             guard offset >= page.heap, offset + length <= pageBytes, length <= Limits.keyBytes else {
                 return "a fence lies outside the heap"
             }
+            guard taken.take(offset..<offset + length) else { return overlap }
             used += length
         }
         guard page.prefix == ByteNode.commonPrefix(ByteNode.lower(base), ByteNode.upper(base)) else {
@@ -82,9 +91,42 @@ enum PageCheck {
             if isInner ? record.count != childBytes : record.isOverflow && record.count != Overflow.descriptorBytes {
                 return "entry \(slot) has a malformed value"
             }
+            guard taken.take(offset..<offset + 4 + suffix + record.count) else { return overlap }
             used += 4 + suffix + record.count
         }
-        return used <= pageBytes - page.heap ? nil : "its entries overlap"
+        return used <= pageBytes - page.heap ? nil : overlap
+    }
+}
+
+/// Which bytes of a page belong to an entry or a fence, a bit for each.
+private struct TakenBytes {
+    private let words: UnsafeMutablePointer<UInt64>
+
+    static func with(_ body: (TakenBytes) -> String?) -> String? {
+        withUnsafeTemporaryAllocation(of: UInt64.self, capacity: pageBytes / 64) { words in
+            words.initialize(repeating: 0)
+            return words.baseAddress.flatMap { body(TakenBytes(words: $0)) }
+        }
+    }
+
+    /// Takes bytes of the page. False: one of them belonged to something else.
+    @inline(__always)
+    func take(_ bytes: Range<Int>) -> Bool {
+        if bytes.isEmpty || sabotaged("overlapsOverlooked") { return true }
+        let last = (bytes.upperBound &- 1) &>> 6
+        var word = bytes.lowerBound &>> 6
+        var mask = UInt64.max &<< UInt64(bytes.lowerBound & 63)
+        var met: UInt64 = 0
+        while word < last {
+            met |= words[word] & mask
+            words[word] |= mask
+            mask = .max
+            word &+= 1
+        }
+        mask &= UInt64.max &>> UInt64(63 &- (bytes.upperBound &- 1) & 63)
+        met |= words[word] & mask
+        words[word] |= mask
+        return met == 0
     }
 }
 
