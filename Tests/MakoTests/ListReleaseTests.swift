@@ -135,6 +135,18 @@ import Testing
         #expect(try db.verify().isClean)
     }
 
+    /// A list that is read leaves out who is gone; what it counts is what is stored.
+    @Test func everyListLosesWhoIsGone() throws {
+        let (_, songs) = try filled(4)
+        for name in ["second", "third"] { try db.save(Playlist(name: name, songs: Array(songs[..<3]))) }
+        try db.transaction { _ in
+            try db.delete(songs[0])
+            try db.delete(songs[3])
+        }
+        #expect(try db.query(Playlist.self).where("songs.@count = 2").count() == 3)
+        #expect(try db.verify().isClean)
+    }
+
     @Test func theListIsToldOnce() throws {
         let (_, songs) = try filled(10)
         let seen = Collected<ObjectChange<Playlist>>()

@@ -42,6 +42,11 @@ import Testing
     var deepest = 3
 }
 
+@Entity final class Lightship {
+    @Attribute(.primaryKey) var code = ""
+    var lamps = 1
+}
+
 @Suite struct StoredFormTests {
     private let db: Database
 
@@ -127,6 +132,18 @@ import Testing
         try db.save(chart)
         #expect(chart.scale == 5)
         #expect(try db.query(Seachart.self).orderBy(\.code).fetch().map(\.scale) == [9, 5])
+    }
+
+    /// The same where all properties are read with the object.
+    @Test func aWholeRowUnderAnotherKeyHoldsWhatItsObjectShows() throws {
+        let db = try makeDatabase([Lightship.self])
+        let ship = Lightship(code: "A1", lamps: 5)
+        try db.save(ship)
+        try db.update(Lightship.self).set(\.lamps, to: 9).run()
+        ship.code = "B2"
+        try db.save(ship)
+        #expect(ship.lamps == 5)
+        #expect(try db.query(Lightship.self).orderBy(\.code).fetch().map(\.lamps) == [9, 5])
     }
 
     @Test func whatIsLoadedOnRefreshIsNilUntilThen() throws {

@@ -171,6 +171,26 @@ import Testing
         #expect(try session.table("Task").schema.indexes.count == 2)
     }
 
+    /// What asks of all rows does not take the only index of a column for one that has them.
+    @Test(
+        arguments: [
+            ("SELECT max(due), min(due) FROM Task", [[3, 1]]),
+            ("SELECT DISTINCT due FROM Task WHERE due > 0 ORDER BY due", [[1], [2], [3]]),
+            ("SELECT DISTINCT due FROM Task WHERE due IS NOT NULL ORDER BY due DESC", [[3], [2], [1]]),
+            ("SELECT due, count(*) FROM Task WHERE due > 1 GROUP BY due", [[2, 1], [3, 1]]),
+            ("SELECT count(DISTINCT due) FROM Task", [[3]]),
+            ("SELECT count(*) FROM Wish JOIN Task ON Task.due = Wish.day", [[2]]),
+            ("SELECT count(*) FROM Wish WHERE day IN (SELECT due FROM Task)", [[2]]),
+            ("SELECT count(*) FROM Wish WHERE EXISTS (SELECT 1 FROM Task WHERE due = Wish.day)", [[2]]),
+            ("SELECT (SELECT count(*) FROM Task WHERE due = Wish.day) FROM Wish ORDER BY id", [[1], [1], [0]]),
+        ] as [(String, [[Int64]])]) func whatAsksAllRowsOverlooksIt(text: String, wanted: [[Int64]]) throws
+    {
+        let session = try tasks()
+        try session.run("CREATE TABLE Wish (day INTEGER)")
+        try session.run("INSERT INTO Wish (day) VALUES (1), (2), (7)")
+        #expect(try session.rows(text) == wanted.map { $0.map(Value.integer) })
+    }
+
     @Test func theCatalogueKeepsTheCondition() throws {
         let session = try tasks()
         let stored = try session.table("Task").schema.indexes

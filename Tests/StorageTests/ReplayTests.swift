@@ -31,7 +31,7 @@ import Testing
         #expect(run.states.last != run.states[run.states.count - 3])
     }
 
-    /// The same again, on top of what was replayed and of an operation of the same kind.
+    /// What was replayed is written on, and that replayed as well.
     @Test(arguments: operations) func whatWasReplayedIsWrittenOn(_ operation: String) throws {
         let again = operation.hasPrefix("put") || operation.hasPrefix("delete ") ? operation : "put x 1..5 50b"
         let steps = ["tree x int", operation, "kill", again, "kill", "verify", "checkpoint", "reopen", "verify"]

@@ -6,8 +6,6 @@ struct LogFollower {
     /// The segment that was read last, without its bytes.
     private var current: LogReader.Segment?
 
-    static let windowBytes = 64 << 10
-
     /// Where reading on came to its end.
     enum End {
         case upToDate
@@ -101,7 +99,7 @@ struct LogFollower {
         _ apply: (UnsafeRawBufferPointer, UInt64) throws(StorageError) -> Void
     ) throws(StorageError) -> UInt64? {
         let base = segment.header.number * segment.header.segmentBytes
-        var wanted = LogFollower.windowBytes
+        var wanted = LogReader.windowBytes
         while true {
             let start = max(tail.end.lsn, base + UInt64(SegmentHeader.blockBytes))
             guard start < base + segment.header.segmentBytes else { return nil }
@@ -114,7 +112,7 @@ struct LogFollower {
             switch step {
             case .barrier(let commit): return commit
             case .wants(let more) where more > count && count == wanted: wanted = more
-            case .end where tail.frames > before: wanted = LogFollower.windowBytes
+            case .end where tail.frames > before: wanted = LogReader.windowBytes
             case .end, .wants: return nil
             }
         }

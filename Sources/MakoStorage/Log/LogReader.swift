@@ -1,5 +1,8 @@
 /// Reads the log behind a checkpoint, and tells a torn end from damage.
 struct LogReader {
+    /// So much of a segment is read at a time where not all of it is wanted.
+    static let windowBytes = 64 << 10
+
     let fileSystem: any FileSystem
     let path: String
     let database: DatabaseID
@@ -181,7 +184,7 @@ struct LogReader {
     /// Reads so many bytes, or those that there are.
     func read(_ file: any File, from offset: UInt64 = 0, count: Int) throws(StorageError) -> [UInt8] {
         var count = count
-        if count > LogFollower.windowBytes, !sabotaged("segmentSizeBelieved") {
+        if count > LogReader.windowBytes, !sabotaged("segmentSizeBelieved") {
             // A header may ask for gigabytes that the file does not have: no memory is taken for them.
             let size = try storage { () throws(FileError) in try file.size() }
             count = Int(min(UInt64(count), size - min(size, offset)))
