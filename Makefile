@@ -61,12 +61,15 @@ endif
 # So many tests at a time: all at once, some 1,500 wait for each other, and what one of them measures is the others.
 WIDTH := SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4
 
+# Each module in one piece and without an index for editors: what is built once takes half of the time.
+AT_ONCE := --disable-index-store -Xswiftc -whole-module-optimization -Xswiftc -num-threads -Xswiftc 2
+
 # With all traits, so that everything is tested; the demo and the random runs are built without.
 TRAITS := --enable-all-traits
 test:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) swift build --build-tests $(TRAITS)
-	$(SYNTAX) $(WIDTH) swift test --skip-build $(TRAITS) --disable-xctest
+	$(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE)
+	$(SYNTAX) $(WIDTH) swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest
 	@$(MAKE) --no-print-directory test-random
 	@$(MAKE) --no-print-directory test-threads
 
@@ -84,12 +87,14 @@ soak:
 
 # All tests with threads, in a build of their own: suites whose names end in ConcurrencyTests, and what else starts a thread or a task.
 THREADED := 'ConcurrencyTests/|ObjectLockTests/|OpenDatabaseTests/|MainActorTests/|BatchedResultsTests/|EventTests/|LiveQueryTests/|ChangeStreamTests/|KeyedStoreTests/|CursorTests/cancel|ExampleTests/|ObservationTests/|BZObjectStoreGuideTests/|ChangeHistoryTests/reads|RenamedHistoryTests/whoever|HierarchyQueryTests/oneMoment|InheritanceTests/objectsOf|MisuseTests/closing|ReopenedTests/closing|ReopenedTests/theNextSegment|FileSystemTests/.*hread|TreeTests/aSecondWriter|DurabilityTests/theFlusher'
+THREADS := --sanitize=thread --scratch-path .build-tsan $(AT_ONCE)
 test-threads:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) $(WIDTH) swift test --sanitize=thread --scratch-path .build-tsan --disable-xctest --filter $(THREADED)
+	$(SYNTAX) swift build --build-tests $(THREADS)
+	$(SYNTAX) $(WIDTH) swift test --skip-build $(THREADS) --disable-xctest --filter $(THREADED)
 
 # All tests, in a build of its own. Few seeds and images: each line is wanted once, not each crash.
-COVERAGE := --enable-code-coverage --scratch-path .build-coverage $(TRAITS)
+COVERAGE := --enable-code-coverage --scratch-path .build-coverage $(TRAITS) $(AT_ONCE)
 coverage:
 	@scripts/need swift lz4 macros python3
 	$(SYNTAX) swift build --build-tests $(COVERAGE)
@@ -118,7 +123,7 @@ power:
 # Deliberate bugs, in a build of their own: see Tests/Sabotage.txt.
 sabotage:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) MAKO_SABOTAGE=1 swift build --build-tests $(TRAITS) --scratch-path .build-sabotage
+	$(SYNTAX) MAKO_SABOTAGE=1 swift build --build-tests $(TRAITS) $(AT_ONCE) --scratch-path .build-sabotage
 	@scripts/sabotage $(BUGS)
 
 bench:

@@ -30,6 +30,10 @@ void mako_start_writing(int descriptor, int64_t offset, int64_t count) {
     (void)sync_file_range(descriptor, offset, count, SYNC_FILE_RANGE_WRITE);
 }
 
+void mako_start_reading(int descriptor, int64_t offset, int64_t count) {
+    (void)posix_fadvise(descriptor, offset, count, POSIX_FADV_WILLNEED);
+}
+
 int mako_share_blocks(int descriptor, int source) { return ioctl(descriptor, FICLONE, source); }
 
 int mako_open_direct(int descriptor) {
@@ -53,6 +57,19 @@ void mako_start_writing(int descriptor, int64_t offset, int64_t count) {
     (void)offset;
     (void)count;
 }
+#if defined(__APPLE__)
+#include <fcntl.h>
+void mako_start_reading(int descriptor, int64_t offset, int64_t count) {
+    struct radvisory range = {.ra_offset = offset, .ra_count = (int)count};
+    (void)fcntl(descriptor, F_RDADVISE, &range);
+}
+#else
+void mako_start_reading(int descriptor, int64_t offset, int64_t count) {
+    (void)descriptor;
+    (void)offset;
+    (void)count;
+}
+#endif
 #endif
 
 // Locks that belong to an open file description: closing some other descriptor of the file does not drop them, two of one process

@@ -40,6 +40,7 @@ import Testing
         "Sources/MakoStorage/Pages/Epochs.swift",
         "Sources/MakoStorage/Pages/FrameStore.swift",
         "Sources/MakoStorage/Pages/PageCheck.swift",
+        "Sources/MakoStorage/Pages/ReadAhead.swift",
         "Sources/MakoStorage/Pages/PageCodec.swift",
         "Sources/MakoStorage/Pages/PageFormat.swift",
         "Sources/MakoStorage/Pages/PageWriter.swift",

@@ -64,6 +64,9 @@ int mako_open_direct(int descriptor);
 /// Begins writing a range of a file that lies in the page cache. A hint.
 void mako_start_writing(int descriptor, int64_t offset, int64_t count);
 
+/// Begins reading a range of a file into the page cache. A hint.
+void mako_start_reading(int descriptor, int64_t offset, int64_t count);
+
 /// Makes a file share the blocks of another one. Returns 0 when it does.
 int mako_share_blocks(int descriptor, int source);
 

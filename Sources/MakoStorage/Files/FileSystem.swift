@@ -71,6 +71,10 @@ public protocol File: AnyObject, Sendable {
     /// makes nothing durable and does not fail.
     func startWriting(at offset: UInt64, count: Int)
 
+    /// Asks the device for a range that will be read soon, so that several such reads are under way at a time. A hint: it does not wait for
+    /// the bytes and does not fail.
+    func startReading(at offset: UInt64, count: Int)
+
     /// Takes the file's advisory lock without waiting; `false`: another handle holds it. It ends with `close()`.
     func lock(exclusive: Bool) throws(FileError) -> Bool
 
@@ -99,6 +103,8 @@ extension File {
     public func pins() throws(FileError) -> [UInt64] { [] }
 
     public func startWriting(at offset: UInt64, count: Int) {}
+
+    public func startReading(at offset: UInt64, count: Int) {}
 
     /// Writes zeros behind the end, which takes room everywhere. Of holes before it nothing is known here.
     public func allocate(_ range: Range<UInt64>) throws(FileError) { try writeZeros(upTo: range.upperBound) }

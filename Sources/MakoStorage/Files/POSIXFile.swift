@@ -145,6 +145,10 @@ final class POSIXFile: File, @unchecked Sendable {
         mako_start_writing(descriptor, Int64(clamping: offset), Int64(count))
     }
 
+    func startReading(at offset: UInt64, count: Int) {
+        mako_start_reading(descriptor, Int64(clamping: offset), Int64(count))
+    }
+
     func lock(exclusive: Bool) throws(FileError) -> Bool {
         hasLocks.store(true, ordering: .relaxed)
         #if canImport(Darwin)

@@ -35,6 +35,8 @@ final class FrameStore: @unchecked Sendable {
 
     /// Frames that only memory has.
     private let dirty = Atomic<Int>(0)
+    /// How many more pages may be asked for ahead of time; see `ReadAhead`.
+    let readAheadStock = Atomic<Int>(0)
 
     private let lock = Lock()
     private let loadLocks: [Lock] = (0..<16).map { _ in Lock() }
@@ -188,6 +190,12 @@ final class FrameStore: @unchecked Sendable {
         for line in 0..<lines { mako_prefetch(frame + line &* 64) }
     }
 
+    /// Whether a page has a frame.
+    @inline(__always)
+    func isInMemory(_ reference: PageReference) -> Bool {
+        reference.page < tableCount && table[Int(truncatingIfNeeded: reference.page)].load(ordering: .relaxed) != 0
+    }
+
     @inline(never)
     private func misplaced(_ page: Page, _ reference: PageReference, _ type: PageType, _ level: Int) -> StorageError {
         if page.serial & 0xff_ffff != reference.tag {
@@ -219,7 +227,9 @@ final class FrameStore: @unchecked Sendable {
         let index = try takeFrame()
         let frame = base + Int(index) &<< 12
         do throws(StorageError) {
+            let began = ContinuousClock.now
             try readPage(number, into: frame)
+            noteRead(began.duration(to: .now))
             if Page(frame).serial & 0xff_ffff != reference.tag && !sabotaged("staleSerialAccepted") {
                 throw StorageError.corrupted(
                     page: number, reason: "its serial is not the one its parent knows (a lost or stale write)")

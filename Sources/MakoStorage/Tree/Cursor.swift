@@ -33,6 +33,7 @@ public struct Cursor: ~Copyable {
     private var changes: UInt64 = 0
     /// Whether the leaf and the path to it are whole.
     private var hasLeaf = false
+    private var readAhead = ReadAhead()
 
     private struct Step {
         var reference: PageReference
@@ -402,6 +403,7 @@ public struct Cursor: ~Copyable {
             let next = path[level].slot + (forward ? 1 : -1)
             if next >= (sabotaged("cursorMissesFirstLeaf") ? 1 : 0) && next < Page(page).count {
                 path[level].slot = next
+                if level == 1 { readAhead.arrive(layout, at: next, of: page, forward: forward, snapshot.frames) }
                 try descend(layout, from: level - 1, Layout.child(page, at: next), last: !forward)
                 if forward && level == 1 && next + 1 < Page(page).count {
                     snapshot.frames.prefetchPage(Layout.child(page, at: next + 1))

@@ -20,6 +20,7 @@ public final class _LeafWalk {
     private var first: Int
     /// How many leaves were lent.
     private var lent = 0
+    private var readAhead = ReadAhead()
     /// The current leaf, lent.
     private var leaf: UnsafeMutableRawPointer?
     private let key: UnsafeMutableRawPointer
@@ -154,13 +155,15 @@ public final class _LeafWalk {
                 level += 1
                 continue
             }
-            var reference = Layout.child(page, at: path[level].slot)
+            var node = page
             while level > 1 {
                 level -= 1
+                let reference = Layout.child(node, at: path[level + 1].slot)
                 path[level] = Step(reference: reference, slot: 0)
-                let inner = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
-                reference = Layout.child(inner, at: 0)
+                node = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
             }
+            let reference = Layout.child(node, at: path[1].slot)
+            readAhead.arrive(layout, at: path[1].slot, of: node, forward: true, snapshot.frames)
             snapshot.frames.prefetchWalk(reference, isLong ? leaf : nil)
             return reference
         }

@@ -84,6 +84,7 @@ extension FrameStore {
                 references[index] = child
                 prefetchLeaf(child)
             }
+            if expectsSlowReads { startReading(keys.count) { references[$0] } }
             level &-= 1
         }
     }
