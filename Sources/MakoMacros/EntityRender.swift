@@ -26,6 +26,7 @@ struct EntityRender {
         }
         if property.isSerialized { return "EntityCoding.serializedCodec((\(property.type)).self)" }
         if property.takesSubclasses { return "EntityCoding.subclassCodec((\(property.type)).self)" }
+        if property.isWeak { return "EntityCoding.weakCodec((\(property.type)).self)" }
         let family =
             property.isCollection ? "collectionCodec" : property.needsSlot || property.isKnown ? "codec" : "valueCodec"
         return "EntityCoding.\(family)((\(property.type)).self)"

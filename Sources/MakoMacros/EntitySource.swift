@@ -150,6 +150,11 @@ struct PropertySource {
     }
     /// Whether it is a reference in which objects of subclasses may stand.
     var takesSubclasses: Bool { relationship?.contains { $0.name == "subclasses" } == true }
+    /// Whether it is a reference to one object that it does not keep alive.
+    var isWeak: Bool {
+        relationship?.contains { $0.name == "weak" } == true && needsSlot && !isCollection && !isAnyObject
+            && !takesSubclasses
+    }
     /// Whether it refers to an object of any entity: `(any ObjectEntity)?`.
     var isAnyObject: Bool {
         var spelling = baseType

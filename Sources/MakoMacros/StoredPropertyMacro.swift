@@ -76,23 +76,25 @@ extension StoredPropertyMacro: AccessorMacro {
             ]
         case "slot":
             return [
-                """
-                get {
-                    \(raw: read)let lock = ObjectLock(self)
-                    lock.lock()
-                    if \(raw: field).isSettled {
+                property.isWeak
+                    ? weakGetter(request, field: field)
+                    : """
+                    get {
+                        \(raw: read)let lock = ObjectLock(self)
+                        lock.lock()
+                        if \(raw: field).isSettled {
+                            defer { lock.unlock() }
+                            return \(raw: field).value
+                        }
+                        let slot = \(raw: field)
+                        lock.unlock()
+                        let loaded = slot.loaded(by: self, property: \(raw: request.column))
+                        lock.lock()
                         defer { lock.unlock() }
+                        \(raw: field).settle(loaded, replacing: slot)
                         return \(raw: field).value
                     }
-                    let slot = \(raw: field)
-                    lock.unlock()
-                    let loaded = slot.loaded(by: self, property: \(raw: request.column))
-                    lock.lock()
-                    defer { lock.unlock() }
-                    \(raw: field).settle(loaded, replacing: slot)
-                    return \(raw: field).value
-                }
-                """,
+                    """,
                 setter(request, field: field, value: "\(EntityRender.codec(property)).slot(newValue)"),
             ]
         case "scalar":
@@ -130,6 +132,24 @@ extension StoredPropertyMacro: AccessorMacro {
                 setter(request, field: field, value: "newValue"),
             ]
         }
+    }
+
+    /// An object that nobody else holds must live until it is handed over.
+    private static func weakGetter(_ request: Request, field: String) -> AccessorDeclSyntax {
+        """
+        get {
+            \(raw: request.observation("access"))let lock = ObjectLock(self)
+            lock.lock()
+            let slot = \(raw: field).held
+            lock.unlock()
+            if slot.isSettled { return slot.value }
+            let loaded = slot.loaded(by: self, property: \(raw: request.column))
+            lock.lock()
+            \(raw: field).settle(loaded, replacing: slot)
+            lock.unlock()
+            return loaded.value
+        }
+        """
     }
 
     /// Outside the object's lock: who is told may read the property.

@@ -1,0 +1,109 @@
+import MakoRecords
+
+/// A to-one reference of a class that does not keep its object alive: the object while somebody else holds it, else a key.
+///
+/// Whoever reads it once nobody holds the object any more gets it from the file again, if it has a row. One without a row is gone then.
+public struct WeakReferenceSlot<Target: ObjectEntity>: PropertySlot {
+    private weak var object: Target?
+    /// An object that was just loaded, for whoever is about to take it; never in an owner's own slot.
+    private var fresh: Target?
+    private var key: RowKey?
+    /// Whether the key was found to lead to nothing.
+    private var isMissing = false
+
+    /// A reference that somebody set.
+    init(object: Target?) {
+        self.object = object
+        key = object?.storedKey
+    }
+
+    /// A reference as a row holds it.
+    init(key: RowKey?) { self.key = key }
+
+    public var value: Target? { fresh ?? object }
+    public var isSettled: Bool { key == nil || isMissing || value != nil }
+    public var loadedObject: (any ObjectEntity)? { value }
+    /// The same, with the object kept alive for as long as it is looked at.
+    public var held: Self {
+        var copy = self
+        copy.fresh = value
+        return copy
+    }
+    /// What the row is to hold.
+    var storedKey: RowKey? { key }
+
+    public func loaded(by owner: some ObjectEntity, property: Int) -> Self {
+        guard let key, !isSettled else { return self }
+        do throws(MakoError) {
+            var copy = self
+            copy.fresh = try LazyLoad.object(Target.self, key: key, for: owner)
+            copy.isMissing = copy.fresh == nil
+            return copy
+        } catch {
+            LazyLoad.failed(error, owner: owner)
+            return self
+        }
+    }
+
+    public mutating func settle(_ loaded: Self, replacing before: Self) {
+        guard loaded.isSettled, !isSettled, key == before.key else { return }
+        object = loaded.value
+        fresh = sabotaged("weakReferenceHeld") ? loaded.value : nil
+        isMissing = loaded.isMissing
+    }
+
+    public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
+        if value === object { self.key = key == .noRow ? nil : key }
+    }
+}
+
+/// References marked `@Relationship(.weak)`: stored as others are.
+public enum WeakReferenceCodec<Target: ObjectEntity>: SlotCodec {
+    public typealias Property = Target?
+    public typealias Slot = WeakReferenceSlot<Target>
+    private typealias Strong = ReferenceCodec<Target>
+
+    public static var columnType: ColumnType { Strong.columnType }
+    public static var isOptional: Bool { true }
+    public static var target: (any Entity.Type)? { Target.self }
+
+    public static func stored(_ value: Target?) -> StoredValue { Strong.stored(value) }
+
+    public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property {
+        Strong.mapped(value, map)
+    }
+
+    public static func value(_ stored: StoredValue) -> Property? { Strong.value(stored) }
+
+    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Target? {
+        try Strong.read(row, position)
+    }
+    public static func write(_ value: Target?, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        try Strong.write(value, &writer, position)
+    }
+
+    public static var emptySlot: Slot { Slot(key: nil) }
+    public static func slot(_ value: Target?) -> Slot { Slot(object: value) }
+    public static func slot(stored: StoredValue) -> Slot? {
+        ReferenceKeys.key(stored, of: Target.entityModel).map { Slot(key: $0) }
+    }
+    public static func readSlot(_ row: EntityRow, _ position: Int) throws(MakoError) -> Slot {
+        Slot(key: ReferenceKeys.read(row.reader, position, of: Target.entityModel))
+    }
+    public static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        ReferenceKeys.write(slot.storedKey, of: Target.entityModel, &writer, position)
+    }
+}
+
+extension EntityCoding {
+    public static func weakCodec<Target: ObjectEntity>(_: Target?.Type) -> WeakReferenceCodec<Target>.Type {
+        WeakReferenceCodec<Target>.self
+    }
+
+    @_disfavoredOverload
+    @available(
+        *, unavailable,
+        message: "a single .weak property refers to an object of a class: 'var reader: Reader?'; remove .weak"
+    )
+    public static func weakCodec<T>(_: T.Type) -> AnyReferenceCodec.Type { AnyReferenceCodec.self }
+}
