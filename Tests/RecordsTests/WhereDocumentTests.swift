@@ -72,7 +72,7 @@ import Testing
     }
 
     /// The rows of the tables whose head ends with some words, cell by cell.
-    private static func rows(under head: String) throws -> [[String]] {
+    static func rows(under head: String) throws -> [[String]] {
         var rows: [[String]] = []
         var isInside = false
         for line in try document() {
@@ -139,7 +139,8 @@ import Testing
                 try Selection(table: "Person", condition: .parse(text)).bind(
                     fixture.catalogue.describing(Self.relations))
             }
-            #expect("\(try #require(error))" == message.joined(separator: "\n"))
+            let found = "\(try #require(error))"
+            #expect(found == message.joined(separator: "\n"))
             shown += 1
         }
         #expect(shown >= 55)
@@ -153,7 +154,8 @@ import Testing
             let message = lines[(number + 1)...].prefix { $0 != "```" }
             let text = String(try #require(message.dropFirst().first).dropFirst(2))
             let error = #expect(throws: RecordError.self, "\(text)") { try Self.run(text, in: fixture) }
-            #expect("\(try #require(error))" == message.joined(separator: "\n"))
+            let found = "\(try #require(error))"
+            #expect(found == message.joined(separator: "\n"))
             shown += 1
         }
         #expect(shown >= 93)

@@ -8,12 +8,17 @@ enum ElementScope {
 
 /// Many rows or values to which a path leads.
 private enum Collection {
-    /// The rows of a table whose column refers to the row at the path's end.
-    case inverse(owner: TableHandle, TableRelations.Inverse)
-    /// A column of keys.
-    case keys(target: TableHandle, column: String)
+    case rows(ManyRows)
     /// A column with a list of plain values.
-    case values(column: String)
+    case values
+}
+
+/// Many rows to which a path leads.
+private enum ManyRows {
+    /// Those of a table whose column refers to the row at the path's end.
+    case inverse(owner: TableHandle, TableRelations.Inverse)
+    /// Those in a column of keys.
+    case keys(target: TableHandle, column: String)
 }
 
 // Conditions on many: `ANY people.age > 60`, `people.@count > 3`, `ANY tags = 'x'`.
@@ -59,16 +64,17 @@ extension Binder {
         for step in start..<max(start, path.count) {
             let name = path[step]
             if let inverse = catalogue.relations(of: place.schema.name)?.inverses[name] {
-                return (.inverse(owner: place, inverse), step + 1)
+                return (.rows(.inverse(owner: place, inverse)), step + 1)
             }
             guard let column = place.schema.column(named: name) else { return nil }
             if column.type == .keys, let target = column.target.flatMap({ catalogue.table(named: $0) }) {
-                return (.keys(target: target, column: name), step + 1)
+                return (.rows(.keys(target: target, column: name)), step + 1)
             }
-            if step == path.count - 1, column.type == .text, column.target == nil {
+            if column.type == .text, column.target == nil {
                 let known = catalogue.relations(of: place.schema.name)
-                let isList = known.map { $0.lists.contains(name) } ?? isExpected
-                return isList ? (.values(column: name), step + 1) : nil
+                // A path that goes on behind a list is told so.
+                let isList = known.map { $0.lists.contains(name) } ?? (isExpected && step == path.count - 1)
+                return isList ? (.values, step + 1) : nil
             }
             guard let target = column.target, let next = catalogue.table(named: target) else { return nil }
             place = next
@@ -131,9 +137,9 @@ extension Binder {
             defer { element = before }
             any = .anyElement(
                 BoundGathered(column, holdsKeys: false, condition: Binder.sought(try bind(condition), isAll)))
-        default:
+        case .rows(let rows):
             any = .exists(
-                try bound(collection, qualified(path), at, .exists) { (inner) throws(RecordError) in
+                try bound(rows, qualified(path), at, .exists) { (inner) throws(RecordError) in
                     inner.element = .rows(isRelative ? [] : path)
                     var condition = condition
                     // A path that leads on to many asks for any of those of each.
@@ -170,13 +176,13 @@ extension Binder {
                 throw at.error("\(own.joined(separator: ".")) holds plain values, which have no \(further[0])")
             }
             value = .gathered(BoundGathered(try bind(.column(own, at: at)), holdsKeys: false, function: function))
-        case .keys where function == .count && further.isEmpty:
+        case .rows(.keys) where function == .count && further.isEmpty:
             value = .gathered(BoundGathered(try bind(.column(own, at: at)), holdsKeys: true, function: .count))
-        default:
+        case .rows(let rows):
             if function != .count, further.isEmpty { throw at.error("@\(function.rawValue) needs a property") }
             if function == .count, !further.isEmpty { throw at.error("@count stands behind what is counted") }
             value = .subquery(
-                try bound(collection, qualified(own), at, .scalar) { (inner) throws(RecordError) in
+                try bound(rows, qualified(own), at, .scalar) { (inner) throws(RecordError) in
                     if further.isEmpty { return (nil, nil, function) }
                     let output = try inner.bind(.column(further, at: at))
                     let isMany = function == .sum || function == .average
@@ -196,38 +202,35 @@ extension Binder {
     // MARK: - Rows
 
     private mutating func bound(
-        _ collection: Collection, _ path: [String], _ at: SourcePosition, _ form: BoundSubquery.Form,
+        _ rows: ManyRows, _ path: [String], _ at: SourcePosition, _ form: BoundSubquery.Form,
         _ body: (inout Binder) throws(RecordError) -> (BoundCondition?, BoundExpr?, AggregateFunction?)
     ) throws(RecordError) -> BoundSubquery {
-        depth += 1
+        try enter(at)
         defer { depth -= 1 }
-        if depth > Binder.depthLimit { throw at.error("the condition is nested too deeply") }
         try budget.take(at)
         let scope = OuterScope(self)
         let target: TableHandle
-        switch collection {
+        switch rows {
         case .keys(let table, _): target = table
         case .inverse(_, let inverse): target = try catalogue.requireTable(inverse.table)
-        case .values: throw at.error("a list of plain values has no rows")
         }
         var inner = Binder(target, catalogue, parameters, named)
         inner.outer = scope
         inner.depth = depth
         inner.budget = budget
-        let isHeld = try inner.enterKeys(collection, Array(path.dropLast()), at)
+        let isHeld = try inner.enterKeys(rows, Array(path.dropLast()), at)
         let (condition, output, aggregate) = try body(&inner)
         joins = scope.binder.joins
-        return try inner.made(collection, form, isHeld, condition, output, aggregate, at)
+        return try inner.made(rows, form, isHeld, condition, output, aggregate, at)
     }
 
     /// Makes what tells which rows belong to the row around the first of the outer values. Answers whether those rows are known by
     /// columns of keys.
     private mutating func enterKeys(
-        _ collection: Collection, _ owner: [String], _ at: SourcePosition
+        _ rows: ManyRows, _ owner: [String], _ at: SourcePosition
     ) throws(RecordError) -> Bool {
         guard let outer else { return false }
-        switch collection {
-        case .values: return false
+        switch rows {
         case .keys(_, let column):
             _ = outside(.column(try outer.binder.resolved(owner + [column], at)), column)
             return true
@@ -248,7 +251,7 @@ extension Binder {
     }
 
     private mutating func made(
-        _ collection: Collection, _ form: BoundSubquery.Form, _ isHeld: Bool, _ condition: BoundCondition?,
+        _ rows: ManyRows, _ form: BoundSubquery.Form, _ isHeld: Bool, _ condition: BoundCondition?,
         _ output: BoundExpr?, _ aggregate: AggregateFunction?, _ at: SourcePosition
     ) throws(RecordError) -> BoundSubquery {
         func selection(_ conjuncts: [BoundCondition]) -> BoundSelection {
@@ -258,7 +261,7 @@ extension Binder {
             ).asking(conjuncts)
         }
         let own = condition.map { [$0] } ?? []
-        if case .inverse(let owner, let inverse) = collection, !isHeld {
+        if case .inverse(let owner, let inverse) = rows, !isHeld {
             let column = try resolve([inverse.column], at)
             guard owner.schema.keyNames.count == 1, let key = outer?.values.first,
                 ValueKind(column.type) == kind(key)
@@ -280,7 +283,7 @@ extension Binder {
                 find: conjuncts.isEmpty ? "rows of \(name)" : "rows of \(name), filter \(conjuncts[0])"))
         var source = BoundSubquery.Source.held(plan)
         var text = "held keys: \(plan)"
-        if case .inverse(let owner, let inverse) = collection {
+        if case .inverse(let owner, let inverse) = rows {
             source = .holders(plan, column: inverse.column, isRowID: owner.isRowID)
             text = "holders in \(inverse.column): \(plan)"
         }

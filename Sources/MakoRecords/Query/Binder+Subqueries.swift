@@ -43,9 +43,8 @@ extension Binder {
     }
 
     mutating func bind(_ subquery: Subquery, _ form: BoundSubquery.Form) throws(RecordError) -> BoundSubquery {
-        depth += 1
+        try enter(subquery.at)
         defer { depth -= 1 }
-        if depth > Binder.depthLimit { throw subquery.at.error("sub-queries are nested too deeply") }
         try budget.take(subquery.at)
         let statement = try subquery.statement.counted(subquery.positions ?? parameters, subquery.named ?? named)
         let subquery = subquery.asking(try statement.flattened(catalogue))

@@ -1,9 +1,8 @@
 // Expressions: parameters, types, functions.
 extension Binder {
     mutating func bind(_ expr: Expr) throws(RecordError) -> BoundExpr {
-        depth += 1
+        try enter(expr.position)
         defer { depth -= 1 }
-        if depth > Binder.depthLimit { throw expr.position.error("the expression is nested too deeply") }
         switch expr {
         case .literal(let value, _):
             return .constant(value)

@@ -39,12 +39,16 @@ struct Binder {
         self.joins = joins
     }
 
+    mutating func enter(_ at: SourcePosition) throws(RecordError) {
+        depth += 1
+        if depth > Binder.depthLimit { throw at.error("this is nested too deeply; the limit is \(Binder.depthLimit)") }
+    }
+
     // MARK: Conditions
 
     mutating func bind(_ condition: Condition) throws(RecordError) -> BoundCondition {
-        depth += 1
+        try enter(.none)
         defer { depth -= 1 }
-        if depth > Binder.depthLimit { throw SourcePosition.none.error("the condition is nested too deeply") }
         switch condition {
         case .constant(let flag):
             return .constant(flag)

@@ -29,9 +29,9 @@ extension Parser {
                 try expectSymbol(")")
                 columns = names
             }
+            let at = span(start)
             try expectWord("AS")
             guard startsSubquery(index) else { throw unexpected("a SELECT in parentheses") }
-            let at = span(start)
             let statement = try subquery().statement
             if commonTables.suffix(own).contains(where: { Folding.folded($0.name) == Folding.folded(name) }) {
                 throw at.error("two questions are called \(name)")

@@ -187,10 +187,10 @@ extension SelectStatement {
             rest.append((clause.operation, plan))
         }
         let terms = try terms(first.names)
-        for term in terms {
+        for (order, term) in zip(orderBy, terms) {
             let parts = [first] + rest.map(\.plan)
             guard parts.contains(where: { $0.kinds[term.place] == .decimal }) else { continue }
-            throw tableAt.error(
+            throw order.expr.position.error(
                 "rows of several questions are not ordered by decimals; \(first.names[term.place]) is one")
         }
         return CompoundPlan(

@@ -60,7 +60,8 @@ struct GroupBinder {
     }
 
     mutating func named(_ condition: Condition) throws(RecordError) -> Condition {
-        try condition.rewritten { (part) throws(RecordError) in try name(part) }
+        try condition.refuseInGroups()
+        return try condition.rewritten { (part) throws(RecordError) in try name(part) }
     }
 
     private mutating func name(_ part: Expr) throws(RecordError) -> Expr? {
@@ -112,6 +113,19 @@ struct GroupBinder {
             results.values.append(.result(keys.count + number, kind, asked[number].position.words))
         }
         return results
+    }
+}
+
+extension Condition {
+    /// Refuses what asks rows where there are groups, before the names in it are.
+    fileprivate func refuseInGroups() throws(RecordError) {
+        switch self {
+        case .match(let value, _): throw value.position.error("MATCH asks rows, not groups; it stands in WHERE")
+        case .quantified(_, _, let at): throw at.error("a condition on many asks rows, not groups; it stands in WHERE")
+        case .and(let parts), .or(let parts): for part in parts { try part.refuseInGroups() }
+        case .not(let inner): try inner.refuseInGroups()
+        default: return
+        }
     }
 }
 

@@ -140,11 +140,17 @@ struct Lexer {
                 while isDigit(place) { place += 1 }
             }
         }
-        if isNameByte(place) {
-            while isNameByte(place) { place += 1 }
-            throw error("this is neither a number nor a name", start, place - start)
+        let end = place
+        while isNameByte(place) { place += 1 }
+        if place == end, let number = Lexer.number(String(decoding: bytes[start..<end], as: UTF8.self), isWhole) {
+            return number
         }
-        var digits = String(decoding: bytes[start..<place], as: UTF8.self)
+        throw error("this is neither a number nor a name", start, place - start)
+    }
+
+    /// - Parameter isWhole: whether there are digits and nothing else. What is beyond whole numbers of 64 bits is a double.
+    private static func number(_ written: String, _ isWhole: Bool) -> Value? {
+        var digits = written
         if isWhole, let number = UInt64(digits) { return .unsignedInteger(number) }
         if digits.hasPrefix(".") { digits = "0" + digits }
         if digits.hasSuffix(".") { digits += "0" }
@@ -153,8 +159,7 @@ struct Lexer {
         {
             digits.insert("0", at: digits.index(after: point))
         }
-        guard let number = Double(digits) else { throw error("this is not a number", start, place - start) }
-        return .double(number)
+        return Double(digits).map { .double($0) }
     }
 
     private mutating func blob() throws(RecordError) -> Value {

@@ -210,6 +210,10 @@ extension Parser {
     private mutating func call(_ name: String, _ start: Token) throws(RecordError) -> Expr {
         try enter()
         defer { depth -= 1 }
+        if Folding.folded(name) == "subquery" {
+            throw position(start).error(
+                "there is no SUBQUERY; ask ANY, ALL or NONE, or write (SELECT count(*) FROM … WHERE …)")
+        }
         advance()
         let isDistinct = takeDistinct()
         var arguments: [Expr] = []

@@ -8,10 +8,10 @@ extension SelectStatement {
     public func plan(
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> Plan {
-        let found = try counted(parameters, named).flattened(catalogue).prepared(catalogue, parameters, named, nil)
-        guard case .table(let plan) = found.feed, compounds.isEmpty else {
-            throw tableAt.error("this takes several plans")
-        }
+        let whole = try counted(parameters, named).flattened(catalogue)
+        guard whole.compounds.isEmpty,
+            case .table(let plan) = try whole.prepared(catalogue, parameters, named, nil).feed
+        else { throw tableAt.error("this takes several plans") }
         return plan
     }
 
@@ -68,7 +68,8 @@ extension SelectStatement {
     ) throws(RecordError) -> SelectPlan {
         let statement = try counted(parameters, named).flattened(catalogue)
         if let inner = statement.compounds.first {
-            throw inner.at.error("this puts several questions together and stands behind another; name it in FROM")
+            throw inner.at.error(
+                "several questions put together cannot stand behind another; write them out one by one")
         }
         return try SelectPlanner(statement, catalogue, parameters, named, view, budget) { table in
             guard let view else { return nil }

@@ -75,14 +75,13 @@ public struct SelectStatement: Sendable, Hashable {
         defer { parser.commonTables = outer }
         if parser.takeWord("WITH") { try parser.readCommonTables() }
         var statement = try SelectStatement(&parser)
-        let start = parser.position(parser.token)
         while let operation = parser.takeSetOperator() {
             let at = parser.position(parser.token)
+            if statement.compounds.count + 1 >= Parser.depthLimit {
+                throw at.error("at most \(Parser.depthLimit) questions can be put together")
+            }
             let next = try SelectStatement(&parser)
             statement.compounds.append(SetClause(operation: operation, statement: try next.checked(), at: at))
-        }
-        if statement.compounds.count > Parser.depthLimit {
-            throw start.error("at most \(Parser.depthLimit) questions can be put together")
         }
         if parser.takeWord("ORDER") {
             try parser.expectWord("BY")
