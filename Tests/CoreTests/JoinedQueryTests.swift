@@ -163,7 +163,7 @@ import Testing
     }
 
     @Test func groupsAwayFromTheCaller() async throws {
-        let grouped = try cities().query(City.self).group(by: "twin IS NULL").select(.count)
+        let grouped = try cities().query(City.self).group(by: "tvin").select(.count)
         await #expect(throws: MakoError.self) { try await grouped.fetch() }
         let named = try cities().query(City.self).group(by: \.name).select(.count).limit(1)
         #expect(try await named.fetch().rows == [[.text("Oslo"), .integer(1)]])

@@ -40,6 +40,17 @@ import Testing
         #expect(try db.rawQuery("SELECT name FROM Person ORDER BY id", as: String?.self) == ["Ada", "Bob", nil])
     }
 
+    /// A condition gives 1, 0 or NULL.
+    @Test func conditions() throws {
+        #expect(try db.rawQuery("SELECT age > 30 FROM Person ORDER BY id", as: Bool.self) == [true, false, false])
+        #expect(try db.rawQuery("SELECT name = 'Ada' FROM Person ORDER BY id", as: Bool?.self) == [true, false, nil])
+        #expect(try db.rawQuery("SELECT sum(age = 20), sum(age > 99) FROM Person", as: (Int, Int).self)[0] == (2, 0))
+        struct Line: Decodable { let old: Bool }
+        #expect(try db.rawQuery("SELECT age > 30 AS old FROM Person", as: Line.self).count { $0.old } == 1)
+        let error = fault { () throws(MakoError) in _ = try db.rawQuery("SELECT age FROM Person", as: Bool.self) }
+        #expect(error == .columnMismatch(column: "age", row: 0, expected: "Bool", found: "integer 36"))
+    }
+
     @Test func typesThatDecode() throws {
         enum Rank: Int, Decodable { case junior = 20, senior = 36 }
         struct Line: Decodable, Equatable {

@@ -103,6 +103,10 @@ import Testing
             ("a = 'x' COLLATE NOCASE", .comparison(.equal, a, .noCase(.literal(.text("x"))))),
             ("a = 'x' COLLATE NOCASE COLLATE NOCASE", .comparison(.equal, a, .noCase(.literal(.text("x"))))),
             ("a = 1 -- the rest is a remark", .comparison(.equal, a, number(1))),
+            ("(a = 1) = 2", .comparison(.equal, .condition(.comparison(.equal, a, number(1))), number(2))),
+            ("(a IS NULL) + 1", .truth(.arithmetic(.add, .condition(.isNull(a)), number(1)))),
+            ("a IN (a > 1, 2)", .isIn(a, [.condition(.comparison(.greater, a, number(1))), number(2)])),
+            ("((a))", .truth(a)), ("(a = 1)", .comparison(.equal, a, number(1))),
         ] {
             #expect(try Condition.parse(text) == condition, "\(text)")
         }
@@ -111,7 +115,7 @@ import Testing
     @Test(arguments: [
         ("", 0), ("a =", 3), ("a = 1 b", 6), ("a = (1", 6), ("a = 'x", 4), ("a IN 1", 5), ("a NOT 1", 6),
         ("a = 1 = 2", 6),
-        ("(a = 1) + 2", 0), ("a = 1x", 4), ("a = x'0'", 4), ("a ~ 1", 2), ("a BETWEEN 1", 11), ("a. = 1", 3),
+        ("a = 1 + (2", 10), ("a = 1x", 4), ("a = x'0'", 4), ("a ~ 1", 2), ("a BETWEEN 1", 11), ("a. = 1", 3),
         ("?0 = 1", 0),
         ("a IS 3", 5), ("AND", 0), ("a COLLATE x = 1", 10), ("a = %", 4), ("f(", 2),
     ])

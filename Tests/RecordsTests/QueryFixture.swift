@@ -174,6 +174,12 @@ enum QueryFixture {
                                 .init(.comparison(.equal, .subject(), .path("ref.n")), .path("t")),
                             ], otherwise: random.chance(50) ? text(&random) : nil)), text(&random)),
                 .comparison(
+                    operation, .condition(condition(&random, depth: depth)),
+                    random.pick([
+                        .condition(condition(&random, depth: 0)), literal(.integer(1)), literal(.integer(0)),
+                        .arithmetic(.add, .path("j"), .condition(condition(&random, depth: 0))),
+                    ])),
+                .comparison(
                     operation, .function("coalesce", [.path("i"), .path("ref.v"), literal(.integer(1))]),
                     integer(&random)),
                 .isIn(.noCase(.path("t")), [text(&random), text(&random)]),

@@ -125,6 +125,7 @@ extension Expr {
                 try choice.mapped({ (part) throws(MakoError) in try part.filled(values) }) {
                     (condition) throws(MakoError) in try condition.filled(values)
                 })
+        case .condition(let condition, let at): return .condition(try condition.filled(values), at: at)
         case .subquery(let subquery): return .subquery(subquery.filled(values))
         case .parameter(let parameter, let at): return .literal(try values.value(of: parameter), at: at)
         case .arithmetic(let op, let left, let right, let at):

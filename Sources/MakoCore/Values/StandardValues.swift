@@ -59,7 +59,8 @@ extension Bool: StorableValue {
     @inlinable public static var _$isPlain: Bool { true }
     public var stored: StoredValue { .bool(self) }
     public init?(stored: StoredValue) {
-        guard case .bool(let value) = stored else { return nil }
+        // A condition among the columns of a question gives 1 or 0.
+        guard case .bool(let value)? = ColumnType.bool.coerced(stored) else { return nil }
         self = value
     }
     @inlinable @inline(__always)

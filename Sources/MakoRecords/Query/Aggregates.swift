@@ -10,6 +10,9 @@ public enum AggregateFunction: String, Sendable, Hashable {
     /// As a double; 0 when there is nothing to add.
     case total
 
+    /// Whether it adds numbers up; of booleans it counts those that are true.
+    var adds: Bool { self == .sum || self == .average || self == .total }
+
     /// The function of a name that may say that only different values count.
     init?(marked name: String) {
         let bare = name.hasSuffix(Parser.distinctMark) ? String(name.dropLast(Parser.distinctMark.count)) : name
@@ -158,7 +161,7 @@ extension Plan {
             throw expr.position.error(
                 "\(function.rawValue) is not worked out of decimals here; order by them and take the first")
         }
-        guard [.sum, .average, .total].contains(function), !kind.isNumber, kind != .null else { return }
+        guard function.adds, !kind.isNumber, kind != .null else { return }
         throw expr.position.error("\(function.rawValue) needs numbers, and this is \(kind.name)")
     }
 

@@ -334,6 +334,7 @@ extension Expr {
         case .column, .collection: [self]
         case .literal, .parameter, .subquery, .subject: []
         case .choice(let choice): choice.columns
+        case .condition(let condition, _): condition.columns()
         case .arithmetic(_, let left, let right, _): left.columns + right.columns
         case .negate(let inner), .noCase(let inner): inner.columns
         case .function(_, let arguments, _): arguments.flatMap(\.columns)

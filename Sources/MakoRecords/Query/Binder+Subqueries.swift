@@ -91,7 +91,8 @@ extension Binder {
             try checkNames(outputs)
         } else if let aggregate {
             output = try aggregate.argument.map { (argument) throws(RecordError) in
-                let bound = try bind(argument)
+                var bound = try bind(argument)
+                if aggregate.function.adds { bound = Binder.counted(bound) }
                 try Plan.check(aggregate.function, kind(bound), argument)
                 return bound
             }

@@ -44,6 +44,18 @@ extension Binder {
         case .subject(let at):
             guard let subject else { throw at.error("no CASE is around this") }
             return subject.compared
+        case .condition(let condition, _):
+            let bound = try bind(condition)
+            guard case .constant(let flag) = bound else { return .condition(bound) }
+            return .constant(flag.map { .integer($0 ? 1 : 0) } ?? .null)
+        }
+    }
+
+    /// A boolean as 1 or 0, to stand beside conditions; anything else as it is.
+    static func counted(_ expr: BoundExpr) -> BoundExpr {
+        switch expr {
+        case .constant(.bool(let flag)): .constant(.integer(flag ? 1 : 0))
+        default: kind(expr) == .bool ? .condition(.truth(expr)) : expr
         }
     }
 
@@ -73,8 +85,11 @@ extension Binder {
     private mutating func bindArithmetic(
         _ operation: ArithmeticOperator, _ left: Expr, _ right: Expr, _ at: SourcePosition
     ) throws(RecordError) -> BoundExpr {
-        let first = try bind(left)
-        let second = try bind(right)
+        var first = try bind(left)
+        var second = try bind(right)
+        if left.isCondition || right.isCondition {
+            (first, second) = (Binder.counted(first), Binder.counted(second))
+        }
         let (a, b) = (kind(first), kind(second))
         if operation == .concatenate {
             for (bound, source) in [(first, left), (second, right)] where kind(bound) != .text && kind(bound) != .null {
@@ -137,6 +152,7 @@ extension Binder {
         }
         var bound: [BoundExpr] = []
         for argument in arguments { bound.append(try bind(argument)) }
+        if arguments.contains(where: \.isCondition) { bound = bound.map(Binder.counted) }
         try checkArguments(function, bound, arguments)
         return try constantFolded(.function(function, bound))
     }
@@ -223,6 +239,7 @@ extension Binder {
         case .element: return .null
         case .choice(let choice): return choice.kind
         case .subject(let kind, _): return kind
+        case .condition: return .whole
         }
     }
 }

@@ -87,6 +87,8 @@ struct Binder {
             return .glob(try text(value), try text(pattern))
         case .isNull(let value):
             return .isNull(try bindUnseen(value))
+        case .truth(.condition(let inner, _)):
+            return try bind(inner)
         case .truth(let value):
             let bound = try bind(value)
             guard [.bool, .whole, .null].contains(kind(bound)) else {
@@ -154,9 +156,23 @@ struct Binder {
         if let a = first.constant, let b = second.constant {
             return .constant(a.compare(b).map { Binder.holds(operation, $0) })
         }
+        if let condition = Binder.asked(operation, first, second) ?? Binder.asked(operation, second, first) {
+            return condition
+        }
         // Columns stand on the left, so that the planner sees one form.
         if first.constant != nil { return normalised(operation.mirrored, second, first) }
         return normalised(operation, first, second)
+    }
+
+    /// A condition that is compared with 1 or 0 is that condition or its opposite, for which an index may serve.
+    private static func asked(
+        _ operation: ComparisonOperator, _ side: BoundExpr, _ other: BoundExpr
+    ) -> BoundCondition? {
+        guard case .condition(let condition) = side, case .constant(.integer(let number)) = other,
+            number == 0 || number == 1, operation == .equal || operation == .notEqual
+        else { return nil }
+        let isAsked = (number == 1) == (operation == .equal)
+        return isAsked != sabotaged("comparedConditionTurned") ? condition : .not(condition)
     }
 
     static func holds(_ operation: ComparisonOperator, _ order: Int) -> Bool {
@@ -234,6 +250,9 @@ struct Binder {
     private func agree(
         _ left: inout BoundExpr, _ right: inout BoundExpr, _ leftSource: Expr, _ rightSource: Expr
     ) throws(RecordError) {
+        if leftSource.isCondition || rightSource.isCondition {
+            (left, right) = (Binder.counted(left), Binder.counted(right))
+        }
         let a = kind(left)
         let b = kind(right)
         if a == .decimal, let value = right.constant, !value.isNull {

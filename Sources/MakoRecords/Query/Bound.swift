@@ -102,6 +102,8 @@ indirect enum BoundExpr: Sendable, Hashable {
     case choice(BoundChoice)
     /// What the choice around compares, and what it is called in explanations.
     case subject(ValueKind, String)
+    /// 1, 0 or NULL.
+    case condition(BoundCondition)
 
     var constant: Value? {
         if case .constant(let value) = self { value } else { nil }
@@ -245,6 +247,7 @@ extension BoundExpr: CustomStringConvertible {
         case .element: "each"
         case .choice(let choice): choice.description
         case .subject(_, let text): text
+        case .condition(let condition): "(\(condition))"
         }
     }
 }

@@ -153,6 +153,7 @@ extension BoundExpr {
         case .function(_, let arguments): for each in arguments { each.forEachPart(body) }
         case .subquery(let subquery): for each in subquery.outers { each.forEachPart(body) }
         case .gathered(let gathered): gathered.forEachPart(body)
+        case .condition(let condition): condition.forEachPart(body)
         case .choice(let choice):
             choice.subject?.forEachPart(body)
             for branch in choice.branches {

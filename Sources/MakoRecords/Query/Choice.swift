@@ -35,6 +35,11 @@ extension Expr {
                 + (otherwise.map { [$0] } ?? [])
         }
 
+        /// Whether some of its values are conditions, so that booleans beside them are numbers as well.
+        fileprivate var givesConditions: Bool {
+            branches.contains { $0.value.isCondition } || otherwise?.isCondition == true
+        }
+
         /// The same with other expressions and conditions.
         public func mapped<E: Error>(
             _ change: (Expr) throws(E) -> Expr, _ changeCondition: (Condition) throws(E) -> Condition
@@ -134,17 +139,20 @@ extension Binder {
         let own = try choice.subject.map { (source) throws(RecordError) in ChoiceSubject(try bind(source)) }
         var branches: [BoundChoice.Branch] = []
         var kind = ValueKind.null
+        let isCounted = choice.givesConditions
         for branch in choice.branches {
             if own != nil { subject = own }
             let condition = try bind(branch.condition)
             subject = around
-            let value = try bind(branch.value)
+            var value = try bind(branch.value)
+            if isCounted { value = Binder.counted(value) }
             try agree(value, branch.value, &kind)
             branches.append(BoundChoice.Branch(condition: condition, value: value))
         }
         var otherwise: BoundExpr?
         if let source = choice.otherwise {
-            let value = try bind(source)
+            var value = try bind(source)
+            if isCounted { value = Binder.counted(value) }
             try agree(value, source, &kind)
             otherwise = value
         }

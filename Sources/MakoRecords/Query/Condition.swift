@@ -84,6 +84,8 @@ public indirect enum Expr: Sendable, Hashable {
     case choice(Choice)
     /// What the `CASE` around compares with its branches.
     case subject(at: SourcePosition = .none)
+    /// A condition where a value stands: 1 where it is true, 0 where it is false, NULL where it is unknown.
+    case condition(Condition, at: SourcePosition = .none)
 
     /// The column at the end of a dotted path.
     ///
@@ -102,10 +104,14 @@ public indirect enum Expr: Sendable, Hashable {
         return result
     }
 
+    /// Whether it is a condition, beside which booleans are numbers.
+    var isCondition: Bool { if case .condition = self { true } else { false } }
+
     var position: SourcePosition {
         switch self {
         case .column(_, let at), .literal(_, let at), .parameter(_, let at), .arithmetic(_, _, _, let at),
-            .function(_, _, let at), .collection(_, _, _, let at), .subject(let at):
+            .function(_, _, let at), .collection(_, _, _, let at), .subject(let at),
+            .condition(_, let at):
             at
         case .choice(let choice): choice.at
         case .negate(let inner), .noCase(let inner): inner.position

@@ -319,6 +319,12 @@ final class Evaluator {
             return try choose(subject, Int(first), Int(count), row, key)
         case .subject:
             return subject
+        case .condition(let condition):
+            switch try truth(condition, row, key) {
+            case .yes: return .integer(1)
+            case .no: return .integer(0)
+            case .unknown: return sabotaged("unknownCountsAsFalse") ? .integer(0) : .null
+            }
         }
     }
 

@@ -16,12 +16,20 @@ extension Expr {
                     try part.rewritten(change)
                 } _: {
                     (condition) throws(RecordError) in
-                    try condition.rewritten(change) { (subquery) throws(RecordError) in
-                        guard case .subquery(let changed)? = try change(.subquery(subquery)) else { return subquery }
-                        return changed
-                    }
+                    try Expr.rewritten(condition, change)
                 })
+        case .condition(let condition, let at): return .condition(try Expr.rewritten(condition, change), at: at)
         default: return self
+        }
+    }
+
+    /// A condition in an expression: what its sub-queries become the closure says as well.
+    private static func rewritten(
+        _ condition: Condition, _ change: (Expr) throws(RecordError) -> Expr?
+    ) throws(RecordError) -> Condition {
+        try condition.rewritten(change) { (subquery) throws(RecordError) in
+            guard case .subquery(let changed)? = try change(.subquery(subquery)) else { return subquery }
+            return changed
         }
     }
 
@@ -50,6 +58,7 @@ extension Expr {
         case .negate(let inner), .noCase(let inner): inner.hasAggregate
         case .function(_, let arguments, _): arguments.contains(where: \.hasAggregate)
         case .choice(let choice): choice.expressions.contains(where: \.hasAggregate)
+        case .condition(let condition, _): condition.expressions.contains(where: \.hasAggregate)
         default: false
         }
     }

@@ -88,7 +88,8 @@ struct GroupBinder {
         var bound: BoundExpr?
         if let argument {
             if argument.hasAggregate { throw argument.position.error("an aggregate of aggregates is not there") }
-            let value = function == .count && !isDistinct ? try binder.bindUnseen(argument) : try binder.bind(argument)
+            var value = function == .count && !isDistinct ? try binder.bindUnseen(argument) : try binder.bind(argument)
+            if function.adds { value = Binder.counted(value) }
             try Plan.check(function, Binder.kind(value), argument)
             bound = value
         }

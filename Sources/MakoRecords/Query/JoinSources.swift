@@ -21,6 +21,7 @@ struct JoinSources {
         case .constant, .result, .subject: 0
         case .choice(let choice):
             choice.branches.reduce(all([choice.subject, choice.otherwise])) { $0 | of($1.condition) | of($1.value) }
+        case .condition(let condition): of(condition)
         case .arithmetic(_, let left, let right): of(left) | of(right)
         case .negate(let inner), .noCase(let inner): of(inner)
         case .function(_, let arguments): arguments.reduce(0) { $0 | of($1) }
@@ -91,7 +92,7 @@ struct JoinSources {
         case .rank, .excerpt: false
         case .outer, .element, .subquery, .gathered, .subject: false
         // It may be decided by what is beside the row.
-        case .choice: false
+        case .choice, .condition: false
         }
     }
 
@@ -122,6 +123,7 @@ struct LocalNodes {
                     isSealed: column.isSealed, isDecimal: column.isDecimal))
         case .constant, .result, .rank, .excerpt, .outer, .element, .subject: return expr
         case .choice(let choice): return .choice(choice.mapped({ self.expr($0) }, { self.condition($0) }))
+        case .condition(let condition): return .condition(self.condition(condition))
         case .arithmetic(let operation, let left, let right):
             return .arithmetic(operation, self.expr(left), self.expr(right))
         case .negate(let inner): return .negate(self.expr(inner))

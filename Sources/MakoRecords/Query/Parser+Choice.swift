@@ -32,19 +32,19 @@ extension Parser {
         let start = token
         advance()
         var choice = Expr.Choice([])
-        if !isWord("WHEN") { choice.subject = try operand() }
+        if !isWord("WHEN") { choice.subject = try enclosed() }
         if !isWord("WHEN") { throw unexpected("WHEN") }
         while takeWord("WHEN") {
             let condition: Condition
             if let subject = choice.subject {
-                condition = .comparison(.equal, .subject(at: subject.position), try operand())
+                condition = .comparison(.equal, .subject(at: subject.position), try enclosed())
             } else {
                 condition = try self.condition()
             }
             try expectWord("THEN")
-            choice.branches.append(Expr.Choice.Branch(condition, try operand()))
+            choice.branches.append(Expr.Choice.Branch(condition, try enclosed()))
         }
-        if takeWord("ELSE") { choice.otherwise = try operand() }
+        if takeWord("ELSE") { choice.otherwise = try enclosed() }
         guard takeWord("END") else { throw unexpected(choice.otherwise == nil ? "WHEN, ELSE or END" : "END") }
         choice.at = span(start)
         return .choice(choice)

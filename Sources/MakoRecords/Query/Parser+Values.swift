@@ -81,10 +81,10 @@ extension Parser {
             throw position(token).error("this chain is too long; the limit is \(Parser.depthLimit)")
         }
         let at = position(token)
-        let first = try asValue(left, start)
+        let first = asValue(left, start)
         advance()
         let second = token
-        return .value(.arithmetic(operation, first, try asValue(try next(&self), second), at: at))
+        return .value(.arithmetic(operation, first, asValue(try next(&self), second), at: at))
     }
 
     private mutating func unary() throws(RecordError) -> Part {
@@ -94,13 +94,13 @@ extension Parser {
             let isMinus = isSymbol("-")
             advance()
             let start = token
-            let value = try asValue(try unary(), start)
+            let value = asValue(try unary(), start)
             return .value(isMinus ? Parser.negate(value) : value)
         }
         let start = token
         var part = try primary()
         while takeWord("COLLATE") {
-            let value = try asValue(part, start)
+            let value = asValue(part, start)
             guard takeWord("NOCASE") else {
                 if takeWord("BINARY") { continue }
                 throw unexpected("NOCASE")
@@ -220,8 +220,7 @@ extension Parser {
         if isSymbol("*"), index + 1 < tokens.count, tokens[index + 1].kind == .symbol(")") {
             advance()
         } else if !isSymbol(")") {
-            arguments.append(try operand())
-            while takeSymbol(",") { arguments.append(try operand()) }
+            repeat { arguments.append(try enclosed()) } while takeSymbol(",")
         }
         try expectSymbol(")")
         return .function(Folding.folded(name) + (isDistinct ? Parser.distinctMark : ""), arguments, at: span(start))

@@ -44,12 +44,31 @@ struct Parser {
 
     mutating func condition() throws(RecordError) -> Condition {
         let start = token
-        return try asCondition(try or(), start)
+        return asCondition(try or(), start)
     }
 
+    /// A value, which may be a condition.
     mutating func expression() throws(RecordError) -> Expr {
+        try enter()
+        defer { depth -= 1 }
+        return try enclosed()
+    }
+
+    /// The same inside something that counts as a level already.
+    mutating func enclosed() throws(RecordError) -> Expr {
+        // In lists most values are one word.
+        if endsValue(index + 1) { return try operand() }
         let start = token
-        return try asValue(try joined(isRight: false), start)
+        return asValue(try disjunction(), start)
+    }
+
+    private func endsValue(_ place: Int) -> Bool {
+        guard place < tokens.count else { return false }
+        switch tokens[place].kind {
+        case .symbol(let symbol): return symbol == "," || symbol == ")"
+        case .end: return true
+        default: return false
+        }
     }
 
     func expectEnd() throws(RecordError) {
@@ -119,13 +138,17 @@ struct Parser {
     mutating func or() throws(RecordError) -> Part {
         try enter()
         defer { depth -= 1 }
+        return try disjunction()
+    }
+
+    private mutating func disjunction() throws(RecordError) -> Part {
         let start = token
         let first = try and()
         guard isWord("OR") || isSymbol("||") else { return first }
-        var parts = [try asCondition(first, start)]
+        var parts = [asCondition(first, start)]
         while takeWord("OR") || takeSymbol("||") {
             let next = token
-            let part = try asCondition(try and(), next)
+            let part = asCondition(try and(), next)
             if case .or(let more) = part { parts += more } else { parts.append(part) }
         }
         return .condition(.or(parts))
@@ -135,10 +158,10 @@ struct Parser {
         let start = token
         let first = try not()
         guard isWord("AND") || isSymbol("&&") else { return first }
-        var parts = [try asCondition(first, start)]
+        var parts = [asCondition(first, start)]
         while takeWord("AND") || takeSymbol("&&") {
             let next = token
-            let part = try asCondition(try not(), next)
+            let part = asCondition(try not(), next)
             if case .and(let more) = part { parts += more } else { parts.append(part) }
         }
         return .condition(.and(parts))
@@ -150,7 +173,7 @@ struct Parser {
         defer { depth -= 1 }
         advance()
         let start = token
-        return .condition(.not(try asCondition(try not(), start)))
+        return .condition(.not(asCondition(try not(), start)))
     }
 
     mutating func predicate() throws(RecordError) -> Part {
@@ -160,13 +183,13 @@ struct Parser {
         if case .condition = left, !isPredicateWord(index) { return left }
         if let comparison = takeComparison() {
             let next = token
-            let value = try asValue(left, start)
-            let result = Condition.comparison(comparison, value, try asValue(try joined(isRight: true), next))
+            let value = asValue(left, start)
+            let result = Condition.comparison(comparison, value, asValue(try joined(isRight: true), next))
             if isPredicateWord(index) { throw position(token).error("comparisons do not chain; join them with AND") }
             return .condition(result)
         }
         guard isPredicateWord(index) else { return left }
-        let value = try asValue(left, start)
+        let value = asValue(left, start)
         if takeWord("IS") {
             let isNegated = takeWord("NOT")
             try expectWord("NULL")
@@ -198,7 +221,7 @@ struct Parser {
 
     mutating func operand() throws(RecordError) -> Expr {
         let start = token
-        return try asValue(try joined(isRight: true), start)
+        return asValue(try joined(isRight: true), start)
     }
 
     private mutating func list() throws(RecordError) -> [Expr] {
@@ -208,7 +231,7 @@ struct Parser {
         var spans: [ParameterPlaces.Item] = []
         repeat {
             let start = token
-            let item = try operand()
+            let item = try expression()
             items.append(item)
             spans.append(ParameterPlaces.Item(item, span(start)))
         } while takeSymbol(",")
@@ -246,7 +269,7 @@ struct Parser {
         }
     }
 
-    func asCondition(_ part: Part, _ start: Token) throws(RecordError) -> Condition {
+    func asCondition(_ part: Part, _ start: Token) -> Condition {
         switch part {
         case .condition(let condition): return condition
         case .value(.literal(.bool(let flag), _)): return .constant(flag)
@@ -254,10 +277,10 @@ struct Parser {
         }
     }
 
-    func asValue(_ part: Part, _ start: Token) throws(RecordError) -> Expr {
+    func asValue(_ part: Part, _ start: Token) -> Expr {
         switch part {
-        case .value(let value): return value
-        case .condition: throw span(start).error("this is a condition where a value is expected")
+        case .value(let value): value
+        case .condition(let condition): .condition(condition, at: span(start))
         }
     }
 }

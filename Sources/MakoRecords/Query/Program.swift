@@ -41,6 +41,8 @@ enum ValueNode {
     /// In the list condition and value of each branch, then what else; -1 for none.
     case choice(subject: Int32, first: Int32, count: Int32)
     case subject
+    /// A condition, as 1, 0 or NULL.
+    case condition(Int32)
 }
 
 /// A part of a compiled condition.
@@ -193,6 +195,7 @@ final class Program: @unchecked Sendable {
         case .element: return append(.element)
         case .subject: return append(.subject)
         case .choice(let choice): return add(choice)
+        case .condition(let condition): return append(.condition(add(condition)))
         }
     }
 

@@ -39,6 +39,7 @@ struct ReadColumns: Sendable {
         case .choice(let choice):
             for each in choice.expressions { add(each) }
             for each in choice.branches { add(each.condition) }
+        case .condition(let condition): if !sabotaged("countedConditionNotWatched") { add(condition) }
         case .arithmetic(_, let left, let right):
             add(left)
             add(right)

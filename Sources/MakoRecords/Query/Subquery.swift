@@ -92,7 +92,10 @@ extension Parser {
         case .name: break
         case .word:
             let others = ["AND", "OR", "COLLATE", "AS", "ORDER", "GROUP", "LIMIT", "DESC", "ASC"]
-            if isPredicateWord(place + 1) || others.contains(where: { isWord($0, place + 1) }) { return false }
+            if isPredicateWord(place + 1) || isCaseWord(place + 1) || others.contains(where: { isWord($0, place + 1) })
+            {
+                return false
+            }
         default: return false
         }
         return tokens[place + 2].kind == .symbol(".") || isPredicateWord(place + 2)
@@ -113,7 +116,7 @@ extension Parser {
         defer { depth -= 1 }
         advance()
         let next = token
-        let inner = try asCondition(try predicate(), next)
+        let inner = asCondition(try predicate(), next)
         return .quantified(quantifier, inner, at: span(start))
     }
 

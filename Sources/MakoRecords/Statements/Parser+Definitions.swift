@@ -65,7 +65,7 @@ extension Parser {
             column.noCase = try takeCollation()
         } else if takeWord("DEFAULT") {
             let start = token
-            let value = try expression()
+            let value = try operand()
             if case .noCase = value { column.noCase = true }
             column.defaultValue = try value.constant
             column.defaultAt = span(start)

@@ -119,6 +119,7 @@ private struct OwnColumns {
         case .choice(let choice):
             for each in choice.expressions { add(each) }
             for each in choice.branches { add(each.condition) }
+        case .condition(let condition): add(condition)
         case .arithmetic(_, let left, let right):
             add(left)
             add(right)

@@ -46,6 +46,8 @@ public struct BruteForce {
         case .noCase(let inner):
             guard case .text(let text) = value(inner, row) else { return .null }
             return BruteForce.folded(.text(text))
+        case .condition(let condition, _):
+            return truth(condition, row).map { .integer($0 ? 1 : 0) } ?? .null
         case .choice(let choice):
             let chosen = choice.branches.first { truth(asked($0.condition, choice.subject), row) == true }
             return (chosen?.value ?? choice.otherwise).map { value($0, row) } ?? .null
