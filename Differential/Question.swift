@@ -356,7 +356,8 @@ struct Question {
             }
             return
         }
-        switch random.below(11) {
+        switch random.below(12) {
+        case 11: counted()
         case 10:
             choice { question in
                 if question.random.chance(50) { question.column(.integer) } else { question.constant(.integer) }
@@ -463,6 +464,26 @@ struct Question {
             add(" ")
         }
         add("END")
+    }
+
+    /// A condition where a number stands.
+    private mutating func counted() {
+        let kind = random.pick([World.Kind.integer, .ascii])
+        add(random.chance(30) ? "(NOT " : "(")
+        column(kind)
+        if random.chance(20) {
+            add(" IS NULL")
+        } else {
+            comparison()
+            constant(kind)
+        }
+        if random.chance(30) {
+            add(random.pick([" AND ", " OR "]))
+            column(.integer)
+            comparison()
+            constant(.integer)
+        }
+        add(")")
     }
 
     private mutating func text(_ text: String) {

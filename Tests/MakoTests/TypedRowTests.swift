@@ -46,7 +46,7 @@ import Testing
         #expect(try db.rawQuery("SELECT name = 'Ada' FROM Person ORDER BY id", as: Bool?.self) == [true, false, nil])
         #expect(try db.rawQuery("SELECT sum(age = 20), sum(age > 99) FROM Person", as: (Int, Int).self)[0] == (2, 0))
         struct Line: Decodable { let old: Bool }
-        #expect(try db.rawQuery("SELECT age > 30 AS old FROM Person", as: Line.self).count { $0.old } == 1)
+        #expect(try db.rawQuery("SELECT age > 30 AS old FROM Person", as: Line.self).filter(\.old).count == 1)
         let error = fault { () throws(MakoError) in _ = try db.rawQuery("SELECT age FROM Person", as: Bool.self) }
         #expect(error == .columnMismatch(column: "age", row: 0, expected: "Bool", found: "integer 36"))
     }

@@ -30,6 +30,11 @@ extension Binder {
         sabotaged("decimalsOrderedAsTexts") ? expr : .function(.decimalOrder, [expr])
     }
 
+    /// The decimal in whose place something is sorted; anything else itself.
+    static func sorted(_ expr: BoundExpr) -> BoundExpr {
+        if case .function(.decimalOrder, let arguments) = expr, let decimal = arguments.first { decimal } else { expr }
+    }
+
     /// A constant as the column of a decimal holds it.
     func decimal(_ value: Value, _ other: BoundExpr, _ source: Expr) throws(RecordError) -> Value {
         // No number is equal to it, but it may be stored.

@@ -38,6 +38,7 @@ extension Binder {
         case .uuid: ColumnType.uuid.coerced(value)
         case .date: ColumnType.date.coerced(value)
         case .bool: ColumnType.bool.coerced(value)
+        case .decimal: DecimalText(value).map { .text($0.plain) }
         default: nil
         }
     }
@@ -268,7 +269,7 @@ enum SubqueryLinks {
         guard case .comparison(.equal, let left, let right) = condition else { return nil }
         switch (left, right) {
         case (.column(let column), .outer(let outer)), (.outer(let outer), .column(let column)):
-            guard column.node < 0, ValueKind(column.type) == outer.kind else { return nil }
+            guard column.node < 0, column.kind == outer.kind else { return nil }
             return (column, outer.index)
         default: return nil
         }

@@ -42,7 +42,7 @@ extension Planner {
             var result: [BoundOrder] = []
             for order in orders {
                 if order.expr.constant != nil { continue }
-                guard case .column(let column) = order.expr, column.node < 0 else {
+                guard case .column(let column) = Binder.sorted(order.expr), column.node < 0 else {
                     result.append(order)
                     continue
                 }

@@ -89,7 +89,7 @@ extension Planner {
         var found: [(KeySource, keys: Double, rows: Double, String)] = []
         switch condition {
         case .isInQuery(.column(let column), let subquery):
-            guard column.node < 0, !subquery.isCorrelated, isCodedAlike(column.type, subquery.kind) else { return [] }
+            guard column.node < 0, !subquery.isCorrelated, isCodedAlike(column, subquery.kind) else { return [] }
             let values = subquery.expectedRows(estimates)
             let keys = bound.table.keySlots
             if column.ordinal == nil || (keys.count == 1 && Int(keys[0].ordinal) == column.ordinal) {
@@ -121,11 +121,11 @@ extension Planner {
         return found
     }
     /// Whether a column's keys are those of a sub-query's values. Of numbers only the whole ones that are signed are.
-    private static func isCodedAlike(_ type: ColumnType, _ kind: ValueKind) -> Bool {
-        switch type {
+    private static func isCodedAlike(_ column: BoundColumn, _ kind: ValueKind) -> Bool {
+        switch column.type {
         case .integer, .reference: kind.isNumber
         case .unsigned, .double, .keys: false
-        case .text, .blob, .uuid, .bool, .date: ValueKind(type) == kind
+        case .text, .blob, .uuid, .bool, .date: column.kind == kind
         }
     }
 }
