@@ -69,6 +69,33 @@ enum LaterHistory {
         mutating func assignMissingKey() { EntityCoding.assignKey(&code) }
     }
 
+    /// The same table with another key.
+    struct CountedCountry: Entity {
+        var _$value = ValueState()
+        static let entityModel = EntityModel(
+            CountedCountry.self, table: "Country",
+            properties: [
+                .column("code", \CountedCountry.code, EntityCoding.codec(String.self)),
+                .column("people", \CountedCountry.people, EntityCoding.codec(Int.self), default: 0),
+            ], keys: ["people"])
+
+        var code: String
+        var people: Int
+        var id: Int { people }
+
+        init(row: EntityRow) throws(MakoError) {
+            code = try EntityCoding.codec(String.self).read(row, 0)
+            people = try EntityCoding.codec(Int.self).read(row, 1)
+            _$value = row.valueState
+        }
+        func encode(into writer: inout RowWriter, properties: UInt64) throws(MakoError) {
+            if properties & 1 != 0 { try EntityCoding.codec(String.self).write(code, &writer, 0) }
+            if properties & 2 != 0 { try EntityCoding.codec(Int.self).write(people, &writer, 1) }
+        }
+        func keyValues() -> [StoredValue] { [people.stored] }
+        mutating func assignMissingKey() {}
+    }
+
     /// The same table under another name.
     struct Nation: Entity, Migratable {
         var _$value = ValueState()

@@ -122,6 +122,24 @@ import Testing
             ])
     }
 
+    /// A key of before is not taken for one of now.
+    @Test func aTableWithAnotherKeyIsToBeReadAnew() throws {
+        let place = HistoryPlace()
+        var db = try place.open(.kept(), [Country.self, City.self])
+        try db.set("FR", 68)
+        try db.close()
+        db = try place.open(.asInFile, [LaterHistory.CountedCountry.self])
+        #expect(db.migrations.map(\.description) == ["change the key from code to people"])
+        let counted = try #require(try db.find(LaterHistory.CountedCountry.self, 68))
+        #expect(counted.code == "FR")
+        _ = try db.save([counted])
+        let events = try db.history(since: nil)
+        let old = try #require(events.first?.batch?.changes.first)
+        #expect(old.entity == "Country" && old.keyValues.isEmpty && old.key == RowKey(values: [.text("FR")]))
+        #expect(events.last?.text == "City anew; Country anew")
+        try db.close()
+    }
+
     @Test func readsAndTransactionsSeeTheirOwnEnd() throws {
         let db = try HistoryPlace().open(.kept())
         try db.set("FR", 68)

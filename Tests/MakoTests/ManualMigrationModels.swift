@@ -214,7 +214,7 @@ extension Wrong.Older: Migratable {
 extension Wrong.Rekeyed: Migratable {
     static func migrate(_ m: inout Migration) throws {
         if m.version < 1 {
-            m.transform("code") { (old: String) in old.uppercased() }
+            m.transform("code") { (_: String) in "same" }
             m.version = 1
         }
     }

@@ -261,7 +261,7 @@ import Testing
         bad.columns.append(ColumnSchema("must", .integer))
         #expect(throws: RecordError.self) { try fixture.migrate(bad) }
         bad = Self.first
-        bad.key = .columns(["name"])
+        bad.key = .columns(["nope"])
         #expect(throws: RecordError.self) { try fixture.migrate(bad) }
         bad = Self.first
         bad.columns.append(ColumnSchema("id", .integer, default: .integer(1)))

@@ -55,33 +55,6 @@ import Testing
         #expect(fixture.catalogue.tables.isEmpty)
     }
 
-    @Test func keysOfTablesWithRowsStayWhatTheyAre() throws {
-        let columns = [ColumnSchema("a", .text), ColumnSchema("b", .text)]
-        let ids = EntitySchema(name: "T", columns: columns)
-        let keyed = EntitySchema(name: "T", columns: columns, key: .columns(["a"]))
-        let turned = EntitySchema(name: "T", columns: columns, key: .columns(["b"]))
-        for (old, new, reason) in [
-            (ids, keyed, "its key cannot change while it has rows"),
-            (keyed, ids, "its key cannot change while it has rows"),
-            (keyed, turned, "its key cannot change while it has rows"),
-        ] {
-            var fixture = try Fixture(old)
-            try fixture.insert("T", [.text("1"), .text("2")])
-            let error = #expect(throws: RecordError.self) { try fixture.migrate(new) }
-            #expect(error == .incompatibleSchema(table: "T", reason: reason))
-            #expect(try fixture.table("T").schema.key == old.key)
-        }
-        // Without rows the columns of a key may change, but not its kind.
-        var empty = try Fixture(keyed)
-        try empty.migrate(turned)
-        try empty.insert("T", [.text("1"), .text("2")])
-        #expect(try empty.values("T", RowKey(values: [.text("2")])) == [.text("1"), .text("2")])
-        var other = try Fixture(keyed)
-        let error = #expect(throws: RecordError.self) { try other.migrate(ids) }
-        #expect(
-            "\(try #require(error))".hasSuffix("its key cannot change between ids and columns; drop the table first"))
-    }
-
     @Test func errorsSayWhatAndWhere() {
         let key = RowKey(values: [.text("a")])
         let sentences: [(RecordError, String)] = [

@@ -359,8 +359,8 @@ public final class Transaction: @unchecked Sendable {
             steps += report.steps.map { MigrationStep(entity: report.table, description: "\($0)") }
         }
         for report in reports where report.changesRows {
-            // Steps by hand may reach rows of any table.
-            rewrites += report.isByHand ? old.tables.union(schema.tables).sorted() : [report.table]
+            // Steps by hand and other keys may reach rows of any table.
+            rewrites += report.isByHand || report.changesKey ? old.tables.union(schema.tables).sorted() : [report.table]
         }
     }
 

@@ -121,6 +121,11 @@ enum StoredCatalogue {
         return tree
     }
 
+    static func rowCount(of record: TableRecord, _ view: Snapshot) throws(RecordError) -> Int {
+        guard let tree = view.tree(named: record.rowsTree) else { return 0 }
+        return Int(clamping: try engine { () throws(StorageError) in try view.count(of: tree) })
+    }
+
     static func handle(
         _ record: TableRecord, _ idTree: Tree, _ ids: RowIDSequence, _ view: Snapshot
     ) throws(RecordError) -> TableHandle {
@@ -157,6 +162,22 @@ enum StoredCatalogue {
             }
             if let ids = view.tree(named: RowIDSequence.treeName) { return (catalogue, ids) }
             return (catalogue, try tx.createTree(named: RowIDSequence.treeName, keys: .integer))
+        } catch { throw .storage(error) }
+    }
+
+    /// Removes what is left of a table that has got another number.
+    static func forget(
+        _ old: TableRecord, inFavourOf number: UInt32, _ trees: (catalogue: Tree, ids: Tree),
+        _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        let version = try stepVersion(of: old.id, in: tx.view)
+        if version > 0 { try setStepVersion(version, of: number, trees.catalogue, tx) }
+        do throws(StorageError) {
+            for name in [old.rowsTree] + old.indexes.map({ old.indexTree($0.id) }) {
+                if let tree = tx.view.tree(named: name) { try tx.dropTree(tree) }
+            }
+            _ = try tx.delete(UInt64(old.id), in: trees.ids)
+            try forgetStepVersion(of: old.id, trees.catalogue, tx)
         } catch { throw .storage(error) }
     }
 

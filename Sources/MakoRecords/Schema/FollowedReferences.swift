@@ -11,24 +11,83 @@ struct FollowedReferences {
         self.renamed = renamed
     }
 
+    /// What is done to a table's columns.
+    private struct Columns {
+        var followed: [ColumnSchema] = []
+        /// Those that hold single keys of a table whose keys become others, as they are to be.
+        var rekeyed: [ColumnSchema] = []
+        var steps: [MigrationStep] = []
+        /// The table with the names that its targets have afterwards.
+        var after: TableRecord
+    }
+
+    /// - Returns: the steps of each table that has some, by its name before.
     func run(
-        _ records: [TableRecord], _ trees: (catalogue: Tree, ids: Tree), _ tx: borrowing WriteTransaction
-    ) throws(RecordError) {
-        if merged.isEmpty && renamed.isEmpty { return }
+        _ records: [TableRecord], _ trees: (catalogue: Tree, ids: Tree),
+        progress: ((MigratedRows) -> Void)? = nil, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> [String: [MigrationStep]] {
+        var steps: [String: [MigrationStep]] = [:]
+        if merged.isEmpty && renamed.isEmpty { return steps }
         for record in records {
-            var after = record
-            var columns: [ColumnSchema] = []
-            for column in record.columns where !column.isDead {
-                let target = column.target.map { newName($0) }
-                if target != column.target { after.retarget(column.ordinal, to: target) }
-                let isMerged = merged.contains { $0.record.schema.name == column.target }
-                if isMerged || column.target == AnyReference.anyTable || column.type == .keys && !merged.isEmpty {
-                    columns.append(column)
+            let columns = columns(of: record)
+            if !columns.steps.isEmpty { steps[record.schema.name] = columns.steps }
+            if merged.contains(where: { $0.keys != nil }) {
+                if try isConcerned(columns, record, trees.ids, tx.view) {
+                    try rewrite(columns, record, trees, progress, tx)
+                    continue
                 }
+            } else if !columns.followed.isEmpty {
+                try follow(columns.followed, record, columns.after, trees.ids, tx)
             }
-            if !columns.isEmpty { try follow(columns, record, after, trees.ids, tx) }
-            if after != record { try StoredCatalogue.store(after, trees.catalogue, tx) }
+            if columns.after != record { try StoredCatalogue.store(columns.after, trees.catalogue, tx) }
         }
+        return steps
+    }
+
+    /// The tables as they will be when their references have followed, before anything is done to their rows.
+    struct Outlook {
+        var records: [TableRecord] = []
+        var steps: [String: [MigrationStep]] = [:]
+        /// Where the values of new columns stand still, by the numbers of the tables.
+        var origins: [UInt32: [Int: Int]] = [:]
+    }
+
+    func outlook(_ records: [TableRecord]) -> Outlook {
+        var outlook = Outlook()
+        for record in records {
+            let columns = columns(of: record)
+            if !columns.steps.isEmpty { outlook.steps[record.schema.name] = columns.steps }
+            var after = record
+            for column in columns.rekeyed where column.type != record.columns[column.ordinal].type {
+                outlook.origins[record.id, default: [:]][after.replace(column)] = column.ordinal
+            }
+            outlook.records.append(after)
+        }
+        return outlook
+    }
+
+    private func columns(of record: TableRecord) -> Columns {
+        var result = Columns(after: record)
+        for column in record.columns where !column.isDead {
+            let target = column.target.map { newName($0) }
+            if target != column.target { result.after.retarget(column.ordinal, to: target) }
+            let source = merged.first { $0.record.schema.name == column.target }
+            if source != nil || column.target == AnyReference.anyTable || column.type == .keys && !merged.isEmpty {
+                result.followed.append(column)
+            }
+            guard let source, source.keys != nil else { continue }
+            if !column.isRetired {
+                result.steps.append(.followKeys(column.name, of: source.record.schema.name))
+            }
+            if column.type == .keys { continue }
+            var new = result.after.columns[column.ordinal]
+            if let type = source.referenceType, type != column.type {
+                new.type = type
+                (new.defaultValue, new.fill) = (.null, .null)
+            }
+            result.rekeyed.append(new)
+        }
+        return result
     }
 
     private func newName(_ table: String) -> String {
@@ -64,10 +123,62 @@ struct FollowedReferences {
         }
     }
 
-    private func followed(_ value: Value, _ column: ColumnSchema, _ table: String) throws(RecordError) -> Value {
+    // MARK: Other keys
+
+    /// Whether anything in a table's rows is to be set.
+    private func isConcerned(
+        _ columns: Columns, _ record: TableRecord, _ idTree: Tree, _ view: Snapshot
+    ) throws(RecordError) -> Bool {
+        if !columns.rekeyed.isEmpty { return true }
+        if columns.followed.isEmpty { return false }
+        var bare = record
+        bare.indexes = []
+        let table = try StoredCatalogue.handle(bare, idTree, RowIDSequence(), view)
+        let layout = RowLayout(
+            table: record.schema.name, tableID: record.id, version: UInt32(truncatingIfNeeded: record.schema.version),
+            columns: record.columns, positions: columns.followed)
+        var isConcerned = false
+        try recorded {
+            try table.scan(layout: layout, in: view) { _, row in
+                for (position, column) in columns.followed.enumerated() where !row.isNull(position) {
+                    let value = row.value(position)
+                    isConcerned = try isConcerned || followed(value, column, record.schema.name) != value
+                }
+                return !isConcerned
+            }
+        }
+        return isConcerned
+    }
+
+    /// Writes the rows of a table anew with the keys that they refer to. Values may change places between rows, so indexes over them are built
+    /// anew as well.
+    private func rewrite(
+        _ columns: Columns, _ record: TableRecord, _ trees: (catalogue: Tree, ids: Tree),
+        _ progress: ((MigratedRows) -> Void)?, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        let replaced = columns.followed.map { column in
+            columns.rekeyed.first { $0.ordinal == column.ordinal } ?? columns.after.columns[column.ordinal]
+        }
+        if case .columns(let names) = record.schema.key, !merged.contains(where: { $0.record.id == record.id }),
+            let column = replaced.first(where: { !$0.isRetired && names.contains($0.name) })
+        {
+            throw .migrationFailed(
+                table: record.schema.name,
+                reason:
+                    "its key \(column.name) refers to rows of another table, whose keys change; such keys do not follow"
+            )
+        }
+        let plan = try MigrationPlan(record, as: columns.after, replacing: replaced, tx.view)
+        let meter = progress.map { ProgressMeter(record.schema.name, total: plan.rows, $0) }
+        try TableRewrite(
+            plan, nil, following: self, id: record.id, trees, RowIDSequences(nil), .none, meter: meter
+        ).run(tx)
+    }
+
+    func followed(_ value: Value, _ column: ColumnSchema, _ table: String) throws(RecordError) -> Value {
         if column.target == AnyReference.anyTable {
             guard let reference = AnyReference(value), !sabotaged("anyReferencesNotFollowed") else { return value }
-            return try followed(reference, column, table).stored
+            return try followed(reference, column, table)?.stored ?? .null
         }
         guard column.type == .keys else {
             for source in merged where source.record.schema.name == column.target {
@@ -75,8 +186,15 @@ struct FollowedReferences {
             }
             return value
         }
-        guard case .blob(let bytes) = value, let tree = KeyTree(bytes) else { return value }
+        guard case .blob(let bytes) = value, var tree = KeyTree(bytes) else { return value }
         let target = column.target.map { newName($0) }
+        let left = tree.removing { number, key in
+            merged.contains { source in
+                source.isWithoutRow(number, key, isTarget: source.record.schema.name == column.target)
+            }
+        }
+        guard let left else { return .null }
+        tree = left
         let new = try tree.mapped { (number, key) throws(RecordError) in
             for source in merged {
                 let found = try source.followed(
@@ -91,8 +209,9 @@ struct FollowedReferences {
 
     private func followed(
         _ reference: AnyReference, _ column: ColumnSchema, _ table: String
-    ) throws(RecordError) -> AnyReference {
+    ) throws(RecordError) -> AnyReference? {
         for source in merged where source.record.schema.name == reference.table {
+            if source.isWithoutRow(0, reference.key, isTarget: true) { return nil }
             let found = try source.followed(0, reference.key, column, isTarget: true, willBeTarget: true, of: table)
             return AnyReference(table: source.targetName, key: found?.1 ?? reference.key)
         }
@@ -101,6 +220,19 @@ struct FollowedReferences {
 }
 
 extension TableRecord {
+    /// Puts a column of the same name in the place of one, whose values are not reached any more. Answers its ordinal.
+    mutating func replace(_ column: ColumnSchema) -> Int {
+        var new = column
+        new.ordinal = columns.count
+        columns.append(new)
+        columns[column.ordinal].isRetired = true
+        columns[column.ordinal].name = ""
+        for place in schema.columns.indices where schema.columns[place].ordinal == column.ordinal {
+            schema.columns[place] = new
+        }
+        return new.ordinal
+    }
+
     mutating func retarget(_ ordinal: Int, to target: String?) {
         columns[ordinal].target = target
         for place in schema.columns.indices where schema.columns[place].ordinal == ordinal {

@@ -37,27 +37,42 @@ private struct MigrationRun {
         _ bound: Set<String>, _ progress: ((MigratedRows) -> Void)?, _ tx: borrowing WriteTransaction
     ) throws(RecordError) -> [MigrationReport] {
         var reports: [String: MigrationReport] = [:]
+        var moves = Moves()
+        let keys = try KeyChanges(migrations, records, tx.view)
+        if migrations.contains(where: { !$0.steps.isEmpty }) || !keys.isEmpty {
+            moves = try prepare(keys, bound, progress, tx)
+        }
+        for migration in migrations { reports[migration.name] = try migrate(migration, moves, progress, tx) }
+        var list = requests.compactMap { reports[$0.schema.name] }
+        for (number, steps) in moves.followed.sorted(by: { $0.key < $1.key })
+        where !migrations.contains(where: { $0.storedID == number }) {
+            for record in records where record.id == number {
+                let rows = try StoredCatalogue.rowCount(of: record, tx.view)
+                list.append(MigrationReport(table: record.schema.name, steps: steps, rows: rows))
+            }
+        }
+        return list
+    }
+
+    /// What rows get other keys, and what that did to those that refer to them.
+    private struct Moves {
         var merged: [String: [MergedTable]] = [:]
+        /// Tables whose own key becomes another one.
+        var rekeyed: [String: MergedTable] = [:]
         var ids: [String: UInt32] = [:]
-        if migrations.contains(where: { !$0.steps.isEmpty }) {
-            (merged, ids) = try prepare(bound, tx)
-        }
-        for migration in migrations {
-            reports[migration.name] = try migrate(
-                migration, merged[migration.name] ?? [], ids[migration.name], progress, tx)
-        }
-        return requests.compactMap { reports[$0.schema.name] }
+        /// By the number of the table.
+        var followed: [UInt32: [MigrationStep]] = [:]
     }
 
     /// Gives the rows that change their table new keys, and has everybody refer to those, before any table is changed.
     private func prepare(
-        _ bound: Set<String>, _ tx: borrowing WriteTransaction
-    ) throws(RecordError) -> (merged: [String: [MergedTable]], ids: [String: UInt32]) {
+        _ keys: KeyChanges, _ bound: Set<String>, _ progress: ((MigratedRows) -> Void)?,
+        _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> Moves {
         let trees = try StoredCatalogue.trees(tx)
         let names = Set(records.map(\.schema.name))
         var taken: Set<String> = []
-        var merged: [String: [MergedTable]] = [:]
-        var ids: [String: UInt32] = [:]
+        var moves = Moves()
         var renamed: [String: String] = [:]
         func take(_ name: String, _ table: String) throws(RecordError) {
             if bound.contains(name) {
@@ -74,12 +89,25 @@ private struct MigrationRun {
                 try take(stored.schema.name, migration.name)
                 renamed[stored.schema.name] = migration.name
             }
+            if let change = keys.changes[migration.name] {
+                let number = try StoredCatalogue.takeTableID(trees.catalogue, tx)
+                moves.ids[migration.name] = number
+                moves.rekeyed[migration.name] = try MergedTable(
+                    rekeying: change.plan, change.program, number, moving: keys.moving, migration.request.access,
+                    trees.ids, tx.view)
+            }
             let sources = migration.sources(names)
             if sources.isEmpty { continue }
-            let id = if let stored { stored.id } else { try StoredCatalogue.takeTableID(trees.catalogue, tx) }
-            ids[migration.name] = id
+            let rekeyed = moves.rekeyed[migration.name]
+            let id =
+                if let rekeyed = moves.ids[migration.name] { rekeyed } else if let stored { stored.id } else {
+                    try StoredCatalogue.takeTableID(trees.catalogue, tx)
+                }
+            moves.ids[migration.name] = id
             var next: Int64? = 1
-            if let stored {
+            if let rekeyed {
+                next = rekeyed.nextID
+            } else if let stored {
                 var bare = stored
                 bare.indexes = []
                 let table = try StoredCatalogue.handle(bare, trees.ids, sequences[id], tx.view)
@@ -89,42 +117,52 @@ private struct MigrationRun {
             for source in sources {
                 try take(source, migration.name)
                 for record in records where record.schema.name == source {
-                    merged[migration.name, default: []].append(
+                    moves.merged[migration.name, default: []].append(
                         try MergedTable(
                             record, into: migration.request.schema, id, keepsIDs: migration.request.keepsIDs,
                             next: &next, trees.ids, tx.view))
                 }
             }
         }
-        try FollowedReferences(merged.values.flatMap { $0 }, renamed: renamed).run(records, trees, tx)
-        return (merged, ids)
+        let sources = moves.merged.values.flatMap { $0 } + moves.rekeyed.values
+        let followed = try FollowedReferences(sources, renamed: renamed).run(records, trees, progress: progress, tx)
+        for record in records { moves.followed[record.id] = followed[record.schema.name] }
+        return moves
     }
 
     private func migrate(
-        _ migration: ResolvedMigration, _ merged: [MergedTable], _ id: UInt32?,
-        _ progress: ((MigratedRows) -> Void)?, _ tx: borrowing WriteTransaction
+        _ migration: ResolvedMigration, _ moves: Moves, _ progress: ((MigratedRows) -> Void)?,
+        _ tx: borrowing WriteTransaction
     ) throws(RecordError) -> MigrationReport {
+        let (merged, rekeyed) = (moves.merged[migration.name] ?? [], moves.rekeyed[migration.name])
         let schema = migration.request.schema
         let records = try StoredCatalogue.records(in: tx.view)
         let stored = records.first { $0.id == migration.storedID }
         let program = try StepProgram(migration, from: stored, records)
         let plan = try MigrationPlan(
             schema, migration.request.dropsRetired, records, found: stored, program: program, tx.view)
-        if plan.steps.isEmpty && migration.version == nil { return plan.report }
+        let report = plan.report(after: migration.storedID.flatMap { moves.followed[$0] })
+        if plan.steps.isEmpty && migration.version == nil { return report }
         let trees = try StoredCatalogue.trees(tx)
-        var number = plan.record.id
-        if number == 0 { number = if let id { id } else { try StoredCatalogue.takeTableID(trees.catalogue, tx) } }
+        var number = rekeyed == nil ? plan.record.id : 0
+        if number == 0 {
+            number =
+                if let id = moves.ids[migration.name] { id } else {
+                    try StoredCatalogue.takeTableID(trees.catalogue, tx)
+                }
+        }
         if !plan.steps.isEmpty {
             let meter = progress.map {
                 ProgressMeter(schema.name, total: plan.rows + merged.reduce(0) { $0 + $1.rows }, $0)
             }
             try TableRewrite(
-                plan, program, merged: merged, id: number, trees, sequences, migration.request.access, meter: meter
+                plan, program, merged: merged, rekeyed: rekeyed, id: number, trees, sequences, migration.request.access,
+                meter: meter
             ).run(tx)
         }
         if let version = migration.version, version > 0, !sabotaged("stepVersionForgotten") {
             try StoredCatalogue.setStepVersion(version, of: number, trees.catalogue, tx)
         }
-        return plan.report
+        return report
     }
 }

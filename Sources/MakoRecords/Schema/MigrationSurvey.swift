@@ -34,23 +34,49 @@ extension Catalogue {
         let records = try StoredCatalogue.records(in: view)
         var migrations: [ResolvedMigration] = []
         var surveys: [String: MigrationSurvey] = [:]
+        func refuse(_ name: String, _ error: RecordError) throws(RecordError) {
+            if case .storage = error { throw error }
+            surveys[name] = surveys[name] ?? MigrationSurvey(name)
+            surveys[name]?.refusal = error
+        }
+        var keys = KeyChanges()
         for table in tables {
             let name = table.schema.name
             do throws(RecordError) {
                 let migration = try ResolvedMigration(table, records, view)
                 migrations.append(migration)
-                var survey = try TableSurvey(migration, records, view)
-                surveys[name] = try survey.run()
-            } catch {
-                if case .storage = error { throw error }
-                surveys[name] = surveys[name] ?? MigrationSurvey(name)
-                surveys[name]?.refusal = error
+            } catch { try refuse(name, error) }
+        }
+        for migration in migrations {
+            do throws(RecordError) { try keys.add(migration, among: migrations, records, view) } catch {
+                try refuse(migration.name, error)
             }
+        }
+        let outlook = keys.outlook(records)
+        for migration in migrations where surveys[migration.name] == nil {
+            do throws(RecordError) {
+                var survey = try TableSurvey(migration, outlook, keys.moving, view)
+                surveys[migration.name] = try survey.run()
+            } catch { try refuse(migration.name, error) }
         }
         do throws(RecordError) { _ = try ResolvedMigration.ordered(migrations, records) } catch {
             if case .migrationFailed(let table, _) = error { surveys[table]?.refusal = error }
         }
-        return tables.compactMap { surveys[$0.schema.name] }
+        let known = Set(migrations.compactMap(\.storedID))
+        let others = records.filter { !known.contains($0.id) && outlook.steps[$0.schema.name] != nil }
+        return try tables.compactMap { surveys[$0.schema.name] }
+            + others.map { (record) throws(RecordError) in try MigrationSurvey(record, outlook, view) }
+    }
+}
+
+extension MigrationSurvey {
+    /// A table of which only the references change.
+    fileprivate init(
+        _ record: TableRecord, _ outlook: FollowedReferences.Outlook, _ view: Snapshot
+    ) throws(RecordError) {
+        self.init(record.schema.name)
+        rows = try StoredCatalogue.rowCount(of: record, view)
+        steps = (outlook.steps[table] ?? []).map { Step(step: $0) }
     }
 }
 
@@ -58,12 +84,20 @@ private struct TableSurvey {
     private let plan: MigrationPlan
     private let program: StepProgram?
     private let records: [TableRecord]
+    /// Where columns have their values that will have others.
+    private let origins: [Int: Int]
+    private let moving: Set<String>
+    /// How many steps come before those of the plan.
+    private let followed: Int
     private let view: Snapshot
     private let access: CipherAccess
     private var survey: MigrationSurvey
 
-    init(_ migration: ResolvedMigration, _ records: [TableRecord], _ view: Snapshot) throws(RecordError) {
-        self.records = records
+    init(
+        _ migration: ResolvedMigration, _ outlook: FollowedReferences.Outlook, _ moving: Set<String>, _ view: Snapshot
+    ) throws(RecordError) {
+        records = outlook.records
+        self.moving = moving
         self.view = view
         access = migration.request.access
         let stored = records.first { $0.id == migration.storedID }
@@ -74,7 +108,11 @@ private struct TableSurvey {
         survey.rows = plan.rows
         survey.storedVersion = migration.storedVersion
         survey.version = migration.version ?? migration.storedVersion
-        survey.steps = plan.steps.enumerated().map { place, step in
+        origins = stored.flatMap { outlook.origins[$0.id] } ?? [:]
+        let before = stored.flatMap { outlook.steps[$0.schema.name] } ?? []
+        followed = before.count
+        survey.steps = before.map { MigrationSurvey.Step(step: $0) }
+        survey.steps += plan.steps.enumerated().map { place, step in
             let loses =
                 switch (step, plan.subjects[place]) {
                 case (.removeColumn, _), (.byHand, .values): true
@@ -85,14 +123,19 @@ private struct TableSurvey {
     }
 
     /// What steps by hand have been noted behind in the plan: the making of the table, or its other name.
-    private var firstByHand: Int { plan.steps.count { if case .createTable = $0 { true } else { false } } + renames }
+    private var firstByHand: Int {
+        followed + plan.steps.count { if case .createTable = $0 { true } else { false } } + renames
+    }
     private var renames: Int {
         guard let first = plan.steps.first, case .renameTable = first else { return 0 }
         return 1
     }
 
     mutating func run() throws(RecordError) -> MigrationSurvey {
-        if plan.rows > 0 { try lookAtRows() }
+        if plan.rows > 0 {
+            try lookAtRows()
+            try lookAtKeys()
+        }
         if let program {
             for (number, merge) in program.merges.enumerated() { try lookAtRows(of: merge, number, program) }
         }
@@ -104,6 +147,18 @@ private struct TableSurvey {
         if survey.steps[step].example == nil { survey.steps[step].example = reason }
     }
 
+    private mutating func lookAtKeys() throws(RecordError) {
+        guard let step = plan.steps.firstIndex(where: { if case .changeKey = $0 { true } else { false } }) else {
+            return
+        }
+        survey.steps[followed + step].rows = plan.rows
+        var failures: [RecordError] = []
+        let keys = NewKeys(
+            plan, program, moving: moving, access, try StoredCatalogue.idTree(in: view), origins: origins, view)
+        _ = try keys.run { failures.append($0) }
+        for failure in failures { fail(followed + step, "\(failure)") }
+    }
+
     private mutating func lookAtRows() throws(RecordError) {
         guard var stored = plan.stored else { return }
         let conversions = plan.conversionOfStep.sorted { $0.key < $1.key }
@@ -112,7 +167,8 @@ private struct TableSurvey {
         let table = try StoredCatalogue.handle(stored, try StoredCatalogue.idTree(in: view), RowIDSequence(), view)
         let layout = RowLayout(
             table: stored.schema.name, tableID: stored.id, version: UInt32(truncatingIfNeeded: stored.schema.version),
-            columns: stored.columns, positions: stored.columns)
+            columns: stored.columns, positions: stored.columns.map { stored.columns[origins[$0.ordinal] ?? $0.ordinal] }
+        )
         var machine = program.map { RowMachine($0, access) }
         var pieces = try RowPieces(table, view)
         while try pieces.next() {
@@ -122,13 +178,13 @@ private struct TableSurvey {
                     switch subject {
                     case .values(let ordinals):
                         let holds = ordinals.contains { $0 < stored.columns.count && !row.isNull($0) }
-                        if holds { survey.steps[step].rows += 1 }
-                    case .action: survey.steps[step].rows += 1
-                    case .merge: break
+                        if holds { survey.steps[followed + step].rows += 1 }
+                    case .action: survey.steps[followed + step].rows += 1
+                    case .merge, .keys: break
                     }
                 }
                 for (step, conversion) in conversions {
-                    try lookAt(row, pieces.keys[place], plan.conversions[conversion], step)
+                    try lookAt(row, pieces.keys[place], plan.conversions[conversion], followed + step)
                 }
                 machine?.begin()
                 try runSteps(&machine, pieces.keys[place], row)

@@ -32,6 +32,8 @@ struct StepProgram {
         case values([Int])
         case action(Int)
         case merge(Int)
+        /// The keys of all rows.
+        case keys
     }
 
     let table: String
@@ -54,6 +56,8 @@ struct StepProgram {
     private var names: [String: Int] = [:]
     private var retired: [String: [Int]] = [:]
     private let idColumn: String?
+    /// Whether the ids have their name also afterwards, so that no column can have it.
+    private let keepsIDColumn: Bool
     private let indexedOrdinals: [[Int?]]
 
     /// The columns in the end, by the names that they have then.
@@ -79,6 +83,7 @@ struct StepProgram {
         table = wanted.name
         isFresh = stored == nil
         idColumn = stored.map { $0.schema.idColumn } ?? wanted.idColumn
+        keepsIDColumn = idColumn == wanted.idColumn
         record = stored ?? TableRecord(id: 0, schema: wanted, columns: [], indexes: [], nextIndexID: 1)
         let schema = record.schema
         indexedOrdinals = record.indexes.map { index in
@@ -139,6 +144,8 @@ struct StepProgram {
     /// Columns that come with the wanted schema have slots as well, for rows that come from other tables.
     private mutating func nameLateColumns(_ rest: ArraySlice<TableStep>, _ wanted: EntitySchema) {
         for name in StepProgram.names(wanted, before: rest) where names[name] == nil && retired[name] == nil {
+            // Until the end it stands for the ids.
+            if name == idColumn { continue }
             names[name] = slots.count
             slots.append(.late)
         }
@@ -156,7 +163,7 @@ struct StepProgram {
     }
 
     private func isTaken(_ name: String) -> Bool {
-        if name == idColumn { return true }
+        if name == idColumn && keepsIDColumn { return true }
         return names[name].map { !isLate($0) } ?? false
     }
 
@@ -276,13 +283,6 @@ struct StepProgram {
         added[column.ordinal] = slot
     }
 
-    private func checkNoKey(_ ordinal: Int, _ name: String) throws(RecordError) {
-        guard case .columns(let keys) = record.schema.key else { return }
-        if keys.contains(where: { record.schema.column(named: $0)?.ordinal == ordinal }) {
-            throw refuse("\(name) is a part of its key, whose values stay")
-        }
-    }
-
     private mutating func kill(_ ordinal: Int) {
         record.columns[ordinal].isRetired = true
         record.columns[ordinal].name = ""
@@ -300,7 +300,6 @@ struct StepProgram {
         for slot in victims {
             if let ordinal = ordinal(of: slot) {
                 if case .stored = slots[slot] {
-                    try checkNoKey(ordinal, name)
                     ordinals.append(ordinal)
                 }
                 kill(ordinal)
@@ -320,7 +319,6 @@ struct StepProgram {
         let slot = newSlot(.computed, named: name)
         if let ordinal {
             let before = record.columns[ordinal].type
-            if case .stored = slots[old] { try checkNoKey(ordinal, name) }
             added[ordinal] = nil
             if type ?? before == before {
                 record.columns[ordinal].isRetired = false

@@ -1,6 +1,7 @@
 import MakoStorage
 
-/// A table whose rows go over to another one, and the keys that they get there.
+/// A table whose rows go over to another one, and the keys that they get there. One whose own key becomes another goes over to itself under
+/// a new number.
 final class MergedTable {
     let record: TableRecord
     private let target: EntitySchema
@@ -8,6 +9,8 @@ final class MergedTable {
     private let keepsIDs: Bool
     /// The new ids by the old ones; nil: rows keep theirs.
     private(set) var ids: [Int64: Int64]?
+    /// The keys by those before, of a table whose key becomes another one.
+    private(set) var keys: [RowKey: RowKey]?
     /// Whether rows of any table refer to those that go over.
     private var isReferredTo = false
     let rows: Int
@@ -35,6 +38,35 @@ final class MergedTable {
         guard Int64.max - free > Int64(old.count) else { throw .idsExhausted(table: target.name) }
         ids = Dictionary(uniqueKeysWithValues: zip(old, free..<(free + Int64(old.count))))
         next = free + Int64(old.count)
+    }
+
+    /// A table whose key becomes another one.
+    ///
+    /// - Throws: `duplicateKey`, `conversionFailed`, `stepFailed`, where rows have no key of their own.
+    convenience init(
+        rekeying plan: MigrationPlan, _ program: StepProgram?, _ number: UInt32, moving: Set<String>,
+        _ access: CipherAccess, _ idTree: Tree, _ view: Snapshot
+    ) throws(RecordError) {
+        guard let stored = plan.stored else { throw .tableNotFound(name: plan.record.schema.name, nearest: nil) }
+        let keys = try NewKeys(plan, program, moving: moving, access, idTree, view).run()
+        self.init(stored, into: plan.record.schema, number, keys, plan.rows)
+    }
+
+    /// The same before anything is known of its rows.
+    convenience init?(planning plan: MigrationPlan) {
+        guard plan.newKey != nil, let stored = plan.stored else { return nil }
+        self.init(stored, into: plan.record.schema, 0, [:], plan.rows)
+    }
+
+    private init(
+        _ record: TableRecord, into target: EntitySchema, _ targetID: UInt32, _ keys: [RowKey: RowKey], _ rows: Int
+    ) {
+        self.record = record
+        self.target = target
+        self.targetID = targetID
+        keepsIDs = true
+        self.keys = keys
+        self.rows = rows
     }
 
     private var hasIDs: Bool { record.schema.idColumn != nil }
@@ -66,7 +98,15 @@ final class MergedTable {
         )
     }
 
+    /// The id from which on no row has one, after all have their keys.
+    var nextID: Int64? {
+        guard target.idColumn != nil, let keys else { return nil }
+        let last = keys.values.lazy.compactMap(\.rowID).max() ?? 0
+        return last == .max ? .max : max(1, last + 1)
+    }
+
     private func expected(_ old: RowKey) -> RowKey {
+        if let keys { return keys[old] ?? old }
         if case .rowID(let id) = old { return .rowID(self.id(of: id)) }
         return old
     }
@@ -77,11 +117,44 @@ final class MergedTable {
     func followed(_ value: Value, _ column: ColumnSchema, of table: String) throws(RecordError) -> Value {
         if value.isNull { return value }
         isReferredTo = true
+        if let keys { return try rekeyed(value, keys, column, table) }
         try checkKeys(column, table)
         guard column.type == .reference, case .integer(let id) = value, !sabotaged("referencesNotFollowed") else {
             return value
         }
         return .integer(self.id(of: id))
+    }
+
+    /// A reference without its row leads nowhere from now on.
+    private func rekeyed(
+        _ value: Value, _ keys: [RowKey: RowKey], _ column: ColumnSchema, _ table: String
+    ) throws(RecordError) -> Value {
+        let old: RowKey
+        if hasIDs {
+            guard case .integer(let id) = value else { return .null }
+            old = .rowID(id)
+        } else {
+            old = RowKey(values: [value])
+        }
+        guard let new = keys[old] else { return sabotaged("referencesToNobodyKept") ? value : .null }
+        if referenceType == nil {
+            throw refuse(
+                "\(table).\(column.name) refers to its rows, and cannot hold a key of several columns; remove the property, or the references, before"
+            )
+        }
+        return try new.values(in: target)[0]
+    }
+
+    /// The type of columns that refer to its rows from now on; nil: a key of several columns fits in none.
+    var referenceType: ColumnType? {
+        guard case .columns(let names) = target.key else { return .reference }
+        return names.count == 1 ? target.column(named: names[0])?.type : nil
+    }
+
+    /// Whether a key is of a row of the table, as far as its number tells, and there is no such row.
+    func isWithoutRow(_ number: UInt32, _ key: RowKey, isTarget: Bool) -> Bool {
+        guard let keys, isTarget && number == 0 || number == record.id else { return false }
+        return keys[key] == nil
     }
 
     private func checkKeys(_ column: ColumnSchema, _ table: String) throws(RecordError) {
@@ -101,7 +174,7 @@ final class MergedTable {
             return willBeTarget && number == targetID && targetID != 0 ? (0, key) : nil
         }
         isReferredTo = true
-        try checkKeys(column, table)
+        if keys == nil { try checkKeys(column, table) }
         return (willBeTarget ? 0 : targetID, expected(key))
     }
 

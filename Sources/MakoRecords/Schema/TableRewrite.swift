@@ -4,7 +4,7 @@ import MakoStorage
 struct TableRewrite {
     /// Where the value of a column comes from when a row is written anew.
     private enum Source {
-        case none, copy
+        case none, copy, id
         case slot(Int)
         case conversion(Int)
     }
@@ -12,6 +12,10 @@ struct TableRewrite {
     private let plan: MigrationPlan
     private let program: StepProgram?
     private let merged: [MergedTable]
+    /// The table itself, where its key becomes another one.
+    private let rekeyed: MergedTable?
+    /// What converted columns are set to; nil: what their values are under another type.
+    private let following: FollowedReferences?
     private var record: TableRecord
     private let trees: (catalogue: Tree, ids: Tree)
     private let sequences: RowIDSequences
@@ -19,7 +23,8 @@ struct TableRewrite {
     private let access: CipherAccess
 
     init(
-        _ plan: MigrationPlan, _ program: StepProgram?, merged: [MergedTable] = [], id: UInt32,
+        _ plan: MigrationPlan, _ program: StepProgram?, merged: [MergedTable] = [], rekeyed: MergedTable? = nil,
+        following: FollowedReferences? = nil, id: UInt32,
         _ trees: (catalogue: Tree, ids: Tree), _ sequences: RowIDSequences, _ access: CipherAccess,
         meter: ProgressMeter? = nil
     ) {
@@ -27,6 +32,8 @@ struct TableRewrite {
         self.plan = plan
         self.program = program
         self.merged = merged
+        self.rekeyed = rekeyed
+        self.following = following
         record = plan.record
         record.id = id
         self.trees = trees
@@ -42,7 +49,8 @@ struct TableRewrite {
                     try tx.delete(StoredCatalogue.key(old.schema.name), in: trees.catalogue)
                 }
             }
-        } else {
+        }
+        if plan.stored == nil || rekeyed != nil {
             let kind: KeyKind = record.schema.idColumn != nil ? .integer : .bytes
             let name = record.rowsTree
             _ = try engine { () throws(StorageError) in try tx.createTree(named: name, keys: kind) }
@@ -54,12 +62,19 @@ struct TableRewrite {
             }
         }
         let splits = SplitTables(trees.ids, sequences, access)
-        if plan.rows > 0, !plan.conversions.isEmpty || program?.rewritesRows == true { try rewriteRows(splits, tx) }
+        if plan.rows > 0, rewritesRows { try rewriteRows(splits, tx) }
         if let program, !program.merges.isEmpty { try mergeRows(program, splits, tx) }
         try splits.flush(tx)
         try buildIndexes(tx)
         try StoredCatalogue.store(record, trees.catalogue, tx)
+        if rekeyed != nil, let old = plan.stored, !sabotaged("rowsUnderOldKeysStay") {
+            try StoredCatalogue.forget(old, inFavourOf: record.id, trees, tx)
+        }
         meter?.finish()
+    }
+
+    private var rewritesRows: Bool {
+        !plan.conversions.isEmpty || program?.rewritesRows == true || rekeyed != nil || plan.columnOfIDs != nil
     }
 
     private func buildIndexes(_ tx: borrowing WriteTransaction) throws(RecordError) {
@@ -94,6 +109,7 @@ struct TableRewrite {
         var sources: [Source] = record.columns.map { column in
             if column.isDead { return .none }
             if let slot = program?.added[column.ordinal] { return .slot(slot) }
+            if column.ordinal == plan.columnOfIDs { return .id }
             return column.ordinal < stored.columns.count ? .copy : .none
         }
         for (place, conversion) in plan.conversions.enumerated() { sources[conversion.to] = .conversion(place) }
@@ -105,6 +121,7 @@ struct TableRewrite {
         // Kept indexes are over columns that do not change, so their entries stay.
         stored.indexes = []
         let table = try StoredCatalogue.handle(stored, trees.ids, RowIDSequence(), tx.view)
+        guard let target = rekeyed == nil ? table.rows : tx.view.tree(named: record.rowsTree) else { return }
         let before = layout(stored)
         let after = layout(record)
         let sources = sources(stored)
@@ -116,6 +133,7 @@ struct TableRewrite {
         while try pieces.next() {
             for place in 0..<pieces.count {
                 let key = pieces.keys[place]
+                let new = rekeyed?.keys?[key] ?? key
                 let row = try pieces.row(place, before)
                 if !failures.isEmpty {
                     try failures.note(row, key)
@@ -128,12 +146,18 @@ struct TableRewrite {
                     switch source {
                     case .none: break
                     case .copy: writer.copy(ordinal, from: row)
+                    case .id: try writer.set(ordinal, try column(ordinal, ofID: key), sealing: access)
                     case .slot(let slot):
                         let value = try record.fitting(
-                            machine?.value(slot), ordinal, key, program?.stepOfSlot[slot], program)
+                            try keyValue(ordinal, new) ?? machine?.value(slot), ordinal, key,
+                            program?.stepOfSlot[slot], program)
                         try writer.set(ordinal, value, sealing: access)
                     case .conversion(let number):
                         let from = plan.conversions[number].from
+                        if let following {
+                            writer.set(ordinal, try follow(row.value(from), following, from, ordinal, key))
+                            continue
+                        }
                         let old = try row.value(from, opening: access)
                         if let value = RowConversion.convert(old, to: record.columns[ordinal]) {
                             try writer.set(ordinal, value, sealing: access)
@@ -142,11 +166,45 @@ struct TableRewrite {
                         }
                     }
                 }
-                if failures.isEmpty { try put(&writer, key, &keys, table.rows, tx) }
+                if failures.isEmpty { try put(&writer, new, &keys, target, tx) }
             }
             meter?.add(pieces.count)
         }
         try failures.check()
+    }
+
+    /// What a column holds that takes the ids.
+    private func column(_ ordinal: Int, ofID key: RowKey) throws(RecordError) -> Value {
+        let column = record.columns[ordinal]
+        guard let id = key.rowID, let value = RowConversion.convert(.integer(id), to: column) else {
+            let type = column.sealedType ?? column.type
+            throw .conversionFailed(
+                table: record.schema.name, column: column.name, rows: [key],
+                reason: "an id such as \(key) does not become a \(type.name)")
+        }
+        return value
+    }
+
+    /// The value that a computed column of the key has in the key already, so that both say the same, whatever the closure says a second time.
+    private func keyValue(_ ordinal: Int, _ key: RowKey) throws(RecordError) -> Value? {
+        guard case .columns(let ordinals)? = plan.newKey, let place = ordinals.firstIndex(of: ordinal),
+            !sabotaged("keyComputedTwice")
+        else { return nil }
+        return try key.values(in: record.schema)[place]
+    }
+
+    private func follow(
+        _ value: Value, _ following: FollowedReferences, _ from: Int, _ ordinal: Int, _ key: RowKey
+    ) throws(RecordError) -> Value {
+        guard let old = plan.stored?.columns[from] else { return value }
+        let new = try following.followed(value, old, record.schema.name)
+        let column = record.columns[ordinal]
+        if new.isNull, !value.isNull, !column.isOptional, !column.isRetired {
+            throw .migrationFailed(
+                table: record.schema.name,
+                reason: "\(column.name) of row \(key) must refer to a row, and refers to \(value), which is not there")
+        }
+        return new
     }
 
     private func put(

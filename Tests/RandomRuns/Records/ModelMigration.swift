@@ -8,9 +8,11 @@ extension RecordModel {
         let old = wanted.originalName.flatMap { tables[wanted.name] == nil && tables[$0] != nil ? $0 : nil }
         wanted.originalName = nil
         guard var table = tables[wanted.name] ?? old.flatMap({ tables[$0] }) else {
-            tables[wanted.name] = ModelTable(wanted.withoutOldNames)
+            tables[wanted.name] = ModelTable(wanted.withoutOldNames, number: nextNumber)
+            nextNumber += 1
             return
         }
+        if table.schema.key.isOther(than: wanted.key, of: wanted) { return try rekey(to: wanted) }
         try table.migrate(to: wanted, dropsRetired: dropsRetired)
         if let old { tables[old] = nil }
         tables[wanted.name] = table
@@ -117,6 +119,18 @@ extension ModelTable {
         let fraction = seconds - whole
         if fraction != 0 { return "\(day) \(time)\(String(fraction).dropFirst())" }
         return time == "00:00:00" ? day : "\(day) \(time)"
+    }
+}
+
+extension KeySchema {
+    /// Whether it is made otherwise than another one is, names aside.
+    fileprivate func isOther(than key: KeySchema, of wanted: EntitySchema) -> Bool {
+        guard case .columns(let old) = self, case .columns(let new) = key else {
+            if case .rowID = self, case .rowID = key { return false }
+            return true
+        }
+        let before = new.map { name in wanted.column(named: name)?.originalName ?? name }
+        return old != before
     }
 }
 

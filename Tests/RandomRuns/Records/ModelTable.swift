@@ -2,14 +2,15 @@ import MakoRecords
 
 /// Why the model says that a call must fail.
 enum Refusal: Error, Equatable {
-    case duplicateKey, null, unique, incompatible, conversion
+    case duplicateKey, null, unique, incompatible, conversion, migration
     /// Of objects: others refer to it; its row is gone.
     case denied, notFound
 
     func matches(_ error: RecordError) -> Bool {
         switch (self, error) {
         case (.duplicateKey, .duplicateKey), (.null, .nullViolation), (.unique, .uniqueViolation),
-            (.incompatible, .incompatibleSchema), (.conversion, .conversionFailed):
+            (.incompatible, .incompatibleSchema), (.conversion, .conversionFailed),
+            (.migration, .migrationFailed):
             true
         default: false
         }
@@ -33,8 +34,11 @@ struct ModelTable: Equatable, Sendable {
     private(set) var rows: [Row] = []
     /// The largest id that the table ever held: no new row may get it or a smaller one.
     var largestID: Int64 = 0
+    /// The number that it has in the file, by which lists know it.
+    var number: UInt32
 
-    init(_ schema: EntitySchema) {
+    init(_ schema: EntitySchema, number: UInt32 = 0) {
+        self.number = number
         self.schema = schema
         columns = schema.columns
         live = Array(schema.columns.indices)
@@ -152,6 +156,8 @@ struct ModelTable: Equatable, Sendable {
 /// A database as plain Swift.
 struct RecordModel: Equatable, Sendable {
     var tables: [String: ModelTable] = [:]
+    /// That of the next table.
+    var nextNumber: UInt32 = 1
 
     /// What the record layer must show of it.
     var state: RecordState {

@@ -1,0 +1,48 @@
+import MakoStorage
+
+/// The tables of a migration whose keys become others.
+struct KeyChanges {
+    private(set) var changes: [String: (plan: MigrationPlan, program: StepProgram?)] = [:]
+    /// The names, before and afterwards, of tables whose rows get other keys.
+    private(set) var moving: Set<String> = []
+
+    var isEmpty: Bool { changes.isEmpty }
+
+    init() {}
+
+    init(_ migrations: [ResolvedMigration], _ records: [TableRecord], _ view: Snapshot) throws(RecordError) {
+        for migration in migrations { try add(migration, among: migrations, records, view) }
+    }
+
+    mutating func add(
+        _ migration: ResolvedMigration, among all: [ResolvedMigration], _ records: [TableRecord], _ view: Snapshot
+    ) throws(RecordError) {
+        guard let stored = records.first(where: { $0.id == migration.storedID }) else { return }
+        if !KeyChanges.isPossible(migration, stored) { return }
+        let names = Set(records.map(\.schema.name))
+        let merged = Set(all.flatMap { $0.sources(names) })
+        if merged.contains(stored.schema.name) { return }
+        let program = try StepProgram(migration, from: stored, records)
+        let plan = try MigrationPlan(
+            migration.request.schema, migration.request.dropsRetired, records, found: stored, program: program, view)
+        if plan.newKey == nil { return }
+        changes[migration.name] = (plan, program)
+        moving.formUnion([migration.name, stored.schema.name])
+        moving.formUnion(merged)
+    }
+
+    /// Whether the key may become another one: most tables are opened with the key that they have.
+    private static func isPossible(_ migration: ResolvedMigration, _ stored: TableRecord) -> Bool {
+        let (old, new) = (stored.schema, migration.request.schema)
+        guard old.key == new.key, migration.steps.isEmpty, case .columns(let names) = new.key else {
+            return old.key != new.key || !migration.steps.isEmpty
+        }
+        return names.contains { old.column(named: $0)?.type != new.column(named: $0)?.type }
+    }
+
+    /// The tables as they will be when what refers to those has followed.
+    func outlook(_ records: [TableRecord]) -> FollowedReferences.Outlook {
+        let tables = changes.values.compactMap { MergedTable(planning: $0.plan) }
+        return FollowedReferences(tables, renamed: [:]).outlook(records)
+    }
+}

@@ -1,0 +1,348 @@
+import MakoStorage
+
+/// The difference between a stored table and the wanted one. Pure, apart from counting the rows.
+struct MigrationPlan {
+    struct Conversion {
+        let from: Int
+        let to: Int
+    }
+
+    /// Where rows get their keys from, when the table's key becomes another one.
+    enum NewKey {
+        /// The values of columns, by their ordinals.
+        case columns([Int])
+        /// The numbers of a column that becomes the id.
+        case numbers(Int)
+        /// The old key where it is a whole number; else ids are given in its order.
+        case given
+    }
+
+    private(set) var steps: [MigrationStep] = []
+    private(set) var stored: TableRecord?
+    private(set) var record: TableRecord
+    private(set) var conversions: [Conversion] = []
+    private(set) var addedIndexes: Set<UInt32> = []
+    private(set) var droppedIndexes: [UInt32] = []
+    /// What steps are about of which a survey tells how many rows they concern.
+    private(set) var subjects: [Int: StepProgram.Subject]
+    private(set) var conversionOfStep: [Int: Int] = [:]
+    /// Nil: rows keep their keys.
+    private(set) var newKey: NewKey?
+    /// The column that takes the ids, which are not the key any more or have another name.
+    private(set) var columnOfIDs: Int?
+    /// The column that becomes the id.
+    private var columnOfNumbers: Int?
+    /// The names that wanted columns have after the steps by hand, where they are others.
+    private(set) var namesBefore: [String: String] = [:]
+    let rows: Int
+    /// The columns that steps by hand have added, by ordinal.
+    private let added: [Int: StepProgram.Origin]
+
+    var report: MigrationReport { report(after: nil) }
+
+    /// - Parameter followed: what was done to the table's references before.
+    func report(after followed: [MigrationStep]?) -> MigrationReport {
+        MigrationReport(table: record.schema.name, steps: (followed ?? []) + steps, rows: rows)
+    }
+
+    /// - Parameters:
+    ///   - found: the stored table where it is not the one with the wanted name, or with that it had before.
+    ///   - program: steps by hand that come first.
+    init(
+        _ wanted: EntitySchema, _ dropsRetired: Bool, _ records: [TableRecord], found: TableRecord? = nil,
+        program: StepProgram? = nil, _ view: Snapshot
+    ) throws(RecordError) {
+        try wanted.validate()
+        stored =
+            found ?? records.first { $0.schema.name == wanted.name }
+            ?? records.first { $0.schema.name == wanted.originalName }
+        record = stored ?? TableRecord(id: 0, schema: wanted, columns: [], indexes: [], nextIndexID: 1)
+        if let program, !program.isFresh { record = program.record }
+        added = program.map { program in program.added.mapValues { program.slots[$0] } } ?? [:]
+        subjects = program?.subjects ?? [:]
+        rows = if let stored { try StoredCatalogue.rowCount(of: stored, view) } else { 0 }
+        let old = stored?.schema
+        if let old {
+            if old.name != wanted.name { steps.append(.renameTable(from: old.name, to: wanted.name)) }
+        } else {
+            steps.append(.createTable(wanted.name))
+        }
+        if let program {
+            subjects = [:]
+            for (place, subject) in program.subjects { subjects[place + steps.count] = subject }
+            steps += program.steps
+        }
+        let wantedColumns = try planColumns(wanted, dropsRetired, view)
+        try planKey(wanted, wantedColumns)
+        let orderChanged = old?.liveColumns.map(\.name) != wantedColumns.map(\.name)
+        let converted = Set((conversions.map(\.to) + added.keys).map { record.columns[$0].name })
+        planIndexes(wanted, converted)
+        let isChanged = !steps.isEmpty || orderChanged || old?.key != wanted.key
+        if isChanged && steps.isEmpty { steps.append(.reorder) }
+
+        var schema = wanted
+        schema.columns = wantedColumns + record.columns.filter { $0.isRetired && !$0.isDead }
+        schema.indexes = record.indexes.map(\.schema)
+        schema.version = (old?.version ?? 0) + (isChanged ? 1 : 0)
+        schema.originalName = nil
+        record.schema = schema
+    }
+
+    /// The plan of a table whose columns get other values under the same names.
+    ///
+    /// - Parameters:
+    ///   - stored: the table as it is.
+    ///   - after: the table as it is to be otherwise.
+    ///   - columns: those columns as they are to be, by the ordinals that they have.
+    init(
+        _ stored: TableRecord, as after: TableRecord, replacing columns: [ColumnSchema], _ view: Snapshot
+    ) throws(RecordError) {
+        self.stored = stored
+        record = after
+        (added, subjects) = ([:], [:])
+        rows = try StoredCatalogue.rowCount(of: stored, view)
+        for column in columns {
+            conversions.append(Conversion(from: column.ordinal, to: record.replace(column)))
+        }
+        try record.schema.validate()
+        planIndexes(record.schema, Set(columns.filter { !$0.isRetired }.map(\.name)))
+        record.schema.version += 1
+    }
+
+    private func refuse(_ wanted: EntitySchema, _ reason: String) -> RecordError {
+        .incompatibleSchema(table: wanted.name, reason: reason)
+    }
+
+    /// Decides for each wanted column where its bytes are; answers the live columns in the wanted order.
+    private mutating func planColumns(
+        _ wanted: EntitySchema, _ dropsRetired: Bool, _ view: Snapshot
+    ) throws(RecordError) -> [ColumnSchema] {
+        let isNew = stored == nil
+        var result: [ColumnSchema] = []
+        var used: Set<Int> = []
+        for column in wanted.liveColumns {
+            let byName = columns(named: column.name, besides: used)
+            let old = column.originalName.flatMap { wanted.column(named: $0) == nil ? $0 : nil }
+            let byOldName = old.map { columns(named: $0, besides: used) }
+            // A live column is the one meant, even where a retired one has its name.
+            let found =
+                byName.live ?? byOldName?.live ?? byOldName?.retired ?? byName.retired
+            var planned = column
+            planned.originalName = nil
+            planned.isRetired = false
+            planned.fill = column.defaultValue
+            if let found {
+                used.insert(found.ordinal)
+                if found.isRetired && found.name == column.name { steps.append(.restoreColumn(column.name)) }
+                if found.name != column.name {
+                    steps.append(.renameColumn(from: found.name, to: column.name))
+                    namesBefore[column.name] = found.name
+                }
+                if let origin = added[found.ordinal] {
+                    planned.ordinal = found.ordinal
+                    planned.fill = try fill(origin, column)
+                    record.columns[found.ordinal] = planned
+                    result.append(planned)
+                    continue
+                }
+                let sharesSlot =
+                    found.sealedType == column.sealedType
+                    && (found.type == column.type || MigrationPlan.sharesSlot(found.type, column.type))
+                if sharesSlot, !(try needsValues(found, column, view)) {
+                    planned.ordinal = found.ordinal
+                    if found.type != column.type {
+                        steps.append(.changeColumn(column.name, from: found.type, to: column.type))
+                    } else if found.isOptional != column.isOptional || found.defaultValue != column.defaultValue
+                        || found.target != column.target
+                    {
+                        steps.append(.changeColumnRules(column.name))
+                    }
+                    if !sabotaged("fillValueOfOldRowsChanged") { planned.fill = found.fill }
+                    record.columns[found.ordinal] = planned
+                } else {
+                    conversionOfStep[steps.count] = conversions.count
+                    steps.append(
+                        sharesSlot ? .changeColumnRules(column.name) : MigrationPlan.conversion(of: found, to: column))
+                    planned.ordinal = record.columns.count
+                    record.columns[found.ordinal].isRetired = true
+                    record.columns[found.ordinal].name = ""
+                    record.columns.append(planned)
+                    conversions.append(Conversion(from: found.ordinal, to: planned.ordinal))
+                }
+            } else {
+                if takesIDs(column, wanted) {
+                    columnOfIDs = record.columns.count
+                    steps.append(.keepIDs(column.name))
+                } else if !isNew {
+                    if rows > 0 && !column.isOptional && column.defaultValue.isNull {
+                        throw refuse(
+                            wanted,
+                            "the new column \(column.name) is neither optional nor has it a default, and there are rows"
+                        )
+                    }
+                    steps.append(.addColumn(column.name))
+                }
+                planned.ordinal = record.columns.count
+                record.columns.append(planned)
+            }
+            used.insert(planned.ordinal)
+            result.append(planned)
+        }
+        guard record.columns.count < 60_000 else {
+            throw refuse(wanted, "it has had 60000 columns; copy it into a new table")
+        }
+        for column in record.columns where !used.contains(column.ordinal) && !column.isDead {
+            if !column.isRetired, stored != nil, column.name == wanted.idColumn {
+                columnOfNumbers = column.ordinal
+                record.columns[column.ordinal].isRetired = true
+                record.columns[column.ordinal].name = ""
+                continue
+            }
+            if !column.isRetired {
+                subjects[steps.count] = .values([column.ordinal])
+                steps.append(.retireColumn(column.name))
+            }
+            record.columns[column.ordinal].isRetired = true
+            if dropsRetired {
+                subjects[steps.count] = .values([column.ordinal])
+                steps.append(.removeColumn(column.name))
+                record.columns[column.ordinal].name = ""
+            }
+        }
+        return result
+    }
+
+    /// A step that rewrites a column's values.
+    private static func conversion(of old: ColumnSchema, to new: ColumnSchema) -> MigrationStep {
+        switch (old.sealedType, new.sealedType) {
+        case (nil, .some): .encryptColumn(new.name)
+        case (.some, nil): .decryptColumn(new.name)
+        default: .changeColumn(new.name, from: old.sealedType ?? old.type, to: new.sealedType ?? new.type)
+        }
+    }
+
+    /// What rows read that steps by hand give no value of their own.
+    private func fill(_ origin: StepProgram.Origin, _ column: ColumnSchema) throws(RecordError) -> Value {
+        guard case .constant(let value) = origin else { return column.defaultValue }
+        if column.sealedType != nil && !value.isNull {
+            throw .migrationFailed(
+                table: record.schema.name,
+                reason:
+                    "\(column.name) is encrypted, and a value for all rows would stand in the file; give it in a closure"
+            )
+        }
+        if let fitting = RowConversion.convert(value, to: column) { return fitting }
+        throw .migrationFailed(
+            table: record.schema.name, reason: "\(value) was added as \(column.name), which holds \(column.type.name)")
+    }
+
+    /// The stored columns of a name: a live one, and the first of those that were retired.
+    private func columns(named name: String, besides used: Set<Int>) -> (live: ColumnSchema?, retired: ColumnSchema?) {
+        let all = record.columns.filter { $0.name == name && !$0.isDead && !used.contains($0.ordinal) }
+        return (all.first { !$0.isRetired }, all.first { $0.isRetired })
+    }
+
+    /// Whether two types hold the same bytes, so that the column can change without touching a row.
+    private static func sharesSlot(_ a: ColumnType, _ b: ColumnType) -> Bool {
+        (a == .integer && b == .reference) || (a == .reference && b == .integer)
+    }
+
+    /// Whether there are rows without a value that the wanted column demands: they are rewritten with its default then.
+    private func needsValues(_ found: ColumnSchema, _ wanted: ColumnSchema, _ view: Snapshot) throws(RecordError)
+        -> Bool
+    {
+        guard rows > 0, !wanted.isOptional, found.isOptional || found.isRetired, let stored else { return false }
+        let idTree = try StoredCatalogue.idTree(in: view)
+        var bare = stored
+        bare.indexes = []
+        let table = try StoredCatalogue.handle(bare, idTree, RowIDSequence(), view)
+        let layout = RowLayout(
+            table: stored.schema.name, tableID: stored.id, version: UInt32(truncatingIfNeeded: stored.schema.version),
+            columns: stored.columns, positions: [stored.columns[found.ordinal]])
+        var hasNull = false
+        try recorded {
+            try table.scan(layout: layout, in: view) { _, row in
+                hasNull = row.isNull(0)
+                return !hasNull
+            }
+        }
+        return hasNull
+    }
+
+    // MARK: Keys
+
+    /// Whether a column that is not there yet has the name of the ids, which have it no more.
+    private func takesIDs(_ column: ColumnSchema, _ wanted: EntitySchema) -> Bool {
+        guard let name = stored?.schema.idColumn, wanted.idColumn != name else { return false }
+        return column.name == name || column.originalName == name
+    }
+
+    private mutating func planKey(_ wanted: EntitySchema, _ columns: [ColumnSchema]) throws(RecordError) {
+        guard let old = stored?.schema else { return }
+        let before: [String]
+        let after: [String]
+        switch (old.key, wanted.key) {
+        case (.rowID(let id), .rowID(let newID)):
+            guard let columnOfNumbers else { return }
+            newKey = .numbers(columnOfNumbers)
+            (before, after) = ([id], [newID])
+        case (.columns(let names), .rowID(let newID)):
+            newKey = columnOfNumbers.map { .numbers($0) } ?? .given
+            (before, after) = (names, [newID])
+        case (_, .columns(let newNames)):
+            let ordinals = newNames.compactMap { name in columns.first { $0.name == name }?.ordinal }
+            switch old.key {
+            case .rowID(let id): before = [id]
+            case .columns(let names):
+                let same = names.compactMap { old.column(named: $0)?.ordinal } == ordinals
+                if same && !ordinals.contains(where: { added[$0] != nil }) { return }
+                before = names
+            }
+            newKey = .columns(ordinals)
+            after = newNames
+        }
+        subjects[steps.count] = .keys
+        steps.append(.changeKey(from: before, to: after))
+    }
+
+    private mutating func planIndexes(_ wanted: EntitySchema, _ converted: Set<String>) {
+        var renamed: [String: String] = [:]
+        for case .renameColumn(let old, let new) in steps { renamed[old] = new }
+        var kept: [TableRecord.Index] = []
+        var remaining = record.indexes
+        // The words of a condition say nothing of which columns they meant before.
+        let isConditionStale =
+            !converted.isEmpty || !renamed.isEmpty || steps.contains { if case .byHand = $0 { true } else { false } }
+        for schema in wanted.indexes {
+            let touchesConverted =
+                schema.columns.contains { converted.contains($0.name) }
+                || (schema.condition != nil && isConditionStale && !sabotaged("staleConditionKept"))
+            let match = remaining.firstIndex { index in
+                var same = index.schema
+                for place in same.columns.indices {
+                    same.columns[place].name = renamed[same.columns[place].name] ?? same.columns[place].name
+                }
+                return same == schema && !touchesConverted
+            }
+            if let match, newKey != nil {
+                kept.append(TableRecord.Index(id: record.nextIndexID, schema: schema))
+                addedIndexes.insert(record.nextIndexID)
+                record.nextIndexID += 1
+                remaining.remove(at: match)
+            } else if let match {
+                kept.append(TableRecord.Index(id: remaining[match].id, schema: schema))
+                remaining.remove(at: match)
+            } else {
+                kept.append(TableRecord.Index(id: record.nextIndexID, schema: schema))
+                addedIndexes.insert(record.nextIndexID)
+                record.nextIndexID += 1
+                if stored != nil { steps.append(.addIndex(schema.name)) }
+            }
+        }
+        for index in remaining {
+            droppedIndexes.append(index.id)
+            steps.append(.dropIndex(index.schema.name))
+        }
+        record.indexes = kept
+    }
+}

@@ -1,0 +1,144 @@
+import MakoStorage
+
+/// Finds the keys that the rows of a table get when its key becomes another one.
+struct NewKeys {
+    private let plan: MigrationPlan
+    private let program: StepProgram?
+    /// Tables whose rows get other keys.
+    private let moving: Set<String>
+    /// Where columns of the plan have their values, if at other places than it says.
+    private let origins: [Int: Int]
+    private let access: CipherAccess
+    private let idTree: Tree
+    private let view: Snapshot
+
+    init(
+        _ plan: MigrationPlan, _ program: StepProgram?, moving: Set<String>, _ access: CipherAccess, _ idTree: Tree,
+        origins: [Int: Int] = [:], _ view: Snapshot
+    ) {
+        self.origins = origins
+        self.moving = moving
+        self.plan = plan
+        self.program = program
+        self.access = access
+        self.idTree = idTree
+        self.view = view
+    }
+
+    private var name: String { plan.record.schema.name }
+
+    /// The new keys by the old ones.
+    ///
+    /// - Parameter failed: called with what is wrong with a row; nil: the first such error is thrown.
+    /// - Throws: `duplicateKey`, `conversionFailed`, `stepFailed`.
+    func run(failed: ((RecordError) -> Void)? = nil) throws(RecordError) -> [RowKey: RowKey] {
+        guard let newKey = plan.newKey, var stored = plan.stored, plan.rows > 0 else { return [:] }
+        stored.indexes = []
+        let table = try StoredCatalogue.handle(stored, idTree, RowIDSequence(), view)
+        switch newKey {
+        case .columns(let ordinals):
+            let columns = ordinals.map { plan.record.columns[$0] }
+            for column in columns {
+                guard let target = column.target, moving.contains(target) || target == AnyReference.anyTable else {
+                    continue
+                }
+                throw refuse("\(column.name) refers to rows whose keys may change, and such keys do not follow")
+            }
+            return try made(of: columns, table, stored, failed) { RowKey(values: $0) }
+        case .numbers(let ordinal):
+            var column = ColumnSchema(plan.record.schema.idColumn ?? "", .integer)
+            column.ordinal = ordinal
+            return try made(of: [column], table, stored, failed) { values in
+                if case .integer(let id)? = values.first { .rowID(id) } else { .rowID(0) }
+            }
+        case .given: return try given(table)
+        }
+    }
+
+    /// Ids in the order of the old keys; those that are whole numbers stay.
+    private func given(_ table: TableHandle) throws(RecordError) -> [RowKey: RowKey] {
+        let old = try table.allKeys(in: view)
+        var numbers: [RowKey] = []
+        for key in old where table.keySlots.count == 1 && !sabotaged("numbersOfKeysGivenAnew") {
+            guard case .integer(let number)? = try key.values(in: table.schema).first, number < .max else { break }
+            numbers.append(.rowID(number))
+        }
+        if numbers.count < old.count { numbers = old.indices.map { .rowID(Int64($0) + 1) } }
+        return Dictionary(uniqueKeysWithValues: zip(old, numbers))
+    }
+
+    private func made(
+        of columns: [ColumnSchema], _ table: TableHandle, _ stored: TableRecord, _ failed: ((RecordError) -> Void)?,
+        _ key: ([Value]) -> RowKey
+    ) throws(RecordError) -> [RowKey: RowKey] {
+        let layout = RowLayout(
+            table: stored.schema.name, tableID: stored.id, version: UInt32(truncatingIfNeeded: stored.schema.version),
+            columns: stored.columns, positions: stored.columns.map { stored.columns[origins[$0.ordinal] ?? $0.ordinal] }
+        )
+        let isComputed = columns.contains { program?.added[$0.ordinal] != nil }
+        var machine = isComputed ? program.map { RowMachine($0, access) } : nil
+        var keys: [RowKey: RowKey] = [:]
+        var taken: Set<RowKey> = []
+        var pieces = try RowPieces(table, view)
+        while try pieces.next() {
+            for place in 0..<pieces.count {
+                let old = pieces.keys[place]
+                let row = try pieces.row(place, layout)
+                do throws(RecordError) {
+                    machine?.begin()
+                    try machine?.run(old, row) { (_, _) throws(RecordError) in .null }
+                    var values: [Value] = []
+                    for column in columns { values.append(try value(column, old, row, machine)) }
+                    let new = key(values)
+                    if case .bytes(let bytes) = new, bytes.count > TableHandle.longestKey {
+                        throw .conversionFailed(
+                            table: name, column: columns[0].name, rows: [old],
+                            reason:
+                                "the key would have \(bytes.count) bytes, and \(TableHandle.longestKey) are the most")
+                    }
+                    if !taken.insert(new).inserted && !sabotaged("rowsWithOneKeyMeet") {
+                        throw .duplicateKey(new, in: plan.record.schema)
+                    }
+                    keys[old] = new
+                } catch {
+                    guard let failed, !error.isFailureOfTheEngine else { throw error }
+                    failed(error)
+                }
+            }
+        }
+        return keys
+    }
+
+    /// What a row has in a column of the key.
+    private func value(
+        _ column: ColumnSchema, _ old: RowKey, _ row: RowReader, _ machine: RowMachine?
+    ) throws(RecordError) -> Value {
+        let ordinal = column.ordinal
+        let found: Value
+        if ordinal == plan.columnOfIDs, let id = old.rowID {
+            found = .integer(id)
+        } else if let slot = program?.added[ordinal] {
+            if program?.isLink(slot) == true { throw refuse("\(column.name) refers to a row that a step makes") }
+            found = machine?.value(slot) ?? .null
+        } else if let conversion = plan.conversions.first(where: { $0.to == ordinal }) {
+            found = try row.value(conversion.from, opening: access)
+        } else if ordinal < plan.stored?.columns.count ?? 0 {
+            found = row.value(ordinal)
+        } else {
+            found = column.defaultValue
+        }
+        if let fitting = RowConversion.convert(found, to: column) { return fitting }
+        let reason =
+            found.isNull
+            ? "it is the key, and there is no value"
+            : "it is the key, and a value such as \(found) does not become a \(column.type.name)"
+        throw .conversionFailed(table: name, column: column.name, rows: [old], reason: reason)
+    }
+
+    private func refuse(_ reason: String) -> RecordError { .migrationFailed(table: name, reason: "its key \(reason)") }
+}
+
+extension RecordError {
+    /// Whether it says nothing of rows.
+    fileprivate var isFailureOfTheEngine: Bool { if case .storage = self { true } else { false } }
+}
