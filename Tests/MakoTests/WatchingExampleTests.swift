@@ -128,6 +128,32 @@ enum WatchingExample {
         return (db, token, count)
     }
 
+    static func followed(
+        _ reader: Database, _ show: @escaping @Sendable (ChangeKind, String) -> Void,
+        _ rebuild: @escaping @Sendable () -> Void,
+        _ list: ([String]) -> Void
+    ) async throws {
+        // EXAMPLE Watching.md
+        let token = try Message.onChange(in: reader) { change in
+            if change.kind == .missed { rebuild() } else { show(change.kind, change.object?.text ?? "") }
+        }
+        for try await difference in reader.query(Message.self).where(\.stars > 0).observe() {
+            list(difference.results.map(\.text))  // the first time, and after each refresh that changes them
+            if difference.results.isEmpty { break }
+        }
+        // EXAMPLE ends
+        token.cancel()
+    }
+
+    static func looked(_ reader: Database, while isOpen: () -> Bool) async throws {
+        // EXAMPLE Watching.md
+        while isOpen() {
+            try await reader.refresh()
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        // EXAMPLE ends
+    }
+
     /// What is kept elsewhere.
     final class Copy {
         var texts: [Int64: String] = [:]
@@ -282,6 +308,31 @@ enum WatchingExample {
         _ = try await db.update(E.Message.self).set(\.stars, to: 0).run()
         try await listener.value
         #expect(seen.all == [["a", "b"], ["b", "c", "A"], ["d", "c", "A"], []])
+    }
+
+    @Test func aReaderIsToldWhatAnotherProcessCommits() async throws {
+        try await withTemporaryFile { path in
+            let db = try Database(at: path, entities: [E.Channel.self, E.Message.self])
+            let message = E.Message(text: "hello")
+            message.stars = 1
+            try await db.save(message)
+            let reader = try Database(at: path, entities: [E.Message.self], options: DatabaseOptions(readOnly: true))
+            let lines = Collected<String>()
+            let isDone = Collected<Bool>()
+            let looking = Task { try await E.looked(reader) { isDone.all.isEmpty } }
+            try await E.followed(
+                reader, { lines.append("\($0) \($1)") }, { lines.append("rebuilt") },
+                { texts in
+                    lines.append("\(texts)")
+                    message.stars = 0
+                    if !texts.isEmpty { _ = try? db.save(message) }
+                })
+            isDone.append(true)
+            try await looking.value
+            #expect(lines.all.sorted() == ["[\"hello\"]", "[]", "update hello"])
+            try await reader.close()
+            try await db.close()
+        }
     }
 
     @Test func whatIsDrawnIsFollowed() throws {

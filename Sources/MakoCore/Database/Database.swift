@@ -35,7 +35,7 @@ public final class Database: MadeElsewhere, Sendable {
     let writerQueue = DispatchQueue(label: "mako.writer")
     let readerQueue = DispatchQueue(label: "mako.readers", attributes: .concurrent)
 
-    private struct State {
+    struct State {
         /// What readers use: the tables of the newest published commit.
         var schema: SchemaState
         /// What the next writer starts with: it may be ahead of the readers' while a commit is on its way to the disk.
@@ -44,8 +44,14 @@ public final class Database: MadeElsewhere, Sendable {
         /// How often it was opened, and not closed since.
         var holders = 1
         var migrations: [MigrationStep] = []
+        /// Of a database that is only read: the commits that have the tables of `schema`.
+        var shown: ShownCommits
+        /// The number of the latest state of the tables.
+        var lastVersion = 0
     }
-    private let state: Protected<State>
+    let state: Protected<State>
+    /// The commit that watchers of a database that is only read know of. One refresh at a time.
+    let lastTold: Protected<UInt64>
 
     /// Opens a database file, or creates it, and brings the stored tables in line with the given types.
     ///
@@ -151,9 +157,11 @@ public final class Database: MadeElsewhere, Sendable {
         }
         let view = try storage { () throws(StorageError) in try store.snapshot() }
         let catalogue = try records { () throws(RecordError) in try Catalogue.load(view: view) }
+        let shown = ShownCommits(view)
+        lastTold = Protected(view.commitNumber)
         view.close()
         let schema = try SchemaState(catalogue: catalogue, models: [])
-        state = Protected(State(schema: schema, writerSchema: schema))
+        state = Protected(State(schema: schema, writerSchema: schema, shown: shown))
         historyWriter = HistoryWriter(options.storage.entropy)
         number = DatabaseRegistry.nextNumber()
         DatabaseRegistry.register(self)
@@ -171,7 +179,7 @@ public final class Database: MadeElsewhere, Sendable {
     private func prepare(_ models: [EntityModel]) throws(MakoError) {
         if models.isEmpty { return }
         if options.readOnly {
-            for model in models { _ = try bound(model) }
+            for model in models { _ = try moment(model) }
         } else {
             try writing { (transaction) throws(MakoError) in
                 try transaction.bind(transaction.schema.missing(from: models))
@@ -333,18 +341,12 @@ public final class Database: MadeElsewhere, Sendable {
         }
     }
 
-    /// The tables as readers see them, with a type among them. Its first use migrates its table and those of the types it refers to.
+    /// The tables of a database that is written, as readers see them, with a type among them. Its first use migrates its table and those of the
+    /// types it refers to.
     func bound(_ model: EntityModel) throws(MakoError) -> SchemaState {
         let known = schema
         if known.binding(model) != nil { return known }
         try requireOpen()
-        if options.readOnly {
-            if let table = known.catalogue.table(named: model.table) { try model.checkReading(of: table.schema) }
-            let bound = try SchemaState(
-                catalogue: known.catalogue, models: known.models + [model], version: known.version + 1)
-            publish(bound, [])
-            return bound
-        }
         _ = try writing { (transaction) throws(MakoError) in try transaction.binding(model) }
         // Another thread may have migrated first, its commit being on its way to the disk: readers wait for that.
         while schema.binding(model) == nil, writerSchema.binding(model) != nil { Thread.sleep(forTimeInterval: 0.0005) }

@@ -120,12 +120,20 @@ extension EntityModel {
         }
     }
 
-    /// Makes sure that the values of a file that is only read, and therefore not migrated, are what the type takes them for.
-    func checkReading(of table: EntitySchema) throws(MakoError) {
+    /// Makes sure that the values of a file that is only read, and therefore not migrated, are what the type takes them for. What a type that shows
+    /// a part of a table does not find there, ``checkPart(of:)`` says.
+    func checkReading(of catalogue: Catalogue) throws(MakoError) {
         func refuse(_ what: String) -> MakoError {
             .migration(
                 entity: name,
-                reason: "\(what) in the file, which is only read; open it for writing with this type once")
+                reason:
+                    "\(what) in the file, which is only read; open it for writing with this type once, or read it with "
+                    + "the types that it is written with")
+        }
+        if isPartial && catalogue.table(named: table) == nil { return }
+        let table: EntitySchema
+        do throws(RecordError) { table = try catalogue.requireTable(self.table).schema } catch {
+            throw refuse("there is no table \(self.table)")
         }
         let own = try schema()
         switch (own.key, table.key) {
@@ -134,8 +142,11 @@ extension EntityModel {
         default: throw refuse("its key is another one")
         }
         for column in own.columns {
-            guard let stored = table.column(named: column.name), column.sealedType == nil, stored.sealedType == nil
-            else { continue }
+            guard let stored = table.column(named: column.name) else {
+                if isPartial { continue }
+                throw refuse("there is no \(table.name).\(column.name)")
+            }
+            if column.sealedType != nil || stored.sealedType != nil { continue }
             let types: Set = [column.type, stored.type]
             if types.count > 1 && types != [.integer, .reference] {
                 throw refuse("\(column.name) is of type \(stored.type.name), not \(column.type.name),")

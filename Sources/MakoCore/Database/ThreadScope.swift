@@ -41,7 +41,7 @@ final class ThreadScope {
     /// Ties a type to its table at its first use. A migration that this brings moves the snapshot forward while nothing was read on it.
     func bind(_ model: EntityModel) throws(MakoError) -> Binding {
         if let transaction { return try transaction.binding(model) }
-        let schema = try database.bound(model)
+        let schema = try database.options.readOnly ? database.reading(pinnedSchema, with: model) : database.bound(model)
         if database.migrations.contains(where: { $0.entity == model.table }) {
             if hasRead {
                 throw .migration(

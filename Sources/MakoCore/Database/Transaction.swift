@@ -498,9 +498,7 @@ extension Database {
     public func read<R>(_ body: () throws -> R) throws -> R {
         if ThreadScope.current(of: self) != nil { return try body() }
         try requireOpen()
-        // In this order: a table that is known now must be there to be read, while one that comes later is not asked for.
-        let schema = schema
-        let view = try storage { () throws(StorageError) in try store.snapshot() }
+        let (view, schema) = try moment()
         let scope = ThreadScope(
             database: self, transaction: nil, view: view, schema: schema, outer: ThreadScope.current)
         return try ThreadScope.with(scope) { try body() }
@@ -552,8 +550,7 @@ extension Database {
             return try body(scope.view, scope.schema)
         }
         try requireOpen()
-        let schema = schema
-        let view = try storage { () throws(StorageError) in try store.snapshot() }
+        let (view, schema) = try moment()
         return try body(view, schema)
     }
 
@@ -571,11 +568,10 @@ extension Database {
             return try body(scope.view, binding, scope.schema)
         }
         try requireOpen()
-        let schema = try bound(model)
+        let (view, schema) = try moment(model)
         guard let binding = schema.binding(model) else {
             throw .migration(entity: model.name, reason: "its table could not be bound")
         }
-        let view = try storage { () throws(StorageError) in try store.snapshot() }
         return try body(view, binding, schema)
     }
 }

@@ -53,6 +53,7 @@ final class ChangeBuffer<T: Entity>: Sendable {
                         Self.put(event.change(database, T.self, withValues: withValues), into: state)
                     }
                 },
+                miss: { _, _, _ in if T.entityModel.raisesEvents { Self.putMissed(into: state) } },
                 finish: { Self.finish(state) }))
     }
 
@@ -88,7 +89,16 @@ final class ChangeBuffer<T: Entity>: Sendable {
         }
         guard state.hasMissed else { return nil }
         state.hasMissed = false
-        return ObjectChange(kind: .missed, key: nil, changedProperties: [], object: nil, values: nil)
+        return .missed
+    }
+
+    private static func putMissed(into state: Protected<State>) {
+        let reader: CheckedContinuation<ObjectChange<T>?, Never>? = state.with { state in
+            state.hasMissed = state.reader == nil
+            defer { state.reader = nil }
+            return state.reader
+        }
+        reader?.resume(returning: .missed)
     }
 
     private static func put(_ change: ObjectChange<T>, into state: Protected<State>) {
@@ -114,6 +124,12 @@ final class ChangeBuffer<T: Entity>: Sendable {
             return state.reader
         }
         reader?.resume(returning: nil)
+    }
+}
+
+extension ObjectChange {
+    static var missed: ObjectChange {
+        ObjectChange(kind: .missed, key: nil, changedProperties: [], object: nil, values: nil)
     }
 }
 

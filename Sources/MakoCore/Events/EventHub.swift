@@ -30,18 +30,24 @@ final class EventHub: Sendable {
         var wantsValues = false
         /// Given the events of a commit, the number of the commit before, and the database.
         let deliver: @Sendable ([Event], UInt64, Database) -> Void
+        /// Given the tables of which it is not known what changed (nil: all), the number of a commit before it, and the database.
+        var miss: @Sendable (Set<String>?, UInt64, Database) -> Void = { _, _, _ in }
         let finish: @Sendable () -> Void
     }
 
     /// Somebody who keeps something in step with the file. `tell` is called for each commit, in their order, and must neither wait nor call
     /// the hub.
     struct Follower: Sendable {
+        /// The tables that count; nil: all.
+        let tables: @Sendable () -> Set<String>?
         let tell: @Sendable (CommitChanges) -> Void
         let finish: @Sendable () -> Void
     }
 
     private struct Batch {
         let events: [Event]
+        /// Tables of which it is not known what changed; nil: all.
+        var missed: Set<String>? = []
         let base: UInt64
         let database: Database
     }
@@ -186,13 +192,46 @@ final class EventHub: Sendable {
         enqueue(ticket, nil)
     }
 
+    /// The tables of whose changes somebody is told; nil: all.
+    var wantedTables: Set<String>? {
+        state.with { state in
+            var wanted: Set<String> = []
+            for watcher in state.watchers.values {
+                guard let table = watcher.table else { return nil }
+                wanted.insert(table)
+            }
+            for follower in state.followers.values {
+                guard let tables = follower.tables() else { return nil }
+                wanted.formUnion(tables)
+            }
+            return wanted
+        }
+    }
+
+    /// Tells watchers what the commits of another process did.
+    func publish(_ ticket: Int, _ news: News, _ database: Database) {
+        if watcherCount.load(ordering: .relaxed) == 0 { return enqueue(ticket, nil) }
+        let events = events(news.changes, news.schema, [:], [])
+        enqueue(ticket, Batch(events: events, missed: news.missed, base: news.base, database: database))
+    }
+
+    /// There is nothing to be told under a ticket that followers know of.
+    func pass(_ ticket: Int) { enqueue(ticket, nil) }
+
     /// - Parameter base: the number of the commit before.
     func publish(
         _ ticket: Int, base: UInt64, _ changes: ChangeSet, _ schema: SchemaState,
         _ objects: [Identity: any ObjectEntity], _ silent: Set<Identity>, _ database: Database
     ) {
         if watcherCount.load(ordering: .relaxed) == 0 || changes.isEmpty { return enqueue(ticket, nil) }
-        let events = changes.changes.compactMap { change -> Event? in
+        let events = events(changes, schema, objects, silent)
+        enqueue(ticket, Batch(events: events, base: base, database: database))
+    }
+
+    private func events(
+        _ changes: ChangeSet, _ schema: SchemaState, _ objects: [Identity: any ObjectEntity], _ silent: Set<Identity>
+    ) -> [Event] {
+        changes.changes.compactMap { change -> Event? in
             let row = Identity(table: change.table, key: change.key)
             let isSilent = silent.contains(row) || !schema.raisesEvents(table: change.table)
             if isSilent && !sabotaged("silentRowsTold") { return nil }
@@ -212,7 +251,6 @@ final class EventHub: Sendable {
                 table: change.table, key: change.key, kind: kind, changedColumns: columns, changedProperties: names,
                 object: stands ? object : nil, images: table.flatMap { changes.images(of: change, in: $0) })
         }
-        enqueue(ticket, Batch(events: events, base: base, database: database))
     }
 
     /// Tells followers, in the order of tickets. Each ticket is followed, and published or cancelled.
@@ -257,15 +295,20 @@ final class EventHub: Sendable {
             }
             guard let next else { return }
             if let batch = next.batch {
-                for watcher in next.watchers {
-                    let events = batch.events.filter {
-                        (watcher.table == nil || watcher.table == $0.table)
-                            && !(sabotaged("deletionsNotTold") && $0.kind == .delete)
-                    }
-                    if !events.isEmpty { watcher.deliver(events, batch.base, batch.database) }
-                }
+                for watcher in next.watchers { tell(watcher, batch) }
             }
             state.with { $0.isTelling = false }
         }
+    }
+
+    private func tell(_ watcher: Watcher, _ batch: Batch) {
+        let events = batch.events.filter {
+            (watcher.table == nil || watcher.table == $0.table)
+                && !(sabotaged("deletionsNotTold") && $0.kind == .delete)
+        }
+        if !events.isEmpty { watcher.deliver(events, batch.base, batch.database) }
+        let misses =
+            if let missed = batch.missed { watcher.table.map { missed.contains($0) } ?? !missed.isEmpty } else { true }
+        if misses && !sabotaged("missedNotTold") { watcher.miss(batch.missed, batch.base, batch.database) }
     }
 }

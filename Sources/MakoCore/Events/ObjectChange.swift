@@ -3,7 +3,8 @@ import MakoRecords
 /// What happened to an object.
 public enum ChangeKind: Sendable, Hashable {
     case insert, update, delete
-    /// Changes were left out here, because nobody took them while the buffer was full: read anew.
+    /// Changes were left out here, because nobody took them while the buffer was full, or because a database that is only read does not know them
+    /// one by one (`Database.refresh()`): read anew.
     case missed
 }
 

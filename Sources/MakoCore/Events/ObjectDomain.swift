@@ -37,6 +37,15 @@ public final class ObjectDomain: Sendable {
         func objects(of row: EventHub.Identity) -> [any ObjectEntity] {
             byRow.with { $0.members[row]?.compactMap(\.object) ?? [] }
         }
+
+        /// Those of some tables; nil: all.
+        func objects(ofTables tables: Set<String>?) -> [any ObjectEntity] {
+            byRow.with { state in
+                state.members.filter { tables?.contains($0.key.table) ?? true }.flatMap {
+                    $0.value.compactMap(\.object)
+                }
+            }
+        }
     }
 
     private let members = Members()
@@ -56,6 +65,9 @@ public final class ObjectDomain: Sendable {
                         let row = EventHub.Identity(table: event.table, key: event.key)
                         for object in members.objects(of: row) { database.takeOver(object, after: base) }
                     }
+                },
+                miss: { tables, base, database in
+                    for object in members.objects(ofTables: tables) { database.takeOver(object, after: base) }
                 }, finish: {}))
     }
 
@@ -110,14 +122,13 @@ extension Database {
 
     /// Not in a scope of this thread, which may show an older state.
     private func stored<T: ObjectEntity>(_ type: T.Type, _ key: RowKey, after base: UInt64) throws(MakoError) -> T? {
-        let schema = try bound(type.entityModel)
-        var view = try storage { () throws(StorageError) in try store.snapshot() }
+        var (view, schema) = try moment(type.entityModel)
         // A commit that waits for nothing is told before it is shown.
         var patience = 1000
         while view.commitNumber <= base, patience > 0 {
             patience -= 1
             Thread.sleep(forTimeInterval: 0.001)
-            view = try storage { () throws(StorageError) in try store.snapshot() }
+            (view, schema) = try moment(type.entityModel)
         }
         let scope = ThreadScope(
             database: self, transaction: nil, view: view, schema: schema, outer: ThreadScope.current)

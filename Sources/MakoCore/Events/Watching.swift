@@ -85,7 +85,7 @@ extension Entity {
         _ database: Database, _ type: Self.Type, on queue: DispatchQueue?, withValues: Bool,
         _ isWanted: @escaping @Sendable (EventHub.Event) -> Bool,
         _ handler: @escaping @Sendable (ObjectChange<Self>) -> Void,
-        prepare: @escaping @Sendable (EventHub.Event, UInt64, Database) -> Void = { _, _, _ in }
+        prepare: @escaping @Sendable (ChangeKind, UInt64, Database) -> Void = { _, _, _ in }
     ) -> ChangeToken {
         let watcher = EventHub.Watcher(
             table: type.entityModel.table, wantsValues: withValues,
@@ -93,10 +93,15 @@ extension Entity {
                 // Another type of the table may raise events.
                 guard type.entityModel.raisesEvents || sabotaged("silentRowsTold") else { return }
                 for event in events where isWanted(event) {
-                    prepare(event, base, database)
+                    prepare(event.kind, base, database)
                     let change: ObjectChange<Self> = event.change(database, type, withValues: withValues)
                     if let queue { queue.async { handler(change) } } else { handler(change) }
                 }
+            },
+            miss: { _, base, database in
+                guard type.entityModel.raisesEvents else { return }
+                prepare(.missed, base, database)
+                if let queue { queue.async { handler(.missed) } } else { handler(.missed) }
             }, finish: {})
         return ChangeToken(EventSubscription(database.hub, watcher))
     }
@@ -125,8 +130,8 @@ extension ObjectEntity {
         // The token may be kept by the object itself.
         return Self.token(
             database, type, on: queue, withValues: withValues, { $0.key == key }, handler,
-            prepare: { [weak self] event, base, database in
-                if let self, event.kind != .delete { database.takeOver(self, after: base) }
+            prepare: { [weak self] kind, base, database in
+                if let self, kind != .delete { database.takeOver(self, after: base) }
             })
     }
 }

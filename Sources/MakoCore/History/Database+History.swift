@@ -111,11 +111,6 @@ extension Database {
 
     // MARK: - For the room itself
 
-    func refresh() throws(MakoError) {
-        try requireOpen()
-        _ = try storage { () throws(StorageError) in try store.refresh() }
-    }
-
     private func keptHead(_ view: Snapshot) throws(MakoError) -> StoredHistory.Head {
         let head = try records { () throws(RecordError) in try StoredHistory.head(in: view) }
         guard let head, head.isKept else { throw .historyNotKept(path: path) }

@@ -76,7 +76,7 @@ final class HistoryStream: Sendable {
         state = Protected(State(token: token, tables: HistoryTables(of: model)))
         let bell = bell
         follower = database.hub.add(
-            EventHub.Follower(tell: { bell.ring($0) }, finish: { bell.finish() }))
+            EventHub.Follower(tables: { [] }, tell: { bell.ring($0) }, finish: { bell.finish() }))
     }
 
     deinit { database.hub.removeFollower(follower) }
@@ -108,8 +108,7 @@ final class HistoryStream: Sendable {
         if database.options.readOnly { try database.refresh() }
         try state.with { (state) throws(MakoError) in
             if state.head < state.events.count { return }
-            let schema = database.schema
-            let view = try storage { () throws(StorageError) in try database.store.snapshot() }
+            let (view, schema) = try database.moment()
             let page = try database.historyPage(
                 after: state.token, limit: HistoryStream.pageLimit, &state.tables, view, schema)
             state.head = 0

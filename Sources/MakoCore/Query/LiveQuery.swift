@@ -37,7 +37,8 @@ final class LiveQuery<T: Entity>: Sendable {
         try database.requireOpen()
         let mailbox = mailbox
         follower = database.hub.add(
-            EventHub.Follower(tell: { mailbox.put($0) }, finish: { mailbox.finish() }))
+            EventHub.Follower(
+                tables: { mailbox.tables }, tell: { mailbox.put($0) }, finish: { mailbox.finish() }))
     }
 
     deinit { database.hub.removeFollower(follower) }
@@ -68,10 +69,10 @@ final class LiveQuery<T: Entity>: Sendable {
             if state.view == nil {
                 // Only the first look may make the table.
                 if state.rows == nil { try query.prepareJoins(database) }
-                let schema = state.rows == nil ? try database.bound(T.entityModel) : database.schema
-                state.view = (
-                    try storage { () throws(StorageError) in try database.store.snapshot() }, schema
-                )
+                // A type that does not fit what another process has made of its table says so itself.
+                let isBound = state.rows == nil || database.options.readOnly
+                let moment = try isBound ? database.moment(T.entityModel) : database.moment()
+                state.view = (moment.view, moment.schema)
                 if let ticket = database.hub.unfollowedTicket, !sabotaged("untoldCommitShown") { return .waits(ticket) }
             }
             guard let (view, schema) = state.view else { return .same }
@@ -193,6 +194,11 @@ final class LiveMailbox: Sendable {
 
     func put(_ commit: CommitChanges) {
         let reader = state.with { state -> CheckedContinuation<Bool, Never>? in
+            guard commit.covers(state.tables) else {
+                state.mail = Mail(commits: [], isComplete: false)
+                state.lastLeftOut = commit
+                return LiveMailbox.due(&state)
+            }
             if commit.changes.isEmpty { return nil }
             if let tables = state.tables, !commit.changes.tableNames.contains(where: { tables.contains($0) }) {
                 return nil
@@ -232,6 +238,9 @@ final class LiveMailbox: Sendable {
     }
 
     var isFinished: Bool { state.with { $0.isFinished } }
+
+    /// The tables that count; nil: all.
+    var tables: Set<String>? { state.with { $0.tables } }
 
     func watch(_ tables: Set<String>?) { state.with { $0.tables = tables } }
 

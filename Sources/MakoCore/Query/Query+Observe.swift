@@ -16,7 +16,8 @@ extension Query {
     /// change stay the same instances.
     ///
     /// Objects that are equal in the query's order stand in the order of their keys, descending where the last order is. The sequence ends
-    /// when its task is cancelled or the database is closed. Commits of other processes are not told; nor is what happens to prefetched objects.
+    /// when its task is cancelled or the database is closed. Commits of other processes are told when the database, opened for reading only, is
+    /// refreshed: `Database.refresh()`. What happens to prefetched objects is not told.
     /// Of more than 65,536 changed rows at a time it is not kept which they were: every object that stays is then read anew and told as updated.
     ///
     /// - Throws: the iterator throws what ``fetch()-(())`` would, and ends.

@@ -138,7 +138,7 @@ extension KeyedStore {
         orElse none: R, _ body: (StoreView) throws(MakoError) -> R
     ) throws(MakoError) -> R {
         try database.viewing { (view, schema) throws(MakoError) in
-            guard let stores = try StoreView(view, schema, database) else { return none }
+            guard let stores = StoreView(view, schema, database) else { return none }
             return try body(stores)
         }
     }

@@ -10,18 +10,11 @@ struct StoreView {
     private let database: Database
 
     /// Nil: nothing was ever stored.
-    init?(_ view: Snapshot, _ schema: SchemaState, _ database: Database) throws(MakoError) {
+    init?(_ view: Snapshot, _ schema: SchemaState, _ database: Database) {
+        guard StoreTables.areThere(in: schema.catalogue) else { return nil }
         self.view = view
+        self.schema = schema
         self.database = database
-        if StoreTables.areThere(in: schema.catalogue) {
-            self.schema = schema
-            return
-        }
-        // The process that writes may have made the tables since this one opened the file.
-        guard database.options.readOnly else { return nil }
-        let catalogue = try records { () throws(RecordError) in try Catalogue.load(view: view) }
-        guard StoreTables.areThere(in: catalogue) else { return nil }
-        self.schema = try SchemaState(catalogue: catalogue, models: [])
     }
 
     // MARK: - What is asked

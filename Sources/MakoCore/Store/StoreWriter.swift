@@ -11,7 +11,7 @@ struct StoreWriter {
     init?(_ transaction: Transaction, _ name: String, makesTables: Bool) throws(MakoError) {
         if !makesTables && !StoreTables.areThere(in: transaction.schema.catalogue) { return nil }
         try transaction.bind(transaction.schema.missing(from: StoreTables.models))
-        guard let view = try StoreView(transaction.view, transaction.schema, transaction.database) else { return nil }
+        guard let view = StoreView(transaction.view, transaction.schema, transaction.database) else { return nil }
         self.transaction = transaction
         self.view = view
         self.name = name

@@ -70,6 +70,22 @@ public final class Catalogue: Sendable {
         return Catalogue(handles)
     }
 
+    /// Whether two moments have the same tables, indexes among them. Next to nothing where a file was not opened anew between them; else what is
+    /// stored of the tables is compared.
+    package static func isSame(_ earlier: Snapshot, _ later: Snapshot) throws(RecordError) -> Bool {
+        guard let tree = later.tree(named: treeName), earlier.tree(named: treeName) == tree else {
+            return later.tree(named: treeName) == nil && earlier.tree(named: treeName) == nil
+        }
+        if try engine({ () throws(StorageError) in try later.sharesWhole(tree, with: earlier) }) { return true }
+        let (old, new) = (try StoredCatalogue.entries(in: earlier), try StoredCatalogue.entries(in: later))
+        guard old.elementsEqual(new, by: ==) else { return false }
+        // Another file that has taken the place of this one may have other trees under these names.
+        return try StoredCatalogue.records(in: later).allSatisfy { record in
+            let names = [record.rowsTree] + record.indexes.map { record.indexTree($0.id) }
+            return names.allSatisfy { earlier.tree(named: $0) == later.tree(named: $0) }
+        }
+    }
+
     /// Removes a table with its rows and indexes; answers `false` when there is none.
     public static func dropTable(_ name: String, in tx: borrowing WriteTransaction) throws(RecordError) -> Bool {
         let view = tx.view

@@ -229,7 +229,7 @@ extension TableHandle {
     /// The columns that two rows differ in.
     ///
     /// - Parameter written: those that they can differ in; nil: all.
-    private func difference(_ old: RowReader, _ new: RowReader, among written: UInt64?) -> ColumnSet {
+    func difference(_ old: RowReader, _ new: RowReader, among written: UInt64?) -> ColumnSet {
         var changed = ColumnSet()
         if var rest = written {
             while rest != 0 {

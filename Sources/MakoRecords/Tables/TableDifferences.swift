@@ -1,0 +1,80 @@
+import MakoStorage
+
+// What differs between two moments, told as the changes of one commit: for those who were not told of the commits between them.
+
+extension TableHandle {
+    /// Whether the rows of this table and of another's, which the same number stands for at another moment, are to be read in the same way.
+    package func hasForm(of other: TableHandle) -> Bool {
+        self === other
+            || id == other.id && rows == other.rows && schema.name == other.schema.name && columns == other.columns
+                && schema.key == other.schema.key
+    }
+}
+
+extension ChangeSet {
+    /// Adds what differs between two moments in the rows of a table, which must have the same form in both.
+    ///
+    /// Pages that both moments have are not read, so that this costs about what was changed between them, where one opening of the file
+    /// shows both. Else each row is looked at.
+    ///
+    /// - Parameter limit: how many rows are told.
+    /// - Returns: false: there are more, and nothing was added.
+    package mutating func addDifferences(
+        of table: TableHandle, from earlier: Snapshot, to later: Snapshot, limit: Int
+    ) throws(RecordError) -> Bool {
+        if try engine({ () throws(StorageError) in try later.sharesWhole(table.rows, with: earlier) }) { return true }
+        var found = empty
+        var left = limit
+        try recorded {
+            try later.forEachDifference(from: earlier, in: table.rows) { difference in
+                guard try found.add(difference, table) else { return true }
+                left -= 1
+                return left >= 0
+            }
+        }
+        if left < 0 { return false }
+        append(found)
+        return true
+    }
+
+    /// False: only the form of the row differs, and no value.
+    private mutating func add(_ difference: EntryDifference, _ table: TableHandle) throws(RecordError) -> Bool {
+        let key: RowKey =
+            switch difference.key {
+            case .integer(let number): .rowID(KeyOrder.rowID(number))
+            case .bytes(let bytes): .bytes(bytes)
+            }
+        var kind = ChangeKind.update
+        var columns = ColumnSet.all
+        if let old = difference.old, let new = difference.new {
+            columns = try table.changedColumns(old, new)
+            if columns.isEmpty { return false }
+        } else {
+            kind = difference.old == nil ? .insert : .delete
+        }
+        record(table, key, kind, columns)
+        if values != nil { note(difference, table, key) }
+        return true
+    }
+
+    private mutating func note(_ difference: EntryDifference, _ table: TableHandle, _ key: RowKey) {
+        (difference.old ?? []).withUnsafeBytes { old in
+            (difference.new ?? []).withUnsafeBytes { new in
+                values?.note(
+                    table, key, old: difference.old == nil ? nil : old, new: difference.new == nil ? nil : new)
+            }
+        }
+    }
+}
+
+extension TableHandle {
+    fileprivate func changedColumns(_ old: [UInt8], _ new: [UInt8]) throws(RecordError) -> ColumnSet {
+        try recorded {
+            try old.withUnsafeBytes { old in
+                try new.withUnsafeBytes { new in
+                    try difference(RowReader(old, layout), RowReader(new, layout), among: nil)
+                }
+            }
+        }
+    }
+}
