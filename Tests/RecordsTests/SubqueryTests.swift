@@ -271,7 +271,7 @@ import Testing
         #expect(
             "\(exists)".contains("EXISTS (scan Pet, then filter owner = Person.id; by owner, using index Pet.owner)"))
         let list = try all.plan("Person", "salary IN (SELECT age FROM Person WHERE age = 3)")
-        #expect("\(list)".contains("salary IN (age of search Person using index Person.age (age = 3))"))
+        #expect("\(list)".contains("salary IN (age of search Person using index Person.age alone (age = 3))"))
         let value = try all.plan("Person", "salary = (SELECT max(age) FROM Pet)")
         #expect("\(value)".contains("(max(age) of scan Pet)"))
     }

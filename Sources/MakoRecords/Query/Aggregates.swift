@@ -109,12 +109,13 @@ extension Plan {
         if case .column = expr, let value = try extreme(function, of: values.bound(0), in: view) { return value }
         if let tallies = ColumnTallies([(function, values.bound(0))], table) {
             if try recorded({ try tallies.addRows(of: self, in: view) }) == nil {
-                try forEachResult(in: view) { (_, row) in tallies.add(row) }
+                try covered(reading: values.program).forEachResult(in: view) { (_, row) in tallies.add(row) }
             }
             return tallies.result(0).value
         }
         var accumulator = Accumulator(function)
-        try forEachResult(in: view) { (key, row) throws(RecordError) in accumulator.add(try values.operand(0, row, key))
+        try covered(reading: values.program).forEachResult(in: view) { (key, row) throws(RecordError) in
+            accumulator.add(try values.operand(0, row, key))
         }
         return accumulator.result
     }
@@ -142,7 +143,7 @@ extension Plan {
         let isDecimal = values.kinds[0] == .decimal
         var groups: [[UInt8]: (value: Value, count: Int)] = [:]
         var coding = KeyBuffer()
-        try forEachResult(in: view) { (key, row) throws(RecordError) in
+        try covered(reading: values.program).forEachResult(in: view) { (key, row) throws(RecordError) in
             let operand = try values.operand(0, row, key)
             coding.clear()
             if isDecimal, let decimal = DecimalText(operand.value) {
@@ -190,14 +191,15 @@ extension Plan {
             case .column(let name) = column, name.node < 0
         else { return nil }
         let condition = BoundCondition.and((bound.condition.map { [$0] } ?? []) + [.not(.isNull(column))])
-        let plan = Planner.plan(
+        let found = Planner.plan(
             BoundSelection(
                 table: bound.table, catalogue: bound.catalogue, joins: bound.joins, condition: condition,
                 orders: [BoundOrder(expr: column, descending: function == .maximum, noCase: false)], limit: 1,
                 offset: 0, parameters: bound.parameters, namedParameters: bound.namedParameters,
                 references: bound.references))
-        guard plan.orders.isEmpty else { return nil }
-        let run = ExpressionRun(bound: [column], plan.table, plan.bound.joins, view)
+        guard found.orders.isEmpty else { return nil }
+        let run = ExpressionRun(bound: [column], found.table, found.bound.joins, view)
+        let plan = found.covered(reading: run.program)
         var value = Value.null
         let scan = RowScan(plan, view)
         scan.measure = measure

@@ -205,13 +205,13 @@ extension Binder {
         _ form: BoundSubquery.Form, _ selection: BoundSelection, output: BoundExpr?, aggregate: AggregateFunction?,
         countsRows: Bool
     ) -> BoundSubquery {
-        let plan = Planner.plan(selection)
+        let plan = Planner.plan(selection, reading: [output].compactMap { $0 })
         let outers = outer?.values ?? []
         var link: BoundSubquery.Link?
         let isFirst = form == .scalar && aggregate == nil
         let isCut = selection.limit != nil || selection.offset > 0
         if form != .list, !isFirst, !isCut, !outers.isEmpty {
-            link = SubqueryLinks.link(selection, readsOuter: output?.readsOuter ?? false)
+            link = SubqueryLinks.link(selection, output)
         }
         var tables = selection.allTables
         for each in [output].compactMap({ $0 }) {
@@ -243,7 +243,7 @@ extension SelectStatement {
 
 /// Finds out by which columns a sub-query hangs on the query around it.
 enum SubqueryLinks {
-    static func link(_ selection: BoundSelection, readsOuter: Bool) -> BoundSubquery.Link? {
+    static func link(_ selection: BoundSelection, _ output: BoundExpr?) -> BoundSubquery.Link? {
         let conjuncts = selection.condition?.conjuncts ?? []
         var columns: [BoundColumn] = []
         var outers: [Int] = []
@@ -257,8 +257,9 @@ enum SubqueryLinks {
         if columns.isEmpty { return nil }
         let rest = conjuncts.indices.filter { !linked.contains($0) }.map { conjuncts[$0] }
         var all: Plan?
-        if !readsOuter, !rest.contains(where: \.readsOuter) {
-            all = Planner.plan(selection.asking(rest))
+        if output?.readsOuter != true, !rest.contains(where: \.readsOuter) {
+            let reading = columns.map { BoundExpr.column($0) } + [output].compactMap { $0 }
+            all = Planner.plan(selection.asking(rest), reading: reading)
         }
         let probe = probe(selection.table, columns, conjuncts, Array(linked.sorted()))
         return BoundSubquery.Link(columns: columns, outers: outers, probe: probe, all: all)

@@ -15,6 +15,9 @@ struct GroupPlan: Sendable {
     let outputs: [BoundExpr]
     let orders: [BoundOrder]
 
+    /// What is worked out of each row.
+    var read: [BoundExpr] { keys + aggregates.compactMap(\.argument) }
+
     /// What rows are put together by, in words; nil: all are one group.
     var keyText: String? {
         keys.isEmpty ? nil : "group by " + keys.map(\.description).joined(separator: ", ")

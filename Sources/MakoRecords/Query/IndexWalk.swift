@@ -2,10 +2,10 @@ import MakoStorage
 
 /// Walks the entries of an index and gives the keys of their rows.
 struct IndexWalk {
-    private let index: IndexHandle
-    private let table: TableHandle
-    private let view: Snapshot
-    private let isReversed: Bool
+    let index: IndexHandle
+    let table: TableHandle
+    let view: Snapshot
+    let isReversed: Bool
 
     init(_ index: IndexHandle, _ table: TableHandle, _ view: Snapshot, _ isReversed: Bool) {
         self.index = index
@@ -65,7 +65,7 @@ struct IndexWalk {
     }
 
     @inline(__always)
-    private func rowID(_ key: UnsafeRawBufferPointer) throws(RecordError) -> Int64 {
+    func rowID(_ key: UnsafeRawBufferPointer) throws(RecordError) -> Int64 {
         guard key.count >= 8 else {
             throw .indexDamaged(
                 table: table.schema.name, index: index.schema.name, reason: "an entry names no row")
@@ -136,7 +136,7 @@ struct IndexWalk {
         return (rows, nil)
     }
 
-    private func rowKey(_ key: [UInt8], _ cursor: inout Cursor) throws -> RowKey {
+    func rowKey(_ key: [UInt8], _ cursor: inout Cursor) throws -> RowKey {
         if index.hasKeyInValue {
             return try index.rowKey(ofValue: try cursor.value(), isRowID: table.isRowID, table: table.schema.name)
         }
@@ -144,7 +144,7 @@ struct IndexWalk {
     }
 
     /// Entries that agree in all that is kept of their keys: only their rows tell their order.
-    private func run(of key: [UInt8], _ range: KeyRange, _ cursor: inout Cursor) throws -> (rows: [RowKey], more: Bool)
+    func run(of key: [UInt8], _ range: KeyRange, _ cursor: inout Cursor) throws -> (rows: [RowKey], more: Bool)
     {
         let kept = Array(key.prefix(IndexHandle.keptBytes))
         var rows = [try rowKey(key, &cursor)]

@@ -41,6 +41,8 @@ public struct Plan: Sendable, CustomStringConvertible {
     private let body: Body
     /// What ends the plan's runs.
     public var cancellation: Cancellation?
+    /// How the rows are made of the entries of the plan's index; nil: they are looked up.
+    var cover: IndexCover?
 
     init(
         _ bound: BoundSelection, access: Access, isReversed: Bool, orders: [BoundOrder], residual: [BoundCondition],
@@ -137,8 +139,8 @@ public struct Plan: Sendable, CustomStringConvertible {
     ) throws {
         if orders.isEmpty && bound.offset == 0 && bound.limit == nil {
             try scan.forEachRow(layout, expecting: expected, body)
-        } else if orders.isEmpty, bound.offset > 0, let limit = bound.limit, limit <= Plan.mostKeys, !hasResidual,
-            case .index(let index, _) = access
+        } else if cover == nil, orders.isEmpty, bound.offset > 0, let limit = bound.limit, limit <= Plan.mostKeys,
+            !hasResidual, case .index(let index, _) = access
         {
             // Of what is left out the index's entries are walked over, and no rows are read.
             try scan.fetchTested(try keys(scan, view), layout, namedBy: index, body)
@@ -240,7 +242,7 @@ public struct Plan: Sendable, CustomStringConvertible {
         let values = try ExpressionRun(columns, self, view, areCompared: compared)
         var rows: [[Value]] = []
         try recorded {
-            try forEachRow(in: view) { key, row in
+            try covered(reading: values.program).forEachRow(in: view) { key, row in
                 rows.append(try values.all(row, key))
                 return true
             }
@@ -298,6 +300,7 @@ extension Plan {
 public struct ExpressionRun {
     private let places: [Int32]
     private let evaluator: Evaluator
+    let program: Program
     let kinds: [ValueKind]
     /// Whether other rows have a say in the values: those that paths lead to or sub-queries ask, or all of those that a rank compares.
     let readsOtherRows: Bool
@@ -326,6 +329,7 @@ public struct ExpressionRun {
         kinds = bound.map(Binder.kind)
         readsOtherRows = !joins.isEmpty || !program.matches.isEmpty || !program.subqueries.isEmpty
         resolved = bound
+        self.program = program
         evaluator = Evaluator(program, view, supply)
     }
 

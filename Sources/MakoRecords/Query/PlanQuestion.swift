@@ -7,6 +7,8 @@ extension Planner {
         /// The orders that decide something.
         let orders: [BoundOrder]
         let estimates: TableEstimates
+        /// The columns that are asked for, besides those that decide which rows come and in which order; nil: whole rows.
+        var reads: ColumnSet?
 
         init(_ bound: BoundSelection, _ estimates: TableEstimates) {
             let conjuncts = bound.condition?.conjuncts ?? []
@@ -29,7 +31,27 @@ extension Planner {
         var lookingFar: Question {
             var estimates = estimates
             estimates.looksFar = true
-            return Question(bound, conjuncts, constraints, orders, estimates)
+            var question = Question(bound, conjuncts, constraints, orders, estimates)
+            question.reads = reads
+            return question
+        }
+
+        /// The columns of the row itself that expressions read; nil: they need more than values, or there is no index.
+        static func reads(_ expressions: [BoundExpr], _ table: TableHandle, _ joins: [JoinNode]) -> ColumnSet? {
+            if table.indexes.isEmpty { return nil }
+            let program = Program(table, joins: joins)
+            for expression in expressions { _ = program.add(expression) }
+            return program.ownColumns
+        }
+
+        /// How the rows are made of the entries of an index that answers some conjuncts; nil: they must be looked up.
+        func cover(_ index: IndexHandle, _ answered: Set<Int>) -> IndexCover? {
+            guard let reads, IndexCover(index, bound.table, reading: reads) != nil else { return nil }
+            let rest = residualPlaces(answered).map { conjuncts[$0] }
+            let tests = Program(bound.table, .all(rest), joins: bound.joins)
+            guard var columns = tests.ownColumns else { return nil }
+            columns.formUnion(reads)
+            return IndexCover(index, bound.table, reading: columns)
         }
 
         /// Whether there is nothing to read.
@@ -68,9 +90,15 @@ extension Planner {
         }
 
         /// Which of the conjuncts that is.
-        func residualPlaces(_ candidate: Candidate) -> [Int] {
-            conjuncts.indices.filter { !candidate.answered.contains($0) && conjuncts[$0] != .constant(true) }
+        func residualPlaces(_ candidate: Candidate) -> [Int] { residualPlaces(candidate.answered) }
+
+        private func residualPlaces(_ answered: Set<Int>) -> [Int] {
+            conjuncts.indices.filter { !answered.contains($0) && conjuncts[$0] != .constant(true) }
         }
+
+        /// Whether all entries of an index may be walked over instead of all rows, in whatever order. Where the first few rows are enough, they
+        /// are rather those that stand first.
+        func walksAlone(_ cover: IndexCover?) -> Bool { cover != nil && bound.limit == nil && estimates.isKnown }
 
         /// What it takes to look at so many rows, and to sort those that are left where they are not in order.
         func cost(rows: Double, perRow: Double, isOrdered: Bool, hasResidual: Bool) -> Double {
@@ -98,11 +126,13 @@ extension Planner {
         func plan() -> Plan {
             let (question, best) = (question, best)
             let residual = question.residual(best)
-            return Plan(
+            var plan = Plan(
                 question.bound, access: best.access, isReversed: best.isReversed,
                 orders: best.isOrdered ? [] : question.orders, residual: residual,
                 expectedShare: best.rows * (residual.isEmpty ? 1 : 0.1) / question.estimates.rows,
                 nearest: best.nearest, text: text(best, question))
+            plan.cover = best.cover
+            return plan
         }
     }
 

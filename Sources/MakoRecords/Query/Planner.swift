@@ -38,6 +38,8 @@ public enum Planner {
         let rows: Double
         /// Where rows are looked for in rings around a place.
         var nearest: NearestSearch?
+        /// How rows are made of the index's entries.
+        var cover: IndexCover?
 
         /// Whether the rows are known by their keys.
         var isFewRows: Bool {
@@ -57,9 +59,19 @@ public enum Planner {
         choice(bound, estimates)?.plan() ?? nothing(bound)
     }
 
+    /// A plan of which only some expressions over the rows, and what it sorts by, are to be worked out.
+    static func plan(_ bound: BoundSelection, reading expressions: [BoundExpr]) -> Plan {
+        var question = Question(bound, .unknown)
+        question.reads = Question.reads(expressions + bound.orders.map(\.expr), bound.table, bound.joins)
+        return choice(question)?.plan() ?? nothing(bound)
+    }
+
     /// The best way; nil: there is nothing to read.
     static func choice(_ bound: BoundSelection, _ estimates: TableEstimates) -> Choice? {
-        let question = Question(bound, estimates)
+        choice(Question(bound, estimates))
+    }
+
+    static func choice(_ question: Question) -> Choice? {
         if question.isEmpty { return nil }
         let candidates = candidates(question)
         let best = cheapest(candidates)
@@ -213,8 +225,13 @@ public enum Planner {
             question.bound.table.isRowID && !index.isUnique
             ? [KeyPattern.Part(term: .init(ordinal: nil, noCase: false), descending: false)] : []
         let reversed = serves(parts + ending, search.equalCount, orders)
-        if search.used.isEmpty && index.condition == nil && (orders.isEmpty || reversed == nil) { return nil }
         let answered = search.answered.union(implied)
+        let cover = question.cover(index, answered)
+        if search.used.isEmpty && index.condition == nil && (orders.isEmpty || reversed == nil)
+            && !question.walksAlone(cover)
+        {
+            return nil
+        }
         let isOrdered = orders.isEmpty || reversed != nil
         let rows: Double
         if search.isPoint && index.schema.isUnique {
@@ -226,13 +243,14 @@ public enum Planner {
                 search.used.isEmpty
                 ? max(1, estimates.rows * share) : estimates.entries(of: index, in: search.ranges, share: share)
         }
+        let entryCost = cover == nil ? indexCost : estimates.entryCost(of: index)
         return Candidate(
             access: search.ranges.isEmpty ? .nothing : .index(index, search.ranges), isReversed: reversed ?? false,
             isOrdered: isOrdered, answered: answered,
             used: search.used + implied.subtracting(search.used).sorted(),
             cost: question.cost(
-                rows: rows, perRow: indexCost, isOrdered: isOrdered, hasResidual: question.leavesResidual(answered)),
-            name: index.schema.name, rows: rows)
+                rows: rows, perRow: entryCost, isOrdered: isOrdered, hasResidual: question.leavesResidual(answered)),
+            name: index.schema.name, rows: rows, cover: search.ranges.isEmpty ? nil : cover)
     }
 
     /// By a full-text index. What a match finds must be found anyway, also to ask of single rows whether they are among it.
@@ -295,7 +313,9 @@ public enum Planner {
         case .gathered: text = "search \(name) \(best.name ?? "")"
         }
         if best.isFullText, let index = best.name { text += " using index \(index)" }
-        if case .index = best.access, let index = best.name { text += " using index \(index)" }
+        if case .index = best.access, let index = best.name {
+            text += " using index \(index)" + (best.cover == nil ? "" : " alone")
+        }
         if !conditions.isEmpty { text += " (\(conditions))" }
         if !residual.isEmpty { text += ", then filter \(residual.count == 1 ? residual[0] : .and(residual))" }
         let terms = orders.map { order in

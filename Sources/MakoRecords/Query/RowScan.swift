@@ -5,9 +5,9 @@ final class RowScan {
     private static let firstBatch = 8
     private static let largestBatch = 256
 
-    private let plan: Plan
-    private let view: Snapshot
-    private let table: TableHandle
+    let plan: Plan
+    let view: Snapshot
+    let table: TableHandle
     @exclusivity(unchecked) private var madeEvaluator: Evaluator?
     private let outers: OuterValues?
     private let hasTest: Bool
@@ -34,7 +34,7 @@ final class RowScan {
     }
 
     /// Made when the first row is to be tested: many questions find none.
-    private var evaluator: Evaluator? {
+    var evaluator: Evaluator? {
         guard hasTest else { return nil }
         if let madeEvaluator { return madeEvaluator }
         let made = Evaluator(plan.program, view, outers: outers, cancellation)
@@ -45,6 +45,9 @@ final class RowScan {
     /// Calls `body` with the key of each row until it answers `false`; reads no row unless it must be tested.
     func forEachKey(expecting: Int, _ body: (RowKey) throws -> Bool) throws {
         guard !hasTest else {
+            if plan.cover == nil, case .index(let index, let ranges) = plan.access, let cover = plan.cover() {
+                return try walkEntries(index, ranges, cover, table.layout) { key, _ in try body(key) }
+            }
             return try forEachRow(table.layout, expecting: expecting) { key, _ in try body(key) }
         }
         switch plan.access {
@@ -74,6 +77,7 @@ final class RowScan {
         case .keys(let keys):
             try fetchTested(plan.isReversed ? keys.reversed() : keys, layout, namedBy: nil, body)
         case .index(let index, let ranges):
+            if let cover = plan.cover { return try walkEntries(index, ranges, cover, layout, body) }
             let before = fetched
             defer { measure?.entries += fetched &- before }
             var batch: [RowKey] = []
@@ -140,7 +144,7 @@ final class RowScan {
         }
     }
 
-    private func endIfCancelled() throws(RecordError) {
+    func endIfCancelled() throws(RecordError) {
         if cancellation?.isCancelled == true { throw .cancelled }
     }
 

@@ -188,21 +188,26 @@ struct SelectPlanner {
                     try statement.isDistinct ? binder.bind(output.expr) : binder.bindUnseen(output.expr))
             }
         }
-        var isCut = false
         var tables = binder.budget.tables.union(binder.joins.map(\.target.schema.name))
+        var (feed, start, orders, isCut) = (feed, start, orders, false)
         if case .table(let plan) = feed {
-            isCut = !statement.isGrouped && !statement.isDistinct
+            var way = StatementWay(
+                plan: plan, orders: orders, isCut: !statement.isGrouped && !statement.isDistinct)
+            try way.lookForCover(reading: group?.read ?? bound, binder.joins, view)
+            (feed, start, orders, isCut) = (.table(way.plan), way.plan.description, way.orders, way.isCut)
             tables.formUnion(plan.bound.allTables)
         }
         let counts =
             outputs.count == 1 && outputs[0].expr.aggregate.map { $0.function == .count && $0.argument == nil } == true
+        orders = group?.orders ?? orders
+        let endLines = SelectPlanner.endLines(statement, isCut: isCut, group, orders)
         return SelectPlan(
             feed: feed, names: outputs.map(\.name), outputs: bound, group: group, isDistinct: statement.isDistinct,
-            orders: group?.orders ?? orders, limit: statement.limit.map { max(0, $0) },
-            offset: max(0, statement.offset ?? 0), isCut: isCut, nodes: binder.joins,
+            orders: orders, limit: statement.limit.map { max(0, $0) }, offset: max(0, statement.offset ?? 0),
+            isCut: isCut, nodes: binder.joins,
             countsRows: counts && statement.groupBy.isEmpty && statement.having == nil, tables: tables,
-            endLines: SelectPlanner.endLines(statement, feed, group, group?.orders ?? orders),
-            description: SelectPlanner.text(statement, feed, start, group, group?.orders ?? orders))
+            endLines: endLines,
+            description: ([start] + SelectPlanner.lines(group) + endLines).joined(separator: "\n"))
     }
 
     private func grouped(
@@ -234,23 +239,14 @@ struct SelectPlanner {
         return (plan, names.binder)
     }
 
-    private static func text(
-        _ statement: SelectStatement, _ feed: SelectPlan.Feed, _ start: String, _ group: GroupPlan?,
-        _ orders: [BoundOrder]
-    ) -> String {
-        var lines = [start]
-        if let group {
-            if let keys = group.keyText { lines.append(keys) }
-            if let having = group.having { lines.append("having \(having)") }
-        }
-        return (lines + endLines(statement, feed, group, orders)).joined(separator: "\n")
+    private static func lines(_ group: GroupPlan?) -> [String] {
+        guard let group else { return [] }
+        return (group.keyText.map { [$0] } ?? []) + (group.having.map { ["having \($0)"] } ?? [])
     }
 
     private static func endLines(
-        _ statement: SelectStatement, _ feed: SelectPlan.Feed, _ group: GroupPlan?, _ orders: [BoundOrder]
+        _ statement: SelectStatement, isCut: Bool, _ group: GroupPlan?, _ orders: [BoundOrder]
     ) -> [String] {
-        var isCut = false
-        if case .table = feed { isCut = group == nil && !statement.isDistinct }
         var lines: [String] = []
         if statement.isDistinct && group == nil { lines.append("different rows") }
         let terms = orders.filter { $0.expr.constant == nil }.map { order in

@@ -11,11 +11,13 @@ final class SubqueryLookup {
     private let outers: OuterValues
     private let cancellation: Cancellation?
     private let evaluator: Evaluator?
+    /// Made of entries where these tell all that is asked for.
+    private let made: EntryRow?
     private var key = KeyBuffer()
 
     init(
-        _ probe: SubqueryProbe, _ link: BoundSubquery.Link, _ plan: Plan, _ view: Snapshot, _ outers: OuterValues,
-        _ cancellation: Cancellation?
+        _ probe: SubqueryProbe, _ link: BoundSubquery.Link, _ plan: Plan, reading output: BoundExpr?,
+        _ view: Snapshot, _ outers: OuterValues, _ cancellation: Cancellation?
     ) {
         self.probe = probe
         columns = probe.order.map { link.columns[$0] }
@@ -24,8 +26,15 @@ final class SubqueryLookup {
         self.view = view
         self.outers = outers
         self.cancellation = cancellation
-        evaluator = probe.residual.map {
-            Evaluator(Program(plan.table, $0, joins: plan.bound.joins), view, outers: outers, cancellation)
+        let test = Program(plan.table, probe.residual, joins: plan.bound.joins)
+        evaluator = probe.residual == nil ? nil : Evaluator(test, view, outers: outers, cancellation)
+        if case .index(let index) = probe.way {
+            let reads = Program(plan.table, probe.residual, joins: plan.bound.joins)
+            if let output { _ = reads.add(output) }
+            made = reads.ownColumns.flatMap { IndexCover(index, plan.table, reading: $0) }
+                .map { EntryRow($0, plan.table.layout) }
+        } else {
+            made = nil
         }
     }
 
@@ -46,17 +55,14 @@ final class SubqueryLookup {
         switch probe.way {
         case .rowID:
             guard case .integer(let id) = outers.values[places[0]] else { return }
-            try lend(.rowID(id), body, goesOn: nil)
+            _ = try lend(.rowID(id), body)
         case .key:
             guard code() else { return }
-            try lend(.bytes(key.bytes), body, goesOn: nil)
+            _ = try lend(.bytes(key.bytes), body)
         case .index(let index):
             guard code() else { return }
-            try walk(index) { key in
-                var goesOn = true
-                try lend(key, body) { goesOn = $0 }
-                return goesOn
-            }
+            if let made, key.count <= IndexHandle.keptBytes { return try walkEntries(index, made, body) }
+            try walk(index) { key in try lend(key, body) }
         }
     }
 
@@ -70,15 +76,29 @@ final class SubqueryLookup {
         return true
     }
 
+    /// Answers whether more rows are wanted.
     private func lend(
-        _ key: RowKey, _ body: (RowKey, RowReader) throws(RecordError) -> Bool, goesOn: ((Bool) -> Void)?
+        _ key: RowKey, _ body: (RowKey, RowReader) throws(RecordError) -> Bool
+    ) throws(RecordError) -> Bool {
+        if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return true }
+        return try recorded { try table.withRow(key, in: view) { try test(key, $0, body) } ?? true }
+    }
+
+    private func test(
+        _ key: RowKey, _ row: RowReader, _ body: (RowKey, RowReader) throws(RecordError) -> Bool
+    ) throws(RecordError) -> Bool {
+        if let evaluator, !(try evaluator.test(row, key)) { return true }
+        return try body(key, row)
+    }
+
+    private func walkEntries(
+        _ index: IndexHandle, _ made: EntryRow, _ body: (RowKey, RowReader) throws(RecordError) -> Bool
     ) throws(RecordError) {
-        if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return }
         try recorded {
-            try table.withRow(key, in: view) { row in
-                if let evaluator, !(try evaluator.test(row, key)) { return }
-                let wantsMore = try body(key, row)
-                goesOn?(wantsMore)
+            let walk = IndexWalk(index, table, view, false)
+            try walk.forEachEntry([KeyRange(prefix: key.bytes)]) { key, entry in
+                guard let entry, made.read(entry, key) else { return try lend(key, body) }
+                return try test(key, try made.reader(), body)
             }
         }
     }

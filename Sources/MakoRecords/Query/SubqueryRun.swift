@@ -153,7 +153,7 @@ final class SubqueryRun {
         guard let link = subquery.link, let probe = link.probe, case .plan(let plan) = subquery.source else {
             return nil
         }
-        let made = SubqueryLookup(probe, link, plan, view, outers, cancellation)
+        let made = SubqueryLookup(probe, link, plan, reading: subquery.output, view, outers, cancellation)
         lookup = made
         return made
     }

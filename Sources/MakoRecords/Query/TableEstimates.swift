@@ -64,6 +64,40 @@ struct TableEstimates {
         return count < TableEstimates.counted ? max(1, count) : max(count, expected)
     }
 
+    /// So many rows and entries are looked at for their lengths.
+    private static let weighed = 8
+    /// What stands beside the bytes of a row or an entry, and is read as well.
+    private static let besides = 16.0
+
+    /// What it takes to make a row of an entry: as much as to meet the row in a scan, less where rows are much longer.
+    func entryCost(of index: IndexHandle) -> Double {
+        guard let view, let table, rows > TableEstimates.smallest else { return 1 }
+        var (rowBytes, entryBytes) = (TableEstimates.Mean(), TableEstimates.Mean())
+        // What cannot be read is told of when it is to be read.
+        if table.isRowID {
+            try? view.forEach(in: table.rows) { _, row in rowBytes.add(row.count) }
+        } else {
+            try? view.forEach(in: table.rows, from: []) { key, row in rowBytes.add(key.count + row.count) }
+        }
+        try? view.forEach(in: index.tree, from: []) { key, value in entryBytes.add(key.count + value.count) }
+        let share = (entryBytes.value + TableEstimates.besides) / (rowBytes.value + TableEstimates.besides)
+        return min(1, max(0.2, 2 * share))
+    }
+
+    private struct Mean {
+        private var sum = 0
+        private var count = 0
+
+        var value: Double { Double(sum) / Double(max(1, count)) }
+
+        /// Answers whether more are wanted.
+        mutating func add(_ bytes: Int) -> Bool {
+            sum += bytes
+            count += 1
+            return count < TableEstimates.weighed
+        }
+    }
+
     /// About how many rows the entries of an index in some ranges name; nil where that cannot be read. Of many ranges some stand for all.
     static func rows(of index: IndexHandle, in ranges: [KeyRange], _ view: Snapshot) -> Double? {
         let some = ranges.count <= looked ? ranges : (0..<looked).map { ranges[$0 * ranges.count / looked] }

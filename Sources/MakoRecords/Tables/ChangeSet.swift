@@ -50,6 +50,11 @@ public struct ColumnSet: Sendable, Hashable {
         return first & other.first != 0 || zip(rest, other.rest).contains { $0 & $1 != 0 }
     }
 
+    /// The columns, ascending; those of a set that stands for every column are not told.
+    var ordinals: [Int] {
+        isAll ? [] : (0..<64 * (rest.count + 1)).filter { contains($0) }
+    }
+
     /// The names of the live columns in the set.
     public func names(in schema: EntitySchema) -> [String] {
         schema.liveColumns.filter { contains($0.ordinal) }.map(\.name)

@@ -1,0 +1,79 @@
+import MakoStorage
+
+extension IndexWalk {
+    /// Lends the entries one after the other with the keys of their rows, until the closure answers false. Nil in the place of an entry: it was
+    /// cut, and only its row tells its columns.
+    func forEachEntry(_ ranges: [KeyRange], _ body: (RowKey, UnsafeRawBufferPointer?) throws -> Bool) throws {
+        for range in isReversed ? ranges.reversed() : ranges {
+            guard try isReversed ? stepEntries(range, body) : walkEntries(range, body) else { return }
+        }
+    }
+
+    private func walkEntries(
+        _ range: KeyRange, _ body: (RowKey, UnsafeRawBufferPointer?) throws -> Bool
+    ) throws -> Bool {
+        var goesOn = true
+        var cut: [UInt8]?
+        try view.forEach(in: index.tree, from: range.lower) { key, value in
+            guard IndexWalk.isInside(key, range, false) else { return false }
+            if key.count > IndexHandle.keptBytes {
+                cut = [UInt8](key)
+                return false
+            }
+            goesOn = try body(try rowKey(key, value), key)
+            return goesOn
+        }
+        guard let cut else { return goesOn }
+        return try stepEntries(KeyRange(lower: cut, upper: range.upper), body)
+    }
+
+    private func rowKey(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(RecordError) -> RowKey {
+        guard index.hasKeyInValue else { return .rowID(try rowID(key)) }
+        return try index.rowKey(ofValue: [UInt8](value), isRowID: table.isRowID, table: table.schema.name)
+    }
+
+    private func stepEntries(
+        _ range: KeyRange, _ body: (RowKey, UnsafeRawBufferPointer?) throws -> Bool
+    ) throws -> Bool {
+        var cursor = try view.cursor(in: index.tree)
+        var isThere = try IndexWalk.start(&cursor, range, isReversed)
+        while isThere {
+            let key = cursor.key
+            guard IndexWalk.isInside(key, range, isReversed) else { return true }
+            if key.count > IndexHandle.keptBytes {
+                let (rows, more) = try run(of: key, range, &cursor)
+                for row in rows { guard try body(row, nil) else { return false } }
+                isThere = more
+                continue
+            }
+            let row = try index.hasKeyInValue ? rowKey(key, &cursor) : key.withUnsafeBytes { .rowID(try rowID($0)) }
+            guard try key.withUnsafeBytes({ try body(row, $0) }) else { return false }
+            isThere = isReversed ? try cursor.previous() : try cursor.next()
+        }
+        return true
+    }
+}
+
+extension RowScan {
+    /// Lends the rows of an index, made of its entries; those that an entry does not tell wholly are looked up.
+    func walkEntries(
+        _ index: IndexHandle, _ ranges: [KeyRange], _ cover: IndexCover, _ layout: RowLayout,
+        _ body: (RowKey, RowReader) throws -> Bool
+    ) throws {
+        let made = EntryRow(cover, layout)
+        let evaluator = evaluator
+        var count = 0
+        defer { measure?.entries += count }
+        let walk = IndexWalk(index, table, view, plan.isReversed)
+        try walk.forEachEntry(ranges) { key, entry in
+            count &+= 1
+            if count & 1023 == 0 { try endIfCancelled() }
+            if let entry, made.read(entry, key) {
+                let row = try made.reader()
+                if let evaluator, !(try evaluator.test(row, key)) { return true }
+                return try body(key, row)
+            }
+            return try fetchTested([key], layout, namedBy: index, body)
+        }
+    }
+}
