@@ -86,8 +86,8 @@ import Testing
         let fixture = try Self.people()
         let found = try analysis(
             "SELECT age, count(*) FROM Person GROUP BY age HAVING age > 19 ORDER BY 2 DESC, age LIMIT 4", fixture)
-        #expect(found.steps[1].text == "group by age, having age > 19")
-        #expect(counts(found) == [[0, 3000, 3000], [0, 3000, 10], [0, 10, 4]])
+        #expect(found.steps[1].text == "group by age in order, having age > 19")
+        #expect(counts(found) == [[3000, 0, 3000], [0, 3000, 10], [0, 10, 4]])
         let summed = try analysis("SELECT sum(age) FROM Person", fixture)
         #expect(counts(summed) == [[0, 3000, 3000], [0, 3000, 1], [0, 1, 1]])
     }

@@ -95,6 +95,7 @@ import Testing
         "Sources/MakoRecords/Query/Evaluator.swift",
         "Sources/MakoRecords/Query/HeldRows.swift",
         "Sources/MakoRecords/Query/ListValues.swift",
+        "Sources/MakoRecords/Query/EntrySkip.swift",
         "Sources/MakoRecords/Query/IndexEntries.swift",
         "Sources/MakoRecords/Query/JoinKey.swift",
         "Sources/MakoRecords/Query/JoinRun.swift",

@@ -41,6 +41,13 @@ final class EntryRow {
         return bytes.withUnsafeBytes { take(cover.keyParts, $0) }
     }
 
+    /// How many bytes of an entry some columns take; nil: it does not hold them.
+    static func length(of parts: [IndexCover.Part], in entry: UnsafeRawBufferPointer) -> Int? {
+        var scanner = EntryScanner(entry)
+        for part in parts { guard scanner.step(over: part) else { return nil } }
+        return scanner.place
+    }
+
     private func take(_ parts: [IndexCover.Part], _ bytes: UnsafeRawBufferPointer) -> Bool {
         var scanner = EntryScanner(bytes)
         for part in parts { guard take(part, &scanner) else { return false } }
@@ -130,7 +137,7 @@ final class EntryRow {
 /// Steps over the bytes of an entry; nil: it ends before.
 private struct EntryScanner {
     private let bytes: UnsafeRawBufferPointer
-    private var place = 0
+    private(set) var place = 0
 
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
@@ -147,5 +154,18 @@ private struct EntryScanner {
         defer { place &+= 8 }
         let word = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
         return flip == 0 ? word : ~word
+    }
+
+    /// False: the bytes end before the column does.
+    mutating func step(over part: IndexCover.Part) -> Bool {
+        let flip: UInt8 = part.descending ? 0xFF : 0
+        guard let tag = byte(flip) else { return false }
+        if tag == 0 { return true }
+        guard part.slot.type.isVariable else {
+            place += part.slot.type.slotWidth
+            return place <= bytes.count
+        }
+        while let next = byte(flip) { if next == 0 { return true } }
+        return false
     }
 }

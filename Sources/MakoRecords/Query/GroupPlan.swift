@@ -13,14 +13,17 @@ struct GroupPlan: Sendable {
     let aggregates: [BoundAggregate]
     let having: BoundCondition?
     let outputs: [BoundExpr]
-    let orders: [BoundOrder]
+    var orders: [BoundOrder]
+    /// Whether the rows of a group come one behind the other.
+    var isInOrder = false
 
     /// What is worked out of each row.
     var read: [BoundExpr] { keys + aggregates.compactMap(\.argument) }
 
     /// What rows are put together by, in words; nil: all are one group.
     var keyText: String? {
-        keys.isEmpty ? nil : "group by " + keys.map(\.description).joined(separator: ", ")
+        if keys.isEmpty { return nil }
+        return "group by " + keys.map(\.description).joined(separator: ", ") + (isInOrder ? " in order" : "")
     }
 }
 

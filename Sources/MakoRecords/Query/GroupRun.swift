@@ -26,6 +26,9 @@ final class GroupRun {
     @exclusivity(unchecked) private var places: [Place] = []
     @exclusivity(unchecked) private var store = OperandStore()
     @exclusivity(unchecked) private var buffer = KeyBuffer()
+    /// The keys of the group that rows are added to, where those of a group come one behind the other.
+    @exclusivity(unchecked) private var current = KeyBuffer()
+    @exclusivity(unchecked) private var hasCurrent = false
     /// Which values each aggregate over different values has met, group by group.
     @exclusivity(unchecked) private var seen: SeenValues
 
@@ -50,11 +53,54 @@ final class GroupRun {
 
     func add(_ row: RowReader, _ key: RowKey) throws(RecordError) {
         if let tallies { return tallies.add(row) }
+        try codeKeys(row, key)
+        let (number, isNew) = group()
+        try add(row, key, to: number, isNew)
+    }
+
+    /// Adds a row to the group that the one before it was in, or to a new one.
+    ///
+    /// - Parameter end: is called when a group has all its rows, before it is forgotten. False: no more are wanted.
+    /// - Returns: false: no more rows are wanted.
+    func addInOrder(
+        _ row: RowReader, _ key: RowKey, _ end: () throws(RecordError) -> Bool
+    ) throws(RecordError) -> Bool {
+        try codeKeys(row, key)
+        if hasCurrent, KeyOrder.compareRaw(buffer.raw, current.raw) == 0 {
+            try add(row, key, to: 0, false)
+            return true
+        }
+        var goesOn = true
+        if hasCurrent {
+            goesOn = try end()
+            forget()
+        }
+        current.clear()
+        current.append(raw: buffer.raw)
+        hasCurrent = true
+        for _ in functions { places.append(Place()) }
+        try add(row, key, to: 0, true)
+        return goesOn
+    }
+
+    private func forget() {
+        values.removeAll(keepingCapacity: true)
+        places.removeAll(keepingCapacity: true)
+        store.clear()
+        if areDistinct.contains(true) && !sabotaged("groupRemembersTheOneBefore") { seen = SeenValues() }
+        hasCurrent = false
+    }
+
+    private func codeKeys(_ row: RowReader, _ key: RowKey) throws(RecordError) {
         buffer.clear()
         for index in areMixed.indices {
             KeyCoding.append(try keys.operand(index, row, key), isMixed: areMixed[index], to: &buffer)
         }
-        let (number, isNew) = group()
+    }
+
+    private func add(
+        _ row: RowReader, _ key: RowKey, to number: Int, _ isNew: Bool
+    ) throws(RecordError) {
         if isNew {
             for index in areMixed.indices { values.append(store.keep(try keys.operand(index, row, key))) }
         }
@@ -95,7 +141,7 @@ final class GroupRun {
     /// Puts each group's results where expressions over groups find them, in the order of the keys.
     func forEachGroup(_ supply: SuppliedRows, _ body: () throws(RecordError) -> Bool) throws(RecordError) {
         let keyCount = areMixed.count
-        for number in table.sortedNumbers() {
+        for number in hasCurrent ? [0] : table.sortedNumbers() {
             for index in 0..<keyCount { supply.results[index] = store.operand(values[number * keyCount + index]) }
             for (index, function) in functions.enumerated() {
                 if let tallies {

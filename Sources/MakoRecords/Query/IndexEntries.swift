@@ -56,18 +56,23 @@ extension IndexWalk {
 
 extension RowScan {
     /// Lends the rows of an index, made of its entries; those that an entry does not tell wholly are looked up.
+    ///
+    /// - Parameters:
+    ///   - run: is told of each entry before its row is lent.
+    ///   - isReversed: nil: the plan says.
     func walkEntries(
         _ index: IndexHandle, _ ranges: [KeyRange], _ cover: IndexCover, _ layout: RowLayout,
-        _ body: (RowKey, RowReader) throws -> Bool
+        telling run: EntryRun? = nil, isReversed: Bool? = nil, _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         let made = EntryRow(cover, layout)
         let evaluator = evaluator
         var count = 0
         defer { measure?.entries += count }
-        let walk = IndexWalk(index, table, view, plan.isReversed)
+        let walk = IndexWalk(index, table, view, isReversed ?? plan.isReversed)
         try walk.forEachEntry(ranges) { key, entry in
             count &+= 1
             if count & 1023 == 0 { try endIfCancelled() }
+            run?.take(entry)
             if let entry, made.read(entry, key) {
                 let row = try made.reader()
                 if let evaluator, !(try evaluator.test(row, key)) { return true }

@@ -144,8 +144,7 @@ struct IndexWalk {
     }
 
     /// Entries that agree in all that is kept of their keys: only their rows tell their order.
-    func run(of key: [UInt8], _ range: KeyRange, _ cursor: inout Cursor) throws -> (rows: [RowKey], more: Bool)
-    {
+    func run(of key: [UInt8], _ range: KeyRange, _ cursor: inout Cursor) throws -> (rows: [RowKey], more: Bool) {
         let kept = Array(key.prefix(IndexHandle.keptBytes))
         var rows = [try rowKey(key, &cursor)]
         var isThere = isReversed ? try cursor.previous() : try cursor.next()

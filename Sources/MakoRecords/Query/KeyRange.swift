@@ -31,6 +31,15 @@ struct KeyRange: Sendable, Hashable {
         return nil
     }
 
+    /// What lies in another stretch as well.
+    func clipped(to other: KeyRange) -> KeyRange {
+        let lower = KeyOrder.precedes(lower, other.lower) ? other.lower : lower
+        guard let mine = upper, let theirs = other.upper else {
+            return KeyRange(lower: lower, upper: upper ?? other.upper)
+        }
+        return KeyRange(lower: lower, upper: KeyOrder.precedes(theirs, mine) ? theirs : mine)
+    }
+
     /// Sorts ranges and joins those that overlap, so that no key is visited twice. Neighbours stay apart: each may stand for one key.
     static func merged(_ ranges: [KeyRange]) -> [KeyRange] {
         if ranges.count == 1 { return ranges[0].isEmpty ? [] : ranges }

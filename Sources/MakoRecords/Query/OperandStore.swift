@@ -25,6 +25,9 @@ struct OperandStore: ~Copyable {
         }
     }
 
+    /// Forgets all that is kept, but for the memory.
+    mutating func clear() { used = 0 }
+
     /// Valid until something is kept.
     func operand(_ kept: KeptOperand) -> Operand {
         switch kept {

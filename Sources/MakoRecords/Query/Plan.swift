@@ -43,6 +43,8 @@ public struct Plan: Sendable, CustomStringConvertible {
     public var cancellation: Cancellation?
     /// How the rows are made of the entries of the plan's index; nil: they are looked up.
     var cover: IndexCover?
+    /// Which of these entries say nothing new; nil: each is read.
+    var skip: EntrySkip?
 
     init(
         _ bound: BoundSelection, access: Access, isReversed: Bool, orders: [BoundOrder], residual: [BoundCondition],

@@ -9,6 +9,8 @@ extension Planner {
         let estimates: TableEstimates
         /// The columns that are asked for, besides those that decide which rows come and in which order; nil: whole rows.
         var reads: ColumnSet?
+        /// Whether rows that are equal in the orders are to come one behind the other, and are put together by a table where they do not.
+        var isGrouping = false
 
         init(_ bound: BoundSelection, _ estimates: TableEstimates) {
             let conjuncts = bound.condition?.conjuncts ?? []
@@ -33,6 +35,7 @@ extension Planner {
             estimates.looksFar = true
             var question = Question(bound, conjuncts, constraints, orders, estimates)
             question.reads = reads
+            question.isGrouping = isGrouping
             return question
         }
 
@@ -104,7 +107,8 @@ extension Planner {
         func cost(rows: Double, perRow: Double, isOrdered: Bool, hasResidual: Bool) -> Double {
             let matching = rows * (hasResidual ? 0.1 : 1)
             guard let limit = bound.limit else {
-                return rows * perRow + (isOrdered || orders.isEmpty ? 0 : matching * sortCost)
+                return rows * perRow
+                    + (isOrdered || orders.isEmpty ? 0 : matching * (isGrouping ? groupCost : sortCost))
             }
             if isOrdered || orders.isEmpty {
                 // What is left out by other conditions was looked at before so many are found.

@@ -24,6 +24,7 @@ public enum Planner {
     static let indexCost = 2.5
     static let sortCost = 2.0
     static let heapCost = 0.3
+    static let groupCost = 1.0
 
     struct Candidate {
         let access: Access

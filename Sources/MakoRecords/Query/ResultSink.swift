@@ -12,7 +12,8 @@ final class ResultSink {
     private var seen: DistinctRows?
 
     init(
-        _ bound: [BoundExpr], _ orders: [BoundOrder], isDistinct: Bool, limit: Int?, offset: Int,
+        _ bound: [BoundExpr], _ orders: [BoundOrder], isDistinct: Bool, isInOrder: Bool = false, limit: Int?,
+        offset: Int,
         _ values: ([BoundExpr]) -> ExpressionRun
     ) {
         outputs = values(bound)
@@ -24,7 +25,7 @@ final class ResultSink {
         sorter =
             needed.isEmpty
             ? nil : Sorter(OrderCoding(needed, values(needed.map(\.expr))), limit: limit, offset: offset)
-        seen = isDistinct ? DistinctRows() : nil
+        seen = isDistinct ? DistinctRows(isInOrder: isInOrder) : nil
     }
 
     /// False: no more are wanted.
@@ -60,10 +61,24 @@ final class ResultSink {
 final class DistinctRows {
     @exclusivity(unchecked) private var table = KeyTable()
     @exclusivity(unchecked) private var buffer = KeyBuffer()
+    /// The row before, where equal ones come one behind the other.
+    @exclusivity(unchecked) private var last = KeyBuffer()
+    @exclusivity(unchecked) private var hasLast = false
+    private let isInOrder: Bool
+
+    init(isInOrder: Bool) { self.isInOrder = isInOrder }
 
     func begin() { buffer.clear() }
 
     func append(_ operand: Operand, _ isMixed: Bool) { KeyCoding.append(operand, isMixed: isMixed, to: &buffer) }
 
-    func isNew() -> Bool { table.place(of: buffer.raw).isNew }
+    func isNew() -> Bool { isInOrder ? differsFromLast() : table.place(of: buffer.raw).isNew }
+
+    private func differsFromLast() -> Bool {
+        if hasLast, KeyOrder.compareRaw(buffer.raw, last.raw) == 0 { return false }
+        last.clear()
+        last.append(raw: buffer.raw)
+        hasLast = true
+        return true
+    }
 }

@@ -77,7 +77,10 @@ final class RowScan {
         case .keys(let keys):
             try fetchTested(plan.isReversed ? keys.reversed() : keys, layout, namedBy: nil, body)
         case .index(let index, let ranges):
-            if let cover = plan.cover { return try walkEntries(index, ranges, cover, layout, body) }
+            if let cover = plan.cover {
+                if let skip = plan.skip { return try walkRuns(index, ranges, cover, skip, layout, body) }
+                return try walkEntries(index, ranges, cover, layout, body)
+            }
             let before = fetched
             defer { measure?.entries += fetched &- before }
             var batch: [RowKey] = []

@@ -22,6 +22,8 @@ struct SelectPlan: Sendable, CustomStringConvertible {
     let offset: Int
     /// Whether limit and offset are observed where the rows come from.
     let isCut: Bool
+    /// Whether the rows of a group, or equal ones, come one behind the other.
+    let isInOrder: Bool
     /// The rows beside those that are asked about.
     let nodes: [JoinNode]
     /// Whether nothing is asked for but the number of the rows.
@@ -189,22 +191,22 @@ struct SelectPlanner {
             }
         }
         var tables = binder.budget.tables.union(binder.joins.map(\.target.schema.name))
-        var (feed, start, orders, isCut) = (feed, start, orders, false)
+        var (feed, start, orders, isCut, isInOrder) = (feed, start, orders, false, false)
         if case .table(let plan) = feed {
-            var way = StatementWay(
-                plan: plan, orders: orders, isCut: !statement.isGrouped && !statement.isDistinct)
-            try way.lookForCover(reading: group?.read ?? bound, binder.joins, view)
-            (feed, start, orders, isCut) = (.table(way.plan), way.plan.description, way.orders, way.isCut)
+            let way = try StatementWay(
+                plan, group, bound, orders: orders, isDistinct: statement.isDistinct, binder.joins, view)
+            (feed, group, start) = (.table(way.plan), way.group, way.plan.description)
+            (orders, isCut, isInOrder) = (way.orders, way.isCut, way.isInOrder)
             tables.formUnion(plan.bound.allTables)
         }
         let counts =
             outputs.count == 1 && outputs[0].expr.aggregate.map { $0.function == .count && $0.argument == nil } == true
         orders = group?.orders ?? orders
-        let endLines = SelectPlanner.endLines(statement, isCut: isCut, group, orders)
+        let endLines = SelectPlanner.endLines(statement, isCut: isCut, isInOrder: isInOrder, group, orders)
         return SelectPlan(
             feed: feed, names: outputs.map(\.name), outputs: bound, group: group, isDistinct: statement.isDistinct,
             orders: orders, limit: statement.limit.map { max(0, $0) }, offset: max(0, statement.offset ?? 0),
-            isCut: isCut, nodes: binder.joins,
+            isCut: isCut, isInOrder: isInOrder, nodes: binder.joins,
             countsRows: counts && statement.groupBy.isEmpty && statement.having == nil, tables: tables,
             endLines: endLines,
             description: ([start] + SelectPlanner.lines(group) + endLines).joined(separator: "\n"))
@@ -245,10 +247,10 @@ struct SelectPlanner {
     }
 
     private static func endLines(
-        _ statement: SelectStatement, isCut: Bool, _ group: GroupPlan?, _ orders: [BoundOrder]
+        _ statement: SelectStatement, isCut: Bool, isInOrder: Bool, _ group: GroupPlan?, _ orders: [BoundOrder]
     ) -> [String] {
         var lines: [String] = []
-        if statement.isDistinct && group == nil { lines.append("different rows") }
+        if statement.isDistinct && group == nil { lines.append("different rows" + (isInOrder ? " in order" : "")) }
         let terms = orders.filter { $0.expr.constant == nil }.map { order in
             "\(order.expr)" + (order.noCase ? " COLLATE NOCASE" : "") + (order.descending ? " DESC" : "")
         }

@@ -100,7 +100,8 @@ extension SelectPlan {
             rows: nodes.count, results: (group?.keys.count ?? 0) + (group?.aggregates.count ?? 0))
         if let group { return try grouped(group, view, supply, run) }
         let sink = ResultSink(
-            outputs, orders, isDistinct: isDistinct, limit: isCut ? nil : limit, offset: isCut ? 0 : offset
+            outputs, orders, isDistinct: isDistinct, isInOrder: isInOrder, limit: isCut ? nil : limit,
+            offset: isCut ? 0 : offset
         ) { ExpressionRun(bound: $0, table, nodes, view, supply) }
         if limit == 0 { return [] }
         try forEachRow(in: view, supply, run, last(of: run)) { row, key throws(RecordError) in try sink.take(row, key) }
@@ -117,28 +118,39 @@ extension SelectPlan {
     ) throws(RecordError) -> [[Value]] {
         let run = GroupRun(group, table, nodes, view, supply)
         run.begin()
-        if !(try addByWalk(run, view, measure)) {
-            try forEachRow(in: view, supply, measure, last(of: measure) - 1) { row, key throws(RecordError) in
-                try run.add(row, key)
-                return true
-            }
-        }
         let sink = ResultSink(group.outputs, orders, isDistinct: isDistinct, limit: limit, offset: offset) {
             ExpressionRun(bound: $0, nil, [], view, supply)
         }
         let having = group.having.map { Evaluator(Program(nil, $0), view, supply) }
         let key = RowKey.rowID(0)
         let result = last(of: measure)
-        try measured(measure, result - 1) { (groups) throws(RecordError) in
-            try run.forEachGroup(supply) { () throws(RecordError) in
-                if let having, !(try having.test(supply.blank, key)), !sabotaged("havingForgotten") { return true }
-                groups?.passed += 1
-                return try measured(measure, result) { (sort) throws(RecordError) in
-                    sort?.rows += 1
-                    return try sink.take(supply.blank, key)
+        func give() throws(RecordError) -> Bool {
+            var goesOn = true
+            try measured(measure, result - 1) { (groups) throws(RecordError) in
+                try run.forEachGroup(supply) { () throws(RecordError) in
+                    if let having, !(try having.test(supply.blank, key)), !sabotaged("havingForgotten") { return true }
+                    groups?.passed += 1
+                    goesOn = try measured(measure, result) { (sort) throws(RecordError) in
+                        sort?.rows += 1
+                        return try sink.take(supply.blank, key)
+                    }
+                    return goesOn
                 }
             }
+            return goesOn
         }
+        var wantsMore = limit != 0
+        if wantsMore, !(try addByWalk(run, view, measure)) {
+            try forEachRow(in: view, supply, measure, result - 1) { row, key throws(RecordError) in
+                if group.isInOrder {
+                    wantsMore = try run.addInOrder(row, key, give)
+                } else {
+                    try run.add(row, key)
+                }
+                return wantsMore
+            }
+        }
+        if wantsMore { _ = try give() }
         return try measured(measure, result) { _ in sink.rows() }
     }
 

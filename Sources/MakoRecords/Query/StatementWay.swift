@@ -3,45 +3,99 @@ import MakoStorage
 /// The way to the rows of a statement over one table, and what it leaves to be done with them.
 struct StatementWay {
     var plan: Plan
+    /// What rows are put together to; nil: each is a row of the result, or those are that differ.
+    var group: GroupPlan?
     /// What rows are sorted by when they are there.
     var orders: [BoundOrder]
+    /// Whether equal rows are left out.
+    let isDistinct: Bool
+    /// Whether rows that are put together, or are equal, come one behind the other.
+    private(set) var isInOrder = false
     /// Whether limit and offset are observed on the way.
-    var isCut: Bool
+    private(set) var isCut: Bool
+
+    private let expressions: [BoundExpr]
+    private let view: Snapshot?
+    private let reads: ColumnSet?
+
+    /// - Parameters:
+    ///   - outputs: what is worked out of each row, where rows are not put together.
+    ///   - joins: what the paths in them lead to.
+    init(
+        _ plan: Plan, _ group: GroupPlan?, _ outputs: [BoundExpr], orders: [BoundOrder], isDistinct: Bool,
+        _ joins: [JoinNode], _ view: Snapshot?
+    ) throws(RecordError) {
+        self.plan = plan
+        self.group = group
+        self.orders = orders
+        self.isDistinct = isDistinct
+        isCut = group == nil && !isDistinct
+        expressions = group?.read ?? outputs
+        let table = plan.table
+        let sorting = orders + plan.bound.orders
+        reads = Planner.Question.reads(expressions + sorting.map(\.expr), table, joins)
+        self.view = view
+        switch plan.access {
+        // Rows that are known by their keys are few, and known best.
+        case .nothing, .keys: break
+        default: if !(try lookForOrder()) { try lookForCover() }
+        }
+    }
 
     /// Looks for an index whose entries tell all that the statement reads: it leads to the rows without looking them up.
-    ///
-    /// - Parameters:
-    ///   - expressions: what is worked out of each row.
-    ///   - joins: what the paths in them lead to.
-    mutating func lookForCover(
-        reading expressions: [BoundExpr], _ joins: [JoinNode], _ view: Snapshot?
-    ) throws(RecordError) {
+    private mutating func lookForCover() throws(RecordError) {
         let bound = plan.bound
-        let sorting = orders + bound.orders
-        guard let reads = Planner.Question.reads(expressions + sorting.map(\.expr), bound.table, joins),
-            bound.table.indexes.contains(where: { IndexCover($0, bound.table, reading: reads) != nil })
+        guard let reads, bound.table.indexes.contains(where: { IndexCover($0, bound.table, reading: reads) != nil }),
+            let found = try planned(bound), found.cover != nil
         else { return }
-        let estimates = try view.map { (view) throws(RecordError) in try TableEstimates(bound.table, view) } ?? .unknown
-        func planned(_ bound: BoundSelection) -> Plan? {
-            var question = Planner.Question(bound, estimates)
-            question.reads = reads
-            guard let found = Planner.choice(question)?.plan(), found.cover != nil else { return nil }
-            return found
-        }
-        guard let found = planned(bound) else { return }
         if found.orders.isEmpty {
             plan = found
-        } else if isCut, let unsorted = planned(bound.asMet) {
+        } else if isCut, let unsorted = try planned(bound.ordered([])), unsorted.cover != nil {
             // Rows that are sorted on the way are looked up when they are; their values need not be.
             (plan, orders, isCut) = (unsorted, bound.orders, false)
         }
     }
+
+    /// Looks for a way on which rows that are put together come one behind the other, so that no more than one group is kept at a time.
+    private mutating func lookForOrder() throws(RecordError) -> Bool {
+        let bound = plan.bound
+        if bound.table.indexes.isEmpty && bound.table.isRowID { return false }
+        guard bound.orders.isEmpty, let sequence,
+            let found = try planned(bound.ordered(sequence.orders), isGrouping: true),
+            found.orders.isEmpty
+        else { return false }
+        plan = found
+        plan.skip = EntrySkip(found, keys: group?.keys ?? expressions, group?.aggregates ?? [])
+        isInOrder = true
+        group?.isInOrder = true
+        if sequence.serves {
+            orders = []
+            group?.orders = []
+        }
+        return true
+    }
+
+    private var sequence: RowSequence? {
+        if let group {
+            return RowSequence(group.keys, wanted: group.orders) { expr in
+                guard case .result(let number, _, _) = expr, number < group.keys.count else { return nil }
+                return number
+            }
+        }
+        return isDistinct ? RowSequence(expressions, wanted: orders) { expressions.firstIndex(of: $0) } : nil
+    }
+
+    private func planned(_ bound: BoundSelection, isGrouping: Bool = false) throws(RecordError) -> Plan? {
+        let estimates =
+            try view.map { (view) throws(RecordError) in try TableEstimates(bound.table, view) } ?? .unknown
+        var question = Planner.Question(bound, estimates)
+        question.reads = reads
+        question.isGrouping = isGrouping
+        return Planner.choice(question)?.plan()
+    }
 }
 
 extension BoundSelection {
-    /// All rows that the condition leaves, in the order in which they are met.
-    var asMet: BoundSelection { ordered([]) }
-
     /// All rows that the condition leaves, in another order.
     func ordered(_ orders: [BoundOrder]) -> BoundSelection {
         BoundSelection(

@@ -1,0 +1,127 @@
+import MakoStorage
+
+/// Which entries of an index say nothing new: of a long run of entries that begin alike only the first ones are read, and those that have
+/// the smallest and the largest value of the column behind.
+struct EntrySkip: Sendable {
+    /// So many entries of a run are walked over before the next run is sought.
+    static let patience = 32
+
+    /// The columns that entries of a run share.
+    let parts: [IndexCover.Part]
+    /// How the column behind these stands, where its smallest and largest values matter; nil: they do not.
+    let isNextDescending: Bool?
+
+    /// - Parameters:
+    ///   - keys: the columns that make a row another one.
+    ///   - aggregates: what is asked for of the rows that have the same.
+    /// - Returns: nil: every entry matters.
+    init?(_ plan: Plan, keys: [BoundExpr], _ aggregates: [BoundAggregate]) {
+        guard case .index(let index, _) = plan.access, plan.cover != nil, !plan.hasResidual else { return nil }
+        func place(_ expr: BoundExpr) -> Int? {
+            guard case .column(let column) = expr, column.node < 0, let ordinal = column.ordinal else { return nil }
+            return index.parts.firstIndex { Int($0.slot.ordinal) == ordinal && !$0.noCase }
+        }
+        var count = 0
+        for key in keys {
+            guard let place = place(key) else { return nil }
+            count = max(count, place + 1)
+        }
+        var next: Bool?
+        for aggregate in aggregates {
+            guard aggregate.function == .minimum || aggregate.function == .maximum, let argument = aggregate.argument,
+                let place = place(argument), place <= count
+            else { return nil }
+            if place == count { next = index.parts[place].descending }
+        }
+        parts = index.parts[..<count].map {
+            IndexCover.Part(slot: $0.slot, descending: $0.descending, isSkipped: true)
+        }
+        isNextDescending = next
+    }
+
+    /// The entries of a run that have a value in the column behind.
+    func values(behind prefix: [UInt8]) -> KeyRange {
+        // NULL stands first, in a descending column last.
+        guard isNextDescending == true else {
+            return KeyRange(lower: prefix + [1], upper: KeyRange.successor(prefix))
+        }
+        return KeyRange(lower: prefix, upper: prefix + [0xFF])
+    }
+}
+
+extension RowScan {
+    /// The same as ``walkEntries(_:_:_:_:telling:isReversed:_:)`` without the entries that say nothing new.
+    func walkRuns(
+        _ index: IndexHandle, _ ranges: [KeyRange], _ cover: IndexCover, _ skip: EntrySkip, _ layout: RowLayout,
+        _ body: (RowKey, RowReader) throws -> Bool
+    ) throws {
+        for range in plan.isReversed ? ranges.reversed() : ranges {
+            var rest: KeyRange? = range
+            while let part = rest {
+                let run = EntryRun(skip)
+                var goesOn = true
+                try walkEntries(index, [part], cover, layout, telling: run) { key, row in
+                    goesOn = try body(key, row)
+                    return goesOn && !run.isLong
+                }
+                guard goesOn else { return }
+                if !run.isLong { break }
+                if skip.isNextDescending != nil && !sabotaged("endsOfRunsForgotten") {
+                    let values = skip.values(behind: run.prefix).clipped(to: part)
+                    guard try lendEnds(index, values, cover, layout, body) else { return }
+                }
+                rest = behind(run.prefix, part)
+            }
+        }
+    }
+
+    /// What is left of a stretch when the entries that begin so are passed over.
+    private func behind(_ prefix: [UInt8], _ range: KeyRange) -> KeyRange? {
+        if plan.isReversed { return KeyRange(lower: range.lower, upper: prefix) }
+        return KeyRange.successor(prefix).map { KeyRange(lower: $0, upper: range.upper) }
+    }
+
+    /// The rows of the first and the last entry of a stretch.
+    private func lendEnds(
+        _ index: IndexHandle, _ range: KeyRange, _ cover: IndexCover, _ layout: RowLayout,
+        _ body: (RowKey, RowReader) throws -> Bool
+    ) throws -> Bool {
+        if range.isEmpty { return true }
+        for isLast in [false, true] {
+            var goesOn = true
+            try walkEntries(index, [range], cover, layout, isReversed: isLast) { key, row in
+                goesOn = try body(key, row)
+                return false
+            }
+            if !goesOn { return false }
+        }
+        return true
+    }
+}
+
+/// Entries that come one behind the other and begin alike.
+final class EntryRun {
+    private let skip: EntrySkip
+    private(set) var prefix: [UInt8] = []
+    private var count = 0
+
+    init(_ skip: EntrySkip) { self.skip = skip }
+
+    var isLong: Bool { count >= EntrySkip.patience }
+
+    /// - Parameter entry: nil: it was cut, and tells nothing.
+    func take(_ entry: UnsafeRawBufferPointer?) {
+        guard let entry else {
+            count = 0
+            return
+        }
+        if count > 0, IndexGroups.begins(entry, with: prefix) {
+            count += 1
+        } else if let length = EntryRow.length(of: skip.parts, in: entry) {
+            prefix = Array(entry[..<length])
+            count = 1
+        } else {
+            count = 0
+        }
+    }
+}

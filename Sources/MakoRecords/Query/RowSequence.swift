@@ -1,0 +1,43 @@
+/// An order of rows in which those come one behind the other that are put together: the keys of groups, or what makes rows different.
+struct RowSequence {
+    let orders: [BoundOrder]
+    /// Whether groups, or different rows, come in the wanted order then.
+    let serves: Bool
+
+    /// - Parameters:
+    ///   - wanted: the order of what is put together.
+    ///   - place: which of the keys an expression of that order is.
+    /// - Returns: nil: the keys are not plain columns.
+    init?(_ keys: [BoundExpr], wanted: [BoundOrder], _ place: (BoundExpr) -> Int?) {
+        guard !keys.isEmpty, keys.allSatisfy(RowSequence.isColumn) else { return nil }
+        var orders: [BoundOrder] = []
+        var serves = true
+        for order in wanted where order.expr.constant == nil {
+            guard let place = place(order.expr), !order.noCase, !RowSequence.isDecimal(keys[place]) else {
+                serves = false
+                orders = []
+                break
+            }
+            orders.append(BoundOrder(expr: keys[place], descending: order.descending, noCase: false))
+        }
+        // An index is walked in one direction: the rest may as well go on as the last of those that are wanted.
+        let descending = orders.last?.descending ?? false
+        let rest = keys.map { BoundOrder(expr: $0, descending: descending, noCase: false) }
+        var columns: [BoundExpr] = []
+        self.orders = (orders + rest).filter { order in
+            if columns.contains(order.expr) { return false }
+            columns.append(order.expr)
+            return true
+        }
+        self.serves = serves
+    }
+
+    private static func isColumn(_ expr: BoundExpr) -> Bool {
+        guard case .column(let column) = expr else { return false }
+        return column.node < 0 && column.ordinal != nil
+    }
+
+    private static func isDecimal(_ expr: BoundExpr) -> Bool {
+        if case .column(let column) = expr { column.isDecimal } else { false }
+    }
+}
