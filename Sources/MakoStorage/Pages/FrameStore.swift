@@ -35,6 +35,8 @@ final class FrameStore: @unchecked Sendable {
 
     /// Frames that only memory has.
     private let dirty = Atomic<Int>(0)
+    /// Whether a sync has failed: what was written before it may be gone, and reads may give what was there before.
+    let hasLostWrites = Atomic<Bool>(false)
     /// How many more pages may be asked for ahead of time; see `ReadAhead`.
     let readAheadStock = Atomic<Int>(0)
 
@@ -237,11 +239,20 @@ final class FrameStore: @unchecked Sendable {
             if !sabotaged("pageBoundsNotChecked") { try PageCheck.validate(frame) }
         } catch {
             giveBack(index)
-            throw error
+            throw explained(error)
         }
         info[Int(index)].store(number &<< 8 | State.clean.rawValue, ordering: .releasing)
         table[slot].store(index &+ 1, ordering: .releasing)
         return frame
+    }
+
+    /// What is not as it should be after a failed sync is so because of that: the database itself is as the log says.
+    private func explained(_ error: StorageError) -> StorageError {
+        guard case .corrupted(let page, _) = error, hasLostWrites.load(ordering: .relaxed),
+            !sabotaged("lostWriteTakenForDamage")
+        else { return error }
+        return .readOnly(
+            reason: "page \(page) was given up by the system when a sync failed; reopen the database, whose log has it")
     }
 
     /// Reads a page from the file and checks that it is whole and in its place. Its inner bounds are not checked.
@@ -330,6 +341,12 @@ final class FrameStore: @unchecked Sendable {
     /// Reads pages of a value with consecutive numbers and serials, past the frames but for those that were not written yet.
     func readRun(_ first: UInt64, serial: UInt64, count: Int, into buffer: UnsafeMutableRawPointer) throws(StorageError)
     {
+        do throws(StorageError) { try readPages(first, serial, count, into: buffer) } catch { throw explained(error) }
+    }
+
+    private func readPages(
+        _ first: UInt64, _ serial: UInt64, _ count: Int, into buffer: UnsafeMutableRawPointer
+    ) throws(StorageError) {
         let bytes = UnsafeMutableRawBufferPointer(start: buffer, count: count * pageBytes)
         let isInMemory = (0..<count).contains { dirtyFrame(page: first + UInt64($0)) != nil }
         var read = 0

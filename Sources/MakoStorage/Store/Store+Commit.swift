@@ -180,6 +180,7 @@ extension Store {
         guard latch == nil else { return }
         latch = reason
         latchCause = cause
+        if cause.isSyncFailure { frames.hasLostWrites.store(true, ordering: .relaxed) }
         events?.note(.becameReadOnly(reason: reason))
     }
 

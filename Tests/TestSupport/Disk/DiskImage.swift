@@ -27,7 +27,10 @@ public struct CrashState: Sendable {
         /// The durable content before the last successful sync, for stale reads.
         var stale = ByteImage()
         var pending: [PendingChange] = []
-        var hasLateError = false
+        /// How often a sync has failed: each handle that was open then is told once.
+        var failures = 0
+        /// Whether nobody was told of the last.
+        var isUntold = false
     }
 
     /// A change of a file that no sync has made durable.

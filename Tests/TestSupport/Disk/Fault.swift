@@ -47,7 +47,8 @@ public enum Fault: Sendable, Hashable {
 }
 
 /// The three ways in which systems are known to fail at a sync. In each, some of the sectors may have become
-/// durable; the others count as clean afterwards, so the next sync succeeds without writing them.
+/// durable; the others count as clean afterwards, so the next sync succeeds without writing them, once each handle of the file that
+/// was open, in this process or another, has been told: its next sync fails.
 public enum SyncFailure: Sendable, Hashable, CaseIterable {
     /// The error is reported; reads still give the new content until the power goes.
     case keepsNewContent

@@ -227,8 +227,12 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
             state.pendingNames.append(.create(path, state.files.count - 1))
             return state.files.count - 1
         }
-        return SimulatedFile(
-            disk: self, path: path, file: file, generation: lock.withLock { generation }, isReadOnly: mode == .readOnly)
+        return lock.withLock {
+            let content = state.files[file]
+            return SimulatedFile(
+                disk: self, path: path, file: file, generation: generation, isReadOnly: mode == .readOnly,
+                told: content.failures - (content.isUntold ? 1 : 0))
+        }
     }
 
     public func remove(_ path: String) throws(FileError) {
@@ -346,16 +350,20 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     }
 
     /// Makes pending writes durable, all of them or those to the sectors of a range, with the size.
-    func sync(_ file: Int, _ path: String, only range: Range<UInt64>? = nil) throws(FileError) {
+    ///
+    /// - Parameter told: of how many failures of the file the handle was told.
+    func sync(_ file: Int, _ path: String, only range: Range<UInt64>? = nil, told: inout Int) throws(FileError) {
         try call(.sync, path) { fault throws(FileError) in
-            if state.files[file].hasLateError {
-                state.files[file].hasLateError = false
-                throw FileError(operation: "sync", path: path, code: EIO)
+            if state.files[file].failures == told, case .syncFails(let way)? = fault {
+                failSync(of: file)
+                if way == .restoresOldContent { state.files[file].cached = state.files[file].durable }
+                state.files[file].isUntold = way == .reportsLate
+                if way == .reportsLate { return }
             }
-            if case .syncFails(let way)? = fault {
-                failSync(of: file, way)
-                if way != .reportsLate { throw FileError(operation: "sync", path: path, code: EIO) }
-                return
+            if state.files[file].failures != told {
+                told = state.files[file].failures
+                state.files[file].isUntold = false
+                throw FileError(operation: "sync", path: path, code: EIO)
             }
             if case .syncLies? = fault { return }
             if state.files[file].pending.isEmpty { return }
@@ -523,14 +531,13 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         return image
     }
 
-    private func failSync(of file: Int, _ way: SyncFailure) {
+    private func failSync(of file: Int) {
         hasChanged = true
         // Some sectors made it to the disk before the failure.
         let kept = state.files[file].pending.filter { _ in random.chance(30) }
         state.files[file].pending = kept
         state.files[file].durable = everythingPending(of: file)
         state.files[file].pending = []
-        if way == .restoresOldContent { state.files[file].cached = state.files[file].durable }
-        if way == .reportsLate { state.files[file].hasLateError = true }
+        state.files[file].failures += 1
     }
 }

@@ -19,8 +19,11 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
     // Guarded by `lock`. Whether the held lock is exclusive; nil: none.
     private var held: Bool?
     private var isClosed = false
+    /// Of how many failures to make its content durable this handle knows.
+    private var told: Int
 
-    init(disk: SimulatedDisk, path: String, file: Int, generation: Int, isReadOnly: Bool) {
+    init(disk: SimulatedDisk, path: String, file: Int, generation: Int, isReadOnly: Bool, told: Int) {
+        self.told = told
         self.disk = disk
         self.path = path
         self.file = file
@@ -63,7 +66,7 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
     /// Two calls, between which the power may go; the second makes durable what the first wrote and nothing else.
     func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
         try write(buffer, at: offset)
-        try disk.sync(file, path, only: offset..<offset + UInt64(buffer.count))
+        try sync(only: offset..<offset + UInt64(buffer.count))
     }
 
     func resize(to size: UInt64) throws(FileError) {
@@ -78,7 +81,13 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
 
     func sync() throws(FileError) {
         try checkOpen("sync")
-        try disk.sync(file, path)
+        try sync(only: nil)
+    }
+
+    private func sync(only range: Range<UInt64>?) throws(FileError) {
+        var known = lock.withLock { told }
+        defer { lock.withLock { told = max(told, known) } }
+        try disk.sync(file, path, only: range, told: &known)
     }
 
     func lock(exclusive: Bool) throws(FileError) -> Bool {
