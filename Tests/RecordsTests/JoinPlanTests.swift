@@ -57,6 +57,28 @@ import Testing
         #expect(try !plan(left, sizes, indexed: false).contains("rows before it"))
     }
 
+    /// What stands before it may be missing, meet nothing, or be enough before all of it was seen.
+    @Test(arguments: [
+        """
+        SELECT d.name, l.city, p.name FROM Department d LEFT JOIN Location l ON d.location = l.id
+        JOIN Person p ON p.department = d.id
+        """,
+        "SELECT p.name, x.kind FROM Department d JOIN Pet x ON x.owner = d.location JOIN Person p ON p.boss = x.owner",
+        "SELECT DISTINCT d.location FROM Department d JOIN Person p ON p.department = d.id WHERE d.id = 1 LIMIT 1",
+    ])
+    func aWalkedTableMeetsWhatStandsBefore(text: String) throws {
+        let fixture = try JoinFixture.make(indexed: false)
+        try fixture.insert("Person", [.text("Zoe"), .integer(30), .integer(3), .null])
+        let statement = try SelectStatement.parse(text)
+        let sizes = ["Person": 1_000_000, "Pet": 100_000, "Department": 1000, "Location": 50]
+        let plan = try SelectPlanner(statement, fixture.catalogue, [], [:]) { sizes[$0.schema.name] }.plan()
+        #expect(plan.description.contains("by hash of the rows before it"), "\(plan)")
+        let view = try fixture.store.snapshot()
+        let rows = try plan.rows(in: view)
+        let expected = try SelectPlanner(statement, fixture.catalogue, [], [:]) { _ in 3 }.plan().rows(in: view)
+        #expect(!rows.isEmpty && Set(rows) == Set(expected) && rows.count == expected.count)
+    }
+
     @Test func leftJoinsStayLeftWhereTheyMust() throws {
         #expect(
             try plan(

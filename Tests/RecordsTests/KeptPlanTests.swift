@@ -43,8 +43,12 @@ import Testing
         return (try plan.keys(in: view), try selection.plan(fixture.catalogue).keys(in: view), plan.description)
     }
 
+    /// More than keys and indexes hold.
+    private static let long = String(repeating: "Word5", count: 1000)
+
     private static let questions: [(text: String, values: [[Value]])] = [
         ("word = ?", [[.text("Word5")], [.text("Word77")], [.text("none")], [.null]]),
+        ("word > ? AND word <= ?", [[.text("Word5"), .text("Word6")], [.text(long), .text(long + "x")]]),
         ("word = ? COLLATE NOCASE", [[.text("word5")], [.text("WORD7")]]),
         ("word COLLATE NOCASE = ?", [[.text("word5")], [.text("WORD7")]]),
         ("number = ?", [[.integer(3)], [.integer(40)], [.double(4)], [.double(4.5)], [.null]]),
@@ -52,6 +56,10 @@ import Testing
         ("number BETWEEN ? AND ?", [[.integer(3), .integer(5)], [.integer(9), .integer(10)], [.integer(9), .null]]),
         ("id = ?", [[.integer(3)], [.integer(1)], [.integer(-1)]]),
         ("id > ? AND isOld", [[.integer(90)], [.integer(95)]]),
+        (
+            "id > ? AND id < ?",
+            [[.integer(5), .integer(9)], [.integer(9), .integer(5)], [.integer(140), .integer(160)]]
+        ),
         ("kind = ? AND size >= ?", [[.text("rare0"), .double(0)], [.text("common"), .double(97)]]),
         ("isOld = ? AND number IS NULL", [[.bool(true)], [.bool(false)], [.integer(1)]]),
         ("day = ? AND number IS NOT NULL", [[.date(17)], [.date(18)], [.text("1970-01-01")]]),
@@ -95,6 +103,10 @@ import Testing
                     let (kept, fresh, _) = try keys(fixture, text, values)
                     #expect(kept == fresh, "\(text) \(values)")
                 }
+            }
+            for (low, high) in [("w1", "w12"), ("w2", "w1"), ("w3", "w4"), ("w1", Self.long), (Self.long, "w2")] {
+                let (kept, fresh, _) = try keys(fixture, "word > ? AND word < ?", [.text(low), .text(high)])
+                #expect(kept == fresh, "\(low.prefix(8)) \(high.prefix(8))")
             }
         }
     }
@@ -155,6 +167,46 @@ import Testing
         #expect(try kept.plan(shape.values, [], [:], fixture.catalogue, fixture.store.snapshot()) == nil)
     }
 
+    /// A table so small that nothing was looked at, and one in which another way may be better by now.
+    @Test func aTableThatIsNoLongerSmallIsLookedAt() throws {
+        let fixture = try filled(900)
+        let selection = Selection(
+            table: "T", condition: try Condition.parse("id > ? AND number > ?"), parameters: [.integer(2), .integer(3)])
+        let first = try selection.plan(fixture.catalogue, in: fixture.store.snapshot())
+        #expect(first.description.hasPrefix("search T by key range (id > 2)"))
+        let shape = try #require(SelectionShape(selection))
+        let kept = try #require(fixture.catalogue.plans[shape.key])
+        #expect(try kept.plan(shape.values, [], [:], fixture.catalogue, fixture.store.snapshot()) != nil)
+        try fixture.insertAll(
+            "T",
+            (0..<600).map { [.text("w\($0)"), .null, .double(0), .text("common"), .date(0), .bool(false)] })
+        let view = try fixture.store.snapshot()
+        #expect(try kept.plan(shape.values, [], [:], fixture.catalogue, view) == nil)
+        #expect(
+            try selection.plan(fixture.catalogue, in: view).ids(in: view)
+                == selection.plan(fixture.catalogue).ids(in: view))
+    }
+
+    /// Questions that differ each time do not fill the memory.
+    @Test func plansOfManyShapesAreForgotten() throws {
+        let fixture = try filled(150)
+        func shape(_ limit: Int) throws -> SelectionShape.Key? {
+            SelectionShape(
+                Selection(
+                    table: "T", condition: try Condition.parse("number = ?"), parameters: [.integer(3)], limit: limit))?
+                .key
+        }
+        for limit in 1...300 {
+            let (kept, fresh, _) = try keys(fixture, "number = ?", [.integer(3)], limit: limit)
+            #expect(kept == fresh)
+        }
+        let held = try (1...300).filter { limit in
+            let key = try #require(try shape(limit))
+            return fixture.catalogue.plans[key] != nil
+        }
+        #expect(held.count <= 256 && held.contains(300) && !held.contains(1))
+    }
+
     @Test func aNewIndexIsUsed() throws {
         var fixture = try filled(100, [])
         #expect(try keys(fixture, "number = ?", [.integer(3)]).text.hasPrefix("scan"))
@@ -172,12 +224,14 @@ import Testing
 
     /// What differs in more than the values is another question.
     @Test func shapesDiffer() throws {
-        func key(_ text: String, orderBy: [Order] = [], limit: Int? = nil, offset: Int? = nil) throws
-            -> SelectionShape.Key?
-        {
+        func key(
+            _ text: String, _ values: [Value] = [], orderBy: [Order] = [], limit: Int? = nil, offset: Int? = nil
+        ) throws -> SelectionShape.Key? {
             SelectionShape(
                 Selection(
-                    table: "T", condition: try Condition.parse(text), orderBy: orderBy, limit: limit, offset: offset))?
+                    table: "T", condition: try Condition.parse(text), parameters: values, orderBy: orderBy,
+                    limit: limit,
+                    offset: offset))?
                 .key
         }
         let keys = [
@@ -189,11 +243,16 @@ import Testing
             try key("a = 1", offset: 1), try key("a = 1", orderBy: [Order("a")]),
             try key("a = 1", orderBy: [Order("a", descending: true)]),
             try key("a = 1", orderBy: [Order("a", noCase: true)]), try key("a = TRUE"),
+            try key("a = ?", [.unsigned(.max)]), try key("a = ?", [.uuid(1, 2)]), try key("a = ?", [.date(1)]),
         ]
         #expect(!keys.contains(nil))
         #expect(Set(keys).count == keys.count)
         #expect(try key("a = 1") == key("a = 2"))
+        #expect(try key("a = ?", [.uuid(1, 2)]) == key("a = ?", [.uuid(3, 4)]))
         #expect(try key("a = NULL") == nil)
+        var deep = try Condition.parse("a = 1")
+        for _ in 0..<30 { deep = .and([deep]) }
+        #expect(SelectionShape(Selection(table: "T", condition: deep)) == nil)
         #expect(try key("a LIKE 'x'") == nil)
         #expect(try key("a = 1 OR b = 2") == nil)
         #expect(try key("a + 1 = 2") == nil)

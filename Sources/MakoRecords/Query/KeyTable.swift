@@ -13,8 +13,6 @@ struct KeyTable: ~Copyable {
 
     init() { slots = Array(repeating: 0, count: 256) }
 
-    var count: Int { entries.count }
-
     /// The number of a key, which is taken in when it is new.
     mutating func place(of key: UnsafeRawBufferPointer) -> (number: Int, isNew: Bool) {
         let hash = KeyOrder.hash(key)

@@ -271,7 +271,7 @@ public struct LiveRows: Sendable {
         var origins: [Int] = []
         merged.reserveCapacity(entries.count + step.coming.count)
         origins.reserveCapacity(entries.count + step.coming.count)
-        var coming = step.coming.sorted { precedes($0.entry, $1.entry) }[...]
+        var coming = ArraySlice(step.coming.sorted { precedes($0.entry, $1.entry) })
         func take(before entry: Entry?) {
             while let next = coming.first, entry.map({ precedes(next.entry, $0) }) ?? true {
                 merged.append(next.entry)

@@ -155,9 +155,9 @@ public struct Portions: Sendable {
                 return true
             }
             guard let last else { return .nothing }
-            let isRepeated = sabotaged("portionsRepeatARow")
             if walk.isReversed { return last > range.lowerBound ? .rows(range.lowerBound...(last - 1)) : .nothing }
-            return last < range.upperBound ? .rows((isRepeated ? last : last + 1)...range.upperBound) : .nothing
+            guard last < range.upperBound else { return .nothing }
+            return .rows((sabotaged("portionsRepeatARow") ? last : last + 1)...range.upperBound)
         }
 
         private mutating func take(

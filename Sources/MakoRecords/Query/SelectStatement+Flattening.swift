@@ -60,13 +60,14 @@ extension SelectStatement {
             { (expr) throws(RecordError) in
                 switch expr {
                 case .column(let path, let at):
-                    let rest = path.count > 1 && asked.isNamed(path[0]) ? path.dropFirst() : path[...]
+                    let rest = path.count > 1 && asked.isNamed(path[0]) ? path.dropFirst() : ArraySlice(path)
                     if rest.count == 1, given.contains(rest[rest.startIndex]), !asked.has(rest[rest.startIndex]) {
                         return expr
                     }
                     return try asked.expr(rest, at)
                 case .collection(let path, let function, let rest, let at):
-                    guard case .column(let start, _) = try asked.expr(path[...], at) else {
+                    let own = path.count > 1 && asked.isNamed(path[0]) ? path.dropFirst() : ArraySlice(path)
+                    guard case .column(let start, _) = try asked.expr(own, at) else {
                         throw at.error("\(path.joined(separator: ".")) leads to no rows")
                     }
                     return .collection(start, function, rest, at: at)

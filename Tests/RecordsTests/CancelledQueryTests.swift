@@ -1,0 +1,44 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+/// Whichever way a query goes, it ends when nobody wants its answer any more.
+@Suite struct CancelledQueryTests {
+    private func all() throws -> ManyFixture { try ManyFixture(seed: 1, people: 2500, pets: 300, isIndexed: true) }
+
+    @Test func everyWayEnds() throws {
+        let all = try all()
+        let view = try all.fixture.store.snapshot()
+        let ways: [(condition: String, order: String, way: String)] = [
+            ("TRUE", "", "scan Person"), ("salary + 1 > 0", "", "scan Person, then filter"),
+            ("salary > 0", "", "scan Person, then filter"), ("salary > 0", "id DESC", "already in order of id DESC"),
+            ("age = 3 OR name = 'Ada'", "", "union of index"), ("age >= 0", "name, salary", "sort by name, salary"),
+            ("salary = 1 AND EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id AND age > Person.age)", "", "filter"),
+        ]
+        for (condition, order, way) in ways {
+            var plan = try all.plan("Person", condition, order: order)
+            #expect("\(plan)".contains(way), "\(plan)")
+            let cancellation = Cancellation()
+            plan.cancellation = cancellation
+            #expect(try !plan.keys(in: view).isEmpty, "\(condition)")
+            cancellation.cancel()
+            #expect(throws: RecordError.cancelled, "\(condition)") { try plan.forEachRow(in: view) { _, _ in true } }
+        }
+    }
+
+    @Test func aPortionIsTheLast() throws {
+        let all = try all()
+        let view = try all.fixture.store.snapshot()
+        var portions = Portions(of: try all.plan("Person", "salary > 0"))
+        #expect(portions.cancellation == nil)
+        let cancellation = Cancellation()
+        portions.cancellation = cancellation
+        var count = 0
+        try portions.next(5, in: view) { _, _ in count += 1 }
+        portions.cancellation?.cancel()
+        #expect(cancellation.isCancelled)
+        #expect(throws: RecordError.cancelled) { try portions.next(5, in: view) { _, _ in count += 1 } }
+        #expect(count == 5 && !portions.isAtEnd)
+    }
+}
