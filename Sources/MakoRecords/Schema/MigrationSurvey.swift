@@ -202,7 +202,7 @@ private struct TableSurvey {
             if RowConversion.convert(value, to: column) == nil {
                 let isPlain = column.sealedType == nil && plan.stored?.columns[conversion.from].sealedType == nil
                 let shown = isPlain ? "\(value)" : "a value of type \(value.typeName)"
-                fail(step, "row \(key): \(shown) does not become a \((column.sealedType ?? column.type).name)")
+                return fail(step, "row \(key): \(shown) does not become a \((column.sealedType ?? column.type).name)")
             }
             if !value.isNull && column.sealedType != nil {
                 try access.check(for: column.name, of: plan.record.schema.name)

@@ -96,7 +96,7 @@ struct ResolvedMigration {
     ) throws(RecordError) -> [ResolvedMigration] {
         var before: [String: Set<String>] = [:]
         for migration in migrations {
-            before[migration.name, default: []].formUnion(migration.targets)
+            before[migration.name, default: []].formUnion(migration.targets.filter { $0 != migration.name })
             for name in migration.taken(records) { before[name, default: []].insert(migration.name) }
         }
         var ordered: [ResolvedMigration] = []

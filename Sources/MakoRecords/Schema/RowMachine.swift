@@ -48,10 +48,10 @@ struct RowMachine {
     /// - Parameters:
     ///   - new: the key that it gets in this table, where it has another one.
     ///   - reader: a stored row, its positions being the ordinals; nil for one from another table.
-    ///   - split: stores rows of another table and answers the key of the first.
+    ///   - split: stores rows of another table and answers the key of the first; nil where none can refer to it.
     mutating func run(
         _ key: RowKey, as new: RowKey? = nil, _ reader: RowReader?, from start: Int = 0,
-        split: (String, [[String: Value]]) throws(RecordError) -> Value
+        split: (String, [[String: Value]]) throws(RecordError) -> Value?
     ) throws(RecordError) {
         for place in start..<program.actions.count {
             current = place
@@ -77,12 +77,18 @@ struct RowMachine {
                 do { rows = try body(OldRow(key: new ?? key, names: names, values: values)) } catch {
                     throw failure(program.stepOfAction[place], key, error)
                 }
-                let first: Value
-                do throws(RecordError) { first = try split(target, rows) } catch {
+                let first: Value?
+                do throws(RecordError) {
+                    first = try split(target, rows)
+                    if link != nil && first == nil {
+                        throw .migrationFailed(
+                            table: target, reason: "a row with a key of several columns cannot be referred to")
+                    }
+                } catch {
                     if case .storage = error { throw error }
                     throw failure(program.stepOfAction[place], key, error)
                 }
-                guard let link else { continue }
+                guard let link, let first else { continue }
                 values[link] = first
                 isGiven[link] = true
             }

@@ -22,12 +22,13 @@ final class SplitTables {
         self.sequences = sequences
     }
 
-    /// Stores rows and answers the key of the first, as a column that refers to it holds it; NULL when there are none.
+    /// Stores rows and answers the key of the first, as a column that refers to it holds it; NULL when there are none, and nil for a key of
+    /// several columns, to which none can refer.
     func store(
         _ rows: [[String: Value]], _ name: String, _ tx: borrowing WriteTransaction
-    ) throws(RecordError) -> Value {
+    ) throws(RecordError) -> Value? {
         let target = try target(name, tx)
-        var first = Value.null
+        var first: Value? = .null
         for (place, values) in rows.enumerated() {
             target.writer.begin(target.table.layout)
             let idColumn = target.table.schema.idColumn
@@ -40,7 +41,10 @@ final class SplitTables {
                 &target.writer, key: try id.map { (value) throws(RecordError) in try rowKey(value, name) }, in: tx,
                 changes: &changes, batch: batch)
             if changes.count > 4096 { changes.removeAll() }
-            if place == 0 { first = try SplitTables.reference(to: key, target.table.schema) }
+            if place == 0 {
+                let values = try key.values(in: target.table.schema)
+                first = values.count == 1 ? values[0] : nil
+            }
         }
         return first
     }
@@ -62,16 +66,6 @@ final class SplitTables {
     private func rowKey(_ value: Value, _ name: String) throws(RecordError) -> RowKey {
         if case .integer(let id) = value { return .rowID(id) }
         throw .invalidKey(table: name, reason: "\(value) is no id")
-    }
-
-    /// What a column holds that refers to a row.
-    static func reference(to key: RowKey, _ schema: EntitySchema) throws(RecordError) -> Value {
-        let values = try key.values(in: schema)
-        guard values.count == 1 else {
-            throw .migrationFailed(
-                table: schema.name, reason: "a row with a key of several columns cannot be referred to")
-        }
-        return values[0]
     }
 
     private func target(_ name: String, _ tx: borrowing WriteTransaction) throws(RecordError) -> Target {

@@ -78,6 +78,7 @@ private final class TextCheck {
     /// Whether there is anything else in the tree.
     func readTree(_ view: Snapshot) throws(RecordError) {
         var lengths: UInt64 = 0
+        var keys: UInt64 = 0
         var numbers: UInt64 = 0
         do throws(StorageError) {
             var cursor = try view.cursor(in: index.tree)
@@ -88,18 +89,24 @@ private final class TextCheck {
                 switch key.first {
                 case 0: break
                 case 1:
-                    let block = value.withUnsafeBytes { LengthBlock($0, columns: index.slots.count) }
-                    lengths += UInt64(block?.rows.count ?? 0)
+                    if let block = value.withUnsafeBytes({ LengthBlock($0, columns: index.slots.count) }) {
+                        lengths += UInt64(block.rows.count)
+                    } else {
+                        find("has lengths of rows that cannot be read")
+                    }
                 case 2: readChunk(key, value)
+                case 3: keys += 1
                 case 4: numbers += 1
-                default: numbers += 0
+                default: find("has a key that is of no kind")
                 }
                 isThere = try cursor.next()
             }
         } catch { throw .storage(error) }
         if balance != 0 && findings.isEmpty { find("has words that no row has") }
         if lengths != totals.rows { find("has the lengths of \(lengths) rows, not of \(totals.rows)") }
-        if !index.isRowID && numbers != totals.rows { find("knows \(numbers) rows, not \(totals.rows)") }
+        let known = index.isRowID ? 0 : totals.rows
+        if keys != known { find("knows the numbers of \(keys) rows, not of \(known)") }
+        if numbers != known { find("knows \(numbers) rows, not \(known)") }
     }
 
     private func readChunk(_ key: [UInt8], _ value: [UInt8]) {

@@ -166,23 +166,19 @@ struct PostingReader {
 struct OccurrenceWriter: ~Copyable {
     private let columnBits: UInt64
     private var list = KeyBuffer()
-    private var count = 0
-    private var first: (column: UInt64, position: UInt64) = (0, 0)
     private var column: UInt64 = 0
     private var position: UInt64 = .max
 
     init(columnBits: UInt64) { self.columnBits = columnBits }
 
-    mutating func clear() {
+    private mutating func clear() {
         list.clear()
-        count = 0
         column = 0
         position = .max
     }
 
     /// Adds the next occurrence, in the order of columns and positions.
-    mutating func add(_ column: UInt64, _ position: UInt64) {
-        if count == 0 { first = (column, position) }
+    private mutating func add(_ column: UInt64, _ position: UInt64) {
         if column != self.column {
             list.append(varint: 0)
             list.append(varint: column)
@@ -191,7 +187,6 @@ struct OccurrenceWriter: ~Copyable {
         }
         list.append(varint: position &- self.position)
         self.position = position
-        count += 1
     }
 
     /// Appends the occurrences of a word in one row.
@@ -210,7 +205,8 @@ struct OccurrenceWriter: ~Copyable {
             let shift: UInt64 = sabotaged("textPositionsShifted") && place > 0 ? 1 : 0
             add(UInt64(places[place].column), UInt64(places[place].position) + shift)
         }
-        append(to: &buffer)
+        buffer.append(varint: UInt64(list.count) << 1)
+        buffer.append(raw: list.raw)
     }
 
     /// Appends the rows of a word, each counted from the one before, with its occurrences in them.
@@ -231,15 +227,6 @@ struct OccurrenceWriter: ~Copyable {
             buffer.append(varint: number &- previous)
             previous = number
             append(UnsafeBufferPointer(rebasing: places[start..<next]), to: &buffer)
-        }
-    }
-
-    func append(to buffer: inout KeyBuffer) {
-        if count == 1 {
-            buffer.append(varint: (first.position << columnBits | first.column) << 1 | 1)
-        } else {
-            buffer.append(varint: UInt64(list.count) << 1)
-            buffer.append(raw: list.raw)
         }
     }
 }

@@ -61,7 +61,8 @@ extension FullTextIndex {
         case .rowID(let id): return KeyOrder.treeKey(id)
         case .bytes(let bytes):
             let row = totals.nextNumber
-            totals.nextNumber += 1
+            guard row < .max else { throw damaged("it has given out every number of rows") }
+            totals.nextNumber = row + 1
             try enter(bytes, row, tx)
             return row
         }

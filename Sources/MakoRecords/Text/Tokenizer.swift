@@ -99,7 +99,6 @@ struct Tokenizer: ~Copyable {
 
     @inline(__always)
     private mutating func append(_ byte: UInt8) {
-        if length >= Tokenizer.termLimit { return }
         memory[length] = byte
         length &+= 1
     }

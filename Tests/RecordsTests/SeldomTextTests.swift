@@ -1,0 +1,149 @@
+import MakoStorage
+import Testing
+
+@testable import MakoRecords
+
+/// Words, questions and indexes of forms that are seldom met.
+@Suite struct SeldomTextTests {
+    private func words(_ text: String, _ stemming: Stemming = .none) -> [String] {
+        var tokenizer = Tokenizer(stemming: stemming)
+        var words: [String] = []
+        Array(text.utf8).withUnsafeBytes { raw in
+            tokenizer.begin(raw)
+            while tokenizer.next() { words.append(String(decoding: tokenizer.term, as: UTF8.self)) }
+        }
+        return words
+    }
+
+    /// From the list of words and stems at snowballstem.org.
+    @Test(arguments: [
+        ("happily", "happili"), ("heavily", "heavili"), ("pedagogy", "pedagogi"), ("biology", "biolog"),
+        ("demonstrative", "demonstr"), ("formative", "format"), ("native", "nativ"), ("companion", "companion"),
+        ("region", "region"), ("opinion", "opinion"), ("adoption", "adopt"), ("decision", "decis"),
+    ])
+    func endingsStayWhereTheyBelongToTheWord(word: String, stem: String) {
+        #expect(words(word, .english) == [stem])
+    }
+
+    @Test func lettersThatAreSeldom() {
+        // A sign of mathematics among Greek letters, and a long word that ends in a letter of two bytes.
+        #expect(words("α϶β") == ["α", "β"])
+        let long = String(repeating: "a", count: 191)
+        #expect(words(long + "ñbc d") == [long + "n", "d"])
+        #expect(words(String(repeating: "ж", count: 200)) == [String(repeating: "ж", count: 96)])
+        #expect(words(long + "aßa") == [long + "a"])
+    }
+
+    // MARK: Questions
+
+    private func library() throws -> Fixture { try MatchTests.library() }
+
+    private func rows(_ text: String) throws -> [[Value]] {
+        let fixture = try library()
+        return try SelectStatement.parse(text).run(fixture.catalogue, view: fixture.store.snapshot()).rows
+    }
+
+    private func ids(_ words: String) throws -> [Int64] {
+        try rows("SELECT id FROM Article WHERE Article MATCH '\(words)' ORDER BY id").compactMap {
+            if case .integer(let id) = $0[0] { id } else { nil }
+        }
+    }
+
+    @Test func severalWordsThatMustNotBeThere() throws {
+        #expect(try ids("steam NOT heat NOT sea") == [])
+        #expect(try ids("steam NOT heat NOT rope") == [2])
+        #expect(try ids("steam engine AND NOT sea") == [1])
+        #expect(try ids("engine* steam AND NOT heat AND NOT rope") == [2])
+    }
+
+    @Test(arguments: [
+        ("NEAR(steam engine, 3 sea)", "\")\" is expected"), ("NEAR(steam engine", "\")\" is expected"),
+        ("NEAR(steam engine, 1000001)", "a number"),
+    ])
+    func nearIsWrittenInOneWay(words: String, fault: String) {
+        let error = Fixture.error { _ = try ids(words) }
+        #expect(error.map { "\($0)".contains(fault) } == true, "\(String(describing: error))")
+    }
+
+    /// Rows that are there for another reason have no rank.
+    @Test func rowsWithoutTheWordHaveNoRank() throws {
+        let found = try rows(
+            "SELECT id, rank FROM Article WHERE Article MATCH 'rope' OR year = 1801 ORDER BY id")
+        #expect(found.map { $0[0] } == [.integer(1), .integer(3)])
+        #expect(found.map { $0[1].isNull } == [true, false])
+    }
+
+    @Test func excerptsOfPhrasesThatOverlap() throws {
+        func shown(_ words: String, _ call: String = "highlight(body, '[', ']')") throws -> Value? {
+            try rows("SELECT \(call) FROM Article WHERE body MATCH '\(words)' AND year < 1804").first?.first
+        }
+        #expect(try shown("NEAR(steam heat, 5)") == .text("A [steam] engine turns [heat] into work."))
+        #expect(try shown("steam OR \"steam engine\"") == .text("A [steam engine] turns heat into work."))
+        #expect(try shown("\"steam engine\" OR \"engine turns\"") == .text("A [steam engine turns] heat into work."))
+        #expect(try shown("\"a rope is a rope\"") == .text("[A rope is a rope is a rope]."))
+        #expect(
+            try shown("\"a rope is a rope\"", "snippet(body, '[', ']', '…', 2)") != nil)
+        #expect(try shown("steam NOT rope", "snippet(body, '[', ']', '…', 3)") == .text("A [steam] engine…"))
+    }
+
+    /// What one question asks twice is looked up once.
+    @Test func theSameWordsAreOneCondition() throws {
+        let fixture = try library()
+        let texts = ["Article MATCH 'steam'", "Article MATCH 'steam'", "Article MATCH 'rope'", "title MATCH 'steam'"]
+        var binder = Binder(try fixture.table("Article"), fixture.catalogue, [], [:])
+        var matches: Set<BoundMatch> = []
+        for text in texts {
+            guard case .match(let match) = try binder.bind(Condition.parse(text)) else {
+                Issue.record("\(text)"); continue
+            }
+            matches.insert(match)
+        }
+        #expect(matches.count == 3)
+    }
+
+    // MARK: Indexes
+
+    /// A word that fills a chunk in one row alone.
+    @Test func aChunkOfOneRowStaysWhole() throws {
+        let text = try TextFixture()
+        for number in 0..<3 {
+            try text.fixture.insert("Note", [.text(String(repeating: "steam ", count: 400 + number)), .text("steam")])
+        }
+        try text.fixture.expectSound()
+        #expect(try text.ask("Note MATCH ?", "steam").count == 3)
+        let table = try text.table
+        for id in [2, 1, 3] as [Int64] {
+            try text.fixture.store.write { tx in
+                var changes = ChangeSet()
+                try table.delete(.rowID(id), in: tx, changes: &changes)
+            }
+            try text.fixture.expectSound()
+        }
+    }
+
+    /// Rows with keys of their own, as many as are loaded in bulk.
+    @Test func manyRowsWithKeysAreLoadedInBulk() throws {
+        var text = try TextFixture(keyed: true)
+        var bare = TextFixture.schema(keyed: true)
+        bare.indexes = []
+        try text.fixture.migrate(bare)
+        let count = TextBatch.fewestLoaded + 10
+        try text.fixture.insertAll(
+            "Note",
+            (0..<count).map { number in
+                let rest = number % 5000 == 1 ? String(repeating: "z", count: 750) : ""
+                return [
+                    .text("k\(number)\(rest)"), .text(number % 1000 == 0 ? "a rare one" : "common"),
+                    .text("n\(number)"),
+                ]
+            })
+        try text.fixture.migrate(TextFixture.schema(keyed: true))
+        try text.fixture.expectSound()
+        #expect(try text.ask("title MATCH ?", "rare").count == 11)
+        #expect(try text.ask("body MATCH ?", "n7777") == [RowKey(values: [.text("k7777")])])
+        // The next row gets a number behind them.
+        try text.fixture.insert("Note", [.text("new"), .text("rare"), .null])
+        #expect(try text.ask("title MATCH ?", "rare").count == 12)
+        try text.fixture.expectSound()
+    }
+}
