@@ -112,13 +112,45 @@ import Testing
         try text.fixture.expectSound()
         #expect(try text.ask("Note MATCH ?", "steam").count == 3)
         let table = try text.table
-        for id in [2, 1, 3] as [Int64] {
+        for id in [2, 1] as [Int64] {
             try text.fixture.store.write { tx in
                 var changes = ChangeSet()
                 try table.delete(.rowID(id), in: tx, changes: &changes)
             }
             try text.fixture.expectSound()
         }
+        // The last one, which grows where it is.
+        try text.fixture.store.write { tx in
+            var changes = ChangeSet()
+            var row = RowWriter()
+            row.begin(table.layout)
+            row.set(0, .text(String(repeating: "steam ", count: 900)))
+            _ = try table.update(&row, key: .rowID(3), in: tx, changes: &changes)
+        }
+        try text.fixture.expectSound()
+        #expect(try text.ask("Note MATCH ?", "steam") == [.rowID(3)])
+    }
+
+    /// More words than are kept in memory at a time: the first part is loaded, the others are entered behind it.
+    @Test(arguments: [false, true]) func anIndexIsBuiltInParts(keyed: Bool) throws {
+        let text = try TextFixture(keyed: keyed)
+        let count = TextBatch.fewestLoaded + 500
+        try text.fixture.insertAll(
+            "Note",
+            (0..<count).map { number in
+                (keyed ? [.text("k\(number)")] : []) + [
+                    .text(number % 1000 == 0 ? "a rare one" : "common"), .text("n\(number)"),
+                ]
+            })
+        let table = try text.table
+        let index = try #require(table.textIndexes.first)
+        try text.fixture.store.write { tx in
+            try tx.deleteAll(in: index.tree)
+            try table.build(index, limit: 1 << 16, in: tx)
+        }
+        try text.fixture.expectSound()
+        #expect(try text.ask("title MATCH ?", "rare").count == 11)
+        #expect(try text.ask("title MATCH ?", "common").count == count - 11)
     }
 
     /// Rows with keys of their own, as many as are loaded in bulk.

@@ -105,6 +105,20 @@ import Testing
         #expect(nowhere.contains("there is no table S"), "\(nowhere)")
     }
 
+    /// Values that do not become what their column is to hold, and ones that cannot be encrypted without the key.
+    @Test func aSurveyCountsRowsThatCannotBeConverted() throws {
+        let store = try fixture().store
+        var wanted = Self.plain
+        wanted.columns[0].type = .integer
+        let plain = try #require(try survey(store, [TableMigration(wanted)]).steps.first)
+        #expect(plain.rows == 2 && plain.failures == 2)
+        #expect(plain.example == "row 1: 'a' does not become a integer")
+        wanted.columns[0] = ColumnSchema("name", .blob, isOptional: true, sealing: .text)
+        let sealed = try #require(try survey(store, [TableMigration(wanted)]).steps.first)
+        #expect(sealed.rows == 2 && sealed.failures == 2)
+        #expect(sealed.example == "row 1: \(RecordError.valueSealed(table: "P", column: "name", .missing))")
+    }
+
     /// The steps of a table that gets another name stand behind that in the report.
     @Test func aRenamedTableCountsItsRowsAtTheRightStep() throws {
         let store = try fixture().store

@@ -27,8 +27,12 @@ extension TableHandle {
     }
 
     /// Fills an index from the rows.
-    func build(_ index: FullTextIndex, in tx: borrowing WriteTransaction) throws(RecordError) {
-        let batch = TextBatch(index, limit: TextBatch.buildLimit)
+    ///
+    /// - Parameter limit: so many bytes of words are kept in memory.
+    func build(
+        _ index: FullTextIndex, limit: Int = TextBatch.buildLimit, in tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        let batch = TextBatch(index, limit: limit)
         let view = tx.view
         let isSmall = try count(in: view) < TextBatch.fewestLoaded
         var isFirst = true
