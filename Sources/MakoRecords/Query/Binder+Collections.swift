@@ -143,14 +143,20 @@ extension Binder {
                     inner.element = .rows(isRelative ? [] : path)
                     var condition = condition
                     // A path that leads on to many asks for any of those of each.
-                    let open = condition.columns(inQuantified: false).compactMap(\.ownPath)
-                    if !isRelative, open.contains(where: { inner.collection($0, isExpected: false) != nil }) {
+                    if !isRelative, condition.columns(inQuantified: false).contains(where: { inner.leadsOn($0) }) {
                         condition = .quantified(quantifier, condition, at: at)
                     }
                     return (Binder.sought(try inner.bind(condition), isAll), nil, nil)
                 })
         }
         return isAll && !sabotaged("allMeansAny") ? .not(any) : any
+    }
+
+    /// Whether a name leads to many; what is worked out of many is one value.
+    private func leadsOn(_ expr: Expr) -> Bool {
+        guard let path = expr.ownPath, let (_, count) = collection(path, isExpected: false) else { return false }
+        if case .collection = expr { return count < path.count }
+        return true
     }
 
     /// All fulfil a condition when none is found that does not.
