@@ -98,7 +98,6 @@ import Testing
         "Sources/MakoRecords/Query/EntrySkip.swift",
         "Sources/MakoRecords/Query/IndexEntries.swift",
         "Sources/MakoRecords/Query/JoinKey.swift",
-        "Sources/MakoRecords/Query/JoinRun.swift",
         "Sources/MakoRecords/Query/JoinTable.swift",
         "Sources/MakoRecords/Query/KeptOuterRows.swift",
         "Sources/MakoRecords/Query/KeyTable.swift",

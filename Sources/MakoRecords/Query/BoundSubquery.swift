@@ -170,12 +170,6 @@ extension BoundExpr {
         forEachPart { if case .outer = $0 { isFound = true } }
         return isFound
     }
-
-    var hasSubquery: Bool {
-        var isFound = false
-        forEachPart { if case .subquery = $0 { isFound = true } }
-        return isFound
-    }
 }
 
 extension BoundCondition {

@@ -188,8 +188,6 @@ final class Evaluator {
 
     private func rows(of match: Int32) throws(RecordError) -> MatchedRows? {
         let place = Int(match)
-        // Ranks are asked for by expressions that were added since.
-        while matched.count <= place { matched.append(nil) }
         if matched[place] == nil, let view {
             let (match, isRanked) = program.matches[place]
             matched[place] = try MatchedRows(match, isRanked: isRanked, view)

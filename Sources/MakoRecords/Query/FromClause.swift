@@ -11,7 +11,7 @@ struct JoinClause: Sendable, Hashable {
     var alias: String?
     var kind: Kind
     var condition: Condition?
-    var at = SourcePosition.none
+    var at: SourcePosition
 
     /// What its columns are called by.
     var name: String { alias ?? table }

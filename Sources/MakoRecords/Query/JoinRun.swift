@@ -6,21 +6,16 @@ final class JoinRun {
     let supply: SuppliedRows
     private let first: JoinLoop?
 
-    /// - Parameters:
-    ///   - layouts: for tables whose rows are read in another order of columns.
-    ///   - measure: takes down what the steps do; they are the first ones of the run.
+    /// - Parameter measure: takes down what the steps do; they are the first ones of the run.
     init(
-        _ plan: JoinPlan, _ view: Snapshot, _ supply: SuppliedRows, layouts: [Int: RowLayout] = [:],
-        _ measure: RunMeasure? = nil
+        _ plan: JoinPlan, _ view: Snapshot, _ supply: SuppliedRows, _ measure: RunMeasure? = nil
     ) throws(RecordError) {
         self.supply = supply
-        func layout(_ step: JoinStep) -> RowLayout { layouts[step.source] ?? step.own.table.layout }
         var next: JoinLoop?
         for (place, step) in plan.steps.enumerated().reversed() {
-            let before = plan.steps[..<place].map { (source: $0.source, layout: layout($0)) }
+            let before = plan.steps[..<place].map { (source: $0.source, layout: $0.own.table.layout) }
             next = try recorded {
-                try JoinLoop(
-                    step, plan, layout(step), before: before, view, supply, next, measure.map { ($0, place) })
+                try JoinLoop(step, plan, before: before, view, supply, next, measure.map { ($0, place) })
             }
         }
         first = next
@@ -58,8 +53,8 @@ private final class JoinLoop {
     @exclusivity(unchecked) private var lookedUp = 0
 
     init(
-        _ step: JoinStep, _ plan: JoinPlan, _ layout: RowLayout, before: [(source: Int, layout: RowLayout)],
-        _ view: Snapshot, _ supply: SuppliedRows, _ next: JoinLoop?, _ measure: (run: RunMeasure, place: Int)?
+        _ step: JoinStep, _ plan: JoinPlan, before: [(source: Int, layout: RowLayout)], _ view: Snapshot,
+        _ supply: SuppliedRows, _ next: JoinLoop?, _ measure: (run: RunMeasure, place: Int)?
     ) throws {
         self.step = step
         self.measure = measure
@@ -70,7 +65,7 @@ private final class JoinLoop {
         source = step.source
         isLeft = step.isLeft
         table = step.own.table
-        self.layout = layout
+        layout = table.layout
         func evaluator(_ conditions: [BoundCondition]) -> Evaluator? {
             if conditions.isEmpty { return nil }
             let condition = conditions.count == 1 ? conditions[0] : BoundCondition.and(conditions)
@@ -165,12 +160,8 @@ private final class JoinLoop {
 
     private func walk(_ rows: KeptOuterRows, _ body: () throws -> Bool) throws -> Bool {
         var goesOn = true
-        let isOwnLayout = layout === table.layout
         try step.own.forEachRow(layout: nil, in: view, measure.map { $0.run.steps[$0.place] }) { key, row in
-            goesOn = try rows.forEach(meeting: row, key) {
-                let bytes = UnsafeRawBufferPointer(start: row.base, count: Int(row.byteCount))
-                return try take(isOwnLayout ? row : RowReader(bytes, layout), key.rowID ?? 0, body)
-            }
+            goesOn = try rows.forEach(meeting: row, key) { try take(row, key.rowID ?? 0, body) }
             return goesOn
         }
         return goesOn
