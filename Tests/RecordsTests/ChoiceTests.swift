@@ -145,6 +145,25 @@ import Testing
                 == "scan Sale, then filter CASE WHEN amount = 3 THEN 1 ELSE 2 END = 2")
     }
 
+    /// Aggregates inside every kind of condition.
+    @Test func aggregatesInItsConditions() throws {
+        let all = try ManyFixture(seed: 2, isIndexed: true)
+        let found = try all.rows(
+            """
+            SELECT CASE WHEN EXISTS (SELECT 1 FROM Pet WHERE age > 1000) AND max(name) LIKE 'Z%' ESCAPE '!' THEN 1
+            WHEN max(name) GLOB 'Z*' OR count(*) IN (0, -1) OR NOT count(*) BETWEEN 1 AND 1000 THEN 2
+            WHEN min(age) IN (SELECT age FROM Pet WHERE age > 1000) OR sum(salary) IS NULL THEN 3
+            WHEN max(name) LIKE 'Z%' THEN 5 WHEN CASE count(*) WHEN 0 THEN TRUE ELSE FALSE END THEN 4 ELSE count(*) END,
+            CASE WHEN FALSE THEN 1 WHEN max(salary) > 1000 THEN 2 END, CASE WHEN TRUE THEN count(*) ELSE 3 END FROM Person
+            """)
+        #expect(found == [[.integer(40), .null, .integer(40)]])
+        #expect(try all.rows("SELECT 3 FROM Person HAVING TRUE") == [[.integer(3)]])
+        #expect(try all.rows("SELECT 3 FROM Person WHERE age > 1000 HAVING count(*) = 0") == [[.integer(3)]])
+        let grouped = try all.rows("SELECT Person.department, age + 1 FROM Person GROUP BY age + 1, department")
+        let expected = Set(all.people.map { [$0.department, $0.age.map { $0 + 1 }] })
+        #expect(grouped.count == expected.count)
+    }
+
     /// A partial index may be for what a choice says.
     @Test func inTheConditionOfAnIndex() throws {
         var fixture = try Self.fixture()
@@ -152,6 +171,8 @@ import Testing
         schema.indexes.append(
             IndexSchema(
                 "large", [IndexColumn("amount")], where: "CASE WHEN amount > 10 THEN TRUE ELSE FALSE END"))
+        schema.indexes.append(
+            IndexSchema("own", [IndexColumn("amount")], where: "CASE shop WHEN 1 THEN TRUE END"))
         try fixture.migrate(schema)
         try fixture.expectSound()
     }

@@ -129,6 +129,61 @@ import Testing
                 + "SELECT name FROM p x WHERE x.age > 36",
             "SELECT name FROM Person WHERE EXISTS (SELECT 1 FROM Pet WHERE owner = Person.id) AND age > 36"
         ),
+        // Every kind of condition and value.
+        (
+            "WITH x (n, a, c) AS (SELECT name, age, -age FROM Person) SELECT n FROM x WHERE n COLLATE NOCASE LIKE 'A%' "
+                + "OR n GLOB 'M*' OR a BETWEEN 40 AND 41 OR c IN (-50) OR NOT n IS NOT NULL ORDER BY n COLLATE NOCASE",
+            "SELECT name AS n FROM Person WHERE name COLLATE NOCASE LIKE 'A%' OR name GLOB 'M*' OR age BETWEEN 40 AND 41 "
+                + "OR -age IN (-50) OR name IS NULL ORDER BY name COLLATE NOCASE"
+        ),
+        (
+            "WITH x (k, n) AS (SELECT id, name COLLATE NOCASE FROM Person) SELECT k FROM x WHERE TRUE AND n = 'ADA' "
+                + "AND CASE WHEN EXISTS (SELECT 1 FROM Pet WHERE owner = x.k) AND n LIKE 'ada!' ESCAPE '?' THEN FALSE ELSE TRUE END",
+            "SELECT id AS k FROM Person WHERE name = 'Ada'"
+        ),
+        (
+            "WITH x (k) AS (SELECT -age FROM Person) SELECT sum(k) AS s, CASE WHEN count(*) BETWEEN 1 AND 9 AND max(k) IN (-20) "
+                + "AND NOT min(k) IS NULL THEN 'few' END AS f FROM x",
+            "SELECT sum(-age) AS s, 'few' AS f FROM Person"
+        ),
+        // Orders by what columns are called inside and outside.
+        (
+            "WITH x (a, b) AS (SELECT DISTINCT age AS years, name FROM Person ORDER BY years DESC, name) SELECT * FROM x",
+            "SELECT DISTINCT age AS a, name AS b FROM Person ORDER BY age DESC, name"
+        ),
+        (
+            "SELECT * FROM (SELECT DISTINCT *, age + 1 AS more FROM Person ORDER BY more, name) AS x",
+            "SELECT DISTINCT *, age + 1 AS more FROM Person ORDER BY age, name"
+        ),
+        (
+            "SELECT * FROM (SELECT age, count(*) AS n FROM Person GROUP BY age ORDER BY n DESC, age) x",
+            "SELECT age, count(*) AS n FROM Person GROUP BY age ORDER BY 2 DESC, 1"
+        ),
+        // Joined, with paths, names in other cases, and all columns.
+        (
+            "SELECT N, Q.Place FROM Department d JOIN (SELECT Person.name AS n, department.name AS place, department AS dep "
+                + "FROM Person WHERE Person.age > 20) \"q\" ON Q.DEP = d.id ORDER BY n",
+            "SELECT q.name AS N, q.department.name AS \"Q.Place\" FROM Department d JOIN Person q ON q.department = d.id "
+                + "WHERE q.age > 20 ORDER BY q.name"
+        ),
+        (
+            "WITH q AS (SELECT id, name FROM Person) SELECT * FROM q JOIN (SELECT owner, kind AS name FROM Pet) AS k "
+                + "ON k.owner = q.id ORDER BY q.id, k.name",
+            "SELECT q.id AS id, q.name AS \"q.name\", k.owner AS owner, k.kind AS \"k.name\" FROM Person q JOIN Pet k ON k.owner = q.id "
+                + "ORDER BY q.id, k.kind"
+        ),
+        (
+            "SELECT q.*, d.budget AS b FROM Department d JOIN (SELECT id AS who, department AS dep FROM Person) q ON q.dep = d.id "
+                + "ORDER BY b, who",
+            "SELECT q.id AS who, q.department AS dep, d.budget AS b FROM Department d JOIN Person q ON q.department = d.id "
+                + "ORDER BY d.budget, q.id"
+        ),
+        (
+            "SELECT q.who, (SELECT count(*) FROM Pet WHERE owner = q.who) AS pets FROM Department d "
+                + "JOIN (SELECT id AS who, department AS dep FROM Person) q ON q.dep = d.id ORDER BY 1",
+            "SELECT q.id AS \"q.who\", (SELECT count(*) FROM Pet WHERE owner = q.id) AS pets FROM Department d "
+                + "JOIN Person q ON q.department = d.id ORDER BY 1"
+        ),
     ]
 
     @Test(arguments: pairs.indices) func aNameIsWhatItStandsFor(pair: Int) throws {

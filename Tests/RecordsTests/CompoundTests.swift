@@ -47,6 +47,63 @@ import Testing
                 == ["1 2"])
     }
 
+    /// Values of every type meet those of their own.
+    @Test func valuesOfAllTypes() throws {
+        var schema = QueryFixture.a
+        schema.indexes = []
+        let fixture = try Fixture(schema, QueryFixture.b, QueryFixture.c)
+        let row: [Value] = [
+            .integer(3), .unsigned(.max), .double(1e30), .text("t"), .bool(true), .date(86_400), .blob([1]),
+            .uuid(1, 2),
+            .integer(1), .integer(0), .null,
+        ]
+        var other = row
+        (other[1], other[2], other[4], other[5]) = (.integer(3), .double(-1e30), .bool(false), .date(0))
+        (other[6], other[7]) = (.blob([]), .uuid(1, 1))
+        try fixture.insertAll("A", [row, other, row])
+        func rows(_ text: String) throws -> [[Value]] {
+            try SelectStatement.parse(text).run(fixture.catalogue, view: fixture.store.snapshot()).rows
+        }
+        for (place, column) in ["i", "u", "d", "t", "b", "at", "bl", "uu"].enumerated() {
+            let both = row[place] == other[place] ? [[row[place]]] : [[row[place]], [other[place]]]
+            #expect(Set(try rows("SELECT \(column) FROM A UNION SELECT \(column) FROM A")) == Set(both), "\(column)")
+            #expect(try rows("SELECT \(column) FROM A INTERSECT SELECT \(column) FROM A").count == both.count)
+            #expect(try rows("SELECT \(column) FROM A EXCEPT SELECT \(column) FROM A") == [])
+            let sorted = try rows("SELECT \(column) FROM A UNION SELECT \(column) FROM A ORDER BY 1")
+            #expect(sorted == (try rows("SELECT DISTINCT \(column) FROM A ORDER BY 1")), "\(column)")
+        }
+        // What is equal to nothing of another type.
+        #expect(try rows("SELECT b FROM A INTERSECT SELECT at FROM A") == [])
+        #expect(try rows("SELECT bl FROM A EXCEPT SELECT uu FROM A").count == 2)
+        #expect(try rows("SELECT DISTINCT d * 1.0 FROM A").count == 2)
+        #expect(try rows("SELECT u FROM A INTERSECT SELECT i FROM A") == [[.integer(3)]])
+    }
+
+    @Test func rowsThatAreAsGoodKeepTheirOrderAndMayBeLeftOut() throws {
+        let people = "SELECT age, name FROM Person WHERE age = 36 UNION ALL SELECT legs, code FROM Kind"
+        #expect(
+            try rows(
+                "SELECT age, name FROM Person UNION ALL SELECT age, 'x' FROM Person ORDER BY age DESC LIMIT 6 OFFSET 4")
+                == ["36 Ada", "36 Mary", "36 x", "36 x", "20 Gone", "20 x"])
+        #expect(try rows(people + " ORDER BY 1 LIMIT 0") == [])
+        #expect(try rows(people + " LIMIT 3 OFFSET 1") == ["36 Mary", "2 bird", "4 cat"])
+        #expect(try rows(people + " LIMIT 3 OFFSET 9") == [])
+    }
+
+    @Test func theirStepsAreMeasured() throws {
+        let fixture = try JoinFixture.make()
+        func analysis(_ ending: String) throws -> PlanAnalysis {
+            try SelectStatement.parse(
+                "SELECT age FROM Person UNION SELECT legs FROM Kind EXCEPT SELECT id FROM Location" + ending
+            ).analysis(fixture.catalogue, view: fixture.store.snapshot())
+        }
+        let plain = try analysis("")
+        #expect(plain.rows == 5 && plain.steps.last?.text == "except" && plain.steps.last?.passed == 5)
+        let cut = try analysis(" ORDER BY age DESC LIMIT 2 OFFSET 1")
+        #expect(cut.rows == 2 && cut.steps.last?.text == "sort by age DESC, limit 2, offset 1")
+        #expect(cut.steps.last?.examinedRows == 5 && cut.steps.last?.passed == 2)
+    }
+
     @Test func theyExplainThemselves() throws {
         let fixture = try JoinFixture.make()
         let text = "SELECT name FROM Person WHERE id = 1 UNION ALL SELECT city FROM Location ORDER BY 1 LIMIT 2"

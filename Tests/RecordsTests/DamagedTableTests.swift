@@ -106,6 +106,37 @@ import Testing
         ) { try fixture.insert("Person", [.integer(9), .text("mail 4")]) }
     }
 
+    /// Whoever walks over entries, rows being read by somebody else or not at all, ends at one that names no row.
+    @Test func everyWalkEndsAtAnEntryThatNamesNoRow() throws {
+        let fixture = try fixture()
+        let table = try fixture.table("Person")
+        let age = try index(0, fixture)
+        try fixture.store.write { tx in try tx.put([], for: [1, 2, 3], in: age) }
+        let view = try fixture.store.snapshot()
+        let expected = RecordError.indexDamaged(
+            table: "Person", index: "Person.age", reason: "an entry names no row")
+        var portions = Portions(
+            of: try Selection(table: "Person", orderBy: Order.parse("age"), limit: 2).plan(fixture.catalogue))
+        #expect(throws: expected) { try portions.next(10, in: view) { _, _ in } }
+        #expect(throws: expected) { try IndexGroups.forEach(table.indexes[0], "Person", view, nil) { _, _ in } }
+    }
+
+    /// Entries that are cut say no order, and where their rows are alike as well, there is none.
+    @Test func longEntriesOfTablesWithKeysOfTheirOwn() throws {
+        let fixture = try Fixture(
+            EntitySchema(
+                name: "L", columns: [ColumnSchema("k", .text), ColumnSchema("t", .text)], key: .columns(["k"]),
+                indexes: [IndexSchema("L.t", [IndexColumn("t")])]))
+        let long = String(repeating: "q", count: 1000)
+        try fixture.insertAll("L", ["b", "a", "c", "a"].enumerated().map { [.text("\($0)"), .text(long + $1)] })
+        for (order, texts) in [("t", ["a", "a", "b", "c"]), ("t DESC", ["c", "b", "a", "a"])] {
+            let plan = try Selection(table: "L", orderBy: Order.parse(order), limit: 9).plan(fixture.catalogue)
+            #expect(plan.description.contains("using index L.t"))
+            let found = try plan.rows([.path("t")], in: fixture.store.snapshot())
+            #expect(found == texts.map { [.text(long + $0)] })
+        }
+    }
+
     @Test func damagedCataloguesAreErrors() throws {
         func damaged(_ damage: (borrowing WriteTransaction, Snapshot) throws -> Void) throws -> RecordError? {
             let fixture = try fixture()

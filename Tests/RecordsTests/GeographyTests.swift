@@ -54,6 +54,19 @@ import Testing
         return session
     }
 
+    /// Where the condition lets rows without a place through, the nearest ones are not all.
+    @Test(arguments: [
+        "(n = 3 AND place_latitude > 0) OR place_latitude < -50", "(n = 3 AND place_latitude > 0) OR n = 2",
+        "n > 1 AND (place_latitude IS NOT NULL OR n = 3)",
+    ]) func conditionsWithPartsLeaveNoPlaceOut(condition: String) throws {
+        var random = Seeded(5)
+        let places = Self.places(300, &random)
+        let text = "SELECT id FROM P WHERE \(condition) ORDER BY distance(place, 10, 20), id LIMIT 250"
+        let found = try session(places, isIndexed: true).rows(text)
+        #expect(found == (try session(places, isIndexed: false).rows(text)))
+        #expect(!found.isEmpty)
+    }
+
     @Test func distancesAreThoseOfTheBall() throws {
         let session = try session([Place(latitude: 59.9139, longitude: 10.7522)], isIndexed: false)
         func distance(_ latitude: Double, _ longitude: Double) throws -> Double {

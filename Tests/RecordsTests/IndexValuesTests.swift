@@ -84,4 +84,79 @@ import Testing
         #expect(try rows(fixture, "SELECT DISTINCT n FROM T WHERE n > 0 LIMIT 1 OFFSET 1") == [[.integer(2)]])
         #expect(try rows(fixture, "SELECT max(n) FROM T LIMIT 0").isEmpty)
     }
+
+    /// What stands around the smallest and largest values, and names that are no columns.
+    @Test func valuesThatAreNotThoseOfAnIndex() throws {
+        let (indexed, plain) = (try fixture(isIndexed: true), try fixture(isIndexed: false))
+        for text in [
+            "SELECT max(n) + 1 FROM T", "SELECT max(n), min(n) + max(n) FROM T", "SELECT max(n) FROM T LIMIT 0",
+        ] {
+            #expect(try rows(indexed, text) == rows(plain, text), "\(text)")
+        }
+        let library = try MatchTests.library()
+        let plan = try Selection(table: "Article", condition: .parse("Article MATCH 'steam'")).plan(library.catalogue)
+        #expect(try plan.groupCount(by: .path("rank"), in: library.store.snapshot()).map(\.count).reduce(0, +) == 2)
+        let places = try Fixture(
+            EntitySchema(
+                name: "P", columns: [ColumnSchema("a", .double), ColumnSchema("b", .double)],
+                indexes: [
+                    IndexSchema("P.near", [IndexColumn("a"), IndexColumn("b")], isSpatial: true)
+                ]))
+        try places.insertAll("P", [[.double(1), .double(2)], [.double(1), .double(3)]])
+        let near = try Selection(table: "P", condition: .parse("distance(a, b, 1, 2) < 100")).plan(places.catalogue)
+        #expect(try near.distinctValues(of: .path("a"), in: places.store.snapshot()) == [.double(1)])
+        #expect(try rows(places, "SELECT DISTINCT a FROM P") == [[.double(1)]])
+    }
+
+    /// Behind the entries of a long text come shorter ones.
+    @Test func shortValuesBehindLongOnes() throws {
+        let fixture = try Fixture(
+            EntitySchema(
+                name: "T", columns: [ColumnSchema("t", .text)], indexes: [IndexSchema("T.t", [IndexColumn("t")])]))
+        let texts = ["b", "a text of thirty letters or more", "a text of thirty letters or more", "", "c", "b"]
+        try fixture.insertAll("T", texts.map { [.text($0)] })
+        #expect(
+            try rows(fixture, "SELECT DISTINCT t FROM T").map { "\($0[0])" }
+                == ["''", "'a text of thirty letters or more'", "'b'", "'c'"])
+    }
+
+    /// Entries that hold no value are an error where they are all that is read.
+    @Test func damagedEntriesAreNoValues() throws {
+        let fixture = try fixture(isIndexed: true)
+        let index = try #require(fixture.table("T").indexes.first)
+        try fixture.store.write { tx in try tx.put([], for: [1, 200, 1], in: index.tree) }
+        let error = Fixture.error { _ = try rows(fixture, "SELECT DISTINCT n FROM T") }
+        #expect(error == .indexDamaged(table: "T", index: "T.n", reason: "an entry holds no value"))
+    }
+
+    /// A question that nobody waits for any more ends, also where an index alone is walked.
+    @Test func walksOverEntriesEnd() throws {
+        let fixture = try Fixture(
+            EntitySchema(
+                name: "T", columns: [ColumnSchema("n", .integer), ColumnSchema("m", .integer)],
+                indexes: [IndexSchema("T.n", [IndexColumn("n")])]))
+        try fixture.insertAll("T", (0..<3000).map { [.integer($0), .integer($0)] })
+        let cancellation = Cancellation()
+        cancellation.cancel()
+        let view = try fixture.store.snapshot()
+        var plan = try Selection(table: "T").plan(fixture.catalogue)
+        plan.cancellation = cancellation
+        let other = try Selection(table: "T", condition: .parse("(SELECT count(*) FROM T AS o WHERE o.n = T.m) = 1"))
+        var linked = try other.plan(fixture.catalogue)
+        linked.cancellation = cancellation
+        #expect(throws: RecordError.cancelled) { try plan.distinctValues(of: .path("n"), in: view) }
+        #expect(throws: RecordError.cancelled) { try plan.aggregate(.sum, of: .path("m"), in: view) }
+        #expect(throws: RecordError.cancelled) { try linked.count(in: view) }
+        let table = try fixture.table("T")
+        #expect(throws: RecordError.cancelled) {
+            try IndexGroups.forEach(table.indexes[0], "T", view, cancellation) { _, _ in }
+        }
+        let join = try SelectPlanner(
+            SelectStatement.parse("SELECT a.n FROM T a JOIN T b ON b.m = a.m"), fixture.catalogue, [], [:]
+        ) { _ in nil }.plan()
+        guard case .join(var ways) = join.feed else { return }
+        ways.cancellation = cancellation
+        let run = try JoinRun(ways, view, SuppliedRows(rows: 2, results: 0))
+        #expect(throws: RecordError.cancelled) { try run.forEachRow { true } }
+    }
 }

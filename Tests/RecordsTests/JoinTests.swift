@@ -254,6 +254,27 @@ enum JoinFixture {
         #expect(error.contains(message), "\(error)")
     }
 
+    @Test func namesInOtherCasesAreFound() throws {
+        #expect(
+            try rows("SELECT ID, LEGS FROM Pet JOIN Kind \"k\" ON CODE = KIND ORDER BY Id") == ["1 4", "3 2", "5 4"])
+        #expect(try rows("SELECT k.OWNER, Pet.KIND FROM Pet \"k\" JOIN Pet ON 1 = 1 LIMIT 0") == [])
+    }
+
+    /// Conditions without equations are tested one after the other; what names no table, before all rows.
+    @Test func conditionsThatAreNoEquations() throws {
+        #expect(
+            try rows(
+                "SELECT a.name, b.name FROM Person a JOIN Person b ON a.age < b.age AND a.id < b.id AND b.boss <> a.id ORDER BY 1, 2"
+            )
+                == ["Ada Joseph"])
+        let text = "SELECT a.name FROM Person a JOIN Pet ON Pet.owner = a.id WHERE "
+        #expect(
+            try rows(text + "(SELECT count(*) FROM Kind) = 2 AND a.age > 36 AND EXISTS (SELECT 1 FROM Kind)") == [
+                "Joseph"
+            ])
+        #expect(try rows(text + "(SELECT count(*) FROM Kind) = 3") == [])
+    }
+
     @Test func tooManyTablesAreRefused() throws {
         let text = "SELECT 1 FROM Person" + String(repeating: ", Person", count: 80)
         #expect(throws: RecordError.self) { try SelectStatement.parse(text) }

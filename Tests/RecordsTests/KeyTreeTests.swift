@@ -62,4 +62,50 @@ import Testing
         ])
         #expect(named.removing { _, _ in true } == .named([.init(name: .text("b"), tree: .list([]))]))
     }
+
+    /// What reads keys without making a tree of them finds those of the tree, and ends at bytes that stand for none.
+    @Test func keysAreReadAsTheTreeHasThem() throws {
+        func read(_ bytes: [UInt8], _ limit: Int = .max) throws -> [String] {
+            var found: [String] = []
+            try bytes.withUnsafeBytes { buffer in
+                try HeldKeys.forEach(in: buffer) { table, key in
+                    found.append("\(table):\(key)")
+                    return found.count < limit
+                }
+            }
+            return found
+        }
+        func inTree(_ tree: KeyTree) -> [String] {
+            var found: [String] = []
+            tree.forEachKey { found.append("\($0):\($1)") }
+            return found
+        }
+        for tree in trees {
+            let bytes = tree.encoded
+            let whole = inTree(tree)
+            #expect(try read(bytes) == whole)
+            #expect(try read(bytes, 1) == Array(whole.prefix(1)))
+            for end in 0..<bytes.count {
+                let some = try read(Array(bytes[..<end]))
+                #expect(some == Array(whole.prefix(some.count)) && some.count <= whole.count, "\(tree), \(end)")
+            }
+            for place in bytes.indices {
+                for byte in [0, 1, 2, 3, 4, 5, 9, 127, 128, 255] as [UInt8] {
+                    var damaged = bytes
+                    damaged[place] = byte
+                    let some = try read(damaged)
+                    if let other = KeyTree(damaged) { #expect(some == inTree(other)) }
+                }
+            }
+        }
+        let bad: [[UInt8]] = [
+            [], [9], [1], [1, 128], [1] + [UInt8](repeating: 128, count: 11), [2, 3, 1], [3, 1, 0], [3, 1, 0, 0, 0],
+            [3, 1, 0, 0, 0, 4, 0], [3, 1, 0, 0, 0, 1], [4, 9], [4], [5, 1, 7], [5, 1], [5],
+            Array(repeating: [4, 1], count: 1000).flatMap { $0 },
+        ]
+        for bytes in bad {
+            #expect(try read(bytes) == [], "\(bytes)")
+            #expect(try bytes.withUnsafeBytes { try HeldKeys.count(in: $0) } == 0)
+        }
+    }
 }

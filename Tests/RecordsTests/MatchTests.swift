@@ -77,6 +77,20 @@ import Testing
         ).rows
     }
 
+    @Test func rowsAreOrderedByWhatIsShown() throws {
+        let text = "SELECT title FROM Article WHERE Article MATCH 'steam' ORDER BY highlight(title), snippet(body)"
+        let plan = try SelectStatement.parse(text).explanation(Self.library().catalogue)
+        #expect(plan.contains("sort by highlight(title), snippet(body)"))
+        #expect(try rows(text) == [[.text("Steam engines")], [.text("Sailing")]])
+    }
+
+    /// A row that comes for another reason has no rank.
+    @Test func rowsWithoutTheWordsHaveNoRank() throws {
+        let found = try rows("SELECT id, rank FROM Article WHERE Article MATCH 'heat' OR year = 1803 ORDER BY id")
+        #expect(found.map { $0[0] } == [.integer(1), .integer(3)])
+        #expect(found.map(\.[1].isNull) == [false, true])
+    }
+
     private func error(_ condition: String, _ parameters: [Value] = []) -> String {
         Fixture.error { _ = try ids(condition, parameters) }.map { "\($0)" } ?? ""
     }
