@@ -68,4 +68,33 @@ import Testing
             #expect(abs(found - 5000) < 1000, "\(found)")
         }
     }
+
+    @Test func entriesOfIntegerTreesAreFoundByTheirShare() throws {
+        let store = try Store.inMemory()
+        let tree = try store.write { tx in
+            let tree = try tx.createTree(named: "t", keys: .integer)
+            for key in 0..<20_000 as Range<UInt64> { try tx.put([1, 2, 3], for: key, in: tree) }
+            return tree
+        }
+        var cursor = try store.snapshot().cursor(in: tree)
+        for share in [-1, 0, 0.25, 0.5, 0.99, 1, 2] {
+            #expect(try cursor.seek(share: share))
+            let wanted = min(max(0, share), 1) * 20_000
+            #expect(abs(Double(cursor.integerKey) - wanted) < 2500, "\(share): \(cursor.integerKey)")
+        }
+        #expect(throws: StorageError.self) {
+            _ = try [UInt8]([1]).withUnsafeBytes { try cursor.seek(notBehind: $0) }
+        }
+    }
+
+    /// A tree whose entries have all gone one by one.
+    @Test(arguments: [0, 1, 5, 40]) func aTreeThatWasEmptiedHasNoShares(count: Int) throws {
+        let (store, tree) = try Self.tree(count, ascending: true)
+        try store.write { tx in for number in 0..<count { _ = try tx.delete(Self.key(number), in: tree) } }
+        let view = try store.snapshot()
+        var cursor = try view.cursor(in: tree)
+        #expect(try !cursor.seek(share: 0.5))
+        #expect(try view.estimatedCount(from: Self.key(0), to: Self.key(1), in: tree) == 0)
+        #expect(try view.estimatedCount(from: [], to: Self.key(9), in: tree) == 0)
+    }
 }

@@ -316,12 +316,18 @@ public struct Cursor: ~Copyable {
     ///
     /// - Complexity: logarithmic.
     package mutating func seek(share: Double) throws(StorageError) -> Bool {
-        switch tree.keys {
-        case .integer: try seek(IntegerLayout.self, share: share)
-        case .bytes: try seek(ByteLayout.self, share: share)
-        }
+        let isInTree =
+            switch tree.keys {
+            case .integer: try seek(IntegerLayout.self, share: share)
+            case .bytes: try seek(ByteLayout.self, share: share)
+            }
+        // A leaf of byte keys may have lost all its entries: those behind it, or else the last, are about as far.
+        guard isInTree, place == .outside else { return isInTree }
+        if try settleForward() { return true }
+        return try last()
     }
 
+    /// False when there is no leaf; where the leaf is empty the place is outside.
     private mutating func seek<Layout: NodeLayout>(_ layout: Layout.Type, share: Double) throws(StorageError) -> Bool {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
@@ -339,7 +345,7 @@ public struct Cursor: ~Copyable {
         try take(layout, reference)
         slot = max(0, min(count - 1, Int(min(max(0, share), 1) * Double(count))))
         place = count > 0 ? .entry : .outside
-        return count > 0
+        return true
     }
 
     private mutating func goToEdge<Layout: NodeLayout>(_ layout: Layout.Type, last: Bool) throws(StorageError) -> Bool {

@@ -164,6 +164,8 @@ extension Writer {
         guard level > 0 && Page(page).count == 1 && !sabotaged("loneChildKept") else { return false }
         // Nobody has room for it: half a neighbour will.
         let parent = path[level + 1]
+        // Where keys are very long its parent may be as lonely.
+        guard Page(parent.page).count > 1 else { return false }
         let slot = parent.slot > 0 ? parent.slot - 1 : parent.slot + 1
         let reference = Layout.child(parent.page, at: slot)
         let neighbour = try frames.resolve(reference, type: Layout.innerType, level: level)
