@@ -40,6 +40,9 @@ struct LogFollower {
         }
     }
 
+    /// Seeks the segment anew the next time: what was read was not shown, and so is read again.
+    mutating func startOver() { current = nil }
+
     /// Makes durable what was read.
     ///
     /// - Parameter named: the newest segment whose name the writer has made durable.

@@ -131,6 +131,7 @@ extension Store {
             return .advanced
         } catch {
             writer?.abandon()
+            follower.log.startOver()
             // The log is read while it is written; what is really wrong with it, opening the file will say.
             if case .logDamaged = error { return .leftBehind }
             throw error
