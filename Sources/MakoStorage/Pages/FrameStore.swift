@@ -318,7 +318,7 @@ final class FrameStore: @unchecked Sendable {
         if let frame = dirtyFrame(page: number), !sabotaged("unwrittenPagesOverlooked") {
             buffer.copyMemory(from: frame, byteCount: pageBytes)
             let serial = Page(buffer).serial
-            if !sabotaged("backupLeavesPagesPlain") || !codec.isEncrypted { codec.seal(buffer, number: number) }
+            if !(sabotaged("backupLeavesPagesPlain") && codec.isEncrypted) { codec.seal(buffer, number: number) }
             return serial
         }
         try FrameStore.readStored(number, of: file, into: buffer)

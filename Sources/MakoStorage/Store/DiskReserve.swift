@@ -30,7 +30,7 @@ extension Store {
     /// - Parameter isCheckpointing: the caller has the checkpointer's lock.
     /// - Throws: ``StorageError/diskFull(path:)`` when it has not, and the transaction makes the database larger.
     func reservePages(for writer: Writer, isCheckpointing: Bool = false) throws(StorageError) {
-        guard !sabotaged("roomNotSoughtBeforeCommit") else { return }
+        if sabotaged("roomNotSoughtBeforeCommit") { return }
         let count = writer.allocated.count
         let isThere = spaceLock.withLock {
             room.allowance += space.takeFreed() - count

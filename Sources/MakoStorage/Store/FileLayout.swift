@@ -35,7 +35,7 @@ struct FileHeader: Hashable {
     static let serialStock: UInt64 = 1 << 20
 
     var id: DatabaseID
-    var mustRead: UInt64 = 0
+    var mustRead: UInt64
     var mustWrite: UInt64 = 0
     var ceiling: UInt64
     var segmentBytes: UInt64

@@ -255,10 +255,9 @@ enum ByteLayout: NodeLayout {
     ) {
         let source = scratch.page
         memcpy(source, page, pageBytes)
-        let isForgotten = sabotaged("cutEdgeKeepsItsFence")
+        let upper = sabotaged("cutEdgeKeepsItsFence") ? nil : upper
         ByteNode.setFences(
-            page, lower: lower ?? ByteNode.lower(source),
-            upper: isForgotten ? ByteNode.upper(source) : upper ?? ByteNode.upper(source))
+            page, lower: lower ?? ByteNode.lower(source), upper: upper ?? ByteNode.upper(source))
         ByteNode.copyEntries(page, from: source, slots, key: scratch.key)
     }
 

@@ -11,7 +11,7 @@ enum SubtreeCounts {
 extension Writer {
     /// Marks the counts on the path as unknown.
     func forgetCounts<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) {
-        guard !sabotaged("changedPathKeepsCounts") else { return }
+        if sabotaged("changedPathKeepsCounts") { return }
         for level in 1..<max(1, trees[index].levels) { forgetCount(layout, path[level].page, path[level].slot) }
         trees[index].countsAreStale = true
         hasStaleCounts = true
@@ -29,9 +29,8 @@ extension Writer {
         hasStaleCounts = false
     }
 
-    /// Finds out what counts of a tree are unknown. No puts to it must be waiting.
+    /// Finds out what counts of a tree are unknown, if any are. No puts to it must be waiting.
     func settleCounts(of index: Int) throws(StorageError) {
-        guard trees[index].countsAreStale else { return }
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         do throws(StorageError) {
