@@ -49,6 +49,36 @@ import Testing
             #expect(found.contains { $0.level == .debug && $0.metadata["mako.commit"] == "1" })
             #expect(found.last?.message == "closed")
         }
+
+        /// Each event that there is, with the level at which somebody is to be woken or not.
+        @Test func everyEventHasItsLevelAndItsWords() throws {
+            let lines = Lines()
+            var options = StoreOptions()
+            options.logEvents(to: Logger(label: "test") { _ in Handler(lines: lines) })
+            let tell = try #require(options.eventHandler)
+            let stats = try Store.inMemory().stats
+            let failure = StorageError.diskFull(path: "d/s.mako")
+            let expected: [(StoreEvent, Logger.Level, String, String?)] = [
+                (.opened(RecoveryReport(findings: []), seconds: 1), .info, "opened", nil),
+                (.opened(RecoveryReport(findings: ["a copy"]), seconds: 1), .warning, "opened", "a copy"),
+                (.becameReadOnly(reason: "a sync failed"), .critical, "read-only from here on", "a sync failed"),
+                (
+                    .snapshotsExpired(count: 3, limitSeconds: 60), .warning, "snapshots were too old and were ended",
+                    "60.0"
+                ),
+                (.shrank(fromBytes: 8192, toBytes: 4096), .info, "the file is shorter", "8192"),
+                (.statistics(stats), .trace, "numbers", "\(stats.filePages)"),
+                (.closed(error: nil), .info, "closed", nil),
+                (.closed(error: failure), .warning, "closed after a failure", "s.mako"),
+            ]
+            for (event, _, _, _) in expected { tell(event) }
+            let found = lines.all.withLock { $0 }
+            #expect(found.count == expected.count)
+            for (line, (_, level, message, word)) in zip(found, expected) {
+                #expect(line.level == level && line.message == message)
+                if let word { #expect("\(line.metadata)".contains(word), "\(message): \(line.metadata)") }
+            }
+        }
     }
 #endif
 
@@ -82,6 +112,23 @@ import Testing
                     == Double(store.stats.livePages * store.stats.pageBytes))
             #expect(try metrics.expectGauge("mako_read_only", dimensions).lastValue == 0)
             try store.close()
+        }
+
+        /// What goes wrong is counted, too.
+        @Test func failuresAreCounted() throws {
+            let metrics = TestMetrics()
+            var options = StoreOptions()
+            options.recordMetrics(every: .seconds(5), in: metrics)
+            let tell = try #require(options.eventHandler)
+            tell(.checkpointFailed(.diskFull(path: "d/s.mako")))
+            tell(.checkpointFailed(.diskFull(path: "d/s.mako")))
+            tell(.snapshotsExpired(count: 3, limitSeconds: 60))
+            tell(.becameReadOnly(reason: "a sync failed"))
+            tell(.shrank(fromBytes: 8192, toBytes: 4096))
+            tell(.closed(error: nil))
+            #expect(try metrics.expectCounter("mako_checkpoint_failures").totalValue == 2)
+            #expect(try metrics.expectCounter("mako_snapshots_expired").totalValue == 3)
+            #expect(try metrics.expectGauge("mako_read_only").lastValue == 1)
         }
     }
 

@@ -160,4 +160,26 @@ import Testing
         }
         #expect(outcome.report.trees.first { $0.name == "values" }?.isComplete == true)
     }
+
+    /// A backup of a store that has outgrown its region since the last checkpoint.
+    @Test func aRegionThatNoCheckpointKnowsIsBackedUp() throws {
+        let files = MemoryFileSystem()
+        var options = StoreOptions()
+        options.fileSystem = files
+        options.background = .manual
+        let store = try Store(at: "r.mako", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        try store.checkpoint()
+        for key in UInt64(0)..<4 {
+            try store.write { try $0.put(RegionTests.noise(40 << 20, seed: key), for: key, in: tree) }
+        }
+        #expect(store.spaceLock.withLock { store.space.regionCount } == 2)
+        try store.backup(to: "b.mako")
+        try store.close()
+        let backup = try Store(at: "b.mako", options: options)
+        #expect(try backup.verify().findings == [])
+        #expect(try backup.read { try $0.count(of: tree) } == 4)
+        #expect(try backup.read { try $0.get(3, in: tree) } == RegionTests.noise(40 << 20, seed: 3))
+        try backup.close()
+    }
 }

@@ -168,4 +168,54 @@ import Testing
         #expect(fileSize(disk) == size)
         #expect(try store.read { try ModelStore(reading: $0) } == before)
     }
+
+    /// Trees that have lost all their entries lie behind everything else, in a leaf without a key.
+    @Test(arguments: [KeyKind.integer, .bytes]) func emptiedTreesDoNotKeepAFileLong(kind: KeyKind) throws {
+        let disk = SimulatedDisk()
+        let store = try lateStore(on: disk) { tx in
+            for number in 0..<4 {
+                let tree = try tx.createTree(named: "t\(number)", keys: kind)
+                for key in 0..<40 as Range<UInt64> {
+                    switch kind {
+                    case .integer: try tx.put(noise(300, seed: 1), for: key, in: tree)
+                    case .bytes: try tx.put(noise(300, seed: 1), for: self.key(Int(key)), in: tree)
+                    }
+                }
+            }
+        }
+        for number in 0..<4 {
+            try store.write { tx in
+                let tree = try #require(tx.view.tree(named: "t\(number)"))
+                for key in 0..<40 as Range<UInt64> {
+                    switch kind {
+                    case .integer: _ = try tx.delete(key, in: tree)
+                    case .bytes: _ = try tx.delete(self.key(Int(key)), in: tree)
+                    }
+                }
+            }
+        }
+        let expected = try store.read { try ModelStore(reading: $0) }
+        try store.shrink()
+        #expect(fileSize(disk) < 60 * 4096, "\(fileSize(disk) / 4096) pages")
+        #expect(try store.read { try ModelStore(reading: $0) }.difference(from: expected) == nil)
+        #expect(try store.verify().findings == [])
+    }
+
+    /// While the idle store moves pages, others are changed that no checkpoint has yet.
+    @Test func pagesThatOnlyMemoryHasAreLookedAt() throws {
+        let disk = SimulatedDisk()
+        let store = try lateStore(on: disk) { try fillBothKinds($0, large: 10) }
+        let tree = try #require(try store.read { $0.tree(named: "integers") })
+        for step in 0..<4000 where try store.step() {
+            if step % 3 == 0 {
+                try store.write { try $0.put(noise(60, seed: step), for: UInt64(step % 1200), in: tree) }
+            }
+        }
+        let expected = try store.read { try ModelStore(reading: $0) }
+        let before = fileSize(disk)
+        try store.shrink()
+        #expect(fileSize(disk) <= before && before < 1500 * 4096)
+        #expect(try store.read { try ModelStore(reading: $0) }.difference(from: expected) == nil)
+        #expect(try store.verify().findings == [])
+    }
 }

@@ -106,4 +106,37 @@ import Testing
         for _ in 0..<8 { holder.take(space.allocate(), 1) }
         #expect(holder.runs.suffix(8).allSatisfy { $0.overlaps(pages) }, "when that checkpoint goes, they serve again")
     }
+
+    /// A file that is longer than the map knows: all that is free of it waits, so that nobody writes over what a reader sees.
+    @Test func whatIsFreeOfALongerFileWaits() {
+        let space = SpaceMap()
+        let pages = UInt64(SpaceMap.pagesPerRegion + 500)
+        _ = space.allocate()
+        space.keepAllFree(of: pages, for: 10, upTo: 20)
+        #expect(space.regionCount == 2)
+        #expect(space.freeCount(below: pages) == 0)
+        #expect(space.allocate() >= pages)
+        space.release(points: [30])
+        #expect(space.freeCount(below: pages) > 30_000)
+        #expect(space.lowestRun(2).map { $0 < pages } == true)
+    }
+
+    /// Free pages are counted up to any end, those included that were just given back.
+    @Test func freePagesAreCountedUpToAnyEnd() {
+        let space = SpaceMap()
+        let all = (0..<SpaceMap.pagesPerRegion + 100).map { _ in space.allocate() }
+        #expect(space.regionCount == 2)
+        for end in [1000, SpaceMap.pagesPerRegion, SpaceMap.pagesPerRegion + 70] {
+            #expect(space.freeCount(below: UInt64(end)) == 0, "\(end)")
+        }
+        space.recycle(Array(all[100..<110]))
+        #expect(space.freeCount(below: all[105]) == 5)
+        #expect(space.freeCount(below: 1000) == 10)
+        // Short runs are taken where there are no long ones, as long as that keeps the file short.
+        space.recycle([all[200], all[201], all[202], all[203]])
+        let run = space.allocateRun(upTo: 30, isWhole: false)
+        #expect(run.count >= 4 && run.page >= all[100])
+        let whole = space.allocateRun(upTo: 20, isWhole: true)
+        #expect(whole.count == 20)
+    }
 }

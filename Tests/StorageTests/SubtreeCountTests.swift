@@ -339,6 +339,47 @@ import Testing
     }
 }
 
+extension SubtreeCountTests {
+    /// A node without counts in a tree that has them, or below one with a count that is said not to be known: changes beside it are refused.
+    @Test(arguments: [KeyKind.integer, .bytes], [true, false])
+    func nodesThatAreNoneOfTheirTreeAreRefused(kind: KeyKind, isCounted: Bool) throws {
+        let store = try Self.store(SimulatedDisk())
+        func position(_ key: UInt64) -> TreePosition { kind == .integer ? .integer(key) : .bytes(Self.bytes(key)) }
+        let tree = try store.write { transaction in
+            let tree = try transaction.createTree(
+                named: "t", keys: kind, options: isCounted ? .subtreeCounts : [])
+            let value = [UInt8](repeating: 7, count: 900)
+            for key in 0..<2000 as Range<UInt64> { try transaction.put(value, at: position(key), in: tree) }
+            return tree
+        }
+        let state = store.newest.trees[0]
+        #expect(state.levels == 3)
+        func forget<Layout: NodeLayout>(_ layout: Layout.Type) throws {
+            let entry = Epochs.enter()
+            defer { Epochs.leave(entry) }
+            let root = try store.frames.resolve(state.root, type: Layout.innerType, level: 2)
+            let child = try store.frames.resolve(Layout.child(root, at: 1), type: Layout.innerType, level: 1)
+            Layout.setCount(root, at: 1, SubtreeCounts.unknown)
+            Layout.setCount(child, at: 0, SubtreeCounts.unknown)
+        }
+        if !isCounted {
+            store.newest.trees[0].isCounted = true
+        } else if kind == .integer {
+            try forget(IntegerLayout.self)
+        } else {
+            try forget(ByteLayout.self)
+        }
+        let error = #expect(throws: StorageError.self) {
+            try store.write { try $0.put([1], at: position(5), in: tree) }
+        }
+        guard case .corrupted(_, let reason)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(reason == (isCounted ? "one of its counts is unknown" : "it has no counts, other than its tree"))
+    }
+}
+
 extension WriteTransaction {
     fileprivate func put(_ value: [UInt8], at position: TreePosition, in tree: Tree) throws(StorageError) {
         switch position {

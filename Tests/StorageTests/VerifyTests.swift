@@ -159,6 +159,20 @@ import Testing
             }
         ),
         (
+            "has no counts, other than its tree",
+            { sample in
+                let version = sample.store.newest
+                for index in 0..<version.treeCount { version.trees[index].isCounted = true }
+            }
+        ),
+        (
+            "has a large value though it is said to have none",
+            { sample in
+                let version = sample.store.newest
+                for index in 0..<version.treeCount { version.trees[index].mayHoldLargeValues = false }
+            }
+        ),
+        (
             "the header block is not the one that was written last",
             { try $0.store.writeLaterHeader() }
         ),
@@ -196,6 +210,23 @@ import Testing
         try damage(sample)
         let report = try sample.store.verify()
         #expect(report.findings.contains { $0.contains(finding) }, "\(report.findings.prefix(5))")
+    }
+
+    /// Values that are packed and still too long to be held in memory.
+    @Test func longPackedValuesAreLookedInto() throws {
+        let store = try Store(at: "d/s.mako", options: SalvageSample.options(MemoryFileSystem()))
+        let noise = ValueShape(bytes: 1_500_000).value(seed: 1)
+        let value = noise + [UInt8](repeating: 0, count: 1_500_000)
+        let tree = try store.write { transaction in
+            let tree = try transaction.createTree(named: "t", keys: .integer)
+            try transaction.put(value, for: 1, in: tree)
+            return tree
+        }
+        #expect(try store.verify().isClean)
+        #expect(try store.read { try $0.get(1, in: tree) } == value)
+        try store.checkpoint()
+        #expect(try store.verify().isClean)
+        #expect(store.stats.livePages < UInt64(value.count / pageBytes))
     }
 
     @Test func onlySoManyFindingsAreKept() throws {

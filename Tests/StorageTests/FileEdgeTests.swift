@@ -1,0 +1,111 @@
+import Foundation
+import MakoTestSupport
+import Testing
+
+@testable import MakoStorage
+
+/// What files do at their edges: those of a file system that knows little, and those of two that meet.
+@Suite struct FileEdgeTests {
+    /// A file that does no more than it has to.
+    private final class LeastFile: File {
+        private let file: any File
+        init(_ file: any File) { self.file = file }
+        var path: String { file.path }
+        func size() throws(FileError) -> UInt64 { try file.size() }
+        func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int {
+            try file.read(into: buffer, at: offset)
+        }
+        func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
+            try file.write(buffer, at: offset)
+        }
+        func resize(to size: UInt64) throws(FileError) { try file.resize(to: size) }
+        func sync() throws(FileError) { try file.sync() }
+        func lock(exclusive: Bool) throws(FileError) -> Bool { try file.lock(exclusive: exclusive) }
+        func close() { file.close() }
+    }
+
+    private func withDirectory(_ body: (String) throws -> Void) throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        try body(directory.path)
+    }
+
+    @Test func aFileThatKnowsLittleDoesAllTheSame() throws {
+        let file = LeastFile(try MemoryFileSystem().open("f", .create))
+        try writeBytes(file, [UInt8](repeating: 7, count: 300), count: 300, at: 0)
+        #expect(try !file.pin(1) && file.pins() == [])
+        file.startWriting(at: 0, count: 300)
+        // Room that is there already, and room behind the end.
+        try file.allocate(0..<100)
+        #expect(try file.size() == 300)
+        try file.allocate(0..<5000)
+        var bytes = [UInt8](repeating: 9, count: 6000)
+        let count = try bytes.withUnsafeMutableBytes { buffer throws in try file.read(into: buffer, at: 0) }
+        #expect(count == 5000)
+        #expect(bytes.prefix(300).allSatisfy { $0 == 7 } && bytes[300..<5000].allSatisfy { $0 == 0 })
+    }
+
+    /// Without pins a reader and a writer exclude each other.
+    @Test func whereNothingCanBePinnedAReaderWaitsForTheWriter() throws {
+        var options = StoreOptions()
+        options.fileSystem = GatedDisk()
+        options.background = .manual
+        let writer = try Store(at: "d/s.mako", options: options)
+        var reading = options
+        reading.readOnly = true
+        #expect(throws: StorageError.alreadyOpen(path: "d/s.mako")) {
+            _ = try Store(at: "d/s.mako", options: reading)
+        }
+        try writer.close()
+        #expect(try Store(at: "d/s.mako", options: reading).snapshot().trees.isEmpty)
+    }
+
+    @Test func blocksAreSharedAmongFilesOfOneKind() throws {
+        try withDirectory { directory in
+            let memory = try MemoryFileSystem().open("f", .create)
+            let posix = try POSIXFileSystem().open(directory + "/f", .create)
+            #expect(try !memory.shareBlocks(of: posix) && !posix.shareBlocks(of: memory))
+            #expect(try !LeastFile(memory).shareBlocks(of: memory))
+            #expect(try memory.size() == 0 && posix.size() == 0)
+        }
+    }
+
+    @Test func pinsHaveTheirLimits() throws {
+        try withDirectory { directory in
+            let file = try POSIXFileSystem().open(directory + "/f", .create)
+            #expect(throws: FileError(operation: "pin", path: directory + "/f", code: EINVAL)) {
+                _ = try file.pin(.max)
+            }
+            try file.allocate(0..<0)
+            try file.allocate(0..<10_000)
+            #expect(try file.size() == 10_000)
+            file.close()
+            #expect(throws: FileError(operation: "pins", path: directory + "/f", code: EBADF)) { _ = try file.pins() }
+        }
+    }
+
+    /// An incremental backup stands in for the file that it is written to, but for where pages go.
+    @Test func aPartOfABackupAppendsPages() throws {
+        let file = try MemoryFileSystem().open("f", .create)
+        let part = BackupPart(writing: file, listsPages: false)
+        try writeBytes(part, [UInt8](repeating: 3, count: pageBytes), count: pageBytes, at: 70 * UInt64(pageBytes))
+        try part.resize(to: 5)
+        try part.sync()
+        #expect(try part.lock(exclusive: true) && part.path == "f" && part.pages == 1)
+        // Behind the block that describes it.
+        #expect(try part.size() == 2 * UInt64(pageBytes))
+        var bytes = [UInt8](repeating: 0, count: 10)
+        _ = try bytes.withUnsafeMutableBytes { try part.read(into: $0, at: UInt64(pageBytes)) }
+        #expect(bytes == [UInt8](repeating: 3, count: 10))
+        part.close()
+        #expect(try file.size() == 2 * UInt64(pageBytes))
+    }
+
+    @Test func durationsOfAnyLengthCount() {
+        #expect(Duration.seconds(-1).nanoseconds == 0 && Duration.nanoseconds(-1).nanoseconds == 0)
+        #expect(Duration.milliseconds(1500).nanoseconds == 1_500_000_000)
+        #expect(Duration.seconds(Int64.max).nanoseconds == UInt64.max / 2)
+        #expect(Durability.async(maxDelay: .seconds(-5)).maxDelay == 0)
+    }
+}

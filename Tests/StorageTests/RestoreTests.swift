@@ -1,0 +1,110 @@
+import MakoTestSupport
+import Testing
+
+@testable import MakoStorage
+
+/// What backups are refused for, by name, before anything is written.
+@Suite struct RestoreTests {
+    private func options(_ disk: any FileSystem, seed: UInt64 = 3) -> StoreOptions {
+        var options = StoreOptions()
+        options.fileSystem = disk
+        options.background = .manual
+        options.entropy = SeededEntropy(seed: seed)
+        options.cacheBytes = 4 << 20
+        return options
+    }
+
+    private func change(_ store: Store, _ key: UInt64) throws {
+        try store.write { transaction in
+            let tree = try transaction.view.tree(named: "t") ?? transaction.createTree(named: "t", keys: .integer)
+            try transaction.put(ValueShape(bytes: 500).value(seed: key), for: key, in: tree)
+        }
+    }
+
+    private func isWrongBase(_ error: StorageError?, _ path: String, _ words: String) -> Bool {
+        guard case .wrongBase(path, let reason)? = error else { return false }
+        return reason.contains(words)
+    }
+
+    /// A whole backup, two parts that build on each other, and the store that they are of.
+    private func backedUp(_ disk: SimulatedDisk, seed: UInt64 = 3, prefix: String = "d/") throws -> Store {
+        let store = try Store(at: prefix + "store.mako", options: options(disk, seed: seed))
+        try change(store, 1)
+        try store.backup(to: prefix + "base.mako")
+        try change(store, 2)
+        try store.backup(to: prefix + "one", since: BackupPoint(of: prefix + "base.mako", fileSystem: disk))
+        try change(store, 3)
+        try store.backup(to: prefix + "two", since: BackupPoint(of: prefix + "one", fileSystem: disk))
+        return store
+    }
+
+    @Test func whatIsNoBackupIsRefused() throws {
+        let disk = SimulatedDisk()
+        let store = try backedUp(disk)
+        let other = try backedUp(disk, seed: 8, prefix: "e/")
+        func refusal(_ base: String, _ parts: [String]) -> StorageError? {
+            #expect(throws: StorageError.self) {
+                try Store.restore(base, applying: parts, to: "d/new.mako", options: options(disk))
+            }
+        }
+        #expect(isWrongBase(refusal("d/one", ["d/two"]), "d/one", "the first one has to be whole"))
+        #expect(isWrongBase(refusal("e/base.mako", ["d/one"]), "d/one", "builds on commit"))
+        #expect(refusal("d/none", ["d/one"]) == .notFound(path: "d/none"))
+        #expect(refusal("d/base.mako", ["d/none"]) == .notFound(path: "d/none"))
+        #expect(refusal("d/base.mako", ["d/one", "d/none"]) == .notFound(path: "d/none"))
+        // Its own writer is still at work.
+        let written = try Store(at: "d/base.mako", options: options(disk))
+        #expect(refusal("d/base.mako", ["d/one"]) == .alreadyOpen(path: "d/base.mako"))
+        try written.close()
+        #expect(!disk.exists("d/new.mako"))
+        try Store.restore("d/base.mako", applying: ["d/one", "d/two"], to: "d/new.mako", options: options(disk))
+        let whole = try Store(at: "d/new.mako", options: options(disk))
+        #expect(
+            try whole.read { try ModelStore(reading: $0) } == store.read { try ModelStore(reading: $0) })
+        withExtendedLifetime(other) {}
+    }
+
+    @Test func aPointIsReadOutOfABackupAlone() throws {
+        let disk = SimulatedDisk()
+        let store = try backedUp(disk)
+        #expect(throws: StorageError.notFound(path: "d/none")) {
+            _ = try BackupPoint(of: "d/none", fileSystem: disk)
+        }
+        for bytes in [0, 1, 20, pageBytes - 1] {
+            disk.setContents(of: "d/short", to: [UInt8](repeating: 7, count: bytes))
+            let error = #expect(throws: StorageError.self) { _ = try BackupPoint(of: "d/short", fileSystem: disk) }
+            if case .notADatabase("d/short", _)? = error {} else { Issue.record("\(String(describing: error))") }
+        }
+        disk.inject(.inputOutput, atCall: disk.callCount)
+        let error = #expect(throws: StorageError.self) { _ = try BackupPoint(of: "d/one", fileSystem: disk) }
+        if case .io? = error {} else { Issue.record("\(String(describing: error))") }
+        withExtendedLifetime(store) {}
+    }
+
+    /// A database that was put back to an older state is asked what has changed since a newer one.
+    @Test func aDatabaseThatIsBehindItsBackupSaysSo() throws {
+        let disk = SimulatedDisk()
+        let store = try backedUp(disk)
+        let older = try Store(at: "d/base.mako", options: options(disk))
+        let point = try BackupPoint(of: "d/two", fileSystem: disk)
+        let error = #expect(throws: StorageError.self) { try older.backup(to: "d/three", since: point) }
+        #expect(isWrongBase(error, "d/base.mako", "which is newer"))
+        #expect(!disk.exists("d/three"))
+        try store.backup(to: "d/three", since: point)
+    }
+
+    @Test func aDatabaseWithoutEntriesIsBackedUp() throws {
+        let disk = SimulatedDisk()
+        let store = try Store(at: "d/store.mako", options: options(disk))
+        try store.backup(to: "d/base.mako")
+        try store.backup(to: "d/part", since: BackupPoint(of: "d/base.mako", fileSystem: disk))
+        try Store.restore("d/base.mako", applying: ["d/part"], to: "d/new.mako", options: options(disk))
+        for name in ["d/base.mako", "d/new.mako"] {
+            let copy = try Store(at: name, options: options(disk))
+            #expect(try copy.verify().isClean)
+            #expect(try copy.snapshot().trees.isEmpty)
+            try change(copy, 1)
+            try copy.close()
+        }
+    }
+}
