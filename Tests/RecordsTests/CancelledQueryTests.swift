@@ -27,6 +27,28 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        "SELECT salary FROM Person WHERE salary + 1 > 0", "SELECT count(*) FROM Person WHERE salary + 1 > 0",
+        "SELECT age, count(*), max(salary) FROM Person GROUP BY age",
+        "SELECT DISTINCT name, salary FROM Person ORDER BY salary",
+        "SELECT p.name, q.name FROM Person p JOIN Person q ON p.salary + 1 < q.salary WHERE p.id < 20",
+        "SELECT p.age, count(*) FROM Person p JOIN Person q ON p.age = q.age GROUP BY p.age",
+        "SELECT salary FROM Person UNION SELECT age FROM Person",
+    ])
+    func everyStatementEnds(text: String) throws {
+        let all = try all()
+        let view = try all.fixture.store.snapshot()
+        let statement = try SelectStatement.parse(text)
+        let cancellation = Cancellation()
+        let rows = try statement.run(all.fixture.catalogue, view: view, cancellation: cancellation).rows
+        #expect(try rows == statement.run(all.fixture.catalogue, view: view).rows)
+        #expect(!rows.isEmpty)
+        cancellation.cancel()
+        #expect(throws: RecordError.cancelled) {
+            try statement.run(all.fixture.catalogue, view: view, cancellation: cancellation)
+        }
+    }
+
     @Test func aPortionIsTheLast() throws {
         let all = try all()
         let view = try all.fixture.store.snapshot()

@@ -191,7 +191,7 @@ public struct GroupedQuery<T: Entity>: Sendable {
     /// - Throws: `MakoError.query` for what does not hold together, before any row is read.
     public func fetch() throws(MakoError) -> RawResults {
         let found = try asked { (statement, catalogue, view) throws(RecordError) in
-            try statement.run(catalogue, view: view)
+            try statement.run(catalogue, view: view, cancellation: CurrentCancellation.current)
         }
         return RawResults(columns: found.columns, rows: found.rows)
     }

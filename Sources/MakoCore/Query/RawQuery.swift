@@ -70,7 +70,9 @@ extension Database {
         if statement.isReadOnly {
             let found = try viewing { (view, schema) throws(MakoError) in
                 try records { () throws(RecordError) in
-                    try statement.read(schema.catalogue, view: view, parameters: values, named: named)
+                    try statement.read(
+                        schema.catalogue, view: view, parameters: values, named: named,
+                        cancellation: CurrentCancellation.current)
                 }
             }
             return RawResults(columns: found.columns, rows: found.rows)

@@ -24,7 +24,9 @@ extension Transaction {
         var done = changes.empty
         let outcome = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try records { () throws(RecordError) in
-                try statement.run(before.catalogue, in: tx, changes: &done, parameters: values, named: named)
+                try statement.run(
+                    before.catalogue, in: tx, changes: &done, parameters: values, named: named,
+                    cancellation: CurrentCancellation.current)
             }
         }
         if !sabotaged("statementNotTold") {

@@ -10,7 +10,7 @@ struct SelectPlan: Sendable, CustomStringConvertible {
         case join(JoinPlan)
     }
 
-    let feed: Feed
+    private(set) var feed: Feed
     let names: [String]
     /// What is told of each row, where rows are not grouped.
     let outputs: [BoundExpr]
@@ -33,6 +33,21 @@ struct SelectPlan: Sendable, CustomStringConvertible {
     /// What is done with the rows or groups that were found, in words.
     let endLines: [String]
     let description: String
+
+    /// The same, which a cancellation ends.
+    func ended(by cancellation: Cancellation?) -> SelectPlan {
+        guard let cancellation, !sabotaged("statementNotCancelled") else { return self }
+        var copy = self
+        switch feed {
+        case .table(var plan):
+            plan.cancellation = cancellation
+            copy.feed = .table(plan)
+        case .join(var plan):
+            plan.cancellation = cancellation
+            copy.feed = .join(plan)
+        }
+        return copy
+    }
 
     /// What kinds of values the columns of the result have.
     var kinds: [ValueKind] { (group?.outputs ?? outputs).map(Binder.kind) }

@@ -46,17 +46,19 @@ extension SelectStatement {
 
     /// Runs the statement over a snapshot or a transaction's view.
     ///
-    /// - Throws: `tableNotFound`, or `syntax` pointing into the text.
+    /// - Parameter cancellation: ends it, at the latest a thousand rows later.
+    /// - Throws: `tableNotFound`, or `syntax` pointing into the text; `cancelled`.
     public func run(
-        _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
+        _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:],
+        cancellation: Cancellation? = nil
     ) throws(RecordError) -> QueryRows {
         let whole = try counted(parameters, named).flattened(catalogue)
         if whole.compounds.isEmpty {
-            let plan = try whole.prepared(catalogue, parameters, named, view)
+            let plan = try whole.prepared(catalogue, parameters, named, view).ended(by: cancellation)
             return QueryRows(columns: plan.names, rows: try plan.rows(in: view))
         }
         let plan = try whole.compound { (part) throws(RecordError) in
-            try part.prepared(catalogue, parameters, named, view)
+            try part.prepared(catalogue, parameters, named, view).ended(by: cancellation)
         }
         return QueryRows(columns: plan.first.names, rows: try plan.rows(in: view))
     }

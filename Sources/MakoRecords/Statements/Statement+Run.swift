@@ -3,13 +3,16 @@ import MakoStorage
 extension Statement {
     /// Answers a question over a snapshot or a transaction's view.
     ///
-    /// - Throws: `syntax` pointing into the text, also for a statement that is no question.
+    /// - Parameter cancellation: ends a SELECT, at the latest a thousand rows later.
+    /// - Throws: `syntax` pointing into the text, also for a statement that is no question; `cancelled`.
     public func read(
-        _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
+        _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:],
+        cancellation: Cancellation? = nil
     ) throws(RecordError) -> QueryRows {
         switch self {
         case .select(let statement):
-            return try statement.run(catalogue, view: view, parameters: parameters, named: named)
+            return try statement.run(
+                catalogue, view: view, parameters: parameters, named: named, cancellation: cancellation)
         case .explain(let statement, true):
             let analysis = try statement.analysis(catalogue, view: view, parameters: parameters, named: named)
             return QueryRows(columns: ["plan"], rows: [[.text(analysis.description)]])
@@ -33,16 +36,18 @@ extension Statement {
     /// - Parameters:
     ///   - catalogue: of the transaction's view; load it anew when the outcome says that the schema has changed.
     ///   - changes: takes what is done to rows.
+    ///   - cancellation: ends a SELECT, at the latest a thousand rows later.
     /// - Throws: `syntax` before anything is done; `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch` for rows that cannot be
     ///   stored; `incompatibleSchema` for tables that cannot be made.
     public func run(
         _ catalogue: Catalogue, in tx: borrowing WriteTransaction, changes: inout ChangeSet, parameters: [Value] = [],
-        named: [String: Value] = [:]
+        named: [String: Value] = [:], cancellation: Cancellation? = nil
     ) throws(RecordError) -> StatementOutcome {
         var run = StatementRun(catalogue: catalogue, parameters: parameters, named: named)
         if isReadOnly {
             var outcome = StatementOutcome()
-            outcome.rows = try read(catalogue, view: tx.view, parameters: parameters, named: named)
+            outcome.rows = try read(
+                catalogue, view: tx.view, parameters: parameters, named: named, cancellation: cancellation)
             return outcome
         }
         if parameters.count > parameterCount {
