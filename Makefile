@@ -41,7 +41,7 @@ help:
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
 	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
-	@echo 'make sabotage            445 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
+	@echo 'make sabotage            446 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
 	@echo 'make differential        random questions to SQLite, random operations to LMDB; TRIPLES=200000 SEQUENCES=200000'
 	@echo 'make fuzz SECONDS=60     nine fuzzers, so long each: pages, files, logs, rows, queries, imports, operations'
@@ -61,8 +61,8 @@ endif
 # So many tests at a time: all at once, some 1,500 wait for each other, and what one of them measures is the others.
 WIDTH := SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4
 
-# Each module in one piece and without an index for editors: what is built once takes half of the time.
-AT_ONCE := --disable-index-store -Xswiftc -whole-module-optimization -Xswiftc -num-threads -Xswiftc 2
+# Each module in one piece: what is built once takes half of the time.
+AT_ONCE := -Xswiftc -whole-module-optimization -Xswiftc -num-threads -Xswiftc 2
 
 # With all traits, so that everything is tested; the demo and the random runs are built without.
 TRAITS := --enable-all-traits
