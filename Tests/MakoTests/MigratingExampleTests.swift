@@ -35,14 +35,6 @@ enum MigratingBefore {
         var captain: Captain?
         var start: Buoy?
     }
-
-    // EXAMPLE Migrating.md
-    @Entity final class Pennant {
-        var number = 0
-        var owner = ""
-        var below: Pennant?
-    }
-    // EXAMPLE ends
 }
 
 enum MigratingAfter {
@@ -125,6 +117,16 @@ extension Mooring: Migratable {
     }
 }
 // EXAMPLE ends
+
+extension MigratingBefore {
+    // EXAMPLE Migrating.md
+    @Entity final class Pennant {
+        var number = 0
+        var owner = ""
+        var below: Pennant?
+    }
+    // EXAMPLE ends
+}
 
 // EXAMPLE Migrating.md
 @Entity final class Pennant {

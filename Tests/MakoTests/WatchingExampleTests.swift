@@ -116,18 +116,6 @@ enum WatchingExample {
         return (screen, channels.array, edited)
     }
 
-    static func begun(_ path: String) throws -> (Database, HistoryToken, Int) {
-        // EXAMPLE Watching.md
-        var options = DatabaseOptions()
-        options.history = .kept(maximumTransactions: 100_000, maximumAge: .seconds(30 * 86_400))
-        let db = try Database(at: path, entities: [Message.self], options: options)
-        let (token, count) = try db.read {  // of one moment
-            (try db.historyToken(), try db.query(Message.self).count())
-        }
-        // EXAMPLE ends
-        return (db, token, count)
-    }
-
     static func followed(
         _ reader: Database, _ show: @escaping @Sendable (ChangeKind, String) -> Void,
         _ rebuild: @escaping @Sendable () -> Void,
@@ -152,6 +140,18 @@ enum WatchingExample {
             try await Task.sleep(for: .milliseconds(100))
         }
         // EXAMPLE ends
+    }
+
+    static func begun(_ path: String) throws -> (Database, HistoryToken, Int) {
+        // EXAMPLE Watching.md
+        var options = DatabaseOptions()
+        options.history = .kept(maximumTransactions: 100_000, maximumAge: .seconds(30 * 86_400))
+        let db = try Database(at: path, entities: [Message.self], options: options)
+        let (token, count) = try db.read {  // of one moment
+            (try db.historyToken(), try db.query(Message.self).count())
+        }
+        // EXAMPLE ends
+        return (db, token, count)
     }
 
     /// What is kept elsewhere.

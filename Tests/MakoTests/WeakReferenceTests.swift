@@ -64,16 +64,54 @@ import Testing
         #expect(bird.nest == nil)
     }
 
-    @Test func whatWasNeverSavedIsGoneWithItsLastHolder() throws {
+    @Test func whatHasNoRowIsHeldUntilItHasOne() throws {
+        let bird = Bird(name: "wren")
+        weak var nest: Nest?
+        do {
+            let built = Nest(place: "oak")
+            nest = built
+            bird.nest = built
+            try db.save(bird)
+        }
+        #expect(bird.nest?.place == "oak")
+        #expect(try db.find(Bird.self, bird.id ?? 0)?.nest == nil)
+        try db.save(try #require(bird.nest))
+        try db.save(bird)
+        #expect(nest == nil)
+        #expect(try db.find(Bird.self, bird.id ?? 0)?.nest?.place == "oak")
+    }
+
+    @Test func whatWasSavedAfterItWasSetIsStored() throws {
         let bird = Bird(name: "wren")
         do {
             let nest = Nest(place: "oak")
             bird.nest = nest
-            #expect(bird.nest === nest)
+            try db.save(nest)
         }
-        #expect(bird.nest == nil)
+        #expect(bird.nest?.place == "oak")
+        try db.save(bird)
+        #expect(try db.find(Bird.self, bird.id ?? 0)?.nest?.place == "oak")
+    }
+
+    @Test func aKeyThatWasRolledBackIsNotKept() throws {
+        let bird = Bird(name: "wren")
+        do {
+            let nest = Nest(place: "oak")
+            bird.nest = nest
+            #expect(throws: MakoError.self) {
+                try db.transaction { tx in
+                    try db.save(nest)
+                    try db.save(bird)
+                    try tx.rollback()
+                }
+            }
+        }
+        #expect(bird.nest?.place == "oak")
         try db.save(bird)
         #expect(try db.find(Bird.self, bird.id ?? 0)?.nest == nil)
+        try db.save(try #require(bird.nest))
+        try db.save(bird)
+        #expect(try db.find(Bird.self, bird.id ?? 0)?.nest?.place == "oak")
     }
 
     @Test func aReferenceThatWasRolledBackIsTheOneBefore() throws {

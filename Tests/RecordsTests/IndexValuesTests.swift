@@ -126,7 +126,7 @@ import Testing
         let index = try #require(fixture.table("T").indexes.first)
         try fixture.store.write { tx in try tx.put([], for: [1, 200, 1], in: index.tree) }
         let error = Fixture.error { _ = try rows(fixture, "SELECT DISTINCT n FROM T") }
-        #expect(error == .indexDamaged(table: "T", index: "T.n", reason: "an entry holds no value"))
+        #expect(error == .indexDamaged(table: "T", index: "T.n", reason: "an entry names no row"))
     }
 
     /// A question that nobody waits for any more ends, also where an index alone is walked.

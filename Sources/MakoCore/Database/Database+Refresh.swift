@@ -57,11 +57,12 @@ extension Database {
         }
         // Outside of the lock: handlers may refresh, too.
         guard case .success(let news?) = outcome else {
-            hub.pass(ticket)
+            CurrentCancellation.without { hub.pass(ticket) }
             if case .failure(.closed) = outcome { throw .closed(path: path) }
             return try outcome.get() != nil
         }
-        hub.publish(ticket, news, self)
+        // What handlers do with the news is not for the end of whoever looked for them to stop.
+        CurrentCancellation.without { hub.publish(ticket, news, self) }
         return true
     }
 

@@ -146,6 +146,16 @@ extension Transaction {
         references.objects += held.map(\.object)
     }
 
+    /// A weak reference that has its object's key lets go of the object, and a rollback may take the key. Under the object's lock.
+    private func noteWeakReferences<T: ObjectEntity>(of object: T, _ columns: UInt64) {
+        object.visitReferences { property, child in
+            guard columns & 1 << UInt64(property) != 0, !sabotaged("weakReferenceNotRolledBack") else { return }
+            undo.record(object) {
+                ObjectLock(object).locked { object.resolveReference(property, to: child, key: .noRow) }
+            }
+        }
+    }
+
     /// A column of keys says nothing of tables: an object of a subclass has its row in another one.
     func checkTarget(
         of property: Int, _ child: any ObjectEntity, _ model: EntityModel
@@ -252,6 +262,7 @@ extension Transaction {
                 lock.unlock()
                 return nil
             }
+            if binding.model.weakColumns != 0 { noteWeakReferences(of: object, binding.model.weakColumns) }
         }
         let exists = state.flags.contains(.exists) && mode == .upsert
         if exists && state.dirty == 0 {

@@ -274,8 +274,11 @@ final class LiveMailbox: Sendable {
             if let last = state.lastLeftOut, !sabotaged("overflowForgotten") {
                 // What was left out stays unknown until a snapshot shows all of it.
                 if last.isShown(by: number) {
-                    (state.mail, state.count, state.lastLeftOut) = (Mail(), 0, nil)
-                    return Mail(commits: [], isComplete: false)
+                    // Behind it others may have come in whole, which the snapshot does not show yet.
+                    let kept = state.mail.commits.filter { !$0.isShown(by: number) }
+                    (state.mail, state.lastLeftOut) = (Mail(commits: kept), nil)
+                    state.count = kept.reduce(0) { $0 + $1.changes.count }
+                    return Mail(commits: [], isComplete: false, isBehind: !kept.isEmpty)
                 }
                 return Mail(isBehind: true)
             }

@@ -2,9 +2,12 @@ import MakoRecords
 
 /// A to-one reference of a class that does not keep its object alive: the object while somebody else holds it, else a key.
 ///
-/// Whoever reads it once nobody holds the object any more gets it from the file again, if it has a row. One without a row is gone then.
+/// Whoever reads it once nobody holds the object any more gets it from the file again. An object that had no row when its owner was last saved is
+/// held: nothing else leads to it.
 public struct WeakReferenceSlot<Target: ObjectEntity>: PropertySlot {
     private weak var object: Target?
+    /// The object as long as there is no key to find it by.
+    private var unsaved: Target?
     /// An object that was just loaded, for whoever is about to take it; never in an owner's own slot.
     private var fresh: Target?
     private var key: RowKey?
@@ -15,6 +18,7 @@ public struct WeakReferenceSlot<Target: ObjectEntity>: PropertySlot {
     init(object: Target?) {
         self.object = object
         key = object?.storedKey
+        unsaved = key == nil ? object : nil
     }
 
     /// A reference as a row holds it.
@@ -53,7 +57,9 @@ public struct WeakReferenceSlot<Target: ObjectEntity>: PropertySlot {
     }
 
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
-        if value === object { self.key = key == .noRow ? nil : key }
+        guard value === object else { return }
+        self.key = key == .noRow ? nil : key
+        unsaved = self.key == nil ? object as? Target : nil
     }
 }
 

@@ -122,6 +122,7 @@ extension Store {
             case .lost where isUnnamed && newestMeta.commit == newest.commit: break
             case .barrier, .lost:
                 writer?.abandon()
+                follower.log.startOver()
                 return .leftBehind
             }
             guard let writer else { return .nothing }

@@ -177,10 +177,10 @@ extension Store {
 
     /// The first reason stays. Under the commit lock.
     private func setLatch(_ reason: String, _ cause: FileError) {
+        if cause.isSyncFailure { frames.hasLostWrites.store(true, ordering: .relaxed) }
         guard latch == nil else { return }
         latch = reason
         latchCause = cause
-        if cause.isSyncFailure { frames.hasLostWrites.store(true, ordering: .relaxed) }
         events?.note(.becameReadOnly(reason: reason))
     }
 
