@@ -47,8 +47,40 @@ enum KeysDrawn {
     }
 }
 
+enum SecretsBefore {
+    @Entity("Agent") final class Agent {
+        var code = ""
+        @Attribute(.encrypted) var name = ""
+    }
+}
+enum SecretsAfter {
+    @Entity("Agent") final class Agent {
+        @Attribute(.primaryKey) var code = ""
+        @Attribute(.encrypted) var name = ""
+    }
+}
+
 /// Types whose key changed open with all objects, and what refers to these.
 @Suite struct KeyChangeTests {
+    @Test(.enabled(if: Encryption.isAvailable)) func whatIsEncryptedIsReadUnderTheNewKey() throws {
+        try withTemporaryFile { path in
+            let options = DatabaseOptions(propertyKey: .key([UInt8](repeating: 7, count: 32)))
+            do {
+                let db = try Database(at: path, entities: [SecretsBefore.Agent.self], options: options)
+                try db.save([
+                    SecretsBefore.Agent(code: "007", name: "James"), SecretsBefore.Agent(code: "006", name: "Alec"),
+                ])
+                try db.close()
+            }
+            #expect(throws: MakoError.self) { try Database(at: path, entities: [SecretsAfter.Agent.self]).close() }
+            let db = try Database(at: path, entities: [SecretsAfter.Agent.self], options: options)
+            #expect(try db.find(SecretsAfter.Agent.self, "007")?.name == "James")
+            #expect(try db.query(SecretsAfter.Agent.self).orderBy(\.code).fetch().map(\.name) == ["Alec", "James"])
+            #expect(try db.verify().isClean)
+            try db.close()
+        }
+    }
+
     private func fill(_ path: String) throws {
         let db = try Database(at: path, entities: [KeysBefore.Singer.self])
         let clara = KeysBefore.Singer(name: "Clara", code: "cs")

@@ -49,6 +49,8 @@ import Testing
         ("a BETWEEN 10 AND 20", "0 0 NULL 1"), ("n LIKE 'X'", "1 0 1 NULL"), ("n GLOB 'x'", "1 0 1 NULL"),
         ("(a > 10) + (b > 4)", "1 NULL NULL 2"), ("(a > 10) + f", "1 1 NULL 2"), ("-(a > 10)", "0 -1 NULL -1"),
         ("1 + (a > 10) * 2", "1 3 NULL 3"), ("(a > 10) IS NULL", "0 0 1 0"), ("(a > 10) IN (0)", "1 0 NULL 0"),
+        ("f IN (a > 10, FALSE)", "0 1 NULL 1"), ("f NOT IN (a > 10, FALSE)", "1 0 NULL 0"),
+        ("f IN (TRUE, a > 50)", "1 1 NULL 1"), ("f IN (1, a > 50)", "1 1 NULL 1"),
         ("(a > 10) IN (0, f)", "1 0 NULL 1"), ("(a > 10) BETWEEN 0 AND 0", "1 0 NULL 0"),
         ("(a > 10) = 1", "0 1 NULL 1"), ("1 = (a > 10)", "0 1 NULL 1"), ("(a > 10) = 0", "1 0 NULL 0"),
         ("(a > 10) != 1", "1 0 NULL 0"), ("(a > 10) <> 0", "0 1 NULL 1"), ("(a > 10) = 2", "0 0 NULL 0"),

@@ -219,11 +219,13 @@ struct Binder {
     }
 
     private mutating func bindIn(_ value: Expr, _ items: [Expr]) throws(RecordError) -> BoundCondition {
-        let plain = try bind(value)
+        // With one condition among them all are numbers, as each is compared with the same.
+        let isCounted = value.isCondition || items.contains(where: \.isCondition)
+        let plain = isCounted ? Binder.counted(try bind(value)) : try bind(value)
         var left = plain
         var bound: [BoundExpr] = []
         for item in items {
-            var item = (try bind(item), item)
+            var item = (isCounted ? Binder.counted(try bind(item)) : try bind(item), item)
             left = plain
             try agree(&left, &item.0, value, item.1)
             if case .noCase = left {

@@ -45,13 +45,18 @@ struct StatementWay {
     /// Looks for an index whose entries tell all that the statement reads: it leads to the rows without looking them up.
     private mutating func lookForCover() throws(RecordError) {
         let bound = plan.bound
+        // The table knows how many rows it has.
+        if let reads, reads.isEmpty, plan.isWholeTable, !plan.hasResidual { return }
         guard let reads, bound.table.indexes.contains(where: { IndexCover($0, bound.table, reading: reads) != nil }),
             let found = try planned(bound), found.cover != nil
         else { return }
         if found.orders.isEmpty {
             plan = found
-        } else if isCut, let unsorted = try planned(bound.ordered([])), unsorted.cover != nil {
-            // Rows that are sorted on the way are looked up when they are; their values need not be.
+        } else if isCut, bound.limit == nil, bound.offset == 0,
+            let unsorted = try planned(bound.ordered([])), unsorted.cover != nil
+        {
+            // Rows that are sorted on the way are looked up when they are; their values need not be. Not where a part of them is
+            // asked for: equal ones then stand by their keys, so that the next part goes on where the last one ended.
             (plan, orders, isCut) = (unsorted, bound.orders, false)
         }
     }

@@ -5,6 +5,8 @@ struct TableRewrite {
     /// Where the value of a column comes from when a row is written anew.
     private enum Source {
         case none, copy, id
+        /// A sealed value opens under the number of its table alone.
+        case reseal
         case slot(Int)
         case conversion(Int)
     }
@@ -100,7 +102,7 @@ struct TableRewrite {
 
     private func layout(_ record: TableRecord) -> RowLayout {
         RowLayout(
-            table: self.record.schema.name, tableID: self.record.id,
+            table: self.record.schema.name, tableID: record.id,
             version: UInt32(truncatingIfNeeded: record.schema.version), columns: record.columns,
             positions: record.columns)
     }
@@ -110,7 +112,8 @@ struct TableRewrite {
             if column.isDead { return .none }
             if let slot = program?.added[column.ordinal] { return .slot(slot) }
             if column.ordinal == plan.columnOfIDs { return .id }
-            return column.ordinal < stored.columns.count ? .copy : .none
+            if column.ordinal >= stored.columns.count { return .none }
+            return rekeyed != nil && column.sealedType != nil && !sabotaged("sealedUnderOldNumber") ? .reseal : .copy
         }
         for (place, conversion) in plan.conversions.enumerated() { sources[conversion.to] = .conversion(place) }
         return sources
@@ -146,6 +149,8 @@ struct TableRewrite {
                     switch source {
                     case .none: break
                     case .copy: writer.copy(ordinal, from: row)
+                    case .reseal:
+                        try writer.set(ordinal, try row.value(ordinal, opening: access), sealing: access)
                     case .id: try writer.set(ordinal, try column(ordinal, ofID: key), sealing: access)
                     case .slot(let slot):
                         let value = try record.fitting(
