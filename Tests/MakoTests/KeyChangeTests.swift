@@ -50,13 +50,13 @@ enum KeysDrawn {
 enum SecretsBefore {
     @Entity("Agent") final class Agent {
         var code = ""
-        @Attribute(.encrypted) var name = ""
+        @Attribute(.encrypted) var name: String?
     }
 }
 enum SecretsAfter {
     @Entity("Agent") final class Agent {
         @Attribute(.primaryKey) var code = ""
-        @Attribute(.encrypted) var name = ""
+        @Attribute(.encrypted) var name: String?
     }
 }
 

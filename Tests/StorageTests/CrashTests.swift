@@ -61,6 +61,16 @@ import Testing
         try run(workload, ways.map { .syncFails($0) })
     }
 
+    /// At each sync of these scripts the system gives up pages that are read again later: they are in the log, and not damaged.
+    @Test(arguments: ["shrink", "streamed values and savepoints"])
+    func whatTheSystemGaveUpIsNoDamage(workload: String) throws {
+        let text = try #require(Script.crashWorkloads.first { $0.name == workload }).text
+        let report = try FaultRunner.run(
+            try Script(name: workload, text), faults: [.syncFails(.restoresOldContent)])
+        #expect(report.failures.isEmpty, "\(report)")
+        #expect(report.surfaced > 5, "\(report)")
+    }
+
     /// Those in which the power does not go by itself: what it takes after a lie nobody can say beforehand.
     static let steady = workloads.filter { name in
         guard let text = Script.crashWorkloads.first(where: { $0.name == name })?.text,

@@ -139,4 +139,17 @@ import Testing
         let whole = space.allocateRun(upTo: 20, isWhole: true)
         #expect(whole.count == 20)
     }
+
+    /// A shorter run rather than a longer file.
+    @Test func aShorterRunKeepsTheFileFromGrowing() {
+        let space = SpaceMap()
+        let all = (0..<SpaceMap.pagesPerRegion - SpaceMap.reserved(region: 0)).map { _ in space.allocate() }
+        #expect(space.regionCount == 1)
+        space.recycle(Array(all[100..<110]))
+        let run = space.allocateRun(upTo: 40, isWhole: false)
+        #expect(run.page == all[100] && run.count == 10)
+        #expect(space.regionCount == 1)
+        let longer = space.allocateRun(upTo: 100, isWhole: false)
+        #expect(longer.count == 100 && space.regionCount == 2)
+    }
 }
