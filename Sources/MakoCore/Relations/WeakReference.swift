@@ -2,11 +2,11 @@ import MakoRecords
 
 /// A to-one reference of a class that does not keep its object alive: the object while somebody else holds it, else a key.
 ///
-/// Whoever reads it once nobody holds the object any more gets it from the file again. An object that had no row when its owner was last saved is
-/// held: nothing else leads to it.
+/// Whoever reads it once nobody holds the object any more gets it from the file again. An object without a row is held until its owner is
+/// saved: nothing else leads to it.
 public struct WeakReferenceSlot<Target: ObjectEntity>: PropertySlot {
     private weak var object: Target?
-    /// The object as long as there is no key to find it by.
+    /// An object that had no row when it was set, until its owner is saved.
     private var unsaved: Target?
     /// An object that was just loaded, for whoever is about to take it; never in an owner's own slot.
     private var fresh: Target?
@@ -59,7 +59,7 @@ public struct WeakReferenceSlot<Target: ObjectEntity>: PropertySlot {
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
         guard value === object else { return }
         self.key = key == .noRow ? nil : key
-        unsaved = self.key == nil ? object as? Target : nil
+        unsaved = nil
     }
 }
 
