@@ -84,7 +84,15 @@ public struct FaultRunner {
         let allowed = run.states[(isLie ? 0 : run.span.acknowledged)...run.span.begun]
         checkLive(run, allowed, place)
         disk.clearFaults()
-        let probed = probe(run, place)
+        // A change of key that failed leaves the old one or the new.
+        let keys = Set(allowed.map(\.keyNumber))
+        let probed = probe(run, place).flatMap { state in
+            keys.map { key in
+                var state = state
+                state.keyNumber = key
+                return state
+            }
+        }
         let crash = disk.crashState()
         let settled = disk.settledImage()
         var random = SplitMix(seed: seed &+ UInt64(faults.keys.max() ?? 0))
@@ -133,7 +141,8 @@ public struct FaultRunner {
             }
             return [after]
         } catch StorageError.readOnly {
-            return []
+            // A failure that another handle met first is told at this commit's sync: then it may be in the log, or not.
+            return [after]
         } catch let error as StorageError {
             if !error.isDiskFailure { report.failures.append("\(place): writing on, \(error)") }
         } catch {
