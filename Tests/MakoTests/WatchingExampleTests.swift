@@ -120,7 +120,7 @@ enum WatchingExample {
         _ reader: Database, _ show: @escaping @Sendable (ChangeKind, String) -> Void,
         _ rebuild: @escaping @Sendable () -> Void,
         _ list: ([String]) -> Void
-    ) async throws {
+    ) async throws -> ChangeToken {
         // EXAMPLE Watching.md
         let token = try Message.onChange(in: reader) { change in
             if change.kind == .missed { rebuild() } else { show(change.kind, change.object?.text ?? "") }
@@ -130,7 +130,7 @@ enum WatchingExample {
             if difference.results.isEmpty { break }
         }
         // EXAMPLE ends
-        token.cancel()
+        return token
     }
 
     static func looked(_ reader: Database, while isOpen: () -> Bool) async throws {
@@ -320,15 +320,18 @@ enum WatchingExample {
             let lines = Collected<String>()
             let isDone = Collected<Bool>()
             let looking = Task { try await E.looked(reader) { isDone.all.isEmpty } }
-            try await E.followed(
+            let token = try await E.followed(
                 reader, { lines.append("\($0) \($1)") }, { lines.append("rebuilt") },
                 { texts in
                     lines.append("\(texts)")
                     message.stars = 0
                     if !texts.isEmpty { _ = try? db.save(message) }
                 })
+            // The handler and the query are told by different threads.
+            for _ in 0..<200 where lines.all.count < 3 { try await Task.sleep(for: .milliseconds(50)) }
             isDone.append(true)
             try await looking.value
+            withExtendedLifetime(token) {}
             #expect(lines.all.sorted() == ["[\"hello\"]", "[]", "update hello"])
             try await reader.close()
             try await db.close()
