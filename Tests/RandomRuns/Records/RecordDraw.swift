@@ -151,20 +151,6 @@ extension SplitMix {
         return wanted
     }
 
-    /// Another key of a table; nil: it has no columns for one.
-    mutating func key(of table: ModelTable) -> KeySchema? {
-        if !table.isRowID, chance(40) { return .rowID(column: "id") }
-        let names = table.schema.columns.filter { $0.type != .keys && $0.target == nil && !$0.isOptional }.map(\.name)
-        if names.isEmpty { return nil }
-        var key = table.keyColumns
-        // Those of before with a further one, or in another order, are never those of two rows.
-        if key.isEmpty || chance(30) { key = [] }
-        if let name = names.randomElement(using: &self), !key.contains(name) { key.append(name) }
-        if key.count > 2 { key.removeFirst() }
-        key.shuffle(using: &self)
-        return key == table.keyColumns ? nil : .columns(key)
-    }
-
     /// Gives a column another name, now and then one that a retired column has.
     private mutating func rename(_ place: Int, _ wanted: inout EntitySchema, _ table: ModelTable) {
         let old = wanted.columns[place].name

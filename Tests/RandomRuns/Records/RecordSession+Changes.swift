@@ -41,10 +41,7 @@ extension RecordSession {
                 throw Disagreement("another number of rows was deleted")
             }
             model.tables[name]?.deleteAll()
-        case 78..<80:
-            guard let key = random.key(of: table) else { return }
-            try migrate(table.schema(with: key), dropsRetired: false, tx, &run)
-        case 80..<83:
+        case 78..<83:
             let wanted = random.migration(of: table, tables: model.names)
             try migrate(wanted, dropsRetired: random.chance(15), tx, &run)
         case 83..<84:
