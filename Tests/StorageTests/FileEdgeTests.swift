@@ -24,6 +24,13 @@ import Testing
         func close() { file.close() }
     }
 
+    private struct LeastFiles: PassingFileSystem {
+        let inner: any FileSystem = MemoryFileSystem()
+        func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
+            LeastFile(try inner.open(path, mode))
+        }
+    }
+
     private func withDirectory(_ body: (String) throws -> Void) throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -49,7 +56,7 @@ import Testing
     /// Without pins a reader and a writer exclude each other.
     @Test func whereNothingCanBePinnedAReaderWaitsForTheWriter() throws {
         var options = StoreOptions()
-        options.fileSystem = GatedDisk()
+        options.fileSystem = LeastFiles()
         options.background = .manual
         let writer = try Store(at: "d/s.mako", options: options)
         var reading = options

@@ -1,19 +1,20 @@
 import MakoStorage
+import MakoTestSupport
 
 /// Files of another file system in which a test has its hand: it is asked before each call, may fail it, and may do something meanwhile.
-final class MeddledDisk: FileSystem, @unchecked Sendable {
+final class MeddledDisk: PassingFileSystem, @unchecked Sendable {
     enum Call { case open, remove, list, syncDirectory, read, write, sync, pin, pins }
 
     /// Is told the call, the path, and the bytes that are read or written.
     typealias Hand = (_ call: Call, _ path: String, _ bytes: Range<UInt64>) throws(FileError) -> Void
 
-    private let files: any FileSystem
+    let inner: any FileSystem
     private let lock = Lock()
     // Guarded by `lock`.
     private var hand: Hand?
     private var more: [String] = []
 
-    init(_ files: any FileSystem) { self.files = files }
+    init(_ files: any FileSystem) { inner = files }
 
     /// Asks from now on, and is asked itself on the thread of each call.
     func meddle(_ hand: Hand?) { lock.withLock { self.hand = hand } }
@@ -27,59 +28,50 @@ final class MeddledDisk: FileSystem, @unchecked Sendable {
 
     func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
         try before(.open, path)
-        return MeddledFile(try files.open(path, mode), self)
+        return MeddledFile(try inner.open(path, mode), self)
     }
     func remove(_ path: String) throws(FileError) {
         try before(.remove, path)
-        try files.remove(path)
+        try inner.remove(path)
     }
-    func rename(_ from: String, to: String) throws(FileError) { try files.rename(from, to: to) }
     func list(directory: String) throws(FileError) -> [String] {
         try before(.list, directory)
-        return (try files.list(directory: directory) + lock.withLock { more }).sorted()
+        return (try inner.list(directory: directory) + lock.withLock { more }).sorted()
     }
     func syncDirectory(_ path: String) throws(FileError) {
         try before(.syncDirectory, path)
-        try files.syncDirectory(path)
+        try inner.syncDirectory(path)
     }
-    func isDirectory(_ path: String) -> Bool { files.isDirectory(path) }
-    func exists(_ path: String) -> Bool { files.exists(path) }
 }
 
-private final class MeddledFile: File {
-    private let file: any File
+private final class MeddledFile: PassingFile {
+    let inner: any File
     private let disk: MeddledDisk
 
-    init(_ file: any File, _ disk: MeddledDisk) { (self.file, self.disk) = (file, disk) }
+    init(_ file: any File, _ disk: MeddledDisk) { (inner, self.disk) = (file, disk) }
 
-    var path: String { file.path }
-    func size() throws(FileError) -> UInt64 { try file.size() }
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int {
         try disk.before(.read, path, offset..<offset + UInt64(buffer.count))
-        return try file.read(into: buffer, at: offset)
+        return try inner.read(into: buffer, at: offset)
     }
     func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
         try disk.before(.write, path, offset..<offset + UInt64(buffer.count))
-        try file.write(buffer, at: offset)
+        try inner.write(buffer, at: offset)
     }
     func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
         try disk.before(.write, path, offset..<offset + UInt64(buffer.count))
-        try file.writeDurably(buffer, at: offset)
+        try inner.writeDurably(buffer, at: offset)
     }
-    func resize(to size: UInt64) throws(FileError) { try file.resize(to: size) }
-    func allocate(_ range: Range<UInt64>) throws(FileError) { try file.allocate(range) }
     func sync() throws(FileError) {
         try disk.before(.sync, path)
-        try file.sync()
+        try inner.sync()
     }
-    func lock(exclusive: Bool) throws(FileError) -> Bool { try file.lock(exclusive: exclusive) }
     func pin(_ number: UInt64) throws(FileError) -> Bool {
         try disk.before(.pin, path)
-        return try file.pin(number)
+        return try inner.pin(number)
     }
     func pins() throws(FileError) -> [UInt64] {
         try disk.before(.pins, path)
-        return try file.pins()
+        return try inner.pins()
     }
-    func close() { file.close() }
 }

@@ -1,7 +1,7 @@
 import MakoStorage
 
 /// Files in memory at some of whose calls stands a gate: while it is closed they wait until they are let through.
-public final class GatedDisk: FileSystem, @unchecked Sendable {
+public final class GatedDisk: PassingFileSystem, @unchecked Sendable {
     public enum Gate: Sendable {
         /// What makes some of the log durable.
         case log
@@ -10,7 +10,7 @@ public final class GatedDisk: FileSystem, @unchecked Sendable {
     }
 
     private let gate: Gate
-    private let files = MemoryFileSystem()
+    public let inner: any FileSystem = MemoryFileSystem()
     private let lock = Lock()
     private let change = ConditionVariable()
     private var isClosed = false
@@ -53,50 +53,26 @@ public final class GatedDisk: FileSystem, @unchecked Sendable {
     }
 
     public func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
-        GatedFile(disk: self, file: try files.open(path, mode))
+        GatedFile(disk: self, inner: try inner.open(path, mode))
     }
-
-    public func remove(_ path: String) throws(FileError) { try files.remove(path) }
-    public func rename(_ from: String, to: String) throws(FileError) { try files.rename(from, to: to) }
-    public func list(directory: String) throws(FileError) -> [String] { try files.list(directory: directory) }
-    public func syncDirectory(_ path: String) throws(FileError) { try files.syncDirectory(path) }
-    public func isDirectory(_ path: String) -> Bool { files.isDirectory(path) }
-    public func exists(_ path: String) -> Bool { files.exists(path) }
 }
 
-private final class GatedFile: File {
+private final class GatedFile: PassingFile {
     private let disk: GatedDisk
-    private let file: any File
+    let inner: any File
 
-    init(disk: GatedDisk, file: any File) {
+    init(disk: GatedDisk, inner: any File) {
         self.disk = disk
-        self.file = file
-    }
-
-    var path: String { file.path }
-
-    func size() throws(FileError) -> UInt64 { try file.size() }
-
-    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int {
-        try file.read(into: buffer, at: offset)
-    }
-
-    func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
-        try file.write(buffer, at: offset)
+        self.inner = inner
     }
 
     func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
         disk.pass(path, isWholeSync: false)
-        try file.writeDurably(buffer, at: offset)
+        try inner.writeDurably(buffer, at: offset)
     }
 
-    func resize(to size: UInt64) throws(FileError) { try file.resize(to: size) }
-    func allocate(_ range: Range<UInt64>) throws(FileError) { try file.allocate(range) }
     func sync() throws(FileError) {
         disk.pass(path, isWholeSync: true)
-        try file.sync()
+        try inner.sync()
     }
-
-    func lock(exclusive: Bool) throws(FileError) -> Bool { try file.lock(exclusive: exclusive) }
-    func close() { file.close() }
 }

@@ -9,11 +9,11 @@ import MakoStorage
 #endif
 
 /// Files in memory whose pages come as slowly as from a device, unless they were asked for before they were read.
-public final class SlowDisk: FileSystem, @unchecked Sendable {
+public final class SlowDisk: PassingFileSystem, @unchecked Sendable {
     private static let pageBytes: UInt64 = 4096
     private static let microseconds: UInt32 = 200
 
-    private let files = MemoryFileSystem()
+    public let inner: any FileSystem = MemoryFileSystem()
     private let lock = Lock()
     // Guarded by `lock`.
     private var isSlow = false
@@ -70,44 +70,23 @@ public final class SlowDisk: FileSystem, @unchecked Sendable {
     }
 
     public func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
-        SlowFile(disk: self, file: try files.open(path, mode))
+        SlowFile(disk: self, inner: try inner.open(path, mode))
     }
-
-    public func remove(_ path: String) throws(FileError) { try files.remove(path) }
-    public func rename(_ from: String, to: String) throws(FileError) { try files.rename(from, to: to) }
-    public func list(directory: String) throws(FileError) -> [String] { try files.list(directory: directory) }
-    public func syncDirectory(_ path: String) throws(FileError) { try files.syncDirectory(path) }
-    public func isDirectory(_ path: String) -> Bool { files.isDirectory(path) }
-    public func exists(_ path: String) -> Bool { files.exists(path) }
 }
 
-private final class SlowFile: File {
+private final class SlowFile: PassingFile {
     private let disk: SlowDisk
-    private let file: any File
+    let inner: any File
 
-    init(disk: SlowDisk, file: any File) {
+    init(disk: SlowDisk, inner: any File) {
         self.disk = disk
-        self.file = file
+        self.inner = inner
     }
-
-    var path: String { file.path }
-
-    func size() throws(FileError) -> UInt64 { try file.size() }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int {
         if !path.contains("-wal-") { disk.wait(offset) }
-        return try file.read(into: buffer, at: offset)
+        return try inner.read(into: buffer, at: offset)
     }
 
     func startReading(at offset: UInt64, count: Int) { disk.start(offset, count) }
-
-    func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
-        try file.write(buffer, at: offset)
-    }
-
-    func resize(to size: UInt64) throws(FileError) { try file.resize(to: size) }
-    func allocate(_ range: Range<UInt64>) throws(FileError) { try file.allocate(range) }
-    func sync() throws(FileError) { try file.sync() }
-    func lock(exclusive: Bool) throws(FileError) -> Bool { try file.lock(exclusive: exclusive) }
-    func close() { file.close() }
 }
