@@ -35,7 +35,7 @@ final class FrameStore: @unchecked Sendable {
 
     /// Frames that only memory has.
     private let dirty = Atomic<Int>(0)
-    /// Whether a sync has failed: what was written before it may be gone, and reads may give what was there before.
+    /// Whether a sync of the file has failed: what was written before it may be gone, and reads may give what was there before.
     let hasLostWrites = Atomic<Bool>(false)
     /// How many more pages may be asked for ahead of time; see `ReadAhead`.
     let readAheadStock = Atomic<Int>(0)

@@ -177,7 +177,10 @@ extension Store {
 
     /// The first reason stays. Under the commit lock.
     private func setLatch(_ reason: String, _ cause: FileError) {
-        if cause.isSyncFailure { frames.hasLostWrites.store(true, ordering: .relaxed) }
+        // A log that cannot be synced loses no page.
+        if cause.isSyncFailure && cause.path == dataFile.file.path {
+            frames.hasLostWrites.store(true, ordering: .relaxed)
+        }
         guard latch == nil else { return }
         latch = reason
         latchCause = cause
