@@ -31,6 +31,16 @@ import Testing
         #expect(bird == nil)
     }
 
+    /// Who is saved first knows the key that the other is about to get.
+    @Test func aChildSavedAlongRefersToItsParent() throws {
+        let nest = Nest(place: "oak")
+        nest.birds = [Bird(name: "wren", nest: nest), Bird(name: "robin", nest: nest)]
+        try db.save(nest)
+        let birds = try db.query(Bird.self).fetch()
+        #expect(birds.map { $0.nest?.place } == ["oak", "oak"])
+        #expect(try db.query(Bird.self).where("nest IS NULL").count() == 0)
+    }
+
     @Test func whoIsHeldElsewhereIsTheSameObject() throws {
         let nest = Nest(place: "oak")
         try db.save(nest)

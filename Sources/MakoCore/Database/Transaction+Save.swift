@@ -175,7 +175,8 @@ extension Transaction {
         if state.database != 0 && state.database != database.number {
             throw .foreignObject(entity: Swift.type(of: child).entityModel.name)
         }
-        return state.flags.contains(.exists) ? state.key : nil
+        // One that is being saved, and led here, has its key before its row.
+        return state.flags.isDisjoint(with: [.exists, .saving]) ? nil : state.key
     }
 
     /// The key of a referenced object, which is saved first when it is new or changed.
