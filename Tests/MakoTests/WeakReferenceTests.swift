@@ -116,9 +116,8 @@ import Testing
         }
         #expect(bird.nest == nil)
         try db.save(bird)
-        #expect(try db.find(Bird.self, bird.id ?? 0)?.nest == nil)
-        // The number that was rolled back is another's now.
-        try db.save(Nest(place: "elm"))
+        // Not the number that was rolled back, which somebody may have one day.
+        #expect(try db.query(Bird.self).where("nest IS NULL").count() == 1)
         #expect(try db.find(Bird.self, bird.id ?? 0)?.nest == nil)
     }
 
