@@ -1,9 +1,10 @@
 import Dispatch
-import MakoCore
 import MakoStorage
 import MakoTestSupport
 import Synchronization
 import Testing
+
+@testable import MakoCore
 
 /// What the history tells when tables get other names.
 @Suite struct RenamedHistoryTests {
@@ -60,6 +61,24 @@ import Testing
         #expect(try await events.next()?.text == "Country anew")
         #expect(try await events.next()?.text == "insert Country 'IT'")
         try await db.close()
+    }
+
+    /// What a database knows of its tables may be older than what it reads.
+    @Test func namesAreThoseOfTheMomentThatIsRead() throws {
+        let place = HistoryPlace()
+        var db = try place.open(.kept())
+        try db.set("FR", 68)
+        let token = try db.historyToken()
+        try db.close()
+        db = try place.open(.asInFile, [])
+        let before = try db.viewing { $1 }
+        #expect(try db.query(LaterHistory.Nation.self).count() == 1)
+        var tables = HistoryTables(of: nil)
+        let page = try db.viewing { (view, _) throws(MakoError) in
+            try db.historyPage(after: token, limit: 10, &tables, view, before)
+        }
+        #expect(page.events.map(\.text) == ["Country anew; Nation anew"])
+        try db.close()
     }
 
     @Test func whoeverReadsWhileATableIsRenamedIsToldTheNewName() throws {
