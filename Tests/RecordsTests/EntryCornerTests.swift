@@ -224,6 +224,28 @@ import Testing
         #expect(session.refusal("SELECT a FROM T GROUP BY a HAVING NOT T MATCH 'x'").contains("MATCH asks rows"))
     }
 
+    /// A number of a double column is the number of a whole one only where it is exactly that.
+    @Test func wholeNumbersWithoutADoubleJoinNothing() throws {
+        let fixture = try Fixture(
+            EntitySchema(
+                name: "Half", columns: [ColumnSchema("d", .double)], indexes: [IndexSchema("d", [IndexColumn("d")])]),
+            EntitySchema(name: "Whole", columns: [ColumnSchema("n", .integer)]))
+        let odd: Int64 = 1 << 53 + 1
+        try fixture.insertAll("Half", [[.double(0x1p53)], [.double(3)]])
+        try fixture.insertAll("Whole", [[.integer(odd)], [.integer(odd - 1)], [.integer(3)], [.integer(4)]])
+        #expect(
+            try Self.rows(fixture, "SELECT n FROM Whole JOIN Half ON Half.d = Whole.n ORDER BY n")
+                == [[.integer(3)], [.integer(odd - 1)]])
+    }
+
+    /// A value that begins with `!` is a condition.
+    @Test func aDeniedConditionIsAValue() throws {
+        let fixture = try Fixture(EntitySchema(name: "T", columns: [ColumnSchema("a", .integer)]))
+        try fixture.insertAll("T", [[.integer(1)], [.integer(2)], [.integer(3)]])
+        #expect(try Self.rows(fixture, "SELECT !(a = 2) FROM T") == [[.integer(1)], [.integer(0)], [.integer(1)]])
+        #expect(try Self.rows(fixture, "SELECT sum(! a = 2) FROM T") == [[.integer(2)]])
+    }
+
     /// Rows that hold the key of a row which is not there.
     @Test func nobodyHoldsTheKeyOfNoRow() throws {
         let fixture = try Fixture(

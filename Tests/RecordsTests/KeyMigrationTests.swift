@@ -379,6 +379,39 @@ import Testing
         #expect(try fixture.values("Town", Self.bytes(.text("?")))?[2] == .text("Dego"))
     }
 
+    @Test func aTextTooLongForAKeyIsNamed() throws {
+        var fixture = try fixture()
+        let long = String(repeating: "l", count: TableHandle.longestKey)
+        try fixture.insert("Town", [.text(long), .integer(9), .text("Acqui"), .null])
+        let before = try values(fixture, "Town")
+        let error = Fixture.error { try fixture.migrate(Self.towns(.columns(["code"]), neighbour: .text)) }
+        guard case .conversionFailed("Town", "code", [.rowID(4)], let reason) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(reason.contains("\(TableHandle.longestKey) are the most"))
+        #expect(try values(fixture, "Town") == before)
+    }
+
+    /// Ids go on behind the greatest of the new ones: at 1 where there is no row, and nowhere behind the last number.
+    @Test func newIDsFollowThoseOfTheRows() throws {
+        let whole = Self.towns(.columns(["number"]), neighbour: .integer)
+        let ids = Self.towns(
+            .rowID(column: "number"), neighbour: .reference, ColumnSchema("code", .text), ColumnSchema("name", .text))
+        for (number, next) in [(nil, .rowID(1)), (Int64(6), .rowID(7)), (.max, nil)] as [(Int64?, RowKey?)] {
+            var fixture = try Fixture(whole)
+            if let number { try fixture.insert("Town", [.text("c"), .integer(number), .text("Ceva"), .null]) }
+            try fixture.migrate(ids)
+            let row: [Value] = [.text("a"), .text("Asti"), .null]
+            if let next {
+                #expect(try fixture.insertAll("Town", [row]) == [next])
+            } else {
+                #expect(Fixture.error { try fixture.insert("Town", row) } == .idsExhausted(table: "Town"))
+            }
+            try fixture.expectSound()
+        }
+    }
+
     @Test func aReferenceThatMustLeadSomewhereIsNamed() throws {
         let holder = EntitySchema(
             name: "Strict", columns: [ColumnSchema("town", .reference, target: "Town")],

@@ -20,7 +20,8 @@ import Testing
 
     private static let orders = [
         "", "i", "i DESC", "t COLLATE NOCASE", "ref.n, i DESC", "j, i, d DESC", "id DESC", "b, i DESC", "at DESC, j",
-        "i + j", "t", "code.w DESC, i", "t > 'a' OR d > 1 DESC, j", "CASE WHEN b THEN i > 2 ELSE b END, t",
+        "i + j", "length(t), i", "t", "code.w DESC, i", "t > 'a' OR d > 1 DESC, j",
+        "CASE WHEN b THEN i > 2 ELSE b END, t",
     ]
 
     /// What may be shown beside a row of A; the first also beside one of C.

@@ -306,7 +306,7 @@ import Testing
     }
 
     /// The header of a segment of a few blocks says that it has the most bytes a segment can have.
-    @Test(arguments: [false, true]) func aSegmentTakesTheMemoryOfItsFile(acceptsCutSegments: Bool) throws {
+    @Test(arguments: [false, true]) func aSegmentTakesTheMemoryOfItsFile(isSalvaging: Bool) throws {
         let sample = try SalvageSample(closing: false, "tree t int\nput t 1..20 90b")
         let name = try #require(sample.image.files.keys.first { $0.contains("-wal-") })
         var bytes = try #require(sample.image.files[name]).bytes
@@ -319,10 +319,10 @@ import Testing
         #expect(header.segmentBytes == UInt64(SegmentHeader.largestSegment))
         let reader = LogReader(
             fileSystem: SimulatedDisk(DiskImage(files: [name: ByteImage(bytes)])), path: Self.path,
-            database: header.database, readOnly: true, required: 0, acceptsCutSegments: acceptsCutSegments)
+            database: header.database, readOnly: true, required: 0, isSalvaging: isSalvaging)
         let segment = try reader.open(header.number, whole: true)
         #expect((segment?.bytes.capacity ?? 0) <= 2 * bytes.count)
-        #expect(segment?.bytes == (acceptsCutSegments ? bytes : nil))
+        #expect(segment?.bytes == (isSalvaging ? bytes : nil))
         let file = try SimulatedDisk(DiskImage(files: [name: ByteImage(bytes)])).open(name, .readOnly)
         #expect(try reader.read(file, from: 4096, count: 1 << 40) == Array(bytes[4096...]))
         #expect(try reader.read(file, from: 1 << 41, count: 1 << 40).isEmpty)

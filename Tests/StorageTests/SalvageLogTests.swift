@@ -89,7 +89,7 @@ import Testing
         withExtendedLifetime(store) {}
     }
 
-    private enum Beginning: CaseIterable { case header, frame }
+    private enum Beginning: CaseIterable { case header, frame, foreign }
 
     /// Neither the metas nor the oldest part of the log can be read: the rest of the log counts all the same.
     @Test(arguments: Beginning.allCases) private func theLogMayHaveLostItsBeginning(_ lost: Beginning) throws {
@@ -104,6 +104,22 @@ import Testing
         case .header: image.files[segments[0]]?.replace(at: 0, with: [UInt8](repeating: 0x5a, count: 64))
         case .frame:
             image.files[segments[0]]?.replace(at: UInt64(SegmentHeader.blockBytes + 60), with: [1, 2, 3, 4, 5, 6])
+        case .foreign:
+            let disk = SimulatedDisk()
+            var options = SalvageSample.options(disk)
+            options.logSegmentBytes = 32768
+            options.entropy = SeededEntropy(seed: 77)
+            let other = try Store(at: SalvageSample.path, options: options)
+            for _ in 0..<60 where disk.contents(of: segments[0]) == nil {
+                try other.write { tx in
+                    let tree = try tx.view.tree(named: "t") ?? tx.createTree(named: "t", keys: .integer)
+                    try tx.put([1], for: 1, in: tree)
+                }
+                try other.checkpoint()
+            }
+            image.files[segments[0]] = ByteImage(try #require(disk.contents(of: segments[0])))
+            disk.cutPower()
+            withExtendedLifetime(other) {}
         }
         let outcome = try SalvageSample.salvage(image)
         #expect(sample.strangers(in: outcome.found, among: sample.states).isEmpty)

@@ -13,8 +13,8 @@ struct LogReader {
     var keys: DatabaseKeys?
     /// Whether it is one whose keys are not known: frames can be told apart, not read.
     var isLocked = false
-    /// For salvage: what is missing of a segment that was cut short counts as never written.
-    var acceptsCutSegments = false
+    /// What is missing of a segment that was cut short counts as never written, and those of other databases are passed over.
+    var isSalvaging = false
     /// For salvage without a checkpoint to start from: goes on behind barriers.
     var crossesBarriers = false
 
@@ -116,6 +116,8 @@ struct LogReader {
         for number in numbers where !tail.segments.contains(where: { $0.number == number }) {
             let path = Log.segmentPath(path, number)
             if let header = try header(number), header.database != database {
+                // A salvage writes over nothing.
+                if isSalvaging { continue }
                 throw .logDamaged(path: self.path, reason: "\(path) belongs to another database; move it away")
             }
             unused.append(path)
@@ -169,7 +171,7 @@ struct LogReader {
         }
         let bytes = whole ? try read(file, count: Int(header.segmentBytes)) : []
         let isCut = whole && bytes.count < Int(header.segmentBytes)
-        if isCut && !acceptsCutSegments && !sabotaged("cutSegmentAccepted") {
+        if isCut && !isSalvaging && !sabotaged("cutSegmentAccepted") {
             file.close()
             // A segment has its full size before the data file names it, and is named before a commit in it is acknowledged.
             // One that was not named was being made when the power went: it is made anew, never gone on with.
@@ -208,6 +210,7 @@ struct LogReader {
             let header = segment.header
             guard header.database == database else {
                 segment.file.close()
+                if isSalvaging { continue }
                 throw .logDamaged(
                     path: path, reason: "\(segment.path) belongs to another database; put this database's own log back")
             }

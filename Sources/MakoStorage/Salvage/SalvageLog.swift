@@ -72,7 +72,7 @@ extension Salvage {
         let needed = checkpoint.meta.flatMap { header?.segmentNeeded(behind: $0.log) } ?? header?.newestSegment
         return LogReader(
             fileSystem: source.fileSystem, path: source.path, database: source.id, readOnly: true,
-            required: needed ?? 0, keys: source.keys, acceptsCutSegments: true)
+            required: needed ?? 0, keys: source.keys, isSalvaging: true)
     }
 }
 
