@@ -135,7 +135,10 @@ final class PlannedRows: Sendable {
                 }
             } else {
                 try plan.forEachRow(layout: layout, in: view) { key, reader in
-                    objects.append(try T(row: maker.row(key, reader)))
+                    let object = try T(row: maker.row(key, reader))
+                    // Where there is a second one, there are often some more.
+                    if objects.count == 1 { objects.reserveCapacity(16) }
+                    objects.append(object)
                     return true
                 }
             }

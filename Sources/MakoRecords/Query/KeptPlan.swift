@@ -59,6 +59,8 @@ final class KeptPlan: Sendable {
     private let constants: [(place: Int32, conjunct: Int)]?
     /// Whether texts are compared without their case.
     private let folds: Bool
+    /// The index that leads to the rows, and how its entries tell what is left to be tested; no cover: they do not.
+    let covered: (index: IndexHandle, cover: IndexCover?)?
 
     /// - Returns: nil: another selection of the shape might go another way, or its values do not stand as they were given.
     init?(_ shape: SelectionShape, _ choice: Planner.Choice, _ plan: Plan) {
@@ -90,6 +92,7 @@ final class KeptPlan: Sendable {
         program = plan.program
         folds = question.conjuncts.contains(where: KeptPlan.folds)
         constants = KeptPlan.constants(plan.program, question, best, shape.values)
+        covered = if case .index(let index, _) = way { (index, plan.cover()) } else { nil }
     }
 
     /// Whether the binder takes any value of this kind as it is.
@@ -181,8 +184,7 @@ final class KeptPlan: Sendable {
         let values = folds ? zip(conjuncts, given).map { KeptPlan.folded($1, for: $0) } : given
         guard let access = access(values) else { return nil }
         if estimates.countsEntries, isRivalled(access, estimates) { return nil }
-        return Plan(
-            self, values, BoundSelection(self, values, parameters, named, catalogue), access, program(values))
+        return Plan(self, values, BoundSelection(self, values, parameters, named, catalogue), access)
     }
 
     private func isRivalled(_ access: Access, _ estimates: TableEstimates) -> Bool {
@@ -220,7 +222,11 @@ final class KeptPlan: Sendable {
         }
     }
 
-    private func program(_ values: [Value?]) -> Program {
+    /// Whether anything is left to be tested on each row.
+    var hasResidual: Bool { program.root >= 0 }
+
+    /// What tests the rows for these values.
+    func program(_ values: [Value?]) -> Program {
         guard let constants else { return Program(frame.table, residual(values), joins: frame.joins) }
         if constants.isEmpty { return program }
         var replaced: [(place: Int32, value: Value)] = []

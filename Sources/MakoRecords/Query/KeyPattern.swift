@@ -1,5 +1,7 @@
 /// Which parts of a condition a row of sorted columns (an index, or the key of a table) answers, whatever the values are.
-struct KeyPattern: Sendable {
+///
+/// A class, so that a kept plan that is asked counts one reference.
+final class KeyPattern: Sendable {
     struct Part {
         let term: Constraint.Term
         let descending: Bool
@@ -82,6 +84,12 @@ struct KeyPattern: Sendable {
     /// - Returns: also whether other keys lie in the ranges, because they are cut.
     @inline(__always)
     func ranges(limit: Int, _ test: (Int) -> Constraint.Test) -> (ranges: [KeyRange], areWider: Bool) {
+        // Most ask for one number.
+        if case .none = narrowing, equal.count == 1, !parts[0].descending, limit > 8,
+            case .equal(.integer(let number)) = test(equal[0])
+        {
+            return ([KeyRange(prefix: KeyBuffer.bytes(of: number))], false)
+        }
         var prefix = KeyBuffer()
         for (part, number) in zip(parts, equal) {
             let start = prefix.count

@@ -22,6 +22,11 @@ struct KeyRange: Sendable, Hashable {
     /// The first key after all that begin with these bytes; `nil` when there is none.
     static func successor(_ bytes: [UInt8]) -> [UInt8]? {
         var result = bytes
+        // Most end with a byte that is not the last of all.
+        if let last = bytes.last, last < 0xFF {
+            result[result.count - 1] = last + 1
+            return result
+        }
         while let last = result.popLast() {
             if last < 0xFF || sabotaged("successorForgetsCarry") {
                 result.append(last + 1)

@@ -8,7 +8,7 @@ import MakoStorage
 public struct Plan: Sendable, CustomStringConvertible {
     /// What of a plan is made when somebody asks: most plans are run and never read.
     private enum Origin {
-        case planned(residual: BoundCondition?, text: @Sendable () -> PlanText)
+        case planned(Program, residual: BoundCondition?, text: @Sendable () -> PlanText)
         case kept(KeptPlan, [Value?])
     }
 
@@ -18,20 +18,18 @@ public struct Plan: Sendable, CustomStringConvertible {
         let access: Access
         let isReversed: Bool
         let orders: [BoundOrder]
-        let program: Program
         let expectedShare: Double
         let nearest: NearestSearch?
         let origin: Origin
 
         init(
-            _ bound: BoundSelection, _ access: Access, isReversed: Bool, _ orders: [BoundOrder], _ program: Program,
+            _ bound: BoundSelection, _ access: Access, isReversed: Bool, _ orders: [BoundOrder],
             _ expectedShare: Double, _ nearest: NearestSearch?, _ origin: Origin
         ) {
             self.bound = bound
             self.access = access
             self.isReversed = isReversed
             self.orders = orders
-            self.program = program
             self.expectedShare = expectedShare
             self.nearest = nearest
             self.origin = origin
@@ -52,22 +50,22 @@ public struct Plan: Sendable, CustomStringConvertible {
     ) {
         let residual = BoundCondition.all(residual)
         body = Body(
-            bound, access, isReversed: isReversed, orders, Program(bound.table, residual, joins: bound.joins),
-            expectedShare, nearest, .planned(residual: residual, text: text))
+            bound, access, isReversed: isReversed, orders, expectedShare, nearest,
+            .planned(Program(bound.table, residual, joins: bound.joins), residual: residual, text: text))
     }
 
     /// A plan that was kept, for other values.
-    init(_ kept: KeptPlan, _ values: [Value?], _ bound: BoundSelection, _ access: Access, _ program: Program) {
+    init(_ kept: KeptPlan, _ values: [Value?], _ bound: BoundSelection, _ access: Access) {
         body = Body(
-            bound, access, isReversed: kept.isReversed, kept.isOrdered ? [] : kept.orders, program,
-            kept.expectedShare, nil, .kept(kept, values))
+            bound, access, isReversed: kept.isReversed, kept.isOrdered ? [] : kept.orders, kept.expectedShare, nil,
+            .kept(kept, values))
     }
 
     /// The same plan with another way to the rows.
     init(_ plan: Plan, by access: Access) {
         body = Body(
-            plan.bound, access, isReversed: plan.isReversed, plan.orders, plan.program, plan.expectedShare,
-            plan.nearest, plan.body.origin)
+            plan.bound, access, isReversed: plan.isReversed, plan.orders, plan.expectedShare, plan.nearest,
+            plan.body.origin)
         cancellation = plan.cancellation
     }
 
@@ -76,7 +74,13 @@ public struct Plan: Sendable, CustomStringConvertible {
     var isReversed: Bool { body.isReversed }
     /// What is left to be sorted by; empty when rows come in the wanted order.
     var orders: [BoundOrder] { body.orders }
-    var program: Program { body.program }
+    /// What tests the rows. That of a plan that was kept is made each time: who reads no row needs none.
+    var program: Program {
+        switch body.origin {
+        case .planned(let program, _, _): program
+        case .kept(let kept, let values): kept.program(values)
+        }
+    }
     /// Which share of the table's rows is expected to come.
     var expectedShare: Double { body.expectedShare }
     /// How the first rows in the order of a distance are found.
@@ -88,7 +92,7 @@ public struct Plan: Sendable, CustomStringConvertible {
 
     var text: PlanText {
         switch body.origin {
-        case .planned(_, let text): text()
+        case .planned(_, _, let text): text()
         case .kept(let kept, let values): kept.text(values, access, bound)
         }
     }
@@ -96,13 +100,18 @@ public struct Plan: Sendable, CustomStringConvertible {
     /// What is left to be tested on each row.
     var residual: BoundCondition? {
         switch body.origin {
-        case .planned(let residual, _): residual
+        case .planned(_, let residual, _): residual
         case .kept(let kept, let values): kept.residual(values)
         }
     }
 
     /// Whether anything is left to be tested on each row.
-    var hasResidual: Bool { program.root >= 0 }
+    var hasResidual: Bool {
+        switch body.origin {
+        case .planned(let program, _, _): program.root >= 0
+        case .kept(let kept, _): kept.hasResidual
+        }
+    }
 
     public var table: TableHandle { body.bound.table }
 

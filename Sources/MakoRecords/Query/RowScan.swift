@@ -11,6 +11,8 @@ final class RowScan {
     @exclusivity(unchecked) private var madeEvaluator: Evaluator?
     private let outers: OuterValues?
     private let hasTest: Bool
+    /// What the prefilter was made of.
+    private let program: Program?
     private let prefilter: RowPrefilter?
     /// How many rows were fetched by their keys.
     @exclusivity(unchecked) private(set) var fetched = 0
@@ -27,8 +29,11 @@ final class RowScan {
         self.outers = outers
         hasTest = plan.hasResidual
         if case .rows = plan.access, hasTest {
-            prefilter = RowPrefilter(plan.program, plan.table.layout)
+            let program = plan.program
+            self.program = program
+            prefilter = RowPrefilter(program, plan.table.layout)
         } else {
+            program = nil
             prefilter = nil
         }
     }
@@ -37,7 +42,7 @@ final class RowScan {
     var evaluator: Evaluator? {
         guard hasTest else { return nil }
         if let madeEvaluator { return madeEvaluator }
-        let made = Evaluator(plan.program, view, outers: outers, cancellation)
+        let made = Evaluator(program ?? plan.program, view, outers: outers, cancellation)
         madeEvaluator = made
         return made
     }
@@ -85,6 +90,7 @@ final class RowScan {
             defer { measure?.entries += fetched &- before }
             var batch: [RowKey] = []
             var size = !hasTest ? min(max(1, expecting), RowScan.largestBatch) : RowScan.firstBatch
+            batch.reserveCapacity(min(size, 16))
             var goesOn = true
             try IndexWalk(index, table, view, plan.isReversed).run(ranges) { key in
                 batch.append(key)

@@ -28,6 +28,16 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
     /// A copy of what was appended.
     var bytes: [UInt8] { [UInt8](raw) }
 
+    /// The coding of an integer alone, without memory in between.
+    static func bytes(of number: Int64) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: 9) { bytes, count in
+            let place = UnsafeMutableRawBufferPointer(bytes)
+            place.storeBytes(of: number < 0 ? 1 : 2, as: UInt8.self)
+            place.storeBytes(of: number.bigEndian, toByteOffset: 1, as: Int64.self)
+            count = 9
+        }
+    }
+
     /// What was appended. Valid until the buffer is changed; only for buffers that outlive the use.
     var raw: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 
