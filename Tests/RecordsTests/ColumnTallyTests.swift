@@ -39,7 +39,24 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 2, 300]) func theyAgreeWithThoseOfAGroup(count: Int) throws {
-        let fixture = try filled(count)
+        try expectAgreement(filled(count))
+    }
+
+    /// Rows that have every column are added many at a time, here as many as fill a leaf, or are one less or more than are gathered.
+    @Test(arguments: [1, 63, 64, 65, 130, 1000], [7, 64, 97, 2000])
+    func rowsWithEveryColumnBetweenOthers(count: Int, apart: Int) throws {
+        let fixture = try Fixture(Self.schema(5))
+        var random = Seeded(UInt64(count + apart))
+        for number in 0..<count {
+            let row = [Self.integers, Self.doubles, Self.strange, Self.dates].map { values in
+                number % apart == apart - 1 ? random.pick(values) : random.pick(Array(values.dropFirst()))
+            }
+            try fixture.insert("T", row + [.integer(Int64(number))])
+        }
+        try expectAgreement(fixture)
+    }
+
+    private func expectAgreement(_ fixture: Fixture) throws {
         for condition in ["", " WHERE n > 0", " WHERE n < 0 AND x IS NULL", " WHERE day IS NULL"] {
             for column in Self.columns {
                 let numbers = column == "day" ? [] : ["sum", "avg", "total"]

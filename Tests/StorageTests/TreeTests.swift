@@ -517,6 +517,39 @@ private struct Pair {
         try pair.store.close()
     }
 
+    @Test(arguments: [0, 1, 40, 2000]) func gatheredValuesStayUntilTheyAreDealtWith(count: UInt64) throws {
+        let pair = try Pair(.integer)
+        // Every hundredth lies on pages of its own.
+        func value(_ key: UInt64) -> [UInt8] {
+            [UInt8](repeating: UInt8(truncatingIfNeeded: key), count: key % 100 == 99 ? 9000 : 20)
+        }
+        try pair.store.write { transaction throws in
+            for key in 0..<count { try transaction.put(value(key), for: key, in: pair.tree) }
+        }
+        try pair.store.read { snapshot throws in
+            for (start, end) in [(0, count), (count / 2, count), (0, count / 2)] {
+                var held: [UnsafeRawBufferPointer] = []
+                var found: [[UInt8]] = []
+                var next = start
+                try snapshot.forEach(
+                    in: pair.tree, from: start,
+                    { key, value in
+                        if key >= end { return false }
+                        #expect(key == next)
+                        next += 1
+                        held.append(value)
+                        return true
+                    },
+                    finish: {
+                        found += held.map { [UInt8]($0) }
+                        held = []
+                    })
+                #expect(held.isEmpty && found == (start..<max(start, end)).map(value))
+            }
+        }
+        try pair.store.close()
+    }
+
     @Test(arguments: [0, 1, 1000, 1900, 2100, 4000, 4096, 8192, 40_000, 1_000_000])
     func valuesOfEverySizeComeBack(bytes: Int) throws {
         let pair = try Pair(.bytes)

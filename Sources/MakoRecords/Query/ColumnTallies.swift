@@ -49,13 +49,67 @@ final class ColumnTallies {
         guard let walk = plan.plainWalk else { return nil }
         let cancellation = plan.cancellation
         var count = 0
-        try walk.forEachRow(plan.table.layout, in: view) { _, row in
-            count &+= 1
-            if count & 1023 == 0, cancellation?.isCancelled == true { throw RecordError.cancelled }
-            add(row)
-            return true
+        try withUnsafeTemporaryAllocation(of: RowReader.self, capacity: ColumnTallies.most) { rows in
+            var gathered = 0
+            func finish() {
+                addPlain(UnsafeBufferPointer(rebasing: rows[..<gathered]))
+                gathered = 0
+            }
+            try walk.forEachRow(
+                plan.table.layout, in: view,
+                { row in
+                    count &+= 1
+                    if count & 1023 == 0, cancellation?.isCancelled == true { throw RecordError.cancelled }
+                    if !row.isPlain || gathered == ColumnTallies.most { finish() }
+                    guard row.isPlain else { return add(row) }
+                    rows.initializeElement(at: gathered, to: row)
+                    gathered &+= 1
+                }, finish: finish)
         }
         return count
+    }
+
+    /// So many rows are added together.
+    private static let most = 64
+
+    /// Adds rows that have every column, one column after the other: what is asked of it is looked at once.
+    private func addPlain(_ rows: UnsafeBufferPointer<RowReader>) {
+        if rows.isEmpty { return }
+        for index in columns.indices {
+            guard let slot = columns[index].slot else {
+                columns[index].count &+= Int64(rows.count)
+                continue
+            }
+            let offset = Int(slot.offset)
+            switch columns[index].function {
+            case .count: break
+            case .sum, .average, .total:
+                if columns[index].isBroken {
+                    var sum = columns[index].broken
+                    for row in rows { sum += Double(bitPattern: row.word(row.base + offset)) }
+                    columns[index].broken = sum
+                } else {
+                    var sum = columns[index].whole
+                    for row in rows { sum += Int128(Int64(bitPattern: row.word(row.base + offset))) }
+                    columns[index].whole = sum
+                }
+            case .minimum, .maximum: ColumnTallies.addExtremes(of: rows, offset, to: &columns[index])
+            }
+            columns[index].count &+= Int64(rows.count)
+        }
+    }
+
+    private static func addExtremes(of rows: UnsafeBufferPointer<RowReader>, _ offset: Int, to column: inout Column) {
+        var (best, bestOrder, isFirst) = (column.best, column.bestOrder, column.count == 0)
+        let (isBroken, isMinimum) = (column.isBroken, column.function == .minimum)
+        for row in rows {
+            let word = row.word(row.base + offset)
+            let order = isBroken ? KeyOrder.bits(Double(bitPattern: word)) : word ^ 1 << 63
+            if isFirst || (isMinimum ? order < bestOrder : order > bestOrder) {
+                (best, bestOrder, isFirst) = (word, order, false)
+            }
+        }
+        (column.best, column.bestOrder) = (best, bestOrder)
     }
 
     @inline(__always)

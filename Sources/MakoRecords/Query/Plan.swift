@@ -293,6 +293,19 @@ public struct PlainWalk: Sendable {
             return try body(Int64(bitPattern: key ^ (1 << 63)), RowReader(bytes, layout))
         }
     }
+
+    /// Lends all rows, each until `finish` is called next.
+    func forEachRow(
+        _ layout: RowLayout, in view: Snapshot, _ body: (RowReader) throws -> Void, finish: () throws -> Void
+    ) throws {
+        try view.forEach(
+            in: rows, from: low,
+            { key, bytes in
+                if key > high { return false }
+                try body(RowReader(bytes, layout))
+                return true
+            }, finish: finish)
+    }
 }
 
 extension Plan {

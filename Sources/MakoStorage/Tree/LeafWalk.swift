@@ -228,6 +228,37 @@ extension Snapshot {
         }
     }
 
+    /// The same, for work that is done for many values at once: `body` gathers values, which stay valid until `finish`, which is
+    /// called before they are taken back. It is called at least once behind the last value, unless one of the two throws.
+    @inlinable
+    public func forEach(
+        in tree: Tree, from start: UInt64, _ body: (UInt64, UnsafeRawBufferPointer) throws -> Bool,
+        finish: () throws -> Void
+    ) throws {
+        let walk = try _walk(tree, .integer, integer: start, bytes: [])
+        defer { walk._end() }
+        while let leaf = try walk._advance() {
+            var slot = leaf.first
+            while slot < leaf.count {
+                let record = leaf.page + Int(leaf.slots[slot])
+                let length = Int(record.loadUnaligned(as: UInt16.self))
+                let goesOn: Bool
+                if length & 0x8000 == 0 {
+                    goesOn = try body(leaf.keys[slot], UnsafeRawBufferPointer(start: record + 2, count: length))
+                } else {
+                    goesOn = try walk._overflow(slot).withUnsafeBytes { bytes in
+                        let goesOn = try body(leaf.keys[slot], bytes)
+                        try finish()
+                        return goesOn
+                    }
+                }
+                if !goesOn { return try finish() }
+                slot &+= 1
+            }
+            try finish()
+        }
+    }
+
     /// Calls `body` with the bytes of key and value of every entry from `start` on, in order, until it answers
     /// false. Both are valid until `body` returns; see ``forEach(in:from:_:)-(_,UInt64,_)``.
     @inlinable
