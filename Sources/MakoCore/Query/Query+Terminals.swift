@@ -26,6 +26,19 @@ extension Query {
         return found.first
     }
 
+    /// Makes sure that the query can be run and reads nothing: names are looked up, types compared, and the way to the objects is chosen.
+    ///
+    /// ```swift
+    /// try Person.query().where(text: typed, age).prepare()
+    /// ```
+    ///
+    /// - Throws: `MakoError.query` for a condition that does not hold together.
+    public func prepare() throws(MakoError) {
+        let repeated = try joined { (selection, view) throws(RecordError) in try selection.explanation(in: view) }
+        if repeated != nil { return }
+        try planned { (_, _, _, _) throws(MakoError) in }
+    }
+
     /// How many objects there are.
     public func count() throws(MakoError) -> Int {
         let repeated = try joined { (selection, view) throws(RecordError) in try selection.count(in: view) }

@@ -20,6 +20,7 @@ final class QueryCases {
     static let names = [
         "query-range", "query-like", "query-equality", "query-ordered", "query-aggregates", "query-groups",
         "query-join", "query-or", "query-and", "query-plan-new", "query-plan-known",
+        "query-prepare-new", "query-prepare-known",
     ]
 
     func make(_ name: String) -> BenchmarkCase? {
@@ -73,6 +74,18 @@ final class QueryCases {
             }
         case "query-plan-known":
             return select(name, 10_000) { try $0.none(ItemQueries.knownText, -$1 - 1) ? 1 : 0 }
+        case "query-prepare-new":
+            var number = 0
+            return select(name, 1000) { engine, _ in
+                number += 1
+                try engine.prepare("code = ? AND number > \(number) AND kind < 8", -1)
+                return 0
+            }
+        case "query-prepare-known":
+            return select(name, 10_000) {
+                try $0.prepare(ItemQueries.knownText, -$1 - 1)
+                return 0
+            }
         default: return nil
         }
     }

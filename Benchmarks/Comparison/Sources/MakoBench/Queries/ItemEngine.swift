@@ -20,6 +20,8 @@ protocol SelectEngine: ItemEngine {
     func select(_ text: String, _ numbers: [Int]) throws -> UInt64
     /// A condition that holds for no item and is decided by an index: what it takes to get a text ready.
     func none(_ condition: String, _ number: Int) throws -> Bool
+    /// Gets a text ready, its number in place, and runs nothing.
+    func prepare(_ condition: String, _ number: Int) throws
 }
 
 /// What a checksum takes of the values that a question was answered with.

@@ -239,5 +239,7 @@ final class MakoItems: SelectEngine {
 
     func none(_ condition: String, _ number: Int) throws -> Bool { try query(condition, [number]).exists() }
 
+    func prepare(_ condition: String, _ number: Int) throws { try query(condition, [number]).prepare() }
+
     func close() throws { try database.close() }
 }

@@ -172,14 +172,22 @@ final class SQLiteItems: SelectEngine {
     }
 
     func none(_ condition: String, _ number: Int) throws -> Bool {
+        var isThere = false
+        try ready(condition) { try rows($0, [number]) { _ in isThere = true } }
+        return isThere
+    }
+
+    func prepare(_ condition: String, _ number: Int) throws {
+        try ready(condition) { sqlite3_bind_int64($0, 1, Int64(number)) }
+    }
+
+    private func ready(_ condition: String, _ body: (OpaquePointer) throws -> Void) throws {
         let text = "SELECT 1 FROM item WHERE " + condition
         // Texts that were not known before are let go of again: there is no end to them.
         let isKept = condition == ItemQueries.knownText
         let statement = try isKept ? statement(text) : connection.statement(text)
-        var isThere = false
-        try rows(statement, [number]) { _ in isThere = true }
+        try body(statement)
         if !isKept { sqlite3_finalize(statement) }
-        return isThere
     }
 
     func close() throws {
