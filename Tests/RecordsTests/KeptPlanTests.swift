@@ -257,4 +257,14 @@ import Testing
         #expect(try key("a = 1 OR b = 2") == nil)
         #expect(try key("a + 1 = 2") == nil)
     }
+
+    private static let numbers: [Int64] = [
+        0, 1, -1, 2, -2, 254, 255, 256, -255, -256, -257, 65_535, .max, .max - 1, .min, .min + 1,
+    ]
+
+    @Test(arguments: numbers) func theRangeOfANumberIsThatOfItsCoding(number: Int64) {
+        var coded = KeyBuffer()
+        coded.append(number)
+        #expect(KeyRange(of: number) == KeyRange(prefix: coded.bytes))
+    }
 }

@@ -18,6 +18,8 @@ final class ColumnTallies {
 
     /// Without the counting that an array would cost for each row.
     private let columns: UnsafeMutableBufferPointer<Column>
+    /// How many rows wait for being added.
+    @exclusivity(unchecked) private var gathered = 0
 
     /// - Returns: nil: something else than plain columns of numbers and dates is asked for.
     init?(_ aggregates: [(function: AggregateFunction, argument: BoundExpr?)], _ table: TableHandle?) {
@@ -50,23 +52,23 @@ final class ColumnTallies {
         let cancellation = plan.cancellation
         var count = 0
         try withUnsafeTemporaryAllocation(of: RowReader.self, capacity: ColumnTallies.most) { rows in
-            var gathered = 0
-            func finish() {
-                addPlain(UnsafeBufferPointer(rebasing: rows[..<gathered]))
-                gathered = 0
-            }
             try walk.forEachRow(
                 plan.table.layout, in: view,
                 { row in
                     count &+= 1
                     if count & 1023 == 0, cancellation?.isCancelled == true { throw RecordError.cancelled }
-                    if !row.isPlain || gathered == ColumnTallies.most { finish() }
+                    if !row.isPlain || gathered == ColumnTallies.most { addGathered(rows) }
                     guard row.isPlain else { return add(row) }
                     rows.initializeElement(at: gathered, to: row)
                     gathered &+= 1
-                }, finish: finish)
+                }, finish: { addGathered(rows) })
         }
         return count
+    }
+
+    private func addGathered(_ rows: UnsafeMutableBufferPointer<RowReader>) {
+        addPlain(UnsafeBufferPointer(rebasing: rows[..<gathered]))
+        gathered = 0
     }
 
     /// So many rows are added together.

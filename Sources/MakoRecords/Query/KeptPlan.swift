@@ -45,6 +45,8 @@ final class KeptPlan: Sendable {
     /// Those of the orders that decide something.
     let orders: [BoundOrder]
     private let way: Way
+    /// The same where it leads by an index, to be looked at without copying whatever else it may be.
+    private let byIndex: (index: IndexHandle, pattern: KeyPattern)?
     private let answered: Set<Int>
     private let used: [Int]
     private let name: String?
@@ -82,6 +84,7 @@ final class KeptPlan: Sendable {
         constraints = question.constraints
         orders = question.orders
         self.way = way
+        byIndex = if case .index(let index, let pattern) = way { (index, pattern) } else { nil }
         answered = best.answered
         used = best.used
         name = best.name
@@ -92,7 +95,7 @@ final class KeptPlan: Sendable {
         program = plan.program
         folds = question.conjuncts.contains(where: KeptPlan.folds)
         constants = KeptPlan.constants(plan.program, question, best, shape.values)
-        covered = if case .index(let index, _) = way { (index, plan.cover()) } else { nil }
+        covered = byIndex.map { ($0.index, plan.cover()) }
     }
 
     /// Whether the binder takes any value of this kind as it is.
@@ -207,6 +210,10 @@ final class KeptPlan: Sendable {
             if sabotaged("keptPlanKeepsValues") { return constraint.test }
             return values[constraint.conjunct].map { constraint.test.with($0) } ?? constraint.test
         }
+        if let (index, pattern) = byIndex {
+            let (ranges, areWider) = pattern.ranges(limit: IndexHandle.keptBytes, test)
+            return areWider || ranges.isEmpty ? nil : .index(index, ranges)
+        }
         switch way {
         case .scan(let access): return access
         case .id(let numbers, let kind):
@@ -216,9 +223,7 @@ final class KeptPlan: Sendable {
             let (ranges, areWider) = pattern.ranges(limit: TableHandle.longestKey, test)
             if areWider || ranges.isEmpty { return nil }
             return pattern.isPoint ? .keys(ranges.map { .bytes($0.lower) }) : .keyRanges(ranges)
-        case .index(let index, let pattern):
-            let (ranges, areWider) = pattern.ranges(limit: IndexHandle.keptBytes, test)
-            return areWider || ranges.isEmpty ? nil : .index(index, ranges)
+        case .index: return nil
         }
     }
 

@@ -88,7 +88,7 @@ final class KeyPattern: Sendable {
         if case .none = narrowing, equal.count == 1, !parts[0].descending, limit > 8,
             case .equal(.integer(let number)) = test(equal[0])
         {
-            return ([KeyRange(prefix: KeyBuffer.bytes(of: number))], false)
+            return ([KeyRange(of: number)], false)
         }
         var prefix = KeyBuffer()
         for (part, number) in zip(parts, equal) {

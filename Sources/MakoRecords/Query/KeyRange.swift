@@ -9,6 +9,13 @@ struct KeyRange: Sendable, Hashable {
         upper = KeyRange.successor(prefix)
     }
 
+    /// Every key that begins with an integer.
+    init(of number: Int64) {
+        lower = KeyBuffer.bytes(of: number)
+        // Where no byte is carried, the next integer is the successor.
+        upper = number & 0xFF == 0xFF ? KeyRange.successor(lower) : KeyBuffer.bytes(of: number + 1)
+    }
+
     init(lower: [UInt8], upper: [UInt8]?) {
         self.lower = lower
         self.upper = upper

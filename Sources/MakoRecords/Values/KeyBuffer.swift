@@ -30,12 +30,11 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
 
     /// The coding of an integer alone, without memory in between.
     static func bytes(of number: Int64) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: 9) { bytes, count in
-            let place = UnsafeMutableRawBufferPointer(bytes)
-            place.storeBytes(of: number < 0 ? 1 : 2, as: UInt8.self)
-            place.storeBytes(of: number.bigEndian, toByteOffset: 1, as: Int64.self)
-            count = 9
-        }
+        let word = UInt64(bitPattern: number)
+        func byte(_ shift: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: word >> shift) }
+        return [
+            number < 0 ? 1 : 2, byte(56), byte(48), byte(40), byte(32), byte(24), byte(16), byte(8), byte(0),
+        ]
     }
 
     /// What was appended. Valid until the buffer is changed; only for buffers that outlive the use.
