@@ -76,6 +76,55 @@ import Testing
         }
     }
 
+    /// As long as each other, and of the same bytes where they begin and end and in the middle.
+    @Test func textsThatAreMuchAlikeAreToldApart() throws {
+        let db = try countries()
+        for _ in 0..<3 {
+            #expect(try db.query(Country.self).where("people >= ? AND code < 'Z'", 5).count() == 2)
+            #expect(try db.query(Country.self).where("people <= ? AND code < 'Z'", 5).count() == 2)
+            #expect(try db.query(Country.self).where("people <= ? AND code > 'Z'", 5).count() == 0)
+            #expect(try db.query(Country.self).where("people <= ? AND code < 'Z'", 4).count() == 1)
+            let wrong = db.query(Country.self).where("people >= ? AND cods < 'Z'", 5)
+            #expect(throws: MakoError.self) { try wrong.count() }
+        }
+    }
+
+    @Test func oneKeyPathIsComparedInEveryWay() throws {
+        let db = try countries()
+        let people = \Country.people
+        for _ in 0..<3 {
+            #expect(try db.query(Country.self).where(people == 5).count() == 1)
+            #expect(try db.query(Country.self).where(people != 5).count() == 2)
+            #expect(try db.query(Country.self).where(people < 5).count() == 1)
+            #expect(try db.query(Country.self).where(people <= 5).count() == 2)
+            #expect(try db.query(Country.self).where(people > 9).count() == 0)
+            #expect(try db.query(Country.self).where(people >= 9).count() == 1)
+        }
+    }
+
+    @Test func aKeyPathOfTheEntityAndOneOfItsRowsAskTheSame() throws {
+        let db = try countries()
+        let (own, row): (KeyPath<Country, Int>, KeyPath<Row<Country>, Column<Int>>) = (\.people, \.people)
+        for least in [9, 5, 0, 10] {
+            let first = db.query(Country.self).where(own >= least)
+            let second = db.query(Country.self).where(row >= least)
+            let third = db.query(Country.self).where("people >= ?", least)
+            #expect(try first.keys() == second.keys() && first.keys() == third.keys())
+            #expect(try first.explain() == second.explain() && first.explain() == third.explain())
+        }
+        #expect(throws: MakoError.self) { try db.query(Country.self).where(\.code.count == 2).count() }
+    }
+
+    @Test func aQueryIsPreparedWithoutBeingRun() throws {
+        let db = try countries()
+        for _ in 0..<2 {
+            try db.query(Country.self).where("people > ?", 4).prepare()
+            #expect(throws: MakoError.self) { try db.query(Country.self).where("people > ?", "x").prepare() }
+            #expect(throws: MakoError.self) { try db.query(Country.self).where("peoples > ?", 4).prepare() }
+            #expect(throws: MakoError.self) { try db.query(Country.self).where("people >").prepare() }
+        }
+    }
+
     @Test func aComparisonAskedAgainTakesTheNewValue() throws {
         let db = try countries()
         for (least, count) in [(9, 1), (5, 2), (0, 3), (10, 0), (5, 2)] {

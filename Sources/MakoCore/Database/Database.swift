@@ -325,6 +325,15 @@ public final class Database: MadeElsewhere, Sendable {
 
     var schema: SchemaState { state.with { $0.schema } }
 
+    /// The same of one that is not closed, in one look.
+    var openSchema: SchemaState {
+        get throws(MakoError) {
+            let (isClosed, schema) = state.with { ($0.isClosed, $0.schema) }
+            if isClosed { throw .closed(path: path) }
+            return schema
+        }
+    }
+
     func requireOpen() throws(MakoError) {
         if state.with({ $0.isClosed }) { throw .closed(path: path) }
     }

@@ -567,7 +567,11 @@ extension Database {
             let binding = try scope.bind(model)
             return try body(scope.view, binding, scope.schema)
         }
-        try requireOpen()
+        let known = try openSchema
+        if !options.readOnly, let binding = known.binding(model) {
+            let view = try storage { () throws(StorageError) in try store.snapshot() }
+            return try body(view, binding, known)
+        }
         let (view, schema) = try moment(model)
         guard let binding = schema.binding(model) else {
             throw .migration(entity: model.name, reason: "its table could not be bound")

@@ -331,7 +331,10 @@ public final class EntityModel: @unchecked Sendable {
             }
             keyPaths[property.keyPath] = property.column
             for (field, part) in zip(property.fields, property.parts) {
-                if let path = property.keyPath.appending(path: part.keyPath) { keyPaths[path] = field.column }
+                for keyPath in [part.keyPath, part.alias] {
+                    guard let path = keyPath.flatMap({ property.keyPath.appending(path: $0) }) else { continue }
+                    keyPaths[path] = field.column
+                }
             }
             guard case .rowNumber = property.kind else { continue }
             rowNumberName = property.column

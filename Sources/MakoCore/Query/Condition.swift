@@ -9,7 +9,9 @@ public struct Condition<Root: Entity>: Sendable {
 }
 
 /// A condition, or why it is none: faults are told by the call that runs the query.
-enum ConditionSource: Sendable {
+///
+/// Indirect, so that queries, which are copied at each step of their making, copy one reference.
+indirect enum ConditionSource: Sendable {
     case parsed(MakoRecords.Condition)
     /// One that was read before, and its values.
     case prepared(PreparedCondition, ParameterValues)

@@ -35,10 +35,21 @@ enum ConditionBuilder {
         _ expr: Expr, _ op: ComparisonOperator, _ value: StoredValue
     ) -> Condition<R>? {
         guard case .column(let names, _) = expr, names.count == 1 else { return nil }
-        let known = KnownTexts.comparisons.of(names[0] + " " + op.rawValue, values: 1) {
-            PreparedCondition(.comparison(op, expr, .parameter(.position(0))))
-        }
-        return Condition(source: .prepared(known, ParameterValues(positions: [value], names: [:], text: "")))
+        return prepared(KnownComparisons.comparison(of: expr, names[0], op), value)
+    }
+
+    private static func prepared<R: Entity>(_ comparison: PreparedCondition, _ value: StoredValue) -> Condition<R> {
+        Condition(source: .prepared(comparison, ParameterValues(positions: [value], names: [:], text: "")))
+    }
+
+    /// The comparison of a property that a key path of the entity's own leads to.
+    static func compare<R: Entity, V>(
+        _ keyPath: KeyPath<R, V>, _ op: ComparisonOperator, _ value: StoredValue
+    ) -> Condition<R> {
+        guard !value.isNull, op != .notEqual,
+            let comparison = KnownComparisons.shared.of(R.entityModel, keyPath, op)
+        else { return compare([PathStep(R.self, keyPath)], op, value) }
+        return prepared(comparison, value)
     }
 
     /// Compares two properties, for equality as Swift compares optionals: nil equals nil, and is unlike any value.
@@ -111,11 +122,37 @@ enum ConditionBuilder {
     }
 }
 
+// MARK: - Properties of the entity's own
+
+// The same as those of rows below, which are disfavored, lest both be tried in long conditions. A key path of the entity is made once, one of
+// a row at each use.
+
+public func == <R: Entity, V: StorableValue>(left: KeyPath<R, V>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left, .equal, right.stored)
+}
+public func != <R: Entity, V: StorableValue>(left: KeyPath<R, V>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left, .notEqual, right.stored)
+}
+public func < <R: Entity, V: StorableValue & Comparable>(left: KeyPath<R, V>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left, .less, right.stored)
+}
+public func <= <R: Entity, V: StorableValue & Comparable>(left: KeyPath<R, V>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left, .lessOrEqual, right.stored)
+}
+public func > <R: Entity, V: StorableValue & Comparable>(left: KeyPath<R, V>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left, .greater, right.stored)
+}
+public func >= <R: Entity, V: StorableValue & Comparable>(left: KeyPath<R, V>, right: V) -> Condition<R> {
+    ConditionBuilder.compare(left, .greaterOrEqual, right.stored)
+}
+
 // MARK: - Equal and not equal
 
+@_disfavoredOverload
 public func == <R: Entity, V: StorableValue>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Condition<R> {
     ConditionBuilder.compare(left.path(), .equal, right.stored)
 }
+@_disfavoredOverload
 public func != <R: Entity, V: StorableValue>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Condition<R> {
     ConditionBuilder.compare(left.path(), .notEqual, right.stored)
 }

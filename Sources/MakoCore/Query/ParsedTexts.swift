@@ -1,29 +1,54 @@
 import MakoRecords
+import MakoStorage
 
 /// Texts of queries that were read before, and what they say. A text means the same in every database: names are resolved later.
-final class ParsedTexts<Parsed: Sendable>: Sendable {
+final class ParsedTexts<Parsed: Sendable>: @unchecked Sendable {
+    // Unchecked: the lock guards what is known.
+
     private struct Key: Hashable {
         let text: String
         /// How many values were given for it: too many are refused.
         let values: Int
+
+        /// A number below 64 that a program's texts seldom share: to hash one takes longer than to compare it.
+        var place: Int {
+            let bytes = text.utf8
+            guard let first = bytes.first, let last = bytes.last else { return 0 }
+            let middle = bytes[bytes.index(bytes.startIndex, offsetBy: bytes.count / 2)]
+            return (bytes.count &* 7 &+ Int(first) &* 11 &+ Int(middle) &* 13 &+ Int(last) &* 17) & 63
+        }
     }
 
     /// Programs ask the same few questions; texts that differ each time must not fill the memory.
     private static var limit: Int { 256 }
     private static var longest: Int { 2000 }
 
-    private let known = Protected<[Key: Parsed]>([:])
+    private let lock = Lock()
+    @exclusivity(unchecked) private var known: [Key: Parsed] = [:]
+    /// Those that were asked for last, at their places; a later one takes the place of another.
+    @exclusivity(unchecked) private var recent: [(key: Key, parsed: Parsed)?] = Array(repeating: nil, count: 64)
 
     /// What the text says, read now where it is new.
     func of<E: Error>(_ text: String, values: Int, _ parse: () throws(E) -> Parsed) throws(E) -> Parsed {
         let key = Key(text: text, values: sabotaged("parsedForAnyValues") ? 0 : values)
-        if let parsed = known.with({ $0[key] }) { return parsed }
+        if let parsed = find(key) { return parsed }
         let parsed = try parse()
         guard text.utf8.count <= Self.longest else { return parsed }
-        known.with { known in
+        lock.withLock {
             if known.count >= Self.limit { known.removeAll(keepingCapacity: true) }
             known[key] = parsed
+            recent[key.place] = (key, parsed)
         }
+        return parsed
+    }
+
+    private func find(_ key: Key) -> Parsed? {
+        let place = key.place
+        lock.lock()
+        defer { lock.unlock() }
+        if let found = recent[place], found.key == key || sabotaged("recentTextByItsPlace") { return found.parsed }
+        guard let parsed = known[key] else { return nil }
+        recent[place] = (key, parsed)
         return parsed
     }
 }

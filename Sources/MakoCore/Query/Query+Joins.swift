@@ -146,6 +146,7 @@ extension Query {
 
     /// Sees to it that the tables of all joins are there.
     func prepareJoins(_ database: Database) throws(MakoError) {
+        guard hasJoins else { return }
         for join in joins { try database.viewing(join.model) { (_, _, _) throws(MakoError) in } }
     }
 

@@ -14,40 +14,49 @@ public enum SortDirection: Sendable, Hashable { case ascending, descending }
 ///     .fetch()
 /// ```
 public struct Query<T: Entity>: Sendable {
+    // Four words, which are handed on in registers: a query is copied at each step of its making.
     private(set) var database: Database?
-    private var conditions: [ConditionSource] = []
-    private var references: [ReferenceCondition] = []
-    private(set) var orders: [Order] = []
-    private var orderFault: MakoError?
-    private(set) var limit: Int?
-    private(set) var offset: Int?
-    /// What conditions call the table, where that is not its own name.
-    private var alias: String?
-    /// What the objects are to be members of.
-    var domain: ObjectDomain?
-    /// The references that are loaded with the objects.
-    var prefetches: [[PathStep]] = []
-    var joins: [QueryJoin] = []
+    /// The first condition; most queries have no other.
+    private var condition: ConditionSource?
+    /// -1: as many as there are.
+    private var most = -1
+    private var rest: QueryRest?
 
     init(database: Database?) { self.database = database }
 
     /// The same question about the objects of a subclass, which have the same properties.
     init<Superclass: Entity>(inherited query: Query<Superclass>) {
         database = query.database
-        conditions = query.conditions
-        references = query.references
-        orders = query.orders
-        orderFault = query.orderFault
-        limit = query.limit
-        offset = query.offset
-        domain = query.domain
-        joins = query.joins
-        if T.entityModel === Superclass.entityModel {
-            prefetches = query.prefetches
-        } else {
-            alias = Superclass.entityModel.table
+        condition = query.condition
+        most = query.most
+        rest = query.rest
+        if T.entityModel !== Superclass.entityModel {
+            more.alias = Superclass.entityModel.table
             prefetches = query.prefetches.map { $0.prefix(1).map { $0.owned(by: T.entityModel) } + $0.dropFirst() }
         }
+    }
+
+    private var more: QueryRest.Parts {
+        get { rest?.parts ?? QueryRest.Parts() }
+        set { rest = QueryRest(newValue) }
+    }
+
+    var limit: Int? { most < 0 ? nil : most }
+    var offset: Int? { rest?.parts.offset }
+    var orders: [Order] { rest?.parts.orders ?? [] }
+    /// What the objects are to be members of.
+    var domain: ObjectDomain? {
+        get { rest?.parts.domain }
+        set { more.domain = newValue }
+    }
+    /// The references that are loaded with the objects.
+    var prefetches: [[PathStep]] {
+        get { rest?.parts.prefetches ?? [] }
+        set { more.prefetches = newValue }
+    }
+    var joins: [QueryJoin] {
+        get { rest?.parts.joins ?? [] }
+        set { more.joins = newValue }
     }
 
     // MARK: - Building
@@ -62,14 +71,14 @@ public struct Query<T: Entity>: Sendable {
     public func `where`(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) -> Query {
-        adding(text.condition(parameters.parameterValues, named: named.parameterValues))
+        adding(text.condition(of: parameters, named))
     }
 
     /// Objects that fulfil a condition whose text is known only at run time.
     public func `where`(
         text: String, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) -> Query {
-        adding(WhereText(text: text).condition(parameters.parameterValues, named: named.parameterValues))
+        adding(WhereText(text: text).condition(of: parameters, named))
     }
 
     /// Objects that fulfil a typed condition: `where(\.age > 35 && \.department.name == "Engines")`.
@@ -84,9 +93,9 @@ public struct Query<T: Entity>: Sendable {
         do throws(MakoError) {
             var parsed = try records { () throws(RecordError) in try Order.parse(text) }
             if let direction { for index in parsed.indices { parsed[index].descending = direction == .descending } }
-            copy.orders += parsed
+            copy.more.orders += parsed
         } catch {
-            copy.orderFault = error
+            copy.more.orderFault = error
         }
         return copy
     }
@@ -95,9 +104,9 @@ public struct Query<T: Entity>: Sendable {
     public func orderBy<V>(_ keyPath: KeyPath<Row<T>, Column<V>>, _ direction: SortDirection = .ascending) -> Query {
         var copy = self
         do throws(MakoError) {
-            copy.orders.append(Order(try keyPath.path().expr(), descending: direction == .descending))
+            copy.more.orders.append(Order(try keyPath.path().expr(), descending: direction == .descending))
         } catch {
-            copy.orderFault = error
+            copy.more.orderFault = error
         }
         return copy
     }
@@ -105,22 +114,22 @@ public struct Query<T: Entity>: Sendable {
     /// At most so many objects.
     public func limit(_ count: Int) -> Query {
         var copy = self
-        copy.limit = Swift.max(0, count)
+        copy.most = Swift.max(0, count)
         return copy
     }
 
     /// Leaves out so many objects at the beginning.
     public func offset(_ count: Int) -> Query {
         var copy = self
-        copy.offset = Swift.max(0, count)
+        copy.more.offset = Swift.max(0, count)
         return copy
     }
 
     /// The same objects, from others on and another number of them.
     func from(_ offset: Int?, limit: Int?) -> Query {
         var copy = self
-        copy.offset = offset
-        copy.limit = limit
+        if offset != self.offset { copy.more.offset = offset }
+        copy.most = limit.map { Swift.max(0, $0) } ?? -1
         return copy
     }
 
@@ -132,30 +141,31 @@ public struct Query<T: Entity>: Sendable {
 
     func adding(_ condition: ConditionSource) -> Query {
         var copy = self
-        copy.conditions.append(condition)
+        if self.condition == nil { copy.condition = condition } else { copy.more.conditions.append(condition) }
         return copy
     }
 
     func adding(_ reference: ReferenceCondition) -> Query {
         var copy = self
-        copy.references.append(reference)
+        copy.more.references.append(reference)
         return copy
     }
 
     // MARK: - For the terminals
 
     /// Whether rows are looked up before the query is planned.
-    var hasReferences: Bool { !references.isEmpty }
+    var hasReferences: Bool { rest.map { !$0.parts.references.isEmpty } ?? false }
 
     private func selection(_ looked: [MakoRecords.Condition]) throws(MakoError) -> Selection {
-        if let orderFault { throw orderFault }
+        if let fault = rest?.parts.orderFault { throw fault }
         var parts = looked
-        for condition in conditions { parts.append(try condition.condition()) }
+        if let condition { parts.append(try condition.condition()) }
+        for condition in rest?.parts.conditions ?? [] { parts.append(try condition.condition()) }
         let condition: MakoRecords.Condition? = parts.count > 1 ? .and(parts) : parts.first
         var selection = Selection(
             table: T.entityModel.table, condition: condition, orderBy: orders, limit: limit, offset: offset)
         selection.joins = try selectionJoins()
-        selection.alias = alias
+        selection.alias = rest?.parts.alias
         return selection
     }
 
@@ -185,12 +195,12 @@ public struct Query<T: Entity>: Sendable {
 
     /// Whether a prepared condition is all that is asked.
     private var isPrepared: Bool {
-        guard conditions.count == 1, case .prepared = conditions[0] else { return false }
-        return orders.isEmpty && references.isEmpty && joins.isEmpty && alias == nil && orderFault == nil
+        guard case .prepared = condition else { return false }
+        return rest?.isAsked != true
     }
 
     private func prepared(_ binding: Binding) -> PreparedSelection? {
-        guard isPrepared, case .prepared(let condition, let values) = conditions[0] else { return nil }
+        guard isPrepared, case .prepared(let condition, let values) = condition else { return nil }
         return PreparedSelection(
             condition, values.positions, values.names, of: binding.table, limit: limit, offset: offset)
     }
@@ -233,7 +243,7 @@ public struct Query<T: Entity>: Sendable {
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
             try PlannedRows(
                 changed(try plan(bare, binding, schema, view)), binding, view, schema,
-                database, followedBy: domain == nil && prefetches.isEmpty && joins.isEmpty ? nil : self)
+                database, followedBy: rest?.isFollowed == true ? self : nil)
         }
     }
 
@@ -245,7 +255,7 @@ public struct Query<T: Entity>: Sendable {
     private func looked(
         _ bare: Selection, _ binding: Binding, _ schema: SchemaState, _ view: Snapshot
     ) throws(MakoError) -> Selection {
-        if references.isEmpty { return bare }
+        guard let references = rest?.parts.references, !references.isEmpty else { return bare }
         var found: [MakoRecords.Condition] = []
         for reference in references { found.append(try reference.condition(binding, schema, view)) }
         return try selection(found)

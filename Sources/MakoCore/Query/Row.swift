@@ -120,11 +120,18 @@ struct PathStep: Sendable {
             self.name = composite.map { .failure($0.fault) } ?? .success(name)
         } else {
             composite = nil
-            self.name = .failure(
-                .query(
-                    message:
-                        "\(keyPath) is not a stored property of \(model.name); conditions take stored properties only"))
+            self.name = .failure(PathStep.fault(model, keyPath))
         }
+    }
+
+    /// Why a key path leads to no column: it is of no stored property, or goes on from one to what is none of its parts.
+    private static func fault(_ model: EntityModel, _ keyPath: AnyKeyPath) -> MakoError {
+        let text = "\(keyPath)"
+        if let property = model.properties.first(where: { !$0.parts.isEmpty && text.hasPrefix("\($0.keyPath).") }) {
+            return CompositeStep(entity: model.name, property: property, member: keyPath).fault
+        }
+        return .query(
+            message: "\(text) is not a stored property of \(model.name); conditions take stored properties only")
     }
 
     fileprivate init(_ composite: CompositeStep) {

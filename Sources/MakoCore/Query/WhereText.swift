@@ -79,18 +79,33 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
         }
     }
 
-    /// Parsed, with the values of its parameters.
-    func condition(_ parameters: [ParameterValue], named: [String: ParameterValue] = [:]) -> ConditionSource {
-        do throws(MakoError) {
-            let filled = try filled(parameters, named, isStatement: false)
-            let parsed = try records { () throws(RecordError) in
-                try KnownTexts.conditions.of(filled.text, values: filled.positions.count) { () throws(RecordError) in
-                    PreparedCondition(
-                        try MakoRecords.Condition.parse(filled.text, values: filled.positions.count))
-                }
+    /// Parsed, with what is given for its parameters.
+    func condition(
+        of parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
+    ) -> ConditionSource {
+        guard named.isEmpty, interpolated.isEmpty, let values = parameters.values else {
+            return condition(parameters.parameterValues, named: named.parameterValues)
+        }
+        return WhereText.condition(FilledText(text: text, positions: values, named: [:]))
+    }
+
+    private static func condition(_ filled: FilledText) -> ConditionSource {
+        do throws(RecordError) {
+            let count = filled.positions.count
+            let parsed = try KnownTexts.conditions.of(filled.text, values: count) { () throws(RecordError) in
+                PreparedCondition(try MakoRecords.Condition.parse(filled.text, values: count))
             }
             return .prepared(
                 parsed, ParameterValues(positions: filled.positions, names: filled.named, text: filled.text))
+        } catch {
+            return .failed(MakoError(error))
+        }
+    }
+
+    /// Parsed, with the values of its parameters.
+    func condition(_ parameters: [ParameterValue], named: [String: ParameterValue] = [:]) -> ConditionSource {
+        do throws(MakoError) {
+            return WhereText.condition(try filled(parameters, named, isStatement: false))
         } catch {
             return .failed(error)
         }
@@ -118,6 +133,21 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
 extension Array where Element == (any ConditionValue)? {
     /// What is given for the parameters of a text.
     var parameterValues: [ParameterValue] { map { $0.parameterValue } }
+
+    /// The values, where none is a list.
+    fileprivate var values: [StoredValue]? {
+        var values: [StoredValue] = []
+        values.reserveCapacity(count)
+        for each in self {
+            guard let each else {
+                values.append(.null)
+                continue
+            }
+            if each.conditionList != nil { return nil }
+            values.append(each.conditionValue)
+        }
+        return values
+    }
 }
 
 extension Dictionary where Key == String, Value == (any ConditionValue)? {

@@ -47,7 +47,7 @@ extension CompositeValue {
 
 /// One part of a ``CompositeValue``: its name, and where it stands in the value.
 public struct ValuePart<Root>: Sendable {
-    let part: PropertyPart
+    private(set) var part: PropertyPart
     let stored: @Sendable (Root) -> StoredValue
     let write: @Sendable (Root, inout RowWriter, Int) -> Void
 
@@ -63,6 +63,13 @@ public struct ValuePart<Root>: Sendable {
         stored = { $0[keyPath: path].stored }
         write = { value, writer, position in value[keyPath: path].write(to: &writer, position) }
     }
+
+    /// The same part, which conditions may name by another key path, too.
+    func alias(_ keyPath: PartialKeyPath<Root>) -> ValuePart {
+        var copy = self
+        copy.part.alias = keyPath
+        return copy
+    }
 }
 
 /// What is known of a part without its type.
@@ -74,6 +81,7 @@ public struct PropertyPart: @unchecked Sendable {
     public let isOptional: Bool
     let keyPath: AnyKeyPath
     let isDecimal: Bool
+    var alias: AnyKeyPath?
 }
 
 /// The parts of a value that is to be made; see ``CompositeValue/init(parts:)``. Valid inside that call only.

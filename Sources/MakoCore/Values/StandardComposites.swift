@@ -48,7 +48,8 @@ extension CGSize: CompositeValue {
 extension CGRect: CompositeValue {
     public static let valueParts = [
         ValuePart("x", \CGRect.origin.x), ValuePart("y", \CGRect.origin.y),
-        ValuePart("width", \CGRect.size.width), ValuePart("height", \CGRect.size.height),
+        ValuePart("width", \CGRect.size.width).alias(\.width),
+        ValuePart("height", \CGRect.size.height).alias(\.height),
     ]
 
     public init(parts: ValueParts<CGRect>) throws(MakoError) {
