@@ -78,7 +78,6 @@ extension EntityRender {
         var start: [String] = []
         if !source.hasDesignatedInitializer {
             if !isSubclass { start.append("self._$state = ObjectState()") }
-            if !source.lazyColumns.isEmpty { start.append("self._$row = LazyRow()") }
         }
         let required = source.isFinalClass && !isSubclass ? "" : "required "
         let rowKey = source.rowNumberKey?.name
@@ -158,11 +157,7 @@ extension EntityRender {
             let line = "self.\(property.content) = try \(Self.codec(property)).\(read)(row, \(position(column)))"
             return property.isDeferred ? "if row.isRefresh { \(line) }" : line
         }
-        var start = source.isSubclass ? [] : ["self._$state = row.state"]
-        if !source.lazyColumns.isEmpty {
-            // In a hierarchy the row is kept by each class for its own properties.
-            start.append("self._$row = LazyRow(row\(source.isInHierarchy ? ", \(lazyMask)" : ""))")
-        }
+        let start = source.isSubclass ? [] : ["self._$state = row.state"]
         let plain = ["super.init()", "self._$state = row.state"]
         let end = source.ignoresSuperclass ? plain : source.isSubclass ? ["try super.init(row: row)"] : []
         return block("\(access)\(required)init(row: EntityRow) throws(MakoError)", start + lines + end)
@@ -201,7 +196,7 @@ extension EntityRender {
                     + (copies.isEmpty
                         ? []
                         : ["guard let other = object as? \(type) else { return }"]
-                            + (isLazy ? ["other._$decode(.max)", "self._$row.drop()"] : []) + copies)),
+                            + (isLazy ? ["other._$decode(.max)", "self._$state.drop(\(lazyMask))"] : []) + copies)),
         ]
         return members + lazyMembers()
     }
@@ -217,9 +212,6 @@ extension EntityRender {
                     + "    \(inherited)\(isLazy ? lazyMask : "0")\n}")
         }
         if !isLazy { return members }
-        members.append(
-            "@exclusivity(unchecked) private var _$row\(source.hasDesignatedInitializer ? " = LazyRow()" : ": LazyRow")"
-        )
         let reads = source.lazyColumns.map { column, property in
             "    if pending & (\(bit(column))) != 0 { "
                 + "self.\(property.backing) = EntityCoding.field(row, \(position(column))) }"
@@ -228,7 +220,9 @@ extension EntityRender {
             block(
                 "/// Brings properties from the row to their fields; the object is locked.\n"
                     + "private func _$decode(_ properties: UInt64)",
-                ["self._$row.decode(properties, self._$state) { pending, row in"] + reads + ["}"]))
+                // In a hierarchy each class decodes its own properties.
+                ["self._$state.decode(properties\(source.isInHierarchy ? " & (\(lazyMask))" : "")) { pending, row in"]
+                    + reads + ["}"]))
         return members
     }
 

@@ -113,7 +113,7 @@ extension StoredPropertyMacro: AccessorMacro {
                     \(raw: read)let lock = ObjectLock(self)
                     lock.lock()
                     defer { lock.unlock() }
-                    if self._$row.isPending(1 << \(raw: request.column)) { self._$decode(1 << \(raw: request.column)) }
+                    if self._$state.isPending(1 << \(raw: request.column)) { self._$decode(1 << \(raw: request.column)) }
                     return \(raw: field)
                 }
                 """,

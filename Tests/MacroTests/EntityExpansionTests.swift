@@ -390,7 +390,7 @@ import Testing
         #expect(text.contains("EntityCoding.encryptedSerializedCodec(([B]?).self)"))
         #expect(text.contains("column: \"t\", options: [.encrypted])"))
         // Neither a slot nor left in the row.
-        #expect(text.contains("private var _mood: Mood?") && !text.contains("LazyRow"))
+        #expect(text.contains("private var _mood: Mood?") && !text.contains("_$decode"))
     }
 
     @Test func aFixItMakesAnEncryptedPropertyOptional() {

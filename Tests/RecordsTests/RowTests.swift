@@ -95,11 +95,14 @@ import Testing
         #expect(reader.withText(1) { $0.count } == 6)
     }
 
+    private final class Companion {}
+
     @Test func keptRowsStayWhereTheyAre() throws {
         let layout = layout(all)
         var random = Seeded(2)
         var writer = RowWriter()
-        var keeper = RowKeeper(firstChunk: 64)
+        let companion = Companion()
+        var keeper = RowKeeper(firstChunk: 64, companion: companion)
         #expect(!keeper.holds(layout))
         var kept: [(chunk: RowChunk, offset: UInt16, values: [Value])] = []
         for round in 0..<400 {
@@ -115,14 +118,56 @@ import Testing
             chunk.withRow(at: offset, isPlain: reader.isPlain) { copy in
                 #expect(copy.value(5) == values[5] && copy.value(4) == values[4])
             }
+            // Object layers keep the place in eleven bits.
+            #expect(offset % 8 == 0 && offset / 8 < 2048 && chunk.companion === companion)
+            #expect(chunk.pending(at: offset) == 0)
+            chunk.setPending(UInt64(round) << 32 | 5, at: offset)
             kept.append((chunk, offset, values))
         }
         #expect(keeper.holds(layout))
         #expect(Set(kept.map { ObjectIdentifier($0.chunk) }).count < 20)
-        for row in kept {
+        for (round, row) in kept.enumerated() {
+            #expect(row.chunk.pending(at: row.offset) == UInt64(round) << 32 | 5)
             #expect(
                 row.chunk.withRow(at: row.offset) { reader in row.values.indices.map { reader.value($0) } }
                     == row.values)
+        }
+    }
+
+    /// Of rows with and without the last columns, in an order of its own.
+    @Test func keptTextsAreThoseOfTheRow() throws {
+        let columns =
+            all.filter { $0.type != .keys } + [
+                ColumnSchema("t", .text, default: .text("filled")), ColumnSchema("n", .integer, default: .integer(36)),
+                ColumnSchema("b", .blob, isOptional: true),
+            ]
+        let late = layout(columns, columns.map(\.name).reversed())
+        #expect(late.areTexts(0b101) && !late.areTexts(0b111) && !late.areTexts(1 << 40) && late.areTexts(0))
+        var random = Seeded(3)
+        var writer = RowWriter()
+        var keeper = RowKeeper(firstChunk: 1024, textsOnly: true)
+        var kept: [(chunk: RowChunk, offset: UInt16, values: [Value])] = []
+        for _ in 0..<400 {
+            let usual = layout(Array(columns.prefix(columns.count - random.pick(Array(0..<10)))))
+            writer.begin(usual)
+            for place in 0..<usual.count {
+                writer.set(place, random.chance(20) ? .null : random.value(usual.type(place)))
+            }
+            if usual.count > columns.count - 3 { writer.set(columns.count - 3, .text("set")) }
+            if usual.count > columns.count - 2 { writer.set(columns.count - 2, .integer(1)) }
+            let reader = try RowReader(writer.finish(), late)
+            let offset = keeper.keep(reader)
+            let chunk = try #require(keeper.chunk)
+            chunk.setPending(.max, at: offset)
+            kept.append((chunk, offset, columns.indices.map { reader.value($0) }))
+        }
+        for row in kept {
+            row.chunk.withRow(at: row.offset) { reader in
+                for (place, value) in row.values.enumerated() {
+                    #expect(reader.value(place) == (late.type(place).isVariable ? value : .null))
+                }
+                #expect(reader.integer(1) == 0 && reader.integer(99) == 0 && reader.uuid(0) == (0, 0))
+            }
         }
     }
 

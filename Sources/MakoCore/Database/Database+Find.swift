@@ -12,10 +12,12 @@ extension Database {
     @usableFromInline
     func foundRow(_ model: EntityModel, key: RowKey, context: FetchContext?) throws(MakoError) -> FoundRow? {
         try viewing(model) { (view, binding, _) throws(MakoError) in
-            var keeper = RowKeeper(firstChunk: 0)
-            return try translated {
+            try translated {
                 try binding.table.withRow(key, layout: binding.layout, in: view) { reader in
-                    FoundRow(key, reader, &keeper, number, context)
+                    let extra =
+                        key.rowID == nil ? ObjectExtra(context: context, key: key) : ObjectExtra(context: context)
+                    var keeper = RowKeeper(firstChunk: 0, companion: extra)
+                    return FoundRow(key, reader, &keeper, number, extra)
                 } ?? nil
             }
         }
@@ -73,7 +75,8 @@ extension Database {
         _ type: T.Type, keys: [RowKey], context: FetchContext?, isTold: Bool = true
     ) throws(MakoError) -> [(key: RowKey, object: T)] {
         let found = try viewing(type.entityModel) { (view, binding, _) throws(MakoError) in
-            var maker = RowMaker(database: number, context: context, lazyProperties: type._$lazyProperties)
+            var maker = RowMaker(
+                database: number, context: context, layout: binding.layout, lazyProperties: type._$lazyProperties)
             var found: [(key: RowKey, object: T)] = []
             let ids = keys.compactMap(\.rowID)
             try translated {

@@ -24,8 +24,7 @@ extension ObjectEntity {
         ObjectLock(self).locked {
             twin.adoptValues(of: self)
             twin._$state = _$state
-            twin._$state.flags.subtract([.saving, .removing])
-            twin._$state.written = 0
+            twin._$state.becomeCopy()
         }
         return twin
     }

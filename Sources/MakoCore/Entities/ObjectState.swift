@@ -1,37 +1,37 @@
 import MakoRecords
 
-/// What the library notes in each object: few words, no allocation until something rare happens.
+/// What the library notes in each object: three words, and memory of its own only when something rare happens.
 @frozen
 public struct ObjectState: Sendable {
     /// The key of a row numbered by the database; 0: none yet.
     public var rowID: Int64 = 0
-    /// Which properties differ from the stored row, bit 0 being the first column.
-    public var dirty: UInt64 = .max
-    /// Which properties the running transaction wrote last.
-    @usableFromInline var written: UInt64 = 0
     /// The database the object belongs to; 0: none yet.
     @usableFromInline var database: UInt32 = 0
-    @usableFromInline var flags: Flags = []
-    /// Where the row that the object was made from stands in its chunk, see ``LazyRow``. It never changes.
-    @usableFromInline var rowOffset: UInt16 = 0
-    @usableFromInline var extra: ObjectExtra?
+    // Bits 0 to 3: `flags`; 4 to 6: `marks`; 8 to 18: where the row stands in its chunk, by 8 bytes, which never changes; 19 to 31: which of
+    // the first 13 properties differ from the stored row.
+    @usableFromInline var bits = Marks.allDirty.rawValue
+    @usableFromInline var held = Held.nothing
 
     public init() {}
 
     @inlinable @inline(__always)
     init(of row: EntityRow) {
         rowID = row.rowID
-        dirty = 0
         database = row.database
-        flags = .exists
-        rowOffset = row.offset
-        extra = row.extra
+        guard row.pending != 0, let rows = row.rows else {
+            bits = Flags.exists.rawValue
+            held = if let extra = row.extra { .extra(extra) } else { .nothing }
+            return
+        }
+        rows.setPending(row.pending, at: row.offset)
+        bits = Flags.exists.rawValue | Marks.inRow.rawValue | UInt32(row.offset >> 3) << ObjectState.offsetShift
+        held = if let extra = row.extra { Held(rows, extra) } else { .rows(rows) }
     }
 
     @frozen @usableFromInline
     struct Flags: OptionSet, Sendable {
-        @usableFromInline let rawValue: UInt16
-        @inlinable @inline(__always) init(rawValue: UInt16) { self.rawValue = rawValue }
+        @usableFromInline let rawValue: UInt32
+        @inlinable @inline(__always) init(rawValue: UInt32) { self.rawValue = rawValue }
         /// The row was read or written by this object.
         @inlinable static var exists: Flags { Flags(rawValue: 1) }
         /// Removed: commits answer false.
@@ -40,6 +40,165 @@ public struct ObjectState: Sendable {
         @inlinable static var saving: Flags { Flags(rawValue: 4) }
         /// Being asked whether it may be removed.
         @inlinable static var removing: Flags { Flags(rawValue: 8) }
+        static var all: Flags { Flags(rawValue: 15) }
+    }
+
+    /// What the state has to say of itself.
+    @frozen @usableFromInline
+    struct Marks: OptionSet, Sendable {
+        @usableFromInline let rawValue: UInt32
+        @inlinable @inline(__always) init(rawValue: UInt32) { self.rawValue = rawValue }
+        /// Some properties stand in the row only.
+        @inlinable static var inRow: Marks { Marks(rawValue: 16) }
+        /// Every property is dirty, whatever the bits of single ones say.
+        @inlinable static var allDirty: Marks { Marks(rawValue: 32) }
+        /// A transaction wrote a property.
+        @inlinable static var written: Marks { Marks(rawValue: 64) }
+    }
+
+    @inlinable static var offsetShift: UInt32 { 8 }
+    @inlinable static var offsetMask: UInt32 { 1 << 11 - 1 }
+    private static var dirtyShift: UInt32 { 19 }
+    /// The properties whose dirty bits have room in the object.
+    private static var nearProperties: UInt64 { 1 << 13 - 1 }
+
+    @usableFromInline var flags: Flags {
+        get { Flags(rawValue: bits & Flags.all.rawValue) }
+        set { bits = bits & ~Flags.all.rawValue | newValue.rawValue }
+    }
+
+    private func isMarked(_ mark: Marks) -> Bool { bits & mark.rawValue != 0 }
+    private mutating func mark(_ mark: Marks, _ isSet: Bool) {
+        bits = isSet ? bits | mark.rawValue : bits & ~mark.rawValue
+    }
+}
+
+extension ObjectState {
+    /// Which properties differ from the stored row, bit 0 being the first column.
+    public var dirty: UInt64 {
+        get {
+            if isMarked(.allDirty) { return .max }
+            return UInt64(bits >> ObjectState.dirtyShift) | farDirty
+        }
+        set {
+            let near = UInt32(truncatingIfNeeded: newValue & ObjectState.nearProperties) << ObjectState.dirtyShift
+            bits = bits & (1 << ObjectState.dirtyShift - 1) | near
+            mark(.allDirty, newValue == .max)
+            let far = newValue == .max || sabotaged("farPropertyNotDirty") ? 0 : newValue & ~ObjectState.nearProperties
+            if far != farDirty { hold(extra, rows, far, overwritten) }
+        }
+    }
+
+    /// The dirty ones of the properties that have no room in the object.
+    private var farDirty: UInt64 { if case .more(let more) = held { more.dirty } else { 0 } }
+    /// The properties that another thread wrote since a transaction had.
+    private var overwritten: UInt64 { if case .more(let more) = held { more.overwritten } else { 0 } }
+
+    /// The running transaction wrote some properties: its rollback may take them back.
+    mutating func noteWritten(_ properties: UInt64) {
+        mark(.written, true)
+        if overwritten & properties != 0 { hold(extra, rows, farDirty, overwritten & ~properties) }
+    }
+
+    /// Another thread wrote what a transaction may have written: its rollback leaves these values alone.
+    mutating func noteOverwritten(_ properties: UInt64) {
+        guard isMarked(.written), properties & ~overwritten != 0, !sabotaged("rollbackTakesOthersValues") else {
+            return
+        }
+        hold(extra, rows, farDirty, overwritten | properties)
+    }
+
+    func isOverwritten(_ properties: UInt64) -> Bool { overwritten & properties != 0 }
+
+    /// The state of another object with the same values: no transaction wrote to that, and its row is this object's.
+    mutating func becomeCopy() {
+        flags.subtract([.saving, .removing])
+        mark([.written, .inRow], false)
+        hold(extra, nil, farDirty, 0)
+    }
+
+    var extra: ObjectExtra? {
+        get {
+            switch held {
+            case .nothing: nil
+            case .rows(let rows): rows.companion as? ObjectExtra
+            case .extra(let extra): extra
+            case .more(let more): more.extra
+            }
+        }
+        set { hold(newValue, sabotaged("rowLostWithNotes") ? nil : rows, farDirty, overwritten) }
+    }
+
+    /// What the object's row stands in, as long as properties stand there only.
+    @usableFromInline var rows: RowChunk? {
+        guard isMarked(.inRow) else { return nil }
+        switch held {
+        case .nothing: return nil
+        case .rows(let rows): return rows
+        case .extra(let extra): return extra.rows
+        case .more(let more): return more.rows
+        }
+    }
+
+    /// Every property was read: the row is given up.
+    @usableFromInline
+    mutating func letGoOfRow() {
+        mark(.inRow, false)
+        hold(extra, nil, farDirty, overwritten)
+    }
+
+    private mutating func hold(
+        _ extra: ObjectExtra?, _ rows: RowChunk?, _ dirty: UInt64, _ overwritten: UInt64
+    ) {
+        // One that knew the row is not to keep it.
+        let extra = rows == nil && extra?.rows != nil ? extra?.withoutRows : extra
+        if dirty | overwritten != 0 {
+            held = .more(ObjectMore(extra, rows, dirty: dirty, overwritten: overwritten))
+        } else if let rows {
+            held =
+                if let extra { Held(rows, extra) } else if rows.companion == nil { .rows(rows) } else {
+                    .more(ObjectMore(nil, rows))
+                }
+        } else if let extra {
+            held = .extra(extra)
+        } else {
+            held = .nothing
+        }
+    }
+}
+
+/// What an object holds besides its properties: one reference.
+@frozen @usableFromInline
+enum Held: Sendable {
+    case nothing
+    /// The row, in a chunk whose companion is the object's ``ObjectExtra``, if it has one.
+    case rows(RowChunk)
+    /// Which may know the row.
+    case extra(ObjectExtra)
+    case more(ObjectMore)
+
+    @usableFromInline
+    init(_ rows: RowChunk, _ extra: ObjectExtra) {
+        self =
+            if rows.companion === extra { .rows(rows) } else if extra.rows === rows { .extra(extra) } else {
+                .more(ObjectMore(extra, rows))
+            }
+    }
+}
+
+/// What an object holds that has no room in its state. It never changes: copies of a state share it.
+@usableFromInline
+final class ObjectMore: Sendable {
+    let extra: ObjectExtra?
+    let rows: RowChunk?
+    let dirty: UInt64
+    let overwritten: UInt64
+
+    init(_ extra: ObjectExtra?, _ rows: RowChunk?, dirty: UInt64 = 0, overwritten: UInt64 = 0) {
+        self.extra = extra
+        self.rows = rows
+        self.dirty = dirty
+        self.overwritten = overwritten
     }
 }
 
@@ -58,16 +217,19 @@ final class ObjectExtra: Sendable {
     let joined: [String: StoredValue]?
     /// What queries have loaded of its to-many relationships, by the columns that refer to it.
     let prefetched: [String: PrefetchedMany]?
+    /// What the row stands in that the key is of, as long as properties stand there only.
+    let rows: RowChunk?
 
     @usableFromInline
-    convenience init(context: FetchContext? = nil, key: RowKey? = nil) {
-        self.init(context: context, key: key, loadError: nil, options: nil, joined: nil, prefetched: nil)
+    convenience init(context: FetchContext? = nil, key: RowKey? = nil, rows: RowChunk? = nil) {
+        self.init(context: context, key: key, loadError: nil, options: nil, joined: nil, prefetched: nil, rows: rows)
     }
 
     fileprivate init(
         context: FetchContext?, key: RowKey?, loadError: MakoError?, options: CommitOptions?,
-        joined: [String: StoredValue]?, prefetched: [String: PrefetchedMany]?
+        joined: [String: StoredValue]?, prefetched: [String: PrefetchedMany]?, rows: RowChunk? = nil
     ) {
+        self.rows = rows
         self.context = context
         self.key = key
         self.loadError = loadError
@@ -81,6 +243,11 @@ final class ObjectExtra: Sendable {
     convenience init?(context: FetchContext?) {
         guard let context else { return nil }
         self.init(context: context, key: nil)
+    }
+
+    fileprivate var withoutRows: ObjectExtra {
+        ObjectExtra(
+            context: context, key: key, loadError: loadError, options: options, joined: joined, prefetched: prefetched)
     }
 }
 
@@ -150,6 +317,7 @@ extension ObjectState {
         switch key {
         case .rowID(let id): rowID = id
         case .bytes:
+            if extra?.key == key { return }
             extra = ObjectExtra(
                 context: extra?.context, key: key, loadError: extra?.loadError, options: extra?.options,
                 joined: extra?.joined, prefetched: extra?.prefetched)
@@ -213,15 +381,15 @@ extension EntityCoding {
     /// Notes that a property is being written. Called under the object's lock.
     public static func noteWrite(_ state: inout ObjectState, of object: AnyObject, property: Int) -> WriteMark {
         let bit: UInt64 = 1 << UInt64(property)
-        let wasDirty = state.dirty & bit != 0
-        state.dirty |= bit
+        let dirty = state.dirty
+        let wasDirty = dirty & bit != 0
+        if !wasDirty { state.dirty = dirty | bit }
         guard RunningTransactions.any else { return WriteMark(property: property, kind: 0) }
         guard let transaction = ThreadScope.transaction else {
-            // Another thread overwrote what a transaction may have written: its rollback leaves this value alone.
-            state.written &= ~bit
+            state.noteOverwritten(bit)
             return WriteMark(property: property, kind: 0)
         }
-        state.written |= bit
+        state.noteWritten(bit)
         guard transaction.undo.wants(object, property: property) else { return WriteMark(property: property, kind: 0) }
         return WriteMark(property: property, kind: wasDirty ? 2 : 1)
     }
@@ -234,7 +402,7 @@ extension EntityCoding {
             let lock = ObjectLock(object)
             lock.lock()
             defer { lock.unlock() }
-            guard object._$state.written & bit != 0 else { return }
+            guard !object._$state.isOverwritten(bit) else { return }
             restore(object)
             if wasClean { object._$state.dirty &= ~bit }
         }

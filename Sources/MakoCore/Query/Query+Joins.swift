@@ -127,7 +127,8 @@ extension Query {
             }
             guard let rows else { return nil }
             let context = binding.hasReferences ? FetchContext() : nil
-            var maker = RowMaker(database: database.number, context: context, lazyProperties: T._$lazyProperties)
+            var maker = RowMaker(
+                database: database.number, context: context, layout: binding.layout, lazyProperties: T._$lazyProperties)
             var objects: [T] = []
             do {
                 for row in rows {

@@ -100,7 +100,8 @@ struct ObjectPortions<T: Entity>: Sendable {
     mutating func next() throws(MakoError) -> [T] {
         try database.requireOpen()
         let context = binding.hasReferences ? FetchContext() : nil
-        var maker = RowMaker(database: database.number, context: context, lazyProperties: T._$lazyProperties)
+        var maker = RowMaker(
+            database: database.number, context: context, layout: binding.layout, lazyProperties: T._$lazyProperties)
         var objects: [T] = []
         rows.cancellation = CurrentCancellation.current
         try translated {

@@ -15,27 +15,34 @@ struct RowMaker {
     @usableFromInline var extra: ObjectExtra?
 
     @inlinable
-    init(database: UInt32, context: FetchContext?, lazyProperties: UInt64) {
+    init(database: UInt32, context: FetchContext?, layout: RowLayout, lazyProperties: UInt64) {
         self.database = database
         self.context = context
         self.lazyProperties = lazyProperties
-        keeper = RowKeeper(firstChunk: 1024)
         extra = ObjectExtra(context: context)
+        keeper = RowKeeper(firstChunk: 1024, textsOnly: layout.areTexts(lazyProperties), companion: extra)
     }
 
     @inlinable @inline(__always)
     mutating func row(_ id: Int64, _ reader: RowReader) -> EntityRow {
-        let offset = lazyProperties == 0 ? 0 : keeper.keep(reader)
+        if lazyProperties == 0 {
+            return EntityRow(
+                reader, rowID: id, database: database, extra: extra, rows: nil, offset: 0, pending: 0)
+        }
+        let offset = keeper.keep(reader)
         return EntityRow(
-            reader, rowID: id, database: database, extra: extra, rows: keeper.chunk, offset: offset,
+            reader, rowID: id, database: database, extra: nil, rows: keeper.chunk, offset: offset,
             pending: lazyProperties)
     }
 
     @inlinable @inline(__always)
     mutating func row(_ key: RowKey, _ reader: RowReader) -> EntityRow {
         if case .rowID(let id) = key { return row(id, reader) }
-        extra = ObjectExtra(context: context, key: key)
-        return row(0, reader)
+        let offset = lazyProperties == 0 ? 0 : keeper.keep(reader)
+        let rows = lazyProperties == 0 ? nil : keeper.chunk
+        extra = ObjectExtra(context: context, key: key, rows: rows)
+        return EntityRow(
+            reader, rowID: 0, database: database, extra: extra, rows: rows, offset: offset, pending: lazyProperties)
     }
 }
 
@@ -106,7 +113,7 @@ final class PlannedRows: Sendable {
 
     @inlinable
     func readObjects<T: Entity>(of type: T.Type) throws(MakoError) -> [T] {
-        var maker = RowMaker(database: database, context: context, lazyProperties: T._$lazyProperties)
+        var maker = RowMaker(database: database, context: context, layout: layout, lazyProperties: T._$lazyProperties)
         do {
             if let walk, walk.isWhole {
                 // Made where they will stay: nothing asks for each object whether there is room and nobody else holds the array.
@@ -171,7 +178,8 @@ final class NumberedRows: Sendable {
 
     @inlinable
     func makeObjects<T: Entity>(of type: T.Type, _ ids: [Int]) throws(MakoError) -> [T] {
-        var maker = RowMaker(database: database, context: context, lazyProperties: type._$lazyProperties)
+        var maker = RowMaker(
+            database: database, context: context, layout: layout, lazyProperties: type._$lazyProperties)
         let keys = ids.map { Int64($0) }
         let objects: [T]
         do {
@@ -202,14 +210,16 @@ struct FoundRow {
     @usableFromInline let isPlain: Bool
 
     /// Copies a row.
-    init?(_ key: RowKey, _ reader: RowReader, _ keeper: inout RowKeeper, _ database: UInt32, _ context: FetchContext?) {
+    ///
+    /// - Parameter extra: of the object, and of the keeper's chunks.
+    init?(_ key: RowKey, _ reader: RowReader, _ keeper: inout RowKeeper, _ database: UInt32, _ extra: ObjectExtra?) {
         offset = keeper.keep(reader)
         // There is one as soon as a row was kept.
         guard let chunk = keeper.chunk else { return nil }
         rows = chunk
         self.database = database
         rowID = key.rowID ?? 0
-        extra = key.rowID == nil ? ObjectExtra(context: context, key: key) : ObjectExtra(context: context)
+        self.extra = extra
         isPlain = reader.isPlain
     }
 

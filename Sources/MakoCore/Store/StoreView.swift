@@ -41,7 +41,7 @@ struct StoreView {
     func entries(_ ids: Set<Int64>) throws(MakoError) -> [StoreEntry] {
         let (table, layout) = try place(of: StoreEntry.entityModel)
         let ids = ids.sorted()
-        var maker = RowMaker(database: database.number, context: nil, lazyProperties: 0)
+        var maker = RowMaker(database: database.number, context: nil, layout: layout, lazyProperties: 0)
         var found: [StoreEntry] = []
         try translated {
             try table.withRows(ids: ids, layout: layout, in: view) { place, reader in
@@ -123,7 +123,7 @@ struct StoreView {
 
     private func row<T: Entity>(_ type: T.Type, _ key: RowKey) throws(MakoError) -> T? {
         let (table, layout) = try place(of: type.entityModel)
-        var maker = RowMaker(database: database.number, context: nil, lazyProperties: 0)
+        var maker = RowMaker(database: database.number, context: nil, layout: layout, lazyProperties: 0)
         return try translated {
             try table.withRow(key, layout: layout, in: view) { try T(row: maker.row(key, $0)) }
         }
@@ -143,7 +143,7 @@ struct StoreView {
     ) throws(MakoError) -> [T] {
         let plan = try plan(type, condition, orders)
         let layout = try place(of: type.entityModel).layout
-        var maker = RowMaker(database: database.number, context: nil, lazyProperties: 0)
+        var maker = RowMaker(database: database.number, context: nil, layout: layout, lazyProperties: 0)
         var found: [T] = []
         try translated {
             try plan.forEachRow(layout: layout, in: view) { key, reader in

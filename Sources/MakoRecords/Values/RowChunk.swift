@@ -1,14 +1,21 @@
 /// Copies of checked rows of one layout, one behind the other, for objects that read their texts when they are asked for them.
 ///
-/// A row stays as long as its chunk; a chunk is small, so that an object that is kept keeps little else.
+/// A row stays as long as its chunk; a chunk is small, so that an object that is kept keeps little else. All rows of a chunk have the same
+/// columns, of which the chunk knows what others find in each row's header. In its place stands which properties the object made from the row
+/// has not read yet: one word that belongs to the object, as its own fields do.
 public final class RowChunk: @unchecked Sendable {
-    // Unchecked: a row is written before its offset is given to anybody and never after.
+    // Unchecked: a row is written before its offset is given to anybody and never after; its word is guarded by what guards its object.
     @usableFromInline let base: UnsafeMutableRawPointer
     @usableFromInline let layout: RowLayout
+    @usableFromInline let form: KeptForm
+    /// What those who keep rows here want to find again with each of them.
+    public let companion: AnyObject?
 
     @usableFromInline
-    init(_ layout: RowLayout, capacity: Int) {
+    init(_ layout: RowLayout, _ form: KeptForm, capacity: Int, _ companion: AnyObject?) {
         self.layout = layout
+        self.form = form
+        self.companion = companion
         base = .allocate(byteCount: capacity, alignment: 8)
     }
 
@@ -19,14 +26,41 @@ public final class RowChunk: @unchecked Sendable {
     public func withRow<R, E: Error>(
         at offset: UInt16, isPlain: Bool = false, _ body: (RowReader) throws(E) -> R
     ) throws(E) -> R {
-        try body(RowReader(checked: UnsafeRawPointer(base) + Int(offset), layout, isPlain: isPlain))
+        try body(RowReader(kept: UnsafeRawPointer(base) + Int(offset), layout, form, isPlain: isPlain))
+    }
+
+    /// The properties that the object made from a row has not read yet; 0 until somebody says which.
+    @inlinable @inline(__always)
+    public func pending(at offset: UInt16) -> UInt64 { base.load(fromByteOffset: Int(offset), as: UInt64.self) }
+
+    @inlinable @inline(__always)
+    public func setPending(_ properties: UInt64, at offset: UInt16) {
+        base.storeBytes(of: properties, toByteOffset: Int(offset), as: UInt64.self)
+    }
+}
+
+/// What the rows of a chunk have in common.
+@frozen @usableFromInline
+struct KeptForm {
+    /// Where the columns are that can be read.
+    @usableFromInline let slots: UnsafeMutablePointer<ColumnSlot>
+    @usableFromInline let columns: UInt32
+    /// Where the bits of columns without a value stand: behind the slots of all columns, or of the last text or blob.
+    @usableFromInline let nulls: UInt32
+
+    @usableFromInline
+    init(_ row: RowReader, textsOnly: Bool) {
+        let layout = row.borrowedLayout
+        columns = row.columnCount
+        nulls = textsOnly ? layout.textsEnd(columns: Int(columns)) : row.nulls
+        slots = textsOnly ? layout.textSlots : layout.slots
     }
 }
 
 /// Fills chunks. Used by one thread.
 @frozen
 public struct RowKeeper {
-    /// Bytes; the place of each row must fit 16 bits.
+    /// Bytes. A row stands at a multiple of 8 below it.
     public static var largestChunk: Int { 16 << 10 }
 
     /// The chunk of the row that was kept last.
@@ -34,22 +68,46 @@ public struct RowKeeper {
     @usableFromInline var base: UnsafeMutableRawPointer?
     @usableFromInline var used = 0
     @usableFromInline var capacity = 0
+    /// How many columns the chunk's rows have, and how many bytes of each are behind its header and before its bits of columns without a
+    /// value.
+    @usableFromInline var columns: UInt32 = 0
+    @usableFromInline var slotBytes = 0
     /// The size of the next chunk.
     @usableFromInline var size: Int
+    @usableFromInline let textsOnly: Bool
+    @usableFromInline let companion: AnyObject?
 
-    /// - Parameter firstChunk: bytes of the first chunk; each is twice as large as the one before it, up to a limit. A row that is
-    ///   larger gets a chunk of its own.
+    /// - Parameters:
+    ///   - firstChunk: bytes of the first chunk; each is twice as large as the one before it, up to a limit. A row that is
+    ///     larger gets a chunk of its own.
+    ///   - textsOnly: whether only the texts and blobs of the rows will be read.
+    ///   - companion: of all chunks.
     @inlinable
-    public init(firstChunk: Int) { size = firstChunk }
+    public init(firstChunk: Int, textsOnly: Bool = false, companion: AnyObject? = nil) {
+        size = firstChunk
+        self.textsOnly = textsOnly
+        self.companion = companion
+    }
 
     /// Copies a row to ``chunk`` and answers where it stands there.
     @inlinable @inline(__always)
     public mutating func keep(_ row: RowReader) -> UInt16 {
-        let count = Int(row.byteCount)
-        let base = if let base, capacity &- used >= count { base } else { begin(row) }
+        let rest = Int(row.byteCount &- row.nulls)
+        var target: UnsafeMutableRawPointer
+        if let base, row.columnCount == columns,
+            capacity &- used >= RowLayout.headerSize &+ slotBytes &+ rest
+        {
+            target = base + used
+        } else {
+            target = begin(row)
+        }
         let start = used
-        used = (start &+ count &+ 7) & ~7
-        (base + start).copyMemory(from: row.base, byteCount: count)
+        target.storeBytes(of: 0, as: UInt64.self)
+        target += RowLayout.headerSize
+        target.copyMemory(from: row.base + RowLayout.headerSize, byteCount: slotBytes)
+        target += slotBytes
+        target.copyMemory(from: row.base + Int(row.nulls), byteCount: rest)
+        used = (start &+ RowLayout.headerSize &+ slotBytes &+ rest &+ 7) & ~7
         return UInt16(truncatingIfNeeded: start)
     }
 
@@ -58,9 +116,12 @@ public struct RowKeeper {
 
     @usableFromInline @inline(never)
     mutating func begin(_ row: RowReader) -> UnsafeMutableRawPointer {
-        capacity = max(Int(row.byteCount), size)
+        let form = KeptForm(row, textsOnly: textsOnly)
+        columns = form.columns
+        slotBytes = Int(form.nulls) - RowLayout.headerSize
+        capacity = max(Int(form.nulls) + Int(row.byteCount - row.nulls), size)
         size = min(max(size, 64) * 2, RowKeeper.largestChunk)
-        let fresh = RowChunk(row.borrowedLayout, capacity: capacity)
+        let fresh = RowChunk(row.borrowedLayout, form, capacity: capacity, companion)
         chunk = fresh
         base = fresh.base
         used = 0

@@ -49,6 +49,8 @@ public final class RowLayout: @unchecked Sendable {
 
     /// One per position, and one more that stands for "no such position".
     @usableFromInline let slots: UnsafeMutablePointer<ColumnSlot>
+    /// The same of texts and blobs only: the others are no such positions.
+    let textSlots: UnsafeMutablePointer<ColumnSlot>
     /// How many ordinals the table has given out.
     @usableFromInline let columnCount: Int
     /// Where the slots of a row with so many columns end.
@@ -69,7 +71,7 @@ public final class RowLayout: @unchecked Sendable {
     /// A row of fill values, from which columns are read that a row was written too early to have.
     @usableFromInline private(set) var defaults: UnsafeMutableRawBufferPointer
 
-    static let headerSize = 8
+    @usableFromInline static var headerSize: Int { 8 }
     static let format: UInt8 = 1
 
     /// - Parameter further: for each position the columns that it has beyond its first.
@@ -92,6 +94,7 @@ public final class RowLayout: @unchecked Sendable {
         names = positions.map { $0?.name ?? "" }
         columnCount = columns.count
         slots = .allocate(capacity: count + 1)
+        textSlots = .allocate(capacity: count + 1)
         slotEnds = .allocate(capacity: columnCount + 1)
         variables = .allocate(capacity: columnCount + 1)
         allSlots = .allocate(capacity: columnCount + 1)
@@ -125,6 +128,9 @@ public final class RowLayout: @unchecked Sendable {
             if let column { slots[position] = allSlots[column.ordinal] } else { slots[position] = none }
         }
         slots[count] = none
+        for position in 0...count {
+            textSlots[position] = slots[position].type.isVariable ? slots[position] : none
+        }
 
         defaults = .init(start: nil, count: 0)
         var writer = RowWriter()
@@ -136,6 +142,7 @@ public final class RowLayout: @unchecked Sendable {
 
     deinit {
         slots.deallocate()
+        textSlots.deallocate()
         slotEnds.deallocate()
         variables.deallocate()
         allSlots.deallocate()
@@ -159,6 +166,18 @@ public final class RowLayout: @unchecked Sendable {
     func furtherCount(at position: Int) -> Int {
         guard position >= 0, position + 1 < furtherPositions.count else { return 0 }
         return furtherPositions[position + 1] - furtherPositions[position]
+    }
+
+    /// Where the slot of the last text or blob ends in a row with so many columns.
+    func textsEnd(columns: Int) -> UInt32 {
+        var index = variableCount - 1
+        while index >= 0, Int(variables[index].ordinal) >= columns { index -= 1 }
+        return index < 0 ? UInt32(RowLayout.headerSize) : slotEnds[Int(variables[index].ordinal) + 1]
+    }
+
+    /// Whether all of these positions, as bits, are texts or blobs.
+    public func areTexts(_ positions: UInt64) -> Bool {
+        (0..<64).allSatisfy { positions >> UInt64($0) & 1 == 0 || slot($0).type.isVariable }
     }
 
     /// The type of the column at a position.

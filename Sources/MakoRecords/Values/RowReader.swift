@@ -65,17 +65,14 @@ public struct RowReader: @unchecked Sendable {
     /// A row that was checked before, when it was copied to here.
     ///
     /// - Parameter isPlain: what its first reader said of that; false will do.
-    @usableFromInline
-    init(checked base: UnsafeRawPointer, _ layout: RowLayout, isPlain: Bool) {
-        let columns = min(
-            Int(UInt16(littleEndian: base.loadUnaligned(fromByteOffset: 2, as: UInt16.self))), layout.columnCount)
-        let nulls = layout.slotEnds[columns]
+    @inlinable
+    init(kept base: UnsafeRawPointer, _ layout: RowLayout, _ form: KeptForm, isPlain: Bool) {
         self.base = base
-        slots = layout.slots
+        slots = form.slots
         slotCount = UInt32(truncatingIfNeeded: layout.count)
-        columnCount = UInt32(truncatingIfNeeded: columns)
-        self.nulls = nulls
-        heap = nulls + UInt32(truncatingIfNeeded: (columns + 7) / 8)
+        columnCount = form.columns
+        nulls = form.nulls
+        heap = form.nulls &+ (form.columns &+ 7) >> 3
         byteCount = 0
         self.isPlain = isPlain
         borrowedLayout = layout

@@ -35,14 +35,14 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
         let lock = ObjectLock(self)
         lock.lock()
         defer { lock.unlock() }
-        if self._$row.isPending(1 << 0) { self._$decode(1 << 0) }
+        if self._$state.isPending(1 << 0) { self._$decode(1 << 0) }
         return self._name
     }
     var email: String {
         let lock = ObjectLock(self)
         lock.lock()
         defer { lock.unlock() }
-        if self._$row.isPending(1 << 1) { self._$decode(1 << 1) }
+        if self._$state.isPending(1 << 1) { self._$decode(1 << 1) }
         return self._email
     }
     var age: Int {
@@ -65,14 +65,12 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
 
     init() {
         self._$state = ObjectState()
-        self._$row = LazyRow()
         self._name = ""
         self._email = ""
     }
 
     init(_ data: PersonData) {
         self._$state = ObjectState()
-        self._$row = LazyRow()
         self._name = data.name
         self._email = data.email
         self._age.value = data.age
@@ -85,7 +83,6 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
 
     init(row: EntityRow) throws(MakoError) {
         self._$state = row.state
-        self._$row = LazyRow(row)
         self._name = ""
         self._email = ""
         self._age.value = try EntityCoding.codec(Int.self).read(row, 2)
@@ -111,7 +108,7 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
     func adoptValues(of object: AnyObject) {
         guard let other = object as? MakoPerson else { return }
         other._$decode(.max)
-        self._$row.drop()
+        self._$state.drop(.max)
         self._name = other._name
         self._email = other._email
         self._age.value = other._age.value
@@ -122,11 +119,10 @@ final class MakoPerson: ObjectEntity, PersonLike, @unchecked Sendable {
         self._joined.value = other._joined.value
     }
 
-    @exclusivity(unchecked) private var _$row: LazyRow
     static var _$lazyProperties: UInt64 { 1 << 0 | 1 << 1 }
 
     private func _$decode(_ properties: UInt64) {
-        self._$row.decode(properties, self._$state) { pending, row in
+        self._$state.decode(properties) { pending, row in
             if pending & (1 << 0) != 0 { self._name = EntityCoding.field(row, 0) }
             if pending & (1 << 1) != 0 { self._email = EntityCoding.field(row, 1) }
         }

@@ -28,7 +28,6 @@ final class MakoItem: ObjectEntity, @unchecked Sendable {
     private let _lot = ScalarField<Int>()
     private let _score = ScalarField<Double>()
     private let _city = ScalarField<Int>()
-    @exclusivity(unchecked) private var _$row: LazyRow
     static var _$lazyProperties: UInt64 { 1 << 0 | 1 << 1 }
 
     var id: Int? { EntityCoding.rowNumber(of: self, as: Int?.self) }
@@ -36,14 +35,14 @@ final class MakoItem: ObjectEntity, @unchecked Sendable {
         let lock = ObjectLock(self)
         lock.lock()
         defer { lock.unlock() }
-        if self._$row.isPending(1 << 0) { self._$decode(1 << 0) }
+        if self._$state.isPending(1 << 0) { self._$decode(1 << 0) }
         return self._name
     }
     var note: String {
         let lock = ObjectLock(self)
         lock.lock()
         defer { lock.unlock() }
-        if self._$row.isPending(1 << 1) { self._$decode(1 << 1) }
+        if self._$state.isPending(1 << 1) { self._$decode(1 << 1) }
         return self._note
     }
     var number: Int { self._number.value }
@@ -55,14 +54,12 @@ final class MakoItem: ObjectEntity, @unchecked Sendable {
 
     init() {
         self._$state = ObjectState()
-        self._$row = LazyRow()
         self._name = ""
         self._note = ""
     }
 
     init(_ data: ItemData) {
         self._$state = ObjectState()
-        self._$row = LazyRow()
         self._name = data.name
         self._note = data.note
         self._number.value = data.number
@@ -75,7 +72,6 @@ final class MakoItem: ObjectEntity, @unchecked Sendable {
 
     init(row: EntityRow) throws(MakoError) {
         self._$state = row.state
-        self._$row = LazyRow(row)
         self._name = ""
         self._note = ""
         self._number.value = try EntityCoding.codec(Int.self).read(row, 2)
@@ -101,7 +97,7 @@ final class MakoItem: ObjectEntity, @unchecked Sendable {
     func adoptValues(of object: AnyObject) {
         guard let other = object as? MakoItem else { return }
         other._$decode(.max)
-        self._$row.drop()
+        self._$state.drop(.max)
         self._name = other._name
         self._note = other._note
         self._number.value = other._number.value
@@ -113,7 +109,7 @@ final class MakoItem: ObjectEntity, @unchecked Sendable {
     }
 
     private func _$decode(_ properties: UInt64) {
-        self._$row.decode(properties, self._$state) { pending, row in
+        self._$state.decode(properties) { pending, row in
             if pending & (1 << 0) != 0 { self._name = EntityCoding.field(row, 0) }
             if pending & (1 << 1) != 0 { self._note = EntityCoding.field(row, 1) }
         }
