@@ -83,21 +83,33 @@ extension Transaction {
         }
         try batching { () throws(MakoError) in
             let notes = undo.begin(objects)
-            var plain: PlainType?
-            for place in objects.indices {
+            var place = 0
+            while place < objects.count {
                 notes.place = place
-                let object = objects[place]
-                // Nearly always they are of one type.
-                if let plain, plain.type == Swift.type(of: object) || sabotaged("arrayTakenForOneType"),
-                    plain.schema === schema
-                {
-                    _ = try write(object, nil, plain.binding, .upsert, plain.hooks, notes, references: nil)
-                } else {
-                    try save(object, in: notes)
-                    plain = plainType(of: object)
-                }
+                try save(objects[place], in: notes)
+                // Nearly always the others are of the same type.
+                let plain = plainType(of: objects[place])
+                place += 1
+                if let plain { place = try writePlain(objects, from: place, plain, notes) }
             }
         }
+    }
+
+    /// Writes objects of an array as long as they are of one type.
+    ///
+    /// - Returns: the place of the first one that is not.
+    private func writePlain<T: ObjectEntity>(
+        _ objects: [T], from start: Int, _ plain: PlainType, _ notes: ArrayNotes
+    ) throws(MakoError) -> Int {
+        let (type, hooks) = (ObjectIdentifier(plain.type), plain.hooks)
+        for place in start..<objects.count {
+            guard ObjectIdentifier(Swift.type(of: objects[place])) == type || sabotaged("arrayTakenForOneType"),
+                plain.schema === schema
+            else { return place }
+            notes.place = place
+            _ = try write(objects[place], nil, plain.binding, .upsert, hooks, notes, references: nil)
+        }
+        return objects.count
     }
 
     /// A type whose objects are written as they are: nothing else is saved before them, and nobody is asked.
@@ -298,8 +310,16 @@ extension Transaction {
             object.lockedState { $0.dirty |= state.dirty }
             throw error
         }
-        let before = noted ?? state
-        if let array { array.note(before) } else { undo.record(object, before) }
+        let options = state.extra?.options
+        // Saving changes nothing of its notes but which properties are dirty.
+        let isPlain = exists && !moved && state.database == database.number && options == nil
+        if let array, isPlain {
+            array.noteChanged((noted ?? state).dirty)
+        } else if let array {
+            array.note(noted ?? state)
+        } else {
+            undo.record(object, noted ?? state)
+        }
 
         var stored: RowKey
         if exists, !moved, let key {
@@ -318,12 +338,13 @@ extension Transaction {
                 try encodeLocking(object, properties, binding)
             }
         }
-        let options = state.extra?.options
         if !exists || moved { noteStoredAnew(stored, binding) }
-        lock.lock()
-        object._$state.noteSaved(stored, database.number)
-        if options?.resetsAfterCommit == true { object._$state.setOptions(nil) }
-        lock.unlock()
+        if !isPlain || noted != nil {
+            lock.lock()
+            object._$state.noteSaved(stored, database.number)
+            if options?.resetsAfterCommit == true { object._$state.setOptions(nil) }
+            lock.unlock()
+        }
         if !exists || moved { object.tellObservers(0) }
         noteTellings(of: object, stored, exists && !moved ? .update : .insert, binding.model, hooks, options)
         return true
@@ -342,12 +363,14 @@ extension Transaction {
         of object: T, _ key: RowKey, _ kind: ChangeKind, _ model: EntityModel, _ hooks: ObjectHooks,
         _ options: CommitOptions?
     ) {
-        completions.note(object, kind, hooks, options)
+        if kind == .delete || options != nil || !hooks.isDisjoint(with: .afterCommit) {
+            completions.note(object, kind, hooks, options)
+        }
         let isSilent = options?.raisesEvents == false
         if isSilent || !silences.isEmpty {
             silences.append((EventHub.Identity(table: model.table, key: key), isSilent))
         }
-        if database.hub.isWatched(model) {
+        if hub.hasWatchers && hub.isWatched(model) {
             touched[EventHub.Identity(table: model.table, key: key)] = object
             hasTouched = true
         }

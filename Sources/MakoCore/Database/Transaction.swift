@@ -9,6 +9,7 @@ public final class Transaction: @unchecked Sendable {
     // Unchecked: used on its own thread only; `rollback()` checks that.
 
     public let database: Database
+    let hub: EventHub
     let turn: WriteTurn
     let view: Snapshot
     @exclusivity(unchecked) var schema: SchemaState
@@ -67,12 +68,13 @@ public final class Transaction: @unchecked Sendable {
     init(_ database: Database) throws(MakoError) {
         try database.requireOpen()
         self.database = database
+        hub = database.hub
         turn = try WriteTurn(database.store)
         view = turn.view
         schema = database.writerSchema
         base = schema
         writer.database = database.number
-        if let watched = database.hub.tablesWithValues { changes.keepRows(ofTables: watched.names) }
+        if let watched = hub.tablesWithValues { changes.keepRows(ofTables: watched.names) }
         RunningTransactions.begin()
     }
 
@@ -99,12 +101,12 @@ public final class Transaction: @unchecked Sendable {
 
     func commit(durability: Durability?) throws(MakoError) {
         defer { end() }
-        let ticket = database.hub.takeTicket()
+        let ticket = hub.takeTicket()
         let isMigrated = schema !== base
         if isMigrated { database.writerSchema = schema }
         let before = view.commitNumber
         if sabotaged("toldBeforeCommit") {
-            database.hub.publish(ticket, base: before, changes, schema, touched.compactMapValues(\.self), [], database)
+            hub.publish(ticket, base: before, changes, schema, touched.compactMapValues(\.self), [], database)
         }
         do throws(MakoError) {
             try recordHistory()
@@ -112,7 +114,7 @@ public final class Transaction: @unchecked Sendable {
             try turn.commit(durability, isShown: isMigrated && !sabotaged("firstUseToldTooEarly"))
         } catch {
             forgetCommit(error, isMigrated: isMigrated)
-            database.hub.cancel(ticket)
+            hub.cancel(ticket)
             undo.rollback(to: 0)
             tellEnd(.rolledBack(error))
             throw error
@@ -121,11 +123,11 @@ public final class Transaction: @unchecked Sendable {
         database.metricsCounters.commits.with { $0 += 1 }
         hasEnded = true
         // Live queries do not wait for what hooks and handlers do. What those do is not for the committing task's end to stop.
-        database.hub.follow(ticket, CommitChanges(base: before, changes.withoutRows))
+        hub.follow(ticket, CommitChanges(base: before, changes.withoutRows))
         CurrentCancellation.without {
             completions.run()
             if sabotaged("toldBeforeCommit") { return }
-            database.hub.publish(
+            hub.publish(
                 ticket, base: before, changes, schema, touched.compactMapValues(\.self), silentRows, database)
         }
         tellEnd(.committed)

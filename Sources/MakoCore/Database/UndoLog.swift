@@ -32,8 +32,8 @@ final class UndoLog {
 
     /// Makes room for what objects were before they are saved together.
     func begin<T: ObjectEntity>(_ objects: [T]) -> ArrayNotes {
-        let notes = ArrayNotes { place, before in
-            objects[place].lockedState { before.restore(&$0) }
+        let notes = ArrayNotes { place, restore in
+            objects[place].lockedState { restore(&$0) }
             objects[place].tellObservers(0)
         }
         entries.append(.array(notes))
@@ -91,14 +91,24 @@ struct ObjectNotes {
 
 /// What the objects of an array were before they were saved. It knows them by their places, so that none is counted once more.
 final class ArrayNotes {
-    private let restoreObject: (Int, ObjectNotes) -> Void
-    /// Those that were never saved before, as ranges: nearly always it is all of them.
+    /// Objects in a row that had the same to restore.
+    private struct Run {
+        var places: Range<Int>
+        let dirty: UInt64
+    }
+
+    private let restoreObject: (Int, (inout ObjectState) -> Void) -> Void
+    /// Those that were never saved before, as ranges: nearly always it is all of them, or none.
     @exclusivity(unchecked) private var fresh: [Range<Int>] = []
+    /// Those of whose notes saving changes nothing but which properties are dirty.
+    @exclusivity(unchecked) private var changed: [Run] = []
     @exclusivity(unchecked) private var others: [(place: Int, notes: ObjectNotes)] = []
     /// The place of the object that is being saved.
     @exclusivity(unchecked) var place = 0
 
-    fileprivate init(_ restoreObject: @escaping (Int, ObjectNotes) -> Void) { self.restoreObject = restoreObject }
+    fileprivate init(_ restoreObject: @escaping (Int, (inout ObjectState) -> Void) -> Void) {
+        self.restoreObject = restoreObject
+    }
 
     /// Notes what the object at the present place is before it is written.
     func note(_ before: ObjectNotes) {
@@ -111,14 +121,32 @@ final class ArrayNotes {
         }
     }
 
+    /// Notes that the object at the present place has a row, which gets some properties and keeps its key.
+    func noteChanged(_ dirty: UInt64) {
+        let last = changed.count - 1
+        if last >= 0, changed[last].places.upperBound == place, changed[last].dirty == dirty {
+            changed[last].places = changed[last].places.lowerBound..<place + 1
+        } else {
+            changed.append(Run(places: place..<place + 1, dirty: dirty))
+        }
+    }
+
     fileprivate func restore() {
         // An object that stands in the array twice was a fresh one first.
         if !sabotaged("arrayOfSavedNotRestored") {
-            for (place, notes) in others.reversed() { restoreObject(place, notes) }
+            for (place, notes) in others.reversed() { restoreObject(place) { notes.restore(&$0) } }
+            for run in changed {
+                for place in run.places {
+                    restoreObject(place) { state in
+                        state.flags.subtract([.saving, .removing])
+                        state.dirty |= run.dirty
+                    }
+                }
+            }
         }
         let notes = ObjectNotes(ObjectState())
         for range in fresh.reversed() {
-            for place in range.reversed() { restoreObject(place, notes) }
+            for place in range.reversed() { restoreObject(place) { notes.restore(&$0) } }
         }
     }
 }

@@ -152,8 +152,11 @@ final class EventHub: Sendable {
         }
     }
 
+    /// Whether anybody watches anything.
+    var hasWatchers: Bool { watcherCount.load(ordering: .relaxed) != 0 }
+
     func isWatched(_ model: EntityModel) -> Bool {
-        if watcherCount.load(ordering: .relaxed) == 0 { return false }
+        if !hasWatchers { return false }
         return state.with { state in
             state.watchers.values.contains { $0.table == nil || $0.table == model.table }
         }
