@@ -331,6 +331,9 @@ import Testing
         let sample = try sample()
         let (integers, keyed) = (sample.integers.id, sample.bytes.id)
         let long = [UInt8](repeating: 1, count: 901)
+        let runs = ValueRuns(
+            length: 8000, stored: 8000, isCompressed: false, digest: 1, runs: [.init(page: 9, serial: 1, count: 2)]
+        ).encoded()
         let cases: [(operation: [UInt8], reason: String)] = [
             (
                 bytes([Operation.createTree.rawValue, UInt32(1), KeyKind.integer.rawValue, UInt16(1)]) + [65],
@@ -345,6 +348,11 @@ import Testing
             (bytes([Operation.deleteRange.rawValue, integers, UInt64(9), UInt64(3)]), "cannot be read"),
             (
                 bytes([Operation.putBytes.rawValue, keyed, UInt16(901)]) + long + bytes([UInt32(0)]),
+                "a key of 901 bytes"
+            ),
+            (
+                bytes([Operation.putBytesRuns.rawValue, keyed, UInt16(901)]) + long + bytes([UInt32(runs.count)])
+                    + runs,
                 "a key of 901 bytes"
             ),
             (bytes([Operation.putBytes.rawValue, keyed, UInt16(900)]) + [1, 2], "cannot be read"),

@@ -55,6 +55,28 @@ import Testing
         }
     }
 
+    /// Somebody cuts the file short while it is open: what is read of it says so.
+    @Test func aFileThatIsCutMeanwhileIsNamed() throws {
+        let disk = SimulatedDisk()
+        var store = try Store(at: Self.path, options: options(disk))
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        try store.write { try $0.put(ValueShape(bytes: 40_000).value(seed: 1), for: 1, in: tree) }
+        try store.write { try $0.put([2], for: 2, in: tree) }
+        try store.close()
+        store = try Store(at: Self.path, options: options(disk))
+        // The leaf is in memory then.
+        #expect(try store.read { try $0.get(2, in: tree) } == [2])
+        let file = try disk.open(Self.path, .readWrite)
+        try file.resize(to: 8 * UInt64(pageBytes))
+        file.close()
+        do {
+            _ = try store.read { try $0.get(1, in: tree) }
+            Issue.record("the value was read")
+        } catch StorageError.corrupted(_, let reason) { #expect(reason.contains("the file ends before it")) }
+        disk.cutPower()
+        withExtendedLifetime(store) {}
+    }
+
     /// Each number of the header, set to what it never is, under a checksum that says it is right.
     @Test func headersOfImpossibleNumbersAreErrors() throws {
         let disk = SimulatedDisk()

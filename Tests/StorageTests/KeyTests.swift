@@ -326,6 +326,17 @@ import Testing
             try restore(["d/part", "d/part2"], 0)
         }
         #expect(!disk.exists("d/whole"))
+        let other = try Store(at: "d/other", options: EncryptionTests.options(disk, TestKeys.encryption(1)))
+        try other.backup(to: "d/otherbase")
+        try other.close()
+        #expect(
+            throws: StorageError.wrongBase(
+                path: "d/otherbase", reason: "it is of another database than what is to be put onto it")
+        ) {
+            try Store.restore(
+                "d/otherbase", applying: ["d/part"], to: "d/whole",
+                options: EncryptionTests.options(disk, TestKeys.encryption(1)))
+        }
         // The list of pages says where each belongs.
         let part = try #require(disk.contents(of: "d/part"))
         for place in [part.count - 8, part.count - 1] {
