@@ -72,12 +72,13 @@ import Testing
         try db.close()
         db = try place.open(.asInFile, [])
         let before = try db.viewing { $1 }
-        #expect(try db.query(LaterHistory.Nation.self).count() == 1)
+        var nation = LaterHistory.Nation(code: "DE", people: 84)
+        try db.save(&nation)
         var tables = HistoryTables(of: nil)
         let page = try db.viewing { (view, _) throws(MakoError) in
             try db.historyPage(after: token, limit: 10, &tables, view, before)
         }
-        #expect(page.events.map(\.text) == ["Country anew; Nation anew"])
+        #expect(page.events.map(\.text) == ["insert Nation 'DE'; Country anew; Nation anew"])
         try db.close()
     }
 
