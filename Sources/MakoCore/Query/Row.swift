@@ -124,14 +124,15 @@ struct PathStep: Sendable {
         }
     }
 
-    /// Why a key path leads to no column: it is of no stored property, or goes on from one to what is none of its parts.
+    /// Why a key path leads to no column. It does not say where it begins, so the parts of all values that have some are named.
     private static func fault(_ model: EntityModel, _ keyPath: AnyKeyPath) -> MakoError {
-        let text = "\(keyPath)"
-        if let property = model.properties.first(where: { !$0.parts.isEmpty && text.hasPrefix("\($0.keyPath).") }) {
-            return CompositeStep(entity: model.name, property: property, member: keyPath).fault
+        let parts = model.properties.filter { !$0.parts.isEmpty }.map { property in
+            "\(property.name) has \(property.fields.map(\.column).joined(separator: ", "))"
         }
+        let hint = parts.isEmpty ? "" : " and the parts of values: " + parts.joined(separator: "; ")
         return .query(
-            message: "\(text) is not a stored property of \(model.name); conditions take stored properties only")
+            message: "\(keyPath) is not a stored property of \(model.name); conditions take stored properties only"
+                + hint)
     }
 
     fileprivate init(_ composite: CompositeStep) {
