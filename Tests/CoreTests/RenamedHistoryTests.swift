@@ -16,6 +16,16 @@ import Testing
         try db.close()
     }
 
+    /// A database that knows nothing yet of its one table, and the end of its history.
+    private func beforeRenaming() throws -> (Database, HistoryToken) {
+        let place = HistoryPlace()
+        let db = try place.open(.kept())
+        try db.set("FR", 68)
+        let token = try db.historyToken()
+        try db.close()
+        return (try place.open(.asInFile, []), token)
+    }
+
     @Test func theStreamOfAnEntityGoesWithItsRows() async throws {
         let place = HistoryPlace()
         let db = try place.open(.kept())
@@ -65,12 +75,7 @@ import Testing
 
     /// What a database knows of its tables may be older than what it reads.
     @Test func namesAreThoseOfTheMomentThatIsRead() throws {
-        let place = HistoryPlace()
-        var db = try place.open(.kept())
-        try db.set("FR", 68)
-        let token = try db.historyToken()
-        try db.close()
-        db = try place.open(.asInFile, [])
+        let (db, token) = try beforeRenaming()
         let before = try db.viewing { $1 }
         var nation = LaterHistory.Nation(code: "DE", people: 84)
         try db.save(&nation)
@@ -84,16 +89,11 @@ import Testing
 
     @Test func whoeverReadsWhileATableIsRenamedIsToldTheNewName() throws {
         for _ in 0..<30 {
-            let place = HistoryPlace()
-            var db = try place.open(.kept())
-            try db.set("FR", 68)
-            let token = try db.historyToken()
-            try db.close()
-            db = try place.open(.asInFile, [])
+            let (db, token) = try beforeRenaming()
             let isDone = Atomic<Bool>(false)
             let texts = Mutex<Set<String>>([])
             let ended = DispatchSemaphore(value: 0)
-            DispatchQueue.global().async { [db] in
+            DispatchQueue.global().async {
                 while !isDone.load(ordering: .relaxed) {
                     if let text = try? db.told(since: token).first { _ = texts.withLock { $0.insert(text) } }
                 }

@@ -569,6 +569,7 @@ extension Database {
             let binding = try scope.bind(model)
             return try body(scope.view, binding, scope.schema)
         }
+        // Nearly always the table is known, and one look is enough. The snapshot comes second, as in `moment(_:)`.
         let known = try openSchema
         if !options.readOnly, let binding = known.binding(model) {
             let view = try storage { () throws(StorageError) in try store.snapshot() }

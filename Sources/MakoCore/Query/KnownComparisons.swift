@@ -18,16 +18,14 @@ final class KnownComparisons: @unchecked Sendable {
         let condition: PreparedCondition
     }
 
-    private static let count = 256
-
     private let lock = Lock()
-    /// At places that their key paths give; a later one takes the place of another.
-    @exclusivity(unchecked) private var known: [Known?] = Array(repeating: nil, count: count)
+    /// At places that eight bits of their key paths give; a later one takes the place of another.
+    @exclusivity(unchecked) private var known: [Known?] = Array(repeating: nil, count: 256)
 
     /// - Returns: nil: the property is stored in none or several columns.
     func of(_ model: EntityModel, _ keyPath: AnyKeyPath, _ operation: ComparisonOperator) -> PreparedCondition? {
-        let mixed = UInt(bitPattern: ObjectIdentifier(keyPath)) &>> 4 &* 0x9e37_79b9_7f4a_7c15
-        let place = Int(mixed &>> 56) % KnownComparisons.count
+        let mixed = UInt64(UInt(bitPattern: ObjectIdentifier(keyPath))) &>> 4 &* 0x9e37_79b9_7f4a_7c15
+        let place = Int(mixed &>> 56)
         if let condition = find(model, keyPath, operation, at: place) { return condition }
         guard let name = model.keyPaths[keyPath], model.composite(named: name) == nil else { return nil }
         let condition = KnownComparisons.comparison(of: .column([name]), name, operation)
