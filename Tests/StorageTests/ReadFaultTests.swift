@@ -275,7 +275,8 @@ import Testing
         let calls = healthy.callCount
         healthy.cutPower()
         withExtendedLifetime(store) {}
-        var met = 0
+        // How often pages are read again depends on when they are evicted, so a run may end before its call.
+        var (met, reached) = (0, 0)
         let seldom = TestEffort.isFull ? 1 : 3
         for call in stride(from: 0, to: calls, by: seldom) {
             let disk = SimulatedDisk(image)
@@ -286,6 +287,7 @@ import Testing
                 try store.close()
             }
             met += failed ? 1 : 0
+            reached += disk.callCount > call ? 1 : 0
             disk.clearFaults()
             disk.endProcess()
             let store = try Store(at: Self.path, options: Self.options(disk, readOnly: readOnly))
@@ -293,7 +295,9 @@ import Testing
             disk.cutPower()
             withExtendedLifetime(store) {}
         }
-        #expect(met > calls / seldom / 2)
+        // A few calls may fail: whoever asks whether something is there, or closes a file, goes on without.
+        #expect(met >= reached - reached / 20)
+        #expect(reached > 100)
     }
 
     /// Whoever may only read sees what the log holds, and leaves the files as they are.
