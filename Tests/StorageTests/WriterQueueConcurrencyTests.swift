@@ -391,6 +391,24 @@ import Testing
         try store.close()
     }
 
+    /// The end of a segment is not left in memory for as long as its commits might be.
+    @Test func theFlusherWritesTheEndOfASegmentAtOnce() throws {
+        var options = StoreOptions()
+        options.fileSystem = MemoryFileSystem()
+        options.durability = .async(maxDelay: .seconds(3600))
+        options.logSegmentBytes = 32 << 10
+        let store = try Store(at: "s.mako", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        let segment = { store.commitLock.withLock { store.log.newestSegment } }
+        for key in UInt64(0)... {
+            try store.write { try $0.put(ValueShape(bytes: 900).value(seed: key), for: key, in: tree) }
+            if segment() == 2 { break }
+        }
+        waitFor { store.commitLock.withLock { store.log.closedEnd == nil } }
+        #expect(store.commitLock.withLock { store.log.durable } > 32 << 10)
+        try store.close()
+    }
+
     /// The log's segments are small, so that commits and flushes often meet where one ends.
     @Test func whateverIsFlushedMeanwhileEachCommitIsInTheLog() throws {
         let disk = SimulatedDisk()

@@ -27,17 +27,29 @@ final class Log {
         var file: any File
         var salt: UInt64
         var cipher: SegmentCipher?
+        /// Whether the data file's header names it, or a later one.
+        var isRecorded: Bool
     }
 
     /// What a flush writes.
     struct Group {
         /// Everything before this group is durable.
         var isAlone: Bool
-        /// The log's own memory, until the next group is taken.
+        /// The log's own memory, until the next group is taken. Empty when there is nothing to write, but something to sync.
         var bytes: UnsafeRawBufferPointer
         var file: any File
         var offset: UInt64
         /// The log is durable to here once this is written and synced.
+        var end: UInt64
+        /// The segment, when the data file does not name it yet.
+        var unrecorded: UInt64?
+    }
+
+    /// The last group of a segment behind which another has been begun in memory.
+    private struct ClosedGroup {
+        var isAlone: Bool
+        var segment: Segment
+        var start: UInt64
         var end: UInt64
     }
 
@@ -48,12 +60,17 @@ final class Log {
     private var lastNumber: UInt64
     /// The last segment was written by an earlier run: nothing is added to it.
     @exclusivity(unchecked) private var isSealed = false
+    /// The segment before was filled since opening: the next one may be wanted soon.
+    @exclusivity(unchecked) private var hasFilledSegment = false
     /// After the last appended frame.
     @exclusivity(unchecked) private(set) var position: LogPosition
     @exclusivity(unchecked) private(set) var durable: UInt64
     @exclusivity(unchecked) private var buffer = GrowingBytes(alignment: SegmentHeader.blockBytes)
     /// The group that is being written, and the memory of the one after the next.
     @exclusivity(unchecked) private var inFlight = GrowingBytes(alignment: SegmentHeader.blockBytes)
+    @exclusivity(unchecked) private var closed: ClosedGroup?
+    /// What `closed` has to write.
+    @exclusivity(unchecked) private var closedBytes = GrowingBytes(alignment: SegmentHeader.blockBytes)
     /// Something was written, or handed out to be written, without a sync, and no group with one after it.
     @exclusivity(unchecked) private var hasUnsynced = false
     @exclusivity(unchecked) private var bufferStart: UInt64 = 0
@@ -96,7 +113,11 @@ final class Log {
     /// The number of the newest segment, or 0 when there is none in use.
     var newestSegment: UInt64 { segments.last?.number ?? 0 }
     /// Everything before is in a file, or in the group that is on its way there.
-    var written: UInt64 { buffer.isEmpty ? position.lsn : bufferStart }
+    var written: UInt64 { closed?.start ?? (buffer.isEmpty ? position.lsn : bufferStart) }
+    /// Where the last group of a segment ends that has to be made durable before anything behind it is written.
+    var closedEnd: UInt64? { closed?.end }
+    /// Whether the data file does not name a segment yet: nothing in it is durable then.
+    var hasUnrecorded: Bool { segments.contains { !$0.isRecorded } }
     /// Bytes of log files since a position, the padding of small groups included: a checkpoint there would let go of them.
     func bytes(since lsn: UInt64) -> UInt64 { position.lsn > lsn ? min(position.lsn - lsn, filledBytes) : 0 }
 
@@ -122,10 +143,13 @@ final class Log {
     func hasRoom(payload: Int) -> Bool { place(payload, isFlushed: !sabotaged("roomInOpenGroupOnly")) != nil }
 
     /// Takes the next segment into use: a spare file or a new one, filled with zeros so that later syncs change
-    /// no metadata. Everything appended before must have been flushed.
+    /// no metadata.
     ///
-    /// Its header becomes durable with the first group in it. Committers do not wait for that here.
+    /// It is begun in memory. A log that ends early and yet has a next segment is known to be damaged, so what was appended before is made
+    /// durable by a flush of its own first; the header goes to the file with the first group behind it. Committers do not wait for either
+    /// here. No other group may be set aside.
     func addSegment() throws(FileError) {
+        guard closed == nil else { preconditionFailure("a log segment was begun while the end of another waits") }
         let number = lastNumber + 1
         let target = Log.segmentPath(path, number)
         let file: any File
@@ -135,35 +159,50 @@ final class Log {
         } else {
             file = try fileSystem.open(target, .create)
         }
-        var segment = Segment(number: number, path: target, file: file, salt: 0)
-        do throws(FileError) {
-            try fillWithZeros(file)
-            segment.salt = entropy.next()
-            let header = SegmentHeader(
-                database: database, number: number, salt: segment.salt, previousEnd: position.lsn,
-                chain: position.chain, segmentBytes: UInt64(segmentBytes))
-            segment.cipher = keys?.segment(header)
-            try writeBlock(file, header)
-        } catch {
+        do throws(FileError) { try fillWithZeros(file) } catch {
             file.close()
             try? fileSystem.remove(target)
             throw error
         }
+        let header = SegmentHeader(
+            database: database, number: number, salt: entropy.next(), previousEnd: position.lsn,
+            chain: position.chain, segmentBytes: UInt64(segmentBytes))
+        closeGroup()
         lastNumber = number
-        segments.append(segment)
+        segments.append(
+            Segment(
+                number: number, path: target, file: file, salt: header.salt, cipher: keys?.segment(header),
+                isRecorded: false))
+        hasFilledSegment = !isSealed && segments.count > 1
         isSealed = false
-        // The next synced group syncs the whole file.
-        if !sabotaged("segmentHeaderNotSynced") { hasUnsynced = true }
+        bufferStart = number * UInt64(segmentBytes)
+        let block = buffer.extend(by: SegmentHeader.blockBytes)
+        memset(block, 0, SegmentHeader.blockBytes)
+        header.write(to: block)
     }
+
+    /// Sets the group being collected aside, as the last one of its segment.
+    private func closeGroup() {
+        guard let segment = segments.last, !buffer.isEmpty || hasUnsynced else { return }
+        closed = ClosedGroup(
+            isAlone: isAlone, segment: segment, start: buffer.isEmpty ? position.lsn : bufferStart,
+            end: position.lsn)
+        hasUnsynced = false
+        swap(&buffer, &closedBytes)
+        buffer.removeAll(keeping: Log.keptBytes)
+    }
+
+    private var isAlone: Bool { !hasUnsynced || sabotaged("olderGroupLeftUnsynced") }
 
     // MARK: The next segment, made ready ahead of time
 
     static func sparePath(_ path: String) -> String { "\(path)-wal-spare" }
 
-    /// Whether the segment in use is half full and none is ready to follow it.
+    /// Whether the segment in use is half full, or follows another that was filled, and none is ready to follow it.
     var wantsSpare: Bool {
         guard !isSealed, spare.isEmpty, let segment = segments.last else { return false }
-        return position.lsn > segment.number * UInt64(segmentBytes) + UInt64(segmentBytes / 2)
+        return hasFilledSegment
+            || position.lsn > segment.number * UInt64(segmentBytes) + UInt64(segmentBytes / 2)
     }
 
     /// Makes a file that a segment can be put into. Touches nothing that committers use.
@@ -191,12 +230,6 @@ final class Log {
             offset += count
         }
         try file.sync()
-    }
-
-    private func writeBlock(_ file: any File, _ header: SegmentHeader) throws(FileError) {
-        var block = [UInt8](repeating: 0, count: SegmentHeader.blockBytes)
-        block.withUnsafeMutableBytes { if let base = $0.baseAddress { header.write(to: base) } }
-        try writeBytes(file, block, count: block.count, at: 0)
     }
 
     // MARK: Appending
@@ -245,26 +278,51 @@ final class Log {
 
     // MARK: Flushing
 
-    /// Closes the group being collected and hands it out for writing. Nil when there is nothing to write.
+    /// Hands out the next group for writing: the last one of a segment that has been set aside, else the one being collected. Nil when there
+    /// is no segment to write to.
     ///
     /// A durable block is never written again, so the next group begins in a new one when this is to be synced.
     func takeGroup(synced: Bool) -> Group? {
+        if let closed { return take(closed) }
+        guard let segment = segments.last else { return nil }
         if synced && !sabotaged("durableBlockWrittenAgain") { nextStart = roundedUp(position.lsn) }
-        let isAlone = !hasUnsynced || sabotaged("olderGroupLeftUnsynced")
+        let isAlone = isAlone
         hasUnsynced = synced ? false : hasUnsynced || !buffer.isEmpty
-        guard !buffer.isEmpty, let segment = segments.last else { return nil }
-        let base = segment.number * UInt64(segmentBytes)
-        let end = synced ? roundedUp(position.lsn) : position.lsn
-        buffer.appendZeros(Int(end - bufferStart) - buffer.count)
-        filledBytes += end - bufferStart
+        let start = buffer.isEmpty ? position.lsn : bufferStart
         swap(&buffer, &inFlight)
         buffer.removeAll(keeping: Log.keptBytes)
+        return group(segment, from: start, to: position.lsn, padded: synced, isAlone: isAlone)
+    }
+
+    private func take(_ closed: ClosedGroup) -> Group {
+        self.closed = nil
+        swap(&closedBytes, &inFlight)
+        closedBytes.removeAll(keeping: Log.keptBytes)
+        return group(closed.segment, from: closed.start, to: closed.end, padded: true, isAlone: closed.isAlone)
+    }
+
+    /// What the memory in flight holds.
+    private func group(
+        _ segment: Segment, from start: UInt64, to end: UInt64, padded: Bool, isAlone: Bool
+    ) -> Group {
+        let base = segment.number * UInt64(segmentBytes)
+        if !inFlight.isEmpty {
+            let filled = max(start, padded ? roundedUp(end) : end)
+            inFlight.appendZeros(Int(filled - start) - inFlight.count)
+            filledBytes += UInt64(inFlight.count)
+        }
         return Group(
-            isAlone: isAlone, bytes: inFlight.bytes, file: segment.file, offset: bufferStart - base, end: position.lsn)
+            isAlone: isAlone, bytes: inFlight.bytes, file: segment.file,
+            offset: inFlight.isEmpty ? 0 : start - base, end: end,
+            unrecorded: segment.isRecorded ? nil : segment.number)
     }
 
     /// Writes a group, and makes it durable when asked to.
     static func write(_ group: Group, synced: Bool) throws(FileError) {
+        if group.bytes.isEmpty {
+            if synced { try group.file.sync() }
+            return
+        }
         let isHeld = sabotaged("logNotSynced") || sabotaged("logSyncedBeforeWriting")
         if synced && group.isAlone && !isHeld {
             try group.file.writeDurably(group.bytes, at: group.offset)
@@ -277,8 +335,11 @@ final class Log {
 
     func noteDurable(_ lsn: UInt64) { durable = max(durable, lsn) }
 
-    /// The file of the segment in use, to be synced when frames were written without.
-    var currentFile: (any File)? { segments.last?.file }
+    /// The data file names a segment from now on.
+    func noteRecorded(_ number: UInt64) {
+        for index in segments.indices where segments[index].number <= number { segments[index].isRecorded = true }
+        if let segment = closed?.segment.number, segment <= number { closed?.segment.isRecorded = true }
+    }
 
     // MARK: Retiring
 
@@ -286,7 +347,8 @@ final class Log {
     func adopt(_ tail: LogReader.Tail) {
         segments = []
         for found in tail.segments {
-            segments.append(Segment(number: found.number, path: found.path, file: found.file, salt: 0))
+            segments.append(
+                Segment(number: found.number, path: found.path, file: found.file, salt: 0, isRecorded: true))
         }
         isSealed = true
         spare = tail.spare
@@ -295,20 +357,25 @@ final class Log {
         durable = tail.end.lsn
     }
 
-    /// Lets go of the segments before the one that holds `lsn`; their files serve again.
-    func retire(before lsn: UInt64) {
+    /// Lets go of the segments before the one that holds `lsn`. Some of their files serve again, the others are the caller's to remove.
+    func retire(before lsn: UInt64) -> [String] {
+        var unused: [String] = []
         let keep = lsn / UInt64(segmentBytes)
         while segments.count > 1, let oldest = segments.first,
             oldest.number < keep + (sabotaged("segmentInUseRetired") ? 1 : 0)
         {
             oldest.file.close()
             segments.removeFirst()
-            if spare.count < 2 { spare.append(oldest.path) } else { try? fileSystem.remove(oldest.path) }
+            if spare.count < 2 { spare.append(oldest.path) } else { unused.append(oldest.path) }
         }
+        return unused
     }
 
     /// Removes all segment files. Only after a checkpoint that needs none of them.
     func removeAll() throws(FileError) {
+        // Should a removal fail, nothing is added to what is left.
+        isSealed = true
+        buffer.removeAll(keeping: Log.keptBytes)
         for segment in segments {
             segment.file.close()
             try fileSystem.remove(segment.path)
@@ -321,6 +388,7 @@ final class Log {
     deinit {
         buffer.deallocate()
         inFlight.deallocate()
+        closedBytes.deallocate()
     }
 
     func closeFiles() {

@@ -353,7 +353,11 @@ final class Checkpointer: @unchecked Sendable {
         lastError = nil
         store.spaceLock.unlock()
         let needed = sabotaged("logRetiredOneCheckpointEarly") ? record : kept
-        store.commitLock.withLock { store.log.retire(before: min(needed.meta.log.lsn, record.meta.log.lsn)) }
+        let unused = store.commitLock.withLock {
+            store.log.retire(before: min(needed.meta.log.lsn, record.meta.log.lsn))
+        }
+        // Millions of bytes are given back one after the other: committers need not wait for that.
+        for path in unused { try? store.options.fileSystem.remove(path) }
     }
 
     /// The points that readers in other processes need. What cannot be asked for is taken to be needed.

@@ -1,5 +1,5 @@
-/// The thread that makes `async` commits durable when their time has come. It has nothing else to do, so that no checkpoint's sync holds it
-/// up, and is started by the first such commit.
+/// The thread that makes `async` commits durable when their time has come, and the next log segment ready for them. It has nothing else to
+/// do, so that no checkpoint's sync holds it up, and is started by the first such commit.
 final class Flusher: @unchecked Sendable {
     private let clock: StoreClock
     private let lock = Lock()
@@ -37,7 +37,11 @@ final class Flusher: @unchecked Sendable {
         while waitUntilDue() {
             guard let store = weak.store else { return }
             // A failure latches the store: whoever writes next is told.
-            do throws(StorageError) { try store.flush(synced: true) } catch {}
+            do throws(StorageError) {
+                try store.flush(synced: true)
+                // A writer at full speed may need a segment before the store's other thread comes to it.
+                _ = try store.lookAfterLog()
+            } catch {}
         }
     }
 

@@ -41,9 +41,10 @@ extension Store {
         }
         let payload = writer.memory.operations.bytes
         let point: UInt64
+        let beginsSegment: Bool
         do throws(StorageError) {
             // The log first: what is left of a full disk is not to go to the data file when there is no segment.
-            try reserve(payload: payload.count, for: writer)
+            beginsSegment = try reserve(payload: payload.count, for: writer)
             try reservePages(for: writer)
             point = try takeSerial()
         } catch {
@@ -60,7 +61,9 @@ extension Store {
             version: version, allocated: allocated, freed: freed, durability: durability)
         newest = version
         let maxDelay = durability.maxDelay
-        let due = maxDelay.map(scheduleFlush) ?? .max
+        var due = maxDelay.map(scheduleFlush) ?? .max
+        // The end of a segment is made durable at once: it is to be when this one ends.
+        if maxDelay != nil && beginsSegment { due = clock.now }
         // Visible at once only when nothing before it still waits for the device. What a flush is writing may have been published before.
         let isNext = pending.isEmpty && (flushingCommits == 0 || sabotaged("asyncOvertakesFlush"))
         let publishesNow = maxDelay != nil && isNext
@@ -120,15 +123,16 @@ extension Store {
     /// - Parameters:
     ///   - writer: whose frame it is.
     ///   - isCheckpointing: the caller has the checkpointer's lock.
-    func reserve(payload: Int, for writer: Writer, isCheckpointing: Bool = false) throws(StorageError) {
-        let ready = try commitLock.withLock { () throws(StorageError) in
+    /// - Returns: whether another segment was begun for it.
+    @discardableResult
+    func reserve(payload: Int, for writer: Writer, isCheckpointing: Bool = false) throws(StorageError) -> Bool {
+        let (isReady, isBehind) = try commitLock.withLock { () throws(StorageError) in
             if let latch { throw .readOnly(reason: latch) }
-            return log.hasRoom(payload: payload)
+            return (log.hasRoom(payload: payload), log.closedEnd != nil)
         }
-        if ready { return }
-        // A segment is begun only when everything before it is durable: so a log that ends early and yet has a
-        // next segment is known to be damaged.
-        try flush(synced: !sabotaged("segmentBegunBeforeSync"))
+        if isReady { return false }
+        // A writer that is faster than the device waits for it here: no more than the end of one segment is kept in memory.
+        if isBehind { try flush(synced: true) }
         do throws(FileError) { try addSegment(payload) } catch {
             guard error.isNoSpace, !sabotaged("fullLogKept") else { throw failed(error, "adding a log segment") }
             // The checkpoint's own pages are among those that were taken ahead.
@@ -138,17 +142,17 @@ extension Store {
             if isCheckpointing { try finish() } else { try checkpointer.lock.withLock(finish) }
             do throws(FileError) { try addSegment(payload) } catch { throw failed(error, "adding a log segment") }
         }
+        return true
     }
 
     private func addSegment(_ payload: Int) throws(FileError) {
         try commitLock.withLock { () throws(FileError) in
             guard !log.hasRoom(payload: payload) else { return }
             try log.addSegment()
-            isSegmentUnrecorded = true
         }
     }
 
-    /// Makes the name of the newest segment durable, and has the header say that it is in use, after its own header is durable and before a
+    /// Makes the name of a segment durable, and has the header say that it is in use, after its own header is durable and before a
     /// commit in it counts as durable. So a log whose end is missing is known to be damaged, and one that was never begun is not missed.
     private func recordSegment(_ number: UInt64) throws(FileError) {
         if !sabotaged("segmentNameNotSynced") {
@@ -235,32 +239,34 @@ extension Store {
 
     /// One flush: writes the group, syncs it when one of its commits asks for that, publishes its commits.
     ///
+    /// The end of a segment is a flush of its own, synced whoever asks: nothing of the next one is written before it is durable.
     /// Called with the commit lock held, which is given up meanwhile.
     private func flushLocked(forced: Bool) {
         isFlushing = true
-        let batch = pending
-        pending = []
+        let segmentEnd = log.closedEnd
+        let count = segmentEnd.map { end in pending.prefix { $0.version.log.lsn <= end }.count } ?? pending.count
+        let batch = Array(pending.prefix(sabotaged("segmentEndShowsAll") ? pending.count : count))
+        pending.removeFirst(batch.count)
         flushingCommits = batch.count
-        let synced = forced || batch.contains { $0.durability == .full }
+        let endsSegment = segmentEnd != nil && !sabotaged("segmentBegunBeforeSync")
+        let synced = forced || endsSegment || batch.contains { $0.durability == .full }
         isFlushSynced = synced
-        if synced || sabotaged("delayForgottenUnsynced") { (flushDue, flushDelay) = (.max, .max) }
+        // What is behind the end of a segment is still due.
+        if synced && (!endsSegment || sabotaged("delayForgottenAtSegmentEnd")) || sabotaged("delayForgottenUnsynced") {
+            (flushDue, flushDelay) = (.max, .max)
+        }
         let group = log.takeGroup(synced: synced)
         let needsData = namesUnsyncedPages && !sabotaged("namedPagesNotSynced")
         namesUnsyncedPages = false
-        let end = log.position.lsn
-        let file = log.currentFile
-        let unrecorded = synced && isSegmentUnrecorded ? log.newestSegment : nil
+        let named = sabotaged("nextSegmentRecordedEarly") ? log.newestSegment : group?.unrecorded
+        let unrecorded = synced ? named : nil
         commitLock.unlock()
         if sabotaged("publishedBeforeFlush") { publish(batch) }
         var failure: FileError?
         do throws(FileError) {
             // Pages are durable before the log names them.
             if needsData { try dataFile.file.sync() }
-            if let group {
-                try Log.write(group, synced: synced)
-            } else if synced {
-                try file?.sync()
-            }
+            if let group { try Log.write(group, synced: synced) }
             if let unrecorded { try recordSegment(unrecorded) }
         } catch { failure = error }
         if failure == nil && !sabotaged("publishedBeforeFlush") { publish(batch) }
@@ -271,8 +277,8 @@ extension Store {
             setLatch("writing the log failed (\(failure)); reopen the database to see what was kept", failure)
         } else {
             flushCount &+= 1
-            if unrecorded != nil { isSegmentUnrecorded = false }
-            if synced || sabotaged("unsyncedTakenForDurable") { log.noteDurable(end) }
+            if let unrecorded { log.noteRecorded(unrecorded) }
+            if let group, synced || sabotaged("unsyncedTakenForDurable") { log.noteDurable(group.end) }
             if let last = batch.last { publishedCommit = max(publishedCommit, last.version.commit) }
             publishWaitingForNothing()
         }

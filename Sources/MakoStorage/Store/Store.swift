@@ -70,8 +70,6 @@ public final class Store: @unchecked Sendable {
     @exclusivity(unchecked) var latch: String?
     /// The failure that made the store read-only.
     @exclusivity(unchecked) var latchCause: FileError?
-    /// Whether the header does not name the newest segment yet: nothing in it is durable then.
-    @exclusivity(unchecked) var isSegmentUnrecorded = false
     @exclusivity(unchecked) var flushCount: UInt64 = 0
     /// When the next segment may be made ready; `max` while that is done.
     @exclusivity(unchecked) var spareDue: UInt64 = 0
@@ -311,7 +309,7 @@ public final class Store: @unchecked Sendable {
     /// The last checkpoint: both meta slots say the same, so that nothing needs the log any more.
     func finish() throws(StorageError) {
         try flush(synced: true)
-        let usesLog = dataFile.header.newestSegment != 0 || commitLock.withLock { isSegmentUnrecorded }
+        let usesLog = dataFile.header.newestSegment != 0 || commitLock.withLock { log.hasUnrecorded }
         guard usesLog || newest.commit != checkpointer.last.meta.commit else { return }
         try checkpointer.runToEnd(self)
         returnIdleNumbers()
