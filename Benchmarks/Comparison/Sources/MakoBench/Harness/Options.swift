@@ -9,6 +9,8 @@ struct Options: Sendable {
     var clock = Stopwatch.wall
     var lists = false
     var quick = false
+    /// Bytes to be touched before each turn.
+    var warmMemory = 0
 
     static let usage = """
         usage: mako-bench [options]
@@ -21,6 +23,7 @@ struct Options: Sendable {
           --dir PATH      where the databases are made; must be on a real disk (default .build)
           --json FILE     also write the results as JSON
           --clock cpu     time of the calling thread instead of wall time, where other work disturbs; one-thread cases only
+          --warm-memory M touch M MiB before each turn: on a virtual machine that takes memory back its first touch is the host's time
           --list          print the cases and stop
         """
 
@@ -48,6 +51,7 @@ struct Options: Sendable {
             case "--dir": directory = try value(of: option)
             case "--json": json = try value(of: option)
             case "--quick": quick = true
+            case "--warm-memory": warmMemory = try number(of: option) << 20
             case "--list": lists = true
             case "--clock":
                 let name = try value(of: option)

@@ -18,6 +18,7 @@ struct Runner {
                 let contender = contenders[index]
                 // What the engine before has left in the system's cache is written now, not while this one waits for the disk.
                 if benchmark.durability != .none { sync() }
+                WarmMemory.touch(bytes: options.warmMemory)
                 let sample: Sample
                 do {
                     sample = try contender.measure(repetition)
