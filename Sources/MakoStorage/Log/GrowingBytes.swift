@@ -51,10 +51,12 @@ struct GrowingBytes {
 
     mutating func truncate(to count: Int) { self.count = min(self.count, count) }
 
-    /// Empties the buffer; memory beyond `kept` bytes is given back.
+    /// Empties the buffer. Memory beyond `kept` bytes is given back, unless as much was needed just now: whoever fills it again would wait for
+    /// the system to clear it.
     mutating func removeAll(keeping kept: Int) {
+        let isNeeded = count > capacity / 4
         count = 0
-        if capacity > kept { deallocate() }
+        if capacity > kept && !isNeeded { deallocate() }
     }
 
     mutating func deallocate() {

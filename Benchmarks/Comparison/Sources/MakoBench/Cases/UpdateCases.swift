@@ -7,12 +7,6 @@ final class UpdateCases {
     private var running: [String: any KeyValueEngine] = [:]
     private var latencies: [String: Latencies] = [:]
 
-    /// What commits took in one repetition, in nanoseconds.
-    private struct Latencies {
-        var perThousand: UInt64
-        var largest: UInt64
-    }
-
     private let writers: [any KeyValueEngine.Type] = [
         MakoEngine.self, LMDBEngine<LMDBDefault>.self, LMDBEngine<LMDBWriteMap>.self, SQLiteEngine.self,
     ]
@@ -143,8 +137,7 @@ final class UpdateCases {
 
     private func measureLatencies(_ database: any KeyValueEngine) throws -> Latencies {
         let keys = IntegerKeys.shuffled(records)
-        var times: [UInt32] = []
-        times.reserveCapacity(1 << 24)
+        var latencies = Latencies()
         let clock = Stopwatch.wall
         let start = clock.now()
         let end = start + (options.quick ? 3 : 60) * 1_000_000_000
@@ -155,12 +148,10 @@ final class UpdateCases {
             next = (next + 1) % keys.count
             round += 1
             let now = clock.now()
-            times.append(UInt32(clamping: now - last))
+            latencies.note(now - last)
             last = now
         }
-        times.sort()
-        return Latencies(
-            perThousand: UInt64(times[times.count - 1 - times.count / 1000]), largest: UInt64(times[times.count - 1]))
+        return latencies
     }
 
     /// Random reads or updates with a cache of a tenth of the data.
