@@ -330,6 +330,8 @@ private struct Pair {
                     model[key] = value
                 }
                 for near in [key, key - 2, key + 2, key - 1, key &- 120, key + 120, UInt64(random.below(6100))] {
+                    let read = try transaction.withValue(of: near, in: pair.tree) { [UInt8]($0) }
+                    #expect(read == model[near])
                     #expect(try transaction.view.withValue(of: near, in: pair.tree) { [UInt8]($0) } == model[near])
                 }
             }

@@ -47,7 +47,8 @@ public struct ColumnSet: Sendable, Hashable {
     func intersects(_ other: ColumnSet) -> Bool {
         if isAll { return !other.isEmpty }
         if other.isAll { return !isEmpty }
-        return first & other.first != 0 || zip(rest, other.rest).contains { $0 & $1 != 0 }
+        if first & other.first != 0 { return true }
+        return !rest.isEmpty && zip(rest, other.rest).contains { $0 & $1 != 0 }
     }
 
     /// The columns, ascending; those of a set that stands for every column are not told.

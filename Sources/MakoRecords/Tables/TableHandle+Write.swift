@@ -79,20 +79,17 @@ extension TableHandle {
         return try ids.take(self, tx)
     }
 
-    private func checkLayout(_ row: borrowing RowWriter) throws(RecordError) -> RowLayout {
-        guard let layout = row.layout, layout.tableID == id, layout.version == self.layout.version else {
-            throw .invalidKey(
-                table: schema.name, reason: "the row was begun with the layout of another table or version")
-        }
-        return layout
+    private func checkLayout(_ row: inout RowWriter) throws(RecordError) {
+        if row.isBegun(with: layout) { return }
+        throw .invalidKey(table: schema.name, reason: "the row was begun with the layout of another table or version")
     }
 
     /// Stores a row under the next id.
     private func append(
         _ row: inout RowWriter, _ batch: IndexBatch?, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) -> RowKey {
-        let layout = try checkLayout(row)
-        let bytes = try row.finish()
+        try checkLayout(&row)
+        let bytes = try row.finish(layout, over: nil)
         let new = try RowReader(bytes, layout)
         try checkElements(new)
         var id = try ids.take(self, tx)
@@ -128,14 +125,14 @@ extension TableHandle {
         _ row: inout RowWriter, _ key: RowKey, _ mode: Mode, like model: RowKey? = nil, _ batch: IndexBatch?,
         _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) -> (key: RowKey, isThere: Bool) {
-        let layout = try checkLayout(row)
+        try checkLayout(&row)
         let old = try oldRow(key, &row, tx)
         if mode == .insert && old != nil { throw .duplicateKey(key, in: schema) }
         if mode == .update && old == nil { return (key, false) }
         // To the indexes the row is new all the same.
         let source = if old == nil, let model { try oldRow(model, &row, tx) } else { old }
         let written = row.written
-        let bytes = try row.finish(over: sabotaged("unsetColumnsLost") ? nil : source)
+        let bytes = try row.finish(layout, over: sabotaged("unsetColumnsLost") ? nil : source)
         let new = try RowReader(bytes, layout)
         if !isRowID { try checkKey(key, new, &row) }
 
@@ -192,10 +189,18 @@ extension TableHandle {
     private func oldRow(
         _ key: RowKey, _ row: inout RowWriter, _ tx: borrowing WriteTransaction
     ) throws(RecordError) -> RowReader? {
+        if isRowID, case .rowID(let id) = key {
+            return try recorded {
+                guard let bytes = try tx.withValue(of: KeyOrder.treeKey(id), in: rows, { row.keepOld($0) }) else {
+                    return nil
+                }
+                return try RowReader(bytes, layout)
+            }
+        }
         let view = tx.view
         return try recorded {
             guard let bytes = try withBytes(key, in: view, { row.keepOld($0) }) else { return nil }
-            return try RowReader(bytes, self.layout)
+            return try RowReader(bytes, layout)
         }
     }
 

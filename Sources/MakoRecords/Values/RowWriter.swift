@@ -246,11 +246,22 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     }
 
     /// The bytes of the row, unset columns filled with their defaults. Valid until the next ``begin(_:)``.
-    public mutating func finish() throws(RecordError) -> UnsafeRawBufferPointer { try finish(over: nil) }
+    public mutating func finish() throws(RecordError) -> UnsafeRawBufferPointer {
+        guard let layout else { throw .invalidKey(table: "", reason: "the row was not begun") }
+        return try finish(layout, over: nil)
+    }
+
+    /// Whether the row was begun with this version of a table.
+    @inline(__always)
+    mutating func isBegun(with layout: RowLayout) -> Bool {
+        guard let own = self.layout else { return false }
+        return own === layout || own.tableID == layout.tableID && own.version == layout.version
+    }
 
     /// The bytes of the row, unset columns taken from the row it replaces.
-    mutating func finish(over old: RowReader?) throws(RecordError) -> UnsafeRawBufferPointer {
-        guard let layout else { throw .invalidKey(table: "", reason: "the row was not begun") }
+    ///
+    /// - Parameter layout: one of the version the row was begun with.
+    mutating func finish(_ layout: RowLayout, over old: RowReader?) throws(RecordError) -> UnsafeRawBufferPointer {
         if unset != 0 || !wideMarks.isEmpty {
             if let old, changesFixedWidth(of: old, layout) { layOver(old, layout) } else { fill(layout, from: old) }
         }
@@ -308,7 +319,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     }
 
     /// Writes the bits of the columns without a value.
-    private func seal(_ layout: RowLayout) {
+    private mutating func seal(_ layout: RowLayout) {
         let bitmap = Int(layout.slotEnds[layout.columnCount])
         let end = min(heap, bitmap &+ 8)
         var bits = nulls | unset
@@ -341,14 +352,17 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
 
     /// The columns that were set since ``begin(_:)``, as bits of their ordinals; nil where a row that is stored in the place of another one
     /// may differ from it in more than these. To be asked before the row is finished.
+    // What only reads is `mutating` here all the same: else all of the writer is copied for the call.
     var written: UInt64? {
-        guard let layout, wideMarks.isEmpty, !layout.hasDeadColumns else { return nil }
-        return ~unset & (layout.columnCount == 64 ? .max : 1 << UInt64(layout.columnCount) &- 1)
+        mutating get {
+            guard let layout, wideMarks.isEmpty, !layout.hasDeadColumns else { return nil }
+            return ~unset & (layout.columnCount == 64 ? .max : 1 << UInt64(layout.columnCount) &- 1)
+        }
     }
 
     /// Whether only columns of fixed width were set, in a row that has the same columns as the one it replaces: it is that one then, but for
     /// these.
-    private func changesFixedWidth(of old: RowReader, _ layout: RowLayout) -> Bool {
+    private mutating func changesFixedWidth(of old: RowReader, _ layout: RowLayout) -> Bool {
         guard let written, written & layout.variableBits == 0 else { return false }
         return Int(old.columnCount) == layout.columnCount && old.byteCount >= old.heap
     }
