@@ -88,6 +88,37 @@ struct Probe: StorableValue {
         try expectSound(db)
     }
 
+    @Test func amongManyChangedObjectsEachIsSavedInItsOwnWay() throws {
+        let db = try makeDatabase([Badge.self])
+        let other = try makeDatabase([Badge.self])
+        try db.save(badges(0..<100))
+        let all = Array(try db.query(Badge.self).fetch())
+        for badge in all { badge.level += 1000 }
+        let told = Collected<Int>()
+        all[40].commitOptions.postCommit = { told.append(40) }
+        all[40].commitOptions.resetsAfterCommit = true
+        try all[50].remove()
+        // The object does not know that its row is gone.
+        #expect(try db.query(Badge.self).where("id = 61").delete() == 1)
+        try db.save(all + [Badge(code: "new", level: 1000)])
+        #expect(told.all == [40])
+        #expect(try db.query(Badge.self).where(\.level >= 1000).count() == 100)
+        #expect(try db.find(Badge.self, 61)?.code == all[60].code && db.find(Badge.self, 51) == nil)
+        #expect(all.allSatisfy { $0 === all[50] || !$0.isDirty })
+        try expectSound(db)
+
+        let foreign = Badge(code: "foreign")
+        try other.save(foreign)
+        for badge in all + [foreign] { badge.level += 1000 }
+        #expect(throws: MakoError.foreignObject(entity: "Badge")) { try db.save(all + [foreign]) }
+        #expect(all.allSatisfy(\.isDirty) && foreign.isDirty)
+        #expect(try db.query(Badge.self).where(\.level >= 2000).count() == 0)
+        try db.save(all)
+        #expect(told.all == [40])
+        #expect(try db.query(Badge.self).where(\.level >= 2000).count() == 99)
+        try expectSound(db)
+    }
+
     @Test func queriesInTheTransactionSeeTheBatch() throws {
         let db = try makeDatabase([Badge.self])
         try db.transaction { _ in

@@ -103,13 +103,47 @@ extension Transaction {
     ) throws(MakoError) -> Int {
         let (type, hooks) = (ObjectIdentifier(plain.type), plain.hooks)
         for place in start..<objects.count {
-            guard ObjectIdentifier(Swift.type(of: objects[place])) == type || sabotaged("arrayTakenForOneType"),
+            let object = objects[place]
+            guard ObjectIdentifier(Swift.type(of: object)) == type || sabotaged("arrayTakenForOneType"),
                 plain.schema === schema
             else { return place }
             notes.place = place
-            _ = try write(objects[place], nil, plain.binding, .upsert, hooks, notes, references: nil)
+            if plain.hasOnlyColumns, try writeChanges(of: object, plain.binding, hooks, notes) { continue }
+            _ = try write(object, nil, plain.binding, .upsert, hooks, notes, references: nil)
         }
         return objects.count
+    }
+
+    /// Writes what differs of an object from its row, if nothing else is to be done with it: the short way of ``write``.
+    private func writeChanges<T: ObjectEntity>(
+        of object: T, _ binding: Binding, _ hooks: ObjectHooks, _ notes: ArrayNotes
+    ) throws(MakoError) -> Bool {
+        let lock = ObjectLock(object)
+        lock.lock()
+        // Through calls that may change it the state is looked at where it stands; else it is copied, row and all.
+        let (dirty, id) = object._$state.plainChanges(in: database.number)
+        if dirty == 0 {
+            lock.unlock()
+            return false
+        }
+        do throws(MakoError) { try encode(object, dirty, binding) } catch {
+            lock.unlock()
+            throw error
+        }
+        if !sabotaged("dirtyKeptAfterSaving") { object._$state.dirty = 0 }
+        lock.unlock()
+        do throws(MakoError) { try encodeRest() } catch {
+            object.lockedState { $0.dirty |= dirty }
+            throw error
+        }
+        notes.noteChanged(dirty)
+        let key = RowKey.rowID(id)
+        let wasThere = try table(binding) { (table, tx) throws(RecordError) in
+            try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
+        }
+        if !wasThere && !sabotaged("missingRowStaysMissing") { _ = try rewrite(object, key, binding) }
+        noteTellings(of: object, key, .update, binding.model, hooks, nil)
+        return true
     }
 
     /// A type whose objects are written as they are: nothing else is saved before them, and nobody is asked.
@@ -118,6 +152,17 @@ extension Transaction {
         let schema: SchemaState
         let binding: Binding
         let hooks: ObjectHooks
+
+        /// Whether a row is changed by setting columns, whatever it holds, and by nothing else.
+        let hasOnlyColumns: Bool
+
+        init(_ type: any ObjectEntity.Type, _ schema: SchemaState, _ binding: Binding, _ hooks: ObjectHooks) {
+            (self.type, self.schema, self.binding, self.hooks) = (type, schema, binding, hooks)
+            let model = binding.model
+            hasOnlyColumns =
+                !model.hasColumnKey && !model.hasStamps
+                && model.ownedColumns | model.writeOnceColumns | model.keepWhenNilColumns == 0
+        }
     }
 
     private func plainType<T: ObjectEntity>(of object: T) -> PlainType? {
@@ -126,7 +171,7 @@ extension Transaction {
         else { return nil }
         let hooks = type._$hooks
         return hooks.isDisjoint(with: .beforeWriting)
-            ? PlainType(type: type, schema: schema, binding: binding, hooks: hooks) : nil
+            ? PlainType(type, schema, binding, hooks) : nil
     }
 
     /// With fewer, sorting gains nothing.

@@ -22,12 +22,16 @@ extension ObjectState {
     /// Lends the row, so that those of the properties that stand there only are decoded, which they count as afterwards.
     ///
     /// - Parameter body: gets the properties to decode.
-    @inlinable
+    @inlinable @inline(__always)
     public mutating func decode(_ properties: UInt64, _ body: (UInt64, RowReader) -> Void) {
-        guard bits & Marks.inRow.rawValue != 0, let rows else { return }
+        if isPending(properties) { decodePending(properties, body) }
+    }
+
+    @inlinable
+    mutating func decodePending(_ properties: UInt64, _ body: (UInt64, RowReader) -> Void) {
+        guard let rows else { return }
         let pending = rows.pending(at: offset)
         let wanted = pending & properties
-        guard wanted != 0 else { return }
         rows.withRow(at: offset) { body(wanted, $0) }
         rows.setPending(pending & ~wanted, at: offset)
         if pending == wanted { letGoOfRow() }

@@ -147,6 +147,18 @@ extension ObjectState {
         hold(extra, nil, farDirty, overwritten)
     }
 
+    /// What differs from the row of an object that is nothing special: it has its row in this database, under a number, and to save it changes
+    /// no more of its notes. No properties: nothing differs, or the object is another one.
+    mutating func plainChanges(in number: UInt32) -> (properties: UInt64, id: Int64) {
+        let isOwn = database == number || sabotaged("anyDatabaseTakenForOwn")
+        guard isOwn, rowID != 0, flags == .exists else { return (0, 0) }
+        switch held {
+        case .nothing: return (dirty, rowID)
+        case .rows(let rows): return (rows.companion == nil ? dirty : 0, rowID)
+        case .extra, .more: return (sabotaged("optionsPassedOver") ? dirty : 0, rowID)
+        }
+    }
+
     private mutating func hold(
         _ extra: ObjectExtra?, _ rows: RowChunk?, _ dirty: UInt64, _ overwritten: UInt64
     ) {
