@@ -10,6 +10,8 @@ final class Protected<Value>: @unchecked Sendable {
 
     @inline(__always)
     func with<R, E: Error>(_ body: (inout Value) throws(E) -> R) throws(E) -> R {
-        try lock.withLock { () throws(E) -> R in try body(&value) }
+        lock.lock()
+        defer { lock.unlock() }
+        return try body(&value)
     }
 }

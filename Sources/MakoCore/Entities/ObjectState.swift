@@ -272,6 +272,7 @@ extension ObjectState {
 
     /// The fetch the object came with; made when there is none.
     mutating func requireContext() -> FetchContext {
+        if case .extra(let extra) = held, let context = extra.context { return context }
         if let context = extra?.context { return context }
         let context = FetchContext()
         extra = ObjectExtra(

@@ -1,4 +1,5 @@
 import MakoRecords
+import Synchronization
 
 /// The objects of one fetch and of what was loaded lazily from them: within it there is one object per row.
 @usableFromInline
@@ -26,6 +27,8 @@ final class FetchContext: Sendable {
     }
     /// Few: the types that references lead to from one.
     private let types = Protected<[Objects]>([])
+    /// The type of the owner that was asked last of those whose references lead to none of their own.
+    private let harmless = Atomic<UInt>(0)
 
     func object(_ model: EntityModel, _ key: RowKey) -> (any ObjectEntity)? {
         if sabotaged("twoObjectsForOneRow") { return nil }
@@ -52,8 +55,15 @@ final class FetchContext: Sendable {
 
     /// Notes an object whose references are about to be followed, if they may lead to it again.
     func note(owner: some ObjectEntity) {
-        let model = Swift.type(of: owner).entityModel
-        guard model.leadsBack, !sabotaged("ownerNotNoted"), let key = owner.lockedState({ $0.key }) else { return }
+        let type = Swift.type(of: owner)
+        let asked = UInt(bitPattern: ObjectIdentifier(type))
+        if harmless.load(ordering: .relaxed) == asked { return }
+        let model = type.entityModel
+        guard model.leadsBack else {
+            harmless.store(asked, ordering: .relaxed)
+            return
+        }
+        guard !sabotaged("ownerNotNoted"), let key = owner.lockedState({ $0.key }) else { return }
         _ = note(owner, model, key)
     }
 }

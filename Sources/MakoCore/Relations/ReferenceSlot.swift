@@ -39,9 +39,10 @@ public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
         }
     }
 
-    public mutating func settle(_ loaded: Self, replacing before: Self) {
+    public mutating func settle(_ loaded: consuming Self, replacing before: Self) {
         guard loaded.isSettled, !isSettled, key == before.key else { return }
-        self = loaded
+        object = loaded.object
+        isSettled = true
     }
 
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
