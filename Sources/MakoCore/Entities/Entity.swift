@@ -133,7 +133,7 @@ public struct EntityRow {
     // Counting no references, a row is passed on without a call.
     @usableFromInline unowned(unsafe) let extra: ObjectExtra?
     /// Where the row was copied to, for the properties that stay in it.
-    @usableFromInline unowned(unsafe) let rows: RowChunk?
+    @usableFromInline let rows: LentChunk
     @usableFromInline let offset: UInt16
     @usableFromInline let pending: UInt64
     /// Whether an object is refreshed: then properties are read that a fetch leaves out.
@@ -141,7 +141,7 @@ public struct EntityRow {
 
     @inlinable @inline(__always)
     init(
-        _ reader: RowReader, rowID: Int64, database: UInt32, extra: ObjectExtra?, rows: RowChunk?, offset: UInt16,
+        _ reader: RowReader, rowID: Int64, database: UInt32, extra: ObjectExtra?, rows: LentChunk, offset: UInt16,
         pending: UInt64, isRefresh: Bool = false
     ) {
         self.reader = reader

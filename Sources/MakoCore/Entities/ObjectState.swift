@@ -18,7 +18,7 @@ public struct ObjectState: Sendable {
     init(of row: EntityRow) {
         rowID = row.rowID
         database = row.database
-        guard row.pending != 0, let rows = row.rows else {
+        guard row.pending != 0, let rows = row.rows.chunk else {
             bits = Flags.exists.rawValue
             held = if let extra = row.extra { .extra(extra) } else { .nothing }
             return

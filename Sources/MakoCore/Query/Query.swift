@@ -229,21 +229,24 @@ public struct Query<T: Entity>: Sendable {
 
     /// Plans the query for objects to be made of its rows.
     @usableFromInline
-    func plannedRows() throws(MakoError) -> PlannedRows { try plannedRows { $0 } }
+    func plannedRows() throws(MakoError) -> PlannedRows { try plannedRows(fetching: nil) }
 
     /// The objects with these keys, in this order.
     func objects(_ keys: [RowKey]) throws(MakoError) -> [T] {
-        try plannedRows { $0.fetching(keys) }.makeObjects(of: T.self)
+        try plannedRows(fetching: keys).makeObjects(of: T.self)
     }
 
-    private func plannedRows(_ changed: (Plan) -> Plan) throws(MakoError) -> PlannedRows {
+    /// - Parameter keys: nil: those that the plan finds.
+    private func plannedRows(fetching keys: [RowKey]?) throws(MakoError) -> PlannedRows {
         let bare = try bareSelection()
         let database = try target()
         try prepareJoins(database)
         return try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
-            try PlannedRows(
-                changed(try plan(bare, binding, schema, view)), binding, view, schema,
-                database, followedBy: rest?.isFollowed == true ? self : nil)
+            var plan = try plan(bare, binding, schema, view)
+            if let keys { plan = plan.fetching(keys) }
+            return try PlannedRows(
+                plan, binding, view, schema, database,
+                followedBy: rest?.isFollowed == true ? FollowedQuery(self) : nil)
         }
     }
 

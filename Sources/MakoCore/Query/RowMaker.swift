@@ -27,11 +27,11 @@ struct RowMaker {
     mutating func row(_ id: Int64, _ reader: RowReader) -> EntityRow {
         if lazyProperties == 0 {
             return EntityRow(
-                reader, rowID: id, database: database, extra: extra, rows: nil, offset: 0, pending: 0)
+                reader, rowID: id, database: database, extra: extra, rows: LentChunk(nil), offset: 0, pending: 0)
         }
         let offset = keeper.keep(reader)
         return EntityRow(
-            reader, rowID: id, database: database, extra: nil, rows: keeper.chunk, offset: offset,
+            reader, rowID: id, database: database, extra: nil, rows: keeper.lentChunk, offset: offset,
             pending: lazyProperties)
     }
 
@@ -42,8 +42,16 @@ struct RowMaker {
         let rows = lazyProperties == 0 ? nil : keeper.chunk
         extra = ObjectExtra(context: context, key: key, rows: rows)
         return EntityRow(
-            reader, rowID: 0, database: database, extra: extra, rows: rows, offset: offset, pending: lazyProperties)
+            reader, rowID: 0, database: database, extra: extra, rows: LentChunk(rows), offset: offset,
+            pending: lazyProperties)
     }
+}
+
+/// A query that does something with its objects when all are made. An object, as few do: others are spared the room.
+final class FollowedQuery<T: Entity>: Sendable {
+    let query: Query<T>
+
+    init(_ query: Query<T>) { self.query = query }
 }
 
 /// A planned query on the view it is to be run on.
@@ -61,14 +69,16 @@ final class PlannedRows: Sendable {
     private let owner: Database
     private let schema: SchemaState
     /// Where something is done with the objects when all are made: the query that says what.
-    private let query: (any Sendable)?
+    private let query: (any AnyObject & Sendable)?
     @usableFromInline let isFollowed: Bool
+    /// Whether the rows are those that an index names.
+    @usableFromInline let isIndexed: Bool
     private let model: EntityModel
-    private let start: ContinuousClock.Instant?
+    private let start: QueryStart?
 
     init(
         _ plan: Plan, _ binding: Binding, _ view: Snapshot, _ schema: SchemaState, _ database: Database,
-        followedBy query: (any Sendable)?
+        followedBy query: (any AnyObject & Sendable)?
     ) throws(MakoError) {
         self.plan = plan
         self.schema = schema
@@ -76,6 +86,7 @@ final class PlannedRows: Sendable {
         self.query = query
         self.view = view
         walk = plan.plainWalk
+        isIndexed = plan.isIndexedWalk
         layout = binding.layout
         context = binding.hasReferences ? FetchContext() : nil
         self.database = database.number
@@ -100,7 +111,7 @@ final class PlannedRows: Sendable {
     /// Not inlined: what is done with all objects is seldom asked for.
     @usableFromInline
     func follow<T: Entity>(_ objects: [T]) throws(MakoError) {
-        try (query as? Query<T>)?.follow(objects, owner, view, schema, context)
+        try (query as? FollowedQuery<T>)?.query.follow(objects, owner, view, schema, context)
     }
 
     @usableFromInline
@@ -111,8 +122,32 @@ final class PlannedRows: Sendable {
     @usableFromInline
     func noteEnd() { owner.noteQuery(plan, model, since: start) }
 
+    /// Those that an index names.
+    @inlinable
+    func readNamed<T: Entity>(of type: T.Type) throws(MakoError) -> [T] {
+        var maker = RowMaker(database: database, context: context, layout: layout, lazyProperties: T._$lazyProperties)
+        var objects: [T] = []
+        do {
+            try plan.forEachGroup(in: view) { group in
+                // Made where they will stay, which most often are all.
+                let found = try [T](unsafeUninitializedCapacity: group.count) { places, made in
+                    try plan.withRows(group, layout, in: view) { id, reader in
+                        places.initializeElement(at: made, to: try T(row: maker.row(id, reader)))
+                        made += 1
+                    }
+                }
+                if objects.isEmpty { objects = found } else { objects += found }
+                return true
+            }
+        } catch {
+            throw MakoError(any: error)
+        }
+        return objects
+    }
+
     @inlinable
     func readObjects<T: Entity>(of type: T.Type) throws(MakoError) -> [T] {
+        if isIndexed { return try readNamed(of: type) }
         var maker = RowMaker(database: database, context: context, layout: layout, lazyProperties: T._$lazyProperties)
         do {
             if let walk, walk.isWhole {
@@ -238,8 +273,9 @@ struct FoundRow {
             // By the type that was given: an object's own class may be a subclass of the static one.
             return try type.init(
                 row: EntityRow(
-                    reader, rowID: rowID, database: database, extra: extra, rows: lazyProperties == 0 ? nil : rows,
-                    offset: offset, pending: lazyProperties, isRefresh: isRefresh))
+                    reader, rowID: rowID, database: database, extra: extra,
+                    rows: LentChunk(lazyProperties == 0 ? nil : rows), offset: offset, pending: lazyProperties,
+                    isRefresh: isRefresh))
         }
     }
 }

@@ -66,7 +66,7 @@ extension Program {
 extension Plan {
     /// How what is left to be tested and some expressions are read out of the entries of the plan's index; nil: it needs the rows.
     func cover(reading expressions: Program? = nil) -> IndexCover? {
-        guard case .index(let index, _) = access, !sabotaged("rowsAlwaysRead") else { return nil }
+        guard let index, !sabotaged("rowsAlwaysRead") else { return nil }
         // The columns are the same whatever the values are.
         if expressions == nil, let known = kept?.covered, known.index === index { return known.cover }
         guard var columns = program.ownColumns else { return nil }

@@ -48,11 +48,27 @@ struct IndexWalk {
 
     private func run(_ range: KeyRange, _ body: (RowKey) throws -> Bool) throws -> Bool {
         if isReversed || index.hasKeyInValue { return try step(through: range, body) }
+        return try walk(from: range.lower, { IndexWalk.isInside($0, range, false) }, { range.upper }, body)
+    }
+
+    /// The same for the entries that begin with a number.
+    func run(of number: Int64, _ body: (RowKey) throws -> Bool) throws {
+        if isReversed || index.hasKeyInValue { return try run([KeyRange(of: number)], body) }
+        _ = try walk(
+            from: KeyBuffer.bytes(of: number), { KeyOrder.begins($0, with: number) }, { KeyRange(of: number).upper },
+            body)
+    }
+
+    @inline(__always)
+    private func walk(
+        from lower: [UInt8], _ isInside: (UnsafeRawBufferPointer) -> Bool, _ upper: () -> [UInt8]?,
+        _ body: (RowKey) throws -> Bool
+    ) throws -> Bool {
         var goesOn = true
         var cut: [UInt8]?
         // Through the leaves where they lie: a cursor copies each, which takes longer than to find a few rows in it.
-        try view.forEach(in: index.tree, from: range.lower) { key, _ in
-            guard IndexWalk.isInside(key, range, false) else { return false }
+        try view.forEach(in: index.tree, from: lower) { key, _ in
+            guard isInside(key) else { return false }
             if key.count > IndexHandle.keptBytes {
                 cut = [UInt8](key)
                 return false
@@ -61,7 +77,7 @@ struct IndexWalk {
             return goesOn
         }
         guard let cut else { return goesOn }
-        return try step(through: KeyRange(lower: cut, upper: range.upper), body)
+        return try step(through: KeyRange(lower: cut, upper: upper()), body)
     }
 
     @inline(__always)

@@ -47,6 +47,8 @@ final class KeptPlan: Sendable {
     private let way: Way
     /// The same where it leads by an index, to be looked at without copying whatever else it may be.
     private let byIndex: (index: IndexHandle, pattern: KeyPattern)?
+    /// The constraint that has the number, where entries that begin with one lead to the rows and nothing more is asked of these.
+    private let numbered: Int?
     private let answered: Set<Int>
     private let used: [Int]
     private let name: String?
@@ -85,6 +87,8 @@ final class KeptPlan: Sendable {
         orders = question.orders
         self.way = way
         byIndex = if case .index(let index, let pattern) = way { (index, pattern) } else { nil }
+        let asksMore = plan.hasResidual || !plan.orders.isEmpty || bound.offset > 0 || !bound.table.isRowID
+        numbered = asksMore ? nil : byIndex?.pattern.numbered
         answered = best.answered
         used = best.used
         name = best.name
@@ -185,17 +189,24 @@ final class KeptPlan: Sendable {
         let estimates = try TableEstimates(frame.table, view)
         guard estimates.rows <= rows * KeptPlan.growth, rows <= estimates.rows * KeptPlan.growth else { return nil }
         let values = folds ? zip(conjuncts, given).map { KeptPlan.folded($1, for: $0) } : given
-        guard let access = access(values) else { return nil }
-        if estimates.countsEntries, isRivalled(access, estimates) { return nil }
-        return Plan(self, values, BoundSelection(self, values, parameters, named, catalogue), access)
+        guard let way = planWay(values) else { return nil }
+        if estimates.countsEntries, isRivalled(way, estimates) { return nil }
+        return Plan(self, values, BoundSelection(self, values, parameters, named, catalogue), way)
     }
 
-    private func isRivalled(_ access: Access, _ estimates: TableEstimates) -> Bool {
-        switch (rival, access) {
-        case (.manyEntries(let share), .index(let index, let ranges)):
+    private func isRivalled(_ way: Plan.Way, _ estimates: TableEstimates) -> Bool {
+        func hasMany(_ index: IndexHandle, _ ranges: [KeyRange], _ share: Double) -> Bool {
             estimates.entries(of: index, in: ranges, share: share) >= KeptPlan.few && !sabotaged("keptPlanForMany")
-        case (.always, _): true
-        default: false
+        }
+        switch rival {
+        case .never: return false
+        case .always: return true
+        case .manyEntries(let share):
+            switch way {
+            case .access(.index(let index, let ranges)): return hasMany(index, ranges, share)
+            case .number(let index, let number): return hasMany(index, [KeyRange(of: number)], share)
+            case .access: return false
+            }
         }
     }
 
@@ -204,12 +215,21 @@ final class KeptPlan: Sendable {
         return .text(Folding.folded(text))
     }
 
-    private func access(_ values: [Value?]) -> Access? {
-        func test(_ number: Int) -> Constraint.Test {
-            let constraint = constraints[number]
-            if sabotaged("keptPlanKeepsValues") { return constraint.test }
-            return values[constraint.conjunct].map { constraint.test.with($0) } ?? constraint.test
+    private func test(_ number: Int, _ values: [Value?]) -> Constraint.Test {
+        let constraint = constraints[number]
+        if sabotaged("keptPlanKeepsValues") { return constraint.test }
+        return values[constraint.conjunct].map { constraint.test.with($0) } ?? constraint.test
+    }
+
+    private func planWay(_ values: [Value?]) -> Plan.Way? {
+        if let numbered, let index = byIndex?.index, case .equal(.integer(let number)) = test(numbered, values) {
+            return .number(index, number)
         }
+        return access(values).map { .access($0) }
+    }
+
+    private func access(_ values: [Value?]) -> Access? {
+        func test(_ number: Int) -> Constraint.Test { self.test(number, values) }
         if let (index, pattern) = byIndex {
             let (ranges, areWider) = pattern.ranges(limit: IndexHandle.keptBytes, test)
             return areWider || ranges.isEmpty ? nil : .index(index, ranges)

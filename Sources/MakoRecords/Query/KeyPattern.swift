@@ -76,6 +76,12 @@ final class KeyPattern: Sendable {
         return equal.count == parts.count
     }
 
+    /// The only constraint, where a column that ascends is to have one value.
+    var numbered: Int? {
+        guard case .none = narrowing, equal.count == 1, !parts[0].descending else { return nil }
+        return equal[0]
+    }
+
     /// The ranges of keys.
     ///
     /// - Parameters:
@@ -85,9 +91,7 @@ final class KeyPattern: Sendable {
     @inline(__always)
     func ranges(limit: Int, _ test: (Int) -> Constraint.Test) -> (ranges: [KeyRange], areWider: Bool) {
         // Most ask for one number.
-        if case .none = narrowing, equal.count == 1, !parts[0].descending, limit > 8,
-            case .equal(.integer(let number)) = test(equal[0])
-        {
+        if let numbered, limit > 8, case .equal(.integer(let number)) = test(numbered) {
             return ([KeyRange(of: number)], false)
         }
         var prefix = KeyBuffer()

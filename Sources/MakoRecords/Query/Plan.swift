@@ -12,10 +12,29 @@ public struct Plan: Sendable, CustomStringConvertible {
         case kept(KeptPlan, [Value?])
     }
 
+    /// How the rows are found.
+    enum Way: Sendable {
+        case access(Access)
+        /// By the entries of an index that begin with a number, which most questions to an index ask for: no stretch is made of it.
+        case number(IndexHandle, Int64)
+    }
+
+    /// How rows are made of the entries of the plan's index. An object: few plans have it, and all are copied.
+    private final class Entries: Sendable {
+        let cover: IndexCover?
+        let skip: EntrySkip?
+
+        init?(_ cover: IndexCover?, _ skip: EntrySkip?) {
+            if cover == nil && skip == nil { return nil }
+            self.cover = cover
+            self.skip = skip
+        }
+    }
+
     /// What no copy of a plan changes; most plans are copied more often than run.
     private final class Body: Sendable {
         let bound: BoundSelection
-        let access: Access
+        let way: Way
         let isReversed: Bool
         let orders: [BoundOrder]
         let expectedShare: Double
@@ -23,11 +42,11 @@ public struct Plan: Sendable, CustomStringConvertible {
         let origin: Origin
 
         init(
-            _ bound: BoundSelection, _ access: Access, isReversed: Bool, _ orders: [BoundOrder],
+            _ bound: BoundSelection, _ way: Way, isReversed: Bool, _ orders: [BoundOrder],
             _ expectedShare: Double, _ nearest: NearestSearch?, _ origin: Origin
         ) {
             self.bound = bound
-            self.access = access
+            self.way = way
             self.isReversed = isReversed
             self.orders = orders
             self.expectedShare = expectedShare
@@ -39,10 +58,17 @@ public struct Plan: Sendable, CustomStringConvertible {
     private let body: Body
     /// What ends the plan's runs.
     public var cancellation: Cancellation?
+    private var entries: Entries?
     /// How the rows are made of the entries of the plan's index; nil: they are looked up.
-    var cover: IndexCover?
+    var cover: IndexCover? {
+        get { entries?.cover }
+        set { entries = Entries(newValue, skip) }
+    }
     /// Which of these entries say nothing new; nil: each is read.
-    var skip: EntrySkip?
+    var skip: EntrySkip? {
+        get { entries?.skip }
+        set { entries = Entries(cover, newValue) }
+    }
 
     init(
         _ bound: BoundSelection, access: Access, isReversed: Bool, orders: [BoundOrder], residual: [BoundCondition],
@@ -50,27 +76,40 @@ public struct Plan: Sendable, CustomStringConvertible {
     ) {
         let residual = BoundCondition.all(residual)
         body = Body(
-            bound, access, isReversed: isReversed, orders, expectedShare, nearest,
+            bound, .access(access), isReversed: isReversed, orders, expectedShare, nearest,
             .planned(Program(bound.table, residual, joins: bound.joins), residual: residual, text: text))
     }
 
     /// A plan that was kept, for other values.
-    init(_ kept: KeptPlan, _ values: [Value?], _ bound: BoundSelection, _ access: Access) {
+    init(_ kept: KeptPlan, _ values: [Value?], _ bound: BoundSelection, _ way: Way) {
         body = Body(
-            bound, access, isReversed: kept.isReversed, kept.isOrdered ? [] : kept.orders, kept.expectedShare, nil,
+            bound, way, isReversed: kept.isReversed, kept.isOrdered ? [] : kept.orders, kept.expectedShare, nil,
             .kept(kept, values))
     }
 
     /// The same plan with another way to the rows.
     init(_ plan: Plan, by access: Access) {
         body = Body(
-            plan.bound, access, isReversed: plan.isReversed, plan.orders, plan.expectedShare, plan.nearest,
+            plan.bound, .access(access), isReversed: plan.isReversed, plan.orders, plan.expectedShare, plan.nearest,
             plan.body.origin)
         cancellation = plan.cancellation
     }
 
     var bound: BoundSelection { body.bound }
-    var access: Access { body.access }
+    var way: Way { body.way }
+    var access: Access {
+        switch body.way {
+        case .access(let access): access
+        case .number(let index, let number): .index(index, [KeyRange(of: number)])
+        }
+    }
+    /// The index whose entries lead to the rows.
+    var index: IndexHandle? {
+        switch body.way {
+        case .number(let index, _), .access(.index(let index, _)): index
+        case .access: nil
+        }
+    }
     var isReversed: Bool { body.isReversed }
     /// What is left to be sorted by; empty when rows come in the wanted order.
     var orders: [BoundOrder] { body.orders }
@@ -311,8 +350,8 @@ public struct PlainWalk: Sendable {
 extension Plan {
     /// The plan as a walk; `nil` for one that tests, sorts, turns, skips or looks up.
     public var plainWalk: PlainWalk? {
-        guard orders.isEmpty, !hasResidual, !isReversed, bound.offset == 0, bound.limit == nil,
-            case .rows(let range) = access
+        guard case .access(.rows(let range)) = way, orders.isEmpty, !hasResidual, !isReversed, bound.offset == 0,
+            bound.limit == nil
         else { return nil }
         return PlainWalk(
             rows: table.rows, low: KeyOrder.treeKey(range.lowerBound), high: KeyOrder.treeKey(range.upperBound),

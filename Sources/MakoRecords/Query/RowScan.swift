@@ -3,7 +3,7 @@ import MakoStorage
 /// Walks the rows of a plan in the order of its access, testing what is left of the condition.
 final class RowScan {
     private static let firstBatch = 8
-    private static let largestBatch = 256
+    static let largestBatch = 256
 
     let plan: Plan
     let view: Snapshot
@@ -28,7 +28,7 @@ final class RowScan {
         self.cancellation = cancellation ?? plan.cancellation
         self.outers = outers
         hasTest = plan.hasResidual
-        if case .rows = plan.access, hasTest {
+        if hasTest, case .rows = plan.access {
             let program = plan.program
             self.program = program
             prefilter = RowPrefilter(program, plan.table.layout)
@@ -272,6 +272,10 @@ final class RowScan {
         return true
     }
 
+    static func missing(_ key: RowKey, _ table: String, _ index: String) -> RecordError {
+        .indexDamaged(table: table, index: index, reason: "it names row \(key), which is not there")
+    }
+
     /// Answers whether to go on. Rows that an index names must be there.
     private func fetchBatch(
         _ keys: ArraySlice<RowKey>, _ layout: RowLayout, namedBy index: IndexHandle?, evaluator: Evaluator?,
@@ -284,9 +288,7 @@ final class RowScan {
         func take(_ key: RowKey, _ bytes: UnsafeRawBufferPointer?) throws {
             guard let bytes else {
                 guard let index else { return }
-                throw RecordError.indexDamaged(
-                    table: table.schema.name, index: index.schema.name,
-                    reason: "it names row \(key), which is not there")
+                throw RowScan.missing(key, table.schema.name, index.schema.name)
             }
             let row = try RowReader(bytes, layout)
             if let evaluator, !(try evaluator.test(row, key)) { return }

@@ -80,6 +80,13 @@ extension KeyOrder {
         return a.count == b.count ? 0 : (a.count < b.count ? -1 : 1)
     }
 
+    /// Whether a key begins with the coding of a number, see `KeyBuffer.bytes(of:)`.
+    @inline(__always)
+    static func begins(_ key: UnsafeRawBufferPointer, with number: Int64) -> Bool {
+        key.count >= 9 && key[0] == (number < 0 ? 1 : 2)
+            && UInt64(bigEndian: key.loadUnaligned(fromByteOffset: 1, as: UInt64.self)) == UInt64(bitPattern: number)
+    }
+
     /// A hash for tables in memory: never written, and free to change.
     @inline(__always)
     static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {

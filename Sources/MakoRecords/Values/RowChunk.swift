@@ -39,6 +39,19 @@ public final class RowChunk: @unchecked Sendable {
     }
 }
 
+/// A chunk that is handed on without being counted: valid as long as whoever lends it keeps no further row, and counted by who holds on to
+/// it.
+@frozen
+public struct LentChunk {
+    @usableFromInline let reference: Unmanaged<RowChunk>?
+
+    @inlinable @inline(__always)
+    public init(_ chunk: RowChunk?) { reference = chunk.map { .passUnretained($0) } }
+
+    @inlinable @inline(__always)
+    public var chunk: RowChunk? { reference?.takeUnretainedValue() }
+}
+
 /// What the rows of a chunk have in common.
 @frozen @usableFromInline
 struct KeptForm {
@@ -65,6 +78,8 @@ public struct RowKeeper {
 
     /// The chunk of the row that was kept last.
     public private(set) var chunk: RowChunk?
+    /// The same, to be handed on.
+    public private(set) var lentChunk = LentChunk(nil)
     @usableFromInline var base: UnsafeMutableRawPointer?
     @usableFromInline var used = 0
     @usableFromInline var capacity = 0
@@ -123,6 +138,7 @@ public struct RowKeeper {
         size = min(max(size, 64) * 2, RowKeeper.largestChunk)
         let fresh = RowChunk(row.borrowedLayout, form, capacity: capacity, companion)
         chunk = fresh
+        lentChunk = LentChunk(fresh)
         base = fresh.base
         used = 0
         return fresh.base

@@ -51,6 +51,8 @@ public final class RowLayout: @unchecked Sendable {
     @usableFromInline let slots: UnsafeMutablePointer<ColumnSlot>
     /// The same of texts and blobs only: the others are no such positions.
     let textSlots: UnsafeMutablePointer<ColumnSlot>
+    /// Which of the first 64 positions are texts or blobs, as bits.
+    private let textPositions: UInt64
     /// How many ordinals the table has given out.
     @usableFromInline let columnCount: Int
     /// Where the slots of a row with so many columns end.
@@ -128,9 +130,13 @@ public final class RowLayout: @unchecked Sendable {
             if let column { slots[position] = allSlots[column.ordinal] } else { slots[position] = none }
         }
         slots[count] = none
+        var textPositions: UInt64 = 0
         for position in 0...count {
-            textSlots[position] = slots[position].type.isVariable ? slots[position] : none
+            let isText = slots[position].type.isVariable
+            textSlots[position] = isText ? slots[position] : none
+            if isText && position < 64 { textPositions |= 1 << UInt64(position) }
         }
+        self.textPositions = textPositions
 
         defaults = .init(start: nil, count: 0)
         var writer = RowWriter()
@@ -176,9 +182,7 @@ public final class RowLayout: @unchecked Sendable {
     }
 
     /// Whether all of these positions, as bits, are texts or blobs.
-    public func areTexts(_ positions: UInt64) -> Bool {
-        (0..<64).allSatisfy { positions >> UInt64($0) & 1 == 0 || slot($0).type.isVariable }
-    }
+    public func areTexts(_ positions: UInt64) -> Bool { positions & ~textPositions == 0 }
 
     /// The type of the column at a position.
     public func type(_ position: Int) -> ColumnType { slot(position).type }

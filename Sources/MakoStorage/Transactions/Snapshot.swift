@@ -427,6 +427,8 @@ extension Snapshot {
         _ loans: UnsafeMutableBufferPointer<_Loan>
     ) throws(StorageError) -> UnsafeMutableRawPointer? {
         let entry = Epochs.enter()
+        // In a variable of its own: what stands in an object is counted for each key.
+        let frames = frames
         do throws(StorageError) {
             let state = try lookUp(tree, kind)
             guard state.levels > 0 else {

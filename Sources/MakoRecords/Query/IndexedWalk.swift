@@ -1,0 +1,79 @@
+import MakoStorage
+
+// The rows that an index names, for those who make objects of them: who knows what is made has it compiled into the loop over the rows, and
+// there is a call for some hundred of them instead of several for each.
+
+extension Plan {
+    /// Whether the rows are those that an index names, just as it does, in a table whose keys are numbers.
+    public var isIndexedWalk: Bool {
+        index != nil && orders.isEmpty && !hasResidual && cover == nil && bound.offset == 0 && table.isRowID
+    }
+
+    /// Calls a closure with the tree keys of some hundred rows at a time, for ``withRows(_:_:in:_:)``, until it answers `false`; for a plan that
+    /// is an indexed walk. The closure must not change the table.
+    public func forEachGroup(in view: Snapshot, _ body: ([UInt64]) throws -> Bool) throws {
+        guard let index, bound.limit != 0 else { return }
+        let walk = IndexWalk(index, table, view, isReversed)
+        var group = RowGroup(bound.limit ?? .max, cancellation)
+        switch way {
+        case .number(_, let number): try walk.run(of: number) { try group.take($0, body) }
+        case .access(.index(_, let ranges)): try walk.run(ranges) { try group.take($0, body) }
+        case .access: return
+        }
+        if !sabotaged("lastGroupForgotten") { try group.finish(body) }
+    }
+
+    /// Lends the rows of a group of ``forEachGroup(in:_:)`` one after the other. Those that an index names must be there.
+    @inlinable
+    public func withRows(
+        _ group: [UInt64], _ layout: RowLayout, in view: Snapshot, _ body: (Int64, RowReader) throws -> Void
+    ) throws {
+        try view.withValues(of: group, in: rows) { place, bytes in
+            let key = group[place]
+            guard let bytes else { throw missing(key) }
+            try body(Int64(bitPattern: key ^ (1 << 63)), try RowReader(bytes, layout))
+        }
+    }
+
+    @usableFromInline var rows: Tree { table.rows }
+
+    @usableFromInline
+    func missing(_ key: UInt64) -> RecordError {
+        RowScan.missing(.rowID(KeyOrder.rowID(key)), table.schema.name, index?.schema.name ?? "")
+    }
+}
+
+/// Rows that are found one after the other and read together.
+private struct RowGroup {
+    private var keys: [UInt64] = []
+    /// How many rows are still wanted, those of the group among them.
+    private var room: Int
+    private var size: Int
+    private var goesOn = true
+    private let cancellation: Cancellation?
+
+    init(_ wanted: Int, _ cancellation: Cancellation?) {
+        room = wanted
+        size = sabotaged("groupsPastTheLimit") ? RowScan.largestBatch : min(wanted, RowScan.largestBatch)
+        self.cancellation = cancellation
+        keys.reserveCapacity(min(size, 16))
+    }
+
+    /// Answers whether more rows are wanted.
+    @inline(__always)
+    mutating func take(_ key: RowKey, _ body: ([UInt64]) throws -> Bool) throws -> Bool {
+        keys.append(KeyOrder.treeKey(key.rowID ?? 0))
+        if keys.count < size { return true }
+        try finish(body)
+        return goesOn && room > 0
+    }
+
+    mutating func finish(_ body: ([UInt64]) throws -> Bool) throws {
+        if keys.isEmpty || !goesOn { return }
+        if cancellation?.isCancelled == true { throw RecordError.cancelled }
+        goesOn = try body(keys)
+        room -= keys.count
+        size = min(room, RowScan.largestBatch)
+        keys.removeAll(keepingCapacity: true)
+    }
+}
