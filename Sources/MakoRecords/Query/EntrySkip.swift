@@ -8,8 +8,8 @@ struct EntrySkip: Sendable {
 
     /// The columns that entries of a run share.
     let parts: [IndexCover.Part]
-    /// How the column behind these stands, where its smallest and largest values matter; nil: they do not.
-    let isNextDescending: Bool?
+    /// The column behind these, where its smallest and largest values matter; nil: they do not.
+    let next: IndexCover.Part?
 
     /// - Parameters:
     ///   - keys: the columns that make a row another one.
@@ -26,23 +26,25 @@ struct EntrySkip: Sendable {
             guard let place = place(key) else { return nil }
             count = max(count, place + 1)
         }
-        var next: Bool?
+        var next: IndexCover.Part?
         for aggregate in aggregates {
             guard aggregate.function == .minimum || aggregate.function == .maximum, let argument = aggregate.argument,
                 let place = place(argument), place <= count
             else { return nil }
-            if place == count { next = index.parts[place].descending }
+            if place == count { next = EntrySkip.part(index.parts[place]) }
         }
-        parts = index.parts[..<count].map {
-            IndexCover.Part(slot: $0.slot, descending: $0.descending, isSkipped: true)
-        }
-        isNextDescending = next
+        parts = index.parts[..<count].map(EntrySkip.part)
+        self.next = next
+    }
+
+    private static func part(_ part: IndexHandle.Part) -> IndexCover.Part {
+        IndexCover.Part(slot: part.slot, descending: part.descending, isSkipped: true)
     }
 
     /// The entries of a run that have a value in the column behind.
     func values(behind prefix: [UInt8]) -> KeyRange {
         // NULL stands first, in a descending column last.
-        guard isNextDescending == true else {
+        guard next?.descending == true else {
             return KeyRange(lower: prefix + [1], upper: KeyRange.successor(prefix))
         }
         return KeyRange(lower: prefix, upper: prefix + [0xFF])
@@ -58,7 +60,7 @@ extension RowScan {
         for range in plan.isReversed ? ranges.reversed() : ranges {
             var rest: KeyRange? = range
             while let part = rest {
-                let run = EntryRun(skip)
+                let run = EntryRun(skip.parts)
                 var goesOn = true
                 try walkEntries(index, [part], cover, layout, telling: run) { key, row in
                     goesOn = try body(key, row)
@@ -66,9 +68,9 @@ extension RowScan {
                 }
                 guard goesOn else { return }
                 if !run.isLong { break }
-                if skip.isNextDescending != nil && !sabotaged("endsOfRunsForgotten") {
+                if let next = skip.next, !sabotaged("endsOfRunsForgotten") {
                     let values = skip.values(behind: run.prefix).clipped(to: part)
-                    guard try lendEnds(index, values, cover, layout, body) else { return }
+                    guard try lendEnds(index, values, cover, skip.parts + [next], layout, body) else { return }
                 }
                 rest = behind(run.prefix, part)
             }
@@ -81,17 +83,19 @@ extension RowScan {
         return KeyRange.successor(prefix).map { KeyRange(lower: $0, upper: range.upper) }
     }
 
-    /// The rows of the first and the last entry of a stretch.
+    /// The rows of the first and the last entry of a stretch that hold some columns, and of those that stand before them there: where an entry
+    /// stands that does not hold its columns says nothing of its row.
     private func lendEnds(
-        _ index: IndexHandle, _ range: KeyRange, _ cover: IndexCover, _ layout: RowLayout,
+        _ index: IndexHandle, _ range: KeyRange, _ cover: IndexCover, _ parts: [IndexCover.Part], _ layout: RowLayout,
         _ body: (RowKey, RowReader) throws -> Bool
     ) throws -> Bool {
         if range.isEmpty { return true }
         for isLast in [false, true] {
+            let run = EntryRun(parts)
             var goesOn = true
-            try walkEntries(index, [range], cover, layout, isReversed: isLast) { key, row in
+            try walkEntries(index, [range], cover, layout, telling: run, isReversed: isLast) { key, row in
                 goesOn = try body(key, row)
-                return false
+                return goesOn && run.isDamaged && !sabotaged("damagedEntryTakenForAnEnd")
             }
             if !goesOn { return false }
         }
@@ -101,27 +105,32 @@ extension RowScan {
 
 /// Entries that come one behind the other and begin alike.
 final class EntryRun {
-    private let skip: EntrySkip
+    private let parts: [IndexCover.Part]
     private(set) var prefix: [UInt8] = []
+    /// Whether the last entry does not hold the columns.
+    private(set) var isDamaged = false
     private var count = 0
 
-    init(_ skip: EntrySkip) { self.skip = skip }
+    /// - Parameter parts: the columns that entries which begin alike agree in.
+    init(_ parts: [IndexCover.Part]) { self.parts = parts }
 
     var isLong: Bool { count >= EntrySkip.patience }
 
     /// - Parameter entry: nil: it was cut, and tells nothing.
     func take(_ entry: UnsafeRawBufferPointer?) {
+        isDamaged = false
         guard let entry else {
             count = 0
             return
         }
         if count > 0, IndexGroups.begins(entry, with: prefix) {
             count += 1
-        } else if let length = EntryRow.length(of: skip.parts, in: entry) {
+        } else if let length = EntryRow.length(of: parts, in: entry) {
             prefix = Array(entry[..<length])
             count = 1
         } else {
             count = 0
+            isDamaged = true
         }
     }
 }
