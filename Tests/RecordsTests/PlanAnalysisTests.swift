@@ -122,6 +122,64 @@ import Testing
         #expect(every.steps[1].examinedRows == 3000 && every.steps[2].examinedRows == 2701)
     }
 
+    /// What sub-queries read stands in lines of their own, and not in those of the steps.
+    @Test func subqueries() throws {
+        let fixture = try Self.people()
+        let listed = try analysis(
+            "SELECT id FROM Person WHERE name = 'odd' AND age IN (SELECT id FROM Department WHERE name < 'd3')", fixture
+        )
+        #expect(listed.subqueries.map { [$0.examinedEntries, $0.examinedRows] } == [[0, 10]])
+        let named = try #require(listed.subqueries.first)
+        #expect("\(named)" == "sub-query \(named.text) (10 rows examined)" && named.text.contains("Department"))
+        #expect(listed.description.split(separator: "\n").contains("\(named)"))
+        #expect(listed.steps[0].examinedRows + listed.steps[0].examinedEntries > 0)
+        // All people are gone through once, whatever number of departments ask.
+        let grouped = try analysis(
+            """
+            SELECT id FROM Department d
+            WHERE (SELECT count(*) FROM Person p WHERE p.department = d.id AND name = 'odd') > 3
+            """, fixture)
+        #expect(grouped.subqueries.map(\.examinedRows) == [3000] && grouped.steps[0].examinedRows <= 10)
+        // By the index alone for each of ten, a hundred entries of each.
+        let counted = try analysis(
+            "SELECT id, (SELECT count(*) FROM Person p WHERE p.age = d.id) FROM Department d", fixture)
+        #expect(counted.subqueries.map { [$0.examinedEntries, $0.examinedRows] } == [[1000, 0]])
+        // One that is asked by another, and one that groups.
+        let nested = try analysis(
+            """
+            SELECT id FROM Department WHERE id IN (SELECT department FROM Person WHERE id < 21 AND age =
+            (SELECT max(id) FROM Department)) OR id IN (SELECT age FROM Person GROUP BY age HAVING count(*) > 99)
+            """, fixture)
+        #expect(nested.subqueries.count == 3)
+        #expect(nested.subqueries.map { $0.examinedEntries + $0.examinedRows }.reduce(0, +) > 3000)
+        #expect(try analysis("SELECT id FROM Person", fixture).subqueries.isEmpty)
+        let parts = try analysis(
+            """
+            SELECT id FROM Person WHERE age = (SELECT max(id) FROM Department)
+            UNION SELECT id FROM Person WHERE age = (SELECT min(id) FROM Department)
+            """, fixture)
+        #expect(parts.subqueries.count == 2)
+    }
+
+    /// Conditions on many are sub-queries.
+    @Test func conditionsOnMany() throws {
+        let all = try ManyFixture(seed: 3, isIndexed: true)
+        func found(_ table: String, _ text: String) throws -> PlanAnalysis {
+            try #require(
+                try Selection(table: table, condition: .parse(text)).explanation(
+                    all.catalogue, in: all.fixture.store.snapshot(), analyzing: true
+                ).analysis)
+        }
+        let friends = all.people.reduce(0) { $0 + $1.friends.count }
+        let held = try found("Person", "NONE friends.age > 100")
+        #expect(held.subqueries.map { [$0.examinedEntries, $0.examinedRows] } == [[0, friends]])
+        let holders = try found("Person", "NONE fans.age > 100")
+        #expect(holders.subqueries.map(\.examinedEntries) == holders.subqueries.map(\.examinedRows))
+        let people = all.people.filter { $0.department != nil }.count
+        let linked = try found("Department", "NONE people.salary > 100")
+        #expect(linked.subqueries.map { [$0.examinedEntries, $0.examinedRows] } == [[people, people]])
+    }
+
     @Test func questionsPutTogether() throws {
         let found = try analysis(
             "SELECT age FROM Person WHERE id = 1 UNION SELECT age FROM Person WHERE id < 4 ORDER BY 1 LIMIT 2",

@@ -60,11 +60,11 @@ struct CompoundPlan: Sendable, CustomStringConvertible {
         return lines
     }
 
-    func rows(in view: Snapshot) throws(RecordError) -> [[Value]] {
+    func rows(in view: Snapshot, noting measure: StepMeasure? = nil) throws(RecordError) -> [[Value]] {
         if limit == 0 { return [] }
-        var rows = try first.rows(in: view)
+        var rows = try first.rows(in: view, noting: measure)
         for (operation, plan) in rest {
-            rows = CompoundPlan.joined(rows, try plan.rows(in: view), operation)
+            rows = CompoundPlan.joined(rows, try plan.rows(in: view, noting: measure), operation)
         }
         sort(&rows)
         rows.removeFirst(min(offset, rows.count))
@@ -77,6 +77,7 @@ struct CompoundPlan: Sendable, CustomStringConvertible {
         let run = RunMeasure(rest.map(\.operation.rawValue) + [stepText ?? ""])
         var (rows, parts) = try first.analysis(in: view)
         var steps = parts.steps
+        var subqueries = parts.subqueries
         for (place, (operation, plan)) in rest.enumerated() {
             let (others, part) = try plan.analysis(in: view)
             let step = run.steps[place]
@@ -84,6 +85,7 @@ struct CompoundPlan: Sendable, CustomStringConvertible {
             rows = run.during(place) { CompoundPlan.joined(rows, others, operation) }
             step.passed = rows.count
             steps += part.steps
+            subqueries += part.subqueries
         }
         let last = run.steps[rest.count]
         last.rows = rows.count
@@ -95,7 +97,8 @@ struct CompoundPlan: Sendable, CustomStringConvertible {
         last.passed = rows.count
         let own = run.analysis(rows: rows.count)
         return PlanAnalysis(
-            steps: steps + (stepText == nil ? own.steps.dropLast() : own.steps[...]), rows: rows.count, time: own.time)
+            steps: steps + (stepText == nil ? own.steps.dropLast() : own.steps[...]), subqueries: subqueries,
+            rows: rows.count, time: own.time)
     }
 
     private static func joined(_ first: [[Value]], _ second: [[Value]], _ operation: SetOperator) -> [[Value]] {

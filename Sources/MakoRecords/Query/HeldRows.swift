@@ -7,16 +7,19 @@ final class HeldRows {
     private let view: Snapshot
     private let outers: OuterValues
     private let cancellation: Cancellation?
+    private let measure: StepMeasure?
     private let evaluator: Evaluator?
 
     init(
-        _ subquery: BoundSubquery, _ plan: Plan, _ view: Snapshot, _ outers: OuterValues, _ cancellation: Cancellation?
+        _ subquery: BoundSubquery, _ plan: Plan, _ view: Snapshot, _ outers: OuterValues, _ cancellation: Cancellation?,
+        _ measure: StepMeasure?
     ) {
         self.plan = plan
         source = subquery.source
         self.view = view
         self.outers = outers
         self.cancellation = cancellation
+        self.measure = measure
         evaluator = !plan.hasResidual ? nil : Evaluator(plan.program, view, outers: outers, cancellation)
     }
 
@@ -31,6 +34,7 @@ final class HeldRows {
         case .holders(_, let column, let isRowID):
             guard let key = key(isRowID) else { return }
             let keys = try plan.table.keys(holding: key, in: column, view: view)
+            measure?.entries += keys.count
             try recorded {
                 for key in keys { guard try lend(key, body) else { return } }
             }
@@ -57,6 +61,7 @@ final class HeldRows {
         guard (key.rowID != nil) == plan.table.isRowID else { return true }
         if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return true }
         return try plan.table.withRow(key, in: view) { row in
+            measure?.rows += 1
             if let evaluator, !(try evaluator.test(row, key)) { return true }
             return try body(key, row)
         } ?? true

@@ -163,14 +163,16 @@ struct KeyGathering {
         _ subquery: BoundSubquery, _ kind: Key.Type, _ isWanted: (Value) -> Bool
     ) throws(RecordError) -> [Key] {
         guard let link = subquery.link, let all = link.all else { return [] }
+        let measure = SubqueryMeasures.current?.measure(of: subquery)
         var keys: [Key] = []
         if let index = SubqueryGroups.index(subquery, link, all) {
             try IndexGroups.forEach(index, all.table.schema.name, view, cancellation) { number, count in
+                measure?.entries += Int(count)
                 if isWanted(.integer(count)), let key = Key(.rowID(number)) { keys.append(key) }
             }
             return keys
         }
-        try SubqueryGroups(subquery, link, all, view, cancellation).forEachNumber { number, value in
+        try SubqueryGroups(subquery, link, all, view, cancellation, measure).forEachNumber { number, value in
             if isWanted(value), let key = Key(.rowID(number)) { keys.append(key) }
         }
         return keys

@@ -5,7 +5,7 @@ import MakoStorage
 ///     let explanation = try selection.explanation(catalogue, in: view, analyzing: true)
 ///     for step in explanation.analysis?.steps ?? [] { print(step.text, step.examinedRows, step.passed, step.time) }
 ///
-/// What sub-queries read is counted nowhere, and their time is that of the step that asks them.
+/// What sub-queries read is told of apart from the steps, and their time is that of the step that asks them.
 public struct PlanAnalysis: Sendable, Hashable, CustomStringConvertible {
     /// A step: the way to the rows of one table, or what is done with rows that were found.
     public struct Step: Sendable, Hashable, CustomStringConvertible {
@@ -27,18 +27,36 @@ public struct PlanAnalysis: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// A sub-query, or a condition on many or what is worked out of many, which are sub-queries too.
+    public struct Subquery: Sendable, Hashable, CustomStringConvertible {
+        /// As the plan prints it.
+        public let text: String
+        /// How many entries of indexes were read for all rows that asked it.
+        public let examinedEntries: Int
+        /// How many rows of its tables were looked at for all rows that asked it; what is found once is counted once.
+        public let examinedRows: Int
+
+        public var description: String {
+            let entries = examinedEntries == 0 ? "" : "\(PlanAnalysis.count(examinedEntries, "entry", "entries")), "
+            return "sub-query \(text) (\(entries)\(PlanAnalysis.count(examinedRows, "row", "rows")) examined)"
+        }
+    }
+
     /// In the order in which rows go through them.
     public let steps: [Step]
+    /// Those that were asked, also by others of them, in the order in which they were asked first; equal ones together.
+    public let subqueries: [Subquery]
     /// How many rows came out in the end.
     public let rows: Int
     /// From the beginning of the run to the last row; without planning.
     public let time: Duration
 
-    /// A line for each step, and one for all.
+    /// A line for each step and each sub-query, and one for all.
     public var description: String { lines.joined(separator: "\n") }
 
     var lines: [String] {
-        steps.map(\.description) + ["\(PlanAnalysis.count(rows, "row", "rows")) in \(time.inMilliseconds)"]
+        steps.map(\.description) + subqueries.map(\.description)
+            + ["\(PlanAnalysis.count(rows, "row", "rows")) in \(time.inMilliseconds)"]
     }
 
     private static func count(_ number: Int, _ one: String, _ many: String) -> String {
@@ -85,9 +103,30 @@ extension StepMeasure {
     }
 }
 
+/// What the sub-queries of a measured run read. Found where a sub-query is first asked, which is deep inside conditions and values.
+final class SubqueryMeasures: @unchecked Sendable {
+    // Unchecked: a run is one thread's.
+
+    @TaskLocal static var current: SubqueryMeasures?
+
+    private var measures: [StepMeasure] = []
+
+    func measure(of subquery: BoundSubquery) -> StepMeasure {
+        if let known = measures.first(where: { $0.text == subquery.description }) { return known }
+        let made = StepMeasure(subquery.description)
+        measures.append(made)
+        return made
+    }
+
+    var found: [PlanAnalysis.Subquery] {
+        measures.map { PlanAnalysis.Subquery(text: $0.text, examinedEntries: $0.entries, examinedRows: $0.rows) }
+    }
+}
+
 /// Measures one run: at each moment one step is at work, or none. Only a run that is to be measured has one.
 final class RunMeasure {
     let steps: [StepMeasure]
+    private let subqueries = SubqueryMeasures()
     private var working = -1
     private var since: ContinuousClock.Instant
     private let start: ContinuousClock.Instant
@@ -115,6 +154,11 @@ final class RunMeasure {
         return try body()
     }
 
+    /// Does what the run is; the sub-queries that it asks are measured.
+    func whole<R>(_ body: () throws -> R) throws(RecordError) -> R {
+        try recorded { try SubqueryMeasures.$current.withValue(subqueries, operation: body) }
+    }
+
     /// What was measured up to now.
     func analysis(rows: Int) -> PlanAnalysis {
         turn(to: -1)
@@ -123,7 +167,7 @@ final class RunMeasure {
                 PlanAnalysis.Step(
                     text: $0.text, examinedEntries: $0.entries, examinedRows: $0.rows, passed: $0.passed, time: $0.time)
             },
-            rows: rows, time: start.duration(to: since))
+            subqueries: subqueries.found, rows: rows, time: start.duration(to: since))
     }
 }
 
@@ -135,7 +179,7 @@ extension Plan {
     public func analysis(in view: Snapshot) throws(RecordError) -> PlanAnalysis {
         let run = RunMeasure(stepTexts)
         var count = 0
-        try recorded {
+        try run.whole {
             try forEachRow(in: view, run) { _, _ in
                 count += 1
                 return true

@@ -17,10 +17,30 @@ extension SelectPlan {
     /// Runs the plan once and tells what its steps did.
     func analysis(in view: Snapshot) throws(RecordError) -> (rows: [[Value]], analysis: PlanAnalysis) {
         let run = RunMeasure(stepTexts)
-        let rows = try rows(in: view, run)
+        let rows: [[Value]] = try run.whole { try self.rows(in: view, run) }
         let result = run.steps[last(of: run)]
         result.passed = rows.count
         return (rows, run.analysis(rows: rows.count))
+    }
+
+    /// The rows of the result, as those of a sub-query whose tables' steps are measured as one.
+    func rows(in view: Snapshot, noting measure: StepMeasure?) throws(RecordError) -> [[Value]] {
+        guard let measure else { return try rows(in: view) }
+        let run = RunMeasure(stepTexts)
+        let rows = try rows(in: view, run)
+        for step in run.steps.prefix(tableSteps) {
+            measure.entries += step.entries
+            measure.rows += step.rows
+        }
+        return rows
+    }
+
+    /// How many of the steps find rows; they are the first ones.
+    private var tableSteps: Int {
+        switch feed {
+        case .table: 1
+        case .join(let plan): plan.steps.count
+        }
     }
 
     /// The place of the step that gives the result.

@@ -52,15 +52,23 @@ extension SelectStatement {
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:],
         cancellation: Cancellation? = nil
     ) throws(RecordError) -> QueryRows {
+        try run(catalogue, view, parameters, named, cancellation, noting: nil)
+    }
+
+    /// - Parameter measure: is told what the tables' steps read, where the statement is a sub-query.
+    func run(
+        _ catalogue: Catalogue, _ view: Snapshot, _ parameters: [Value], _ named: [String: Value],
+        _ cancellation: Cancellation?, noting measure: StepMeasure?
+    ) throws(RecordError) -> QueryRows {
         let whole = try counted(parameters, named).flattened(catalogue)
         if whole.compounds.isEmpty {
             let plan = try whole.prepared(catalogue, parameters, named, view).ended(by: cancellation)
-            return QueryRows(columns: plan.names, rows: try plan.rows(in: view))
+            return QueryRows(columns: plan.names, rows: try plan.rows(in: view, noting: measure))
         }
         let plan = try whole.compound { (part) throws(RecordError) in
             try part.prepared(catalogue, parameters, named, view).ended(by: cancellation)
         }
-        return QueryRows(columns: plan.first.names, rows: try plan.rows(in: view))
+        return QueryRows(columns: plan.first.names, rows: try plan.rows(in: view, noting: measure))
     }
 
     /// Resolved and planned. Without a view tables are taken to be large.

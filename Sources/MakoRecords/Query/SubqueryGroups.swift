@@ -11,7 +11,7 @@ final class SubqueryGroups {
 
     init(
         _ subquery: BoundSubquery, _ link: BoundSubquery.Link, _ all: Plan, _ view: Snapshot,
-        _ cancellation: Cancellation?
+        _ cancellation: Cancellation?, _ measure: StepMeasure?
     ) throws(RecordError) {
         places = link.outers
         isCount = subquery.output == nil || subquery.aggregate == nil
@@ -19,10 +19,11 @@ final class SubqueryGroups {
             try IndexGroups.forEach(index, all.table.schema.name, view, cancellation) { number, count in
                 _ = table.insert(wholeNumber: number)
                 counts.append(count)
+                measure?.entries += Int(count)
             }
             return
         }
-        try readRows(subquery, link, all, view, cancellation)
+        try readRows(subquery, link, all, view, cancellation, measure)
     }
 
     /// The group of the rows that are linked to the row around; nil: there are none.
@@ -60,13 +61,14 @@ final class SubqueryGroups {
 
     private func readRows(
         _ subquery: BoundSubquery, _ link: BoundSubquery.Link, _ all: Plan, _ view: Snapshot,
-        _ cancellation: Cancellation?
+        _ cancellation: Cancellation?, _ measure: StepMeasure?
     ) throws(RecordError) {
         let slots = link.columns.map { $0.ordinal.map { all.table.layout.allSlots[$0] } }
         let values = isCount ? nil : ValueRun(subquery, view, nil, cancellation)
         let empty = Accumulator(subquery.aggregate ?? .count)
         var buffer = KeyBuffer()
         let scan = RowScan(all, view, nil, cancellation)
+        scan.measure = measure
         try recorded {
             try scan.forEachRow(all.table.layout, expecting: 1 << 20) { key, row in
                 guard let place = group(slots, row, key, &buffer) else { return true }

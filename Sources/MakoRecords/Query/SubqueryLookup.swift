@@ -10,6 +10,7 @@ final class SubqueryLookup {
     private let view: Snapshot
     private let outers: OuterValues
     private let cancellation: Cancellation?
+    private let measure: StepMeasure?
     private let evaluator: Evaluator?
     /// Made of entries where these tell all that is asked for.
     private let made: EntryRow?
@@ -17,7 +18,7 @@ final class SubqueryLookup {
 
     init(
         _ probe: SubqueryProbe, _ link: BoundSubquery.Link, _ plan: Plan, reading output: BoundExpr?,
-        _ view: Snapshot, _ outers: OuterValues, _ cancellation: Cancellation?
+        _ view: Snapshot, _ outers: OuterValues, _ cancellation: Cancellation?, _ measure: StepMeasure?
     ) {
         self.probe = probe
         columns = probe.order.map { link.columns[$0] }
@@ -26,6 +27,7 @@ final class SubqueryLookup {
         self.view = view
         self.outers = outers
         self.cancellation = cancellation
+        self.measure = measure
         let test = Program(plan.table, probe.residual, joins: plan.bound.joins)
         evaluator = probe.residual == nil ? nil : Evaluator(test, view, outers: outers, cancellation)
         if case .index(let index) = probe.way {
@@ -81,7 +83,12 @@ final class SubqueryLookup {
         _ key: RowKey, _ body: (RowKey, RowReader) throws(RecordError) -> Bool
     ) throws(RecordError) -> Bool {
         if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return true }
-        return try recorded { try table.withRow(key, in: view) { try test(key, $0, body) } ?? true }
+        return try recorded {
+            try table.withRow(key, in: view) { row in
+                measure?.rows += 1
+                return try test(key, row, body)
+            } ?? true
+        }
     }
 
     private func test(
@@ -97,6 +104,7 @@ final class SubqueryLookup {
         try recorded {
             let walk = IndexWalk(index, table, view, false)
             try walk.forEachEntry([KeyRange(prefix: key.bytes)]) { key, entry in
+                measure?.entries += 1
                 guard let entry, made.read(entry, key) else { return try lend(key, body) }
                 return try test(key, try made.reader(), body)
             }
@@ -109,6 +117,7 @@ final class SubqueryLookup {
         let whole = isCut ? key.bytes : []
         try recorded {
             try IndexWalk(index, table, view, false).run([range]) { row in
+                measure?.entries += 1
                 // Of cut entries only the rows tell whether they are equal.
                 if isCut, try !isEqual(row, whole) { return true }
                 return try body(row)

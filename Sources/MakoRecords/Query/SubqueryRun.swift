@@ -12,6 +12,8 @@ final class SubqueryRun {
     private let subquery: BoundSubquery
     private let view: Snapshot
     private let cancellation: Cancellation?
+    /// Takes down what is read, where the run around is measured.
+    private let measure: StepMeasure?
     let outers: OuterValues
     private var arena = Arena()
 
@@ -35,6 +37,7 @@ final class SubqueryRun {
         self.subquery = subquery
         self.view = view
         self.cancellation = cancellation
+        measure = SubqueryMeasures.current?.measure(of: subquery)
         outers = OuterValues(subquery.outers.count)
     }
 
@@ -76,7 +79,7 @@ final class SubqueryRun {
         if let list { return list }
         let list = SubqueryList()
         if case .statement(let statement, let catalogue, let parameters, let named) = subquery.source {
-            let rows = try statement.run(catalogue, view: view, parameters: parameters, named: named).rows
+            let rows = try rows(statement, catalogue, parameters, named)
             for row in rows {
                 arena.reset()
                 list.add(arena.operand(row.first ?? .null))
@@ -110,8 +113,7 @@ final class SubqueryRun {
 
     private func firstValue() throws(RecordError) -> Value {
         if case .statement(let statement, let catalogue, let parameters, let named) = subquery.source {
-            return try statement.run(catalogue, view: view, parameters: parameters, named: named).rows.first?.first
-                ?? .null
+            return try rows(statement, catalogue, parameters, named).first?.first ?? .null
         }
         guard let aggregate = subquery.aggregate else {
             var value = Value.null
@@ -136,7 +138,13 @@ final class SubqueryRun {
     private func countedRows() throws(RecordError) -> Int? {
         if subquery.isCorrelated { return try probe()?.count() }
         guard case .plan(let plan) = subquery.source else { return nil }
-        return try plan.count(in: view)
+        return try plan.count(in: view, measure)
+    }
+
+    private func rows(
+        _ statement: SelectStatement, _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value]
+    ) throws(RecordError) -> [[Value]] {
+        try statement.run(catalogue, view, parameters, named, nil, noting: measure).rows
     }
 
     // MARK: - Rows
@@ -153,7 +161,7 @@ final class SubqueryRun {
         guard let link = subquery.link, let probe = link.probe, case .plan(let plan) = subquery.source else {
             return nil
         }
-        let made = SubqueryLookup(probe, link, plan, reading: subquery.output, view, outers, cancellation)
+        let made = SubqueryLookup(probe, link, plan, reading: subquery.output, view, outers, cancellation, measure)
         lookup = made
         return made
     }
@@ -164,14 +172,15 @@ final class SubqueryRun {
         case .plan(let plan):
             if let probe = probe() { return try probe.forEachRow(body) }
             let scan = scan ?? RowScan(plan, view, outers, cancellation)
+            scan.measure = measure
             self.scan = scan
             try recorded { try plan.forEachRow(plan.table.layout, scan, view) { try body($0, $1) } }
         case .statement(let statement, let catalogue, let parameters, let named):
             // Only that there are rows matters; their values are asked for elsewhere.
-            let rows = try statement.run(catalogue, view: view, parameters: parameters, named: named).rows
+            let rows = try rows(statement, catalogue, parameters, named)
             if !rows.isEmpty { try withEmptyRow(body) }
         case .held(let plan), .holders(let plan, _, _):
-            let rows = held ?? HeldRows(subquery, plan, view, outers, cancellation)
+            let rows = held ?? HeldRows(subquery, plan, view, outers, cancellation, measure)
             held = rows
             try rows.forEachRow(body)
         }
@@ -197,7 +206,7 @@ final class SubqueryRun {
             if patience < 0 { patience = 32 + (try all.table.count(in: view)) / worth }
             if lookups <= patience { return nil }
         }
-        let made = try SubqueryGroups(subquery, link, all, view, cancellation)
+        let made = try SubqueryGroups(subquery, link, all, view, cancellation, measure)
         groups = made
         return made
     }
