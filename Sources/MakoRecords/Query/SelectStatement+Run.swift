@@ -134,7 +134,8 @@ extension SelectPlan {
         let having = group.having.map { Evaluator(Program(nil, $0), view, supply) }
         let key = RowKey.rowID(0)
         let result = last(of: measure)
-        func give() throws(RecordError) -> Bool {
+        // Made once: to make it for a row would copy the plan.
+        let give = { () throws(RecordError) -> Bool in
             var goesOn = true
             try measured(measure, result - 1) { (groups) throws(RecordError) in
                 try run.forEachGroup(supply) { () throws(RecordError) in
@@ -151,13 +152,16 @@ extension SelectPlan {
         }
         var wantsMore = limit != 0
         if wantsMore, !(try addByWalk(run, view, measure)) {
-            try forEachRow(in: view, supply, measure, result - 1) { row, key throws(RecordError) in
-                if group.isInOrder {
+            if group.isInOrder {
+                try forEachRow(in: view, supply, measure, result - 1) { row, key throws(RecordError) in
                     wantsMore = try run.addInOrder(row, key, give)
-                } else {
-                    try run.add(row, key)
+                    return wantsMore
                 }
-                return wantsMore
+            } else {
+                try forEachRow(in: view, supply, measure, result - 1) { row, key throws(RecordError) in
+                    try run.add(row, key)
+                    return true
+                }
             }
         }
         if wantsMore { _ = try give() }
