@@ -4,7 +4,7 @@ import Testing
 // EXAMPLE
 import MakoStorage
 
-/// Counts a visit to each page, and tells how often the first of them was visited.
+/// Counts a visit to each page, up to 255, and tells how often the first of them was visited.
 func countVisits(to pages: [String], at path: String) throws -> UInt8 {
     let store = try Store(at: path)  // opened, or made when it is not there
     defer { try? store.close() }
@@ -14,7 +14,7 @@ func countVisits(to pages: [String], at path: String) throws -> UInt8 {
     for page in pages {
         try store.write { transaction in  // durable when it returns, or not there at all
             let count = try transaction.view.get(Array(page.utf8), in: visits)?.first ?? 0
-            try transaction.put([count + 1], for: Array(page.utf8), in: visits)
+            try transaction.put([min(count, 254) + 1], for: Array(page.utf8), in: visits)
         }
     }
     let snapshot = try store.snapshot()  // stays as it is, whatever is written meanwhile
