@@ -31,7 +31,7 @@ extension Plan {
         try view.withValues(of: group, in: rows) { place, bytes in
             let key = group[place]
             guard let bytes else { throw missing(key) }
-            try body(Int64(bitPattern: key ^ (1 << 63)), try RowReader(bytes, layout))
+            try body(KeyOrder.rowID(key), try RowReader(bytes, layout))
         }
     }
 

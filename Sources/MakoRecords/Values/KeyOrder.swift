@@ -1,4 +1,5 @@
 /// The order of single values, shared by keys, comparisons and sorting so that they can never disagree.
+@usableFromInline
 enum KeyOrder {
     /// Bits whose unsigned order is the order of doubles. NaN gives 0, which no other double does, so it sorts first;
     /// both zeros give the same bits.

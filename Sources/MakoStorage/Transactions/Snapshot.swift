@@ -502,21 +502,6 @@ extension Snapshot {
     }
 }
 
-extension WriteTransaction {
-    /// Calls `body` with the bytes of the value that `key` has in the transaction, its own changes included, without copying them, or
-    /// answers nil when it is absent. What ``view`` answers, without a count of references to that.
-    @inlinable
-    public func withValue<R>(of key: UInt64, in tree: Tree, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
-        let loan = try _lend(key, tree)
-        defer { _takeBack(loan) }
-        guard let start = loan.start else { return nil }
-        return try body(UnsafeRawBufferPointer(start: start, count: loan.count))
-    }
-
-    public func _lend(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _Loan { try writer.view._lend(key, tree) }
-    public func _takeBack(_ loan: _Loan) { writer.view._takeBack(loan) }
-}
-
 /// A buffer with an address, also when it is empty: the key algorithms do pointer arithmetic on it.
 @inline(__always)
 func lendable(_ key: UnsafeRawBufferPointer) -> KeyBytes {

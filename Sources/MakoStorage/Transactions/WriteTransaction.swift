@@ -23,6 +23,20 @@ public struct WriteTransaction: ~Copyable {
     /// The transaction's own state, changes included, for reading. Valid until the transaction ends.
     public var view: Snapshot { writer.view }
 
+    /// Calls `body` with the bytes of the value that `key` has in the transaction, its own changes included, without copying them, or
+    /// answers nil when it is absent. What ``view`` answers, without a count of references to that.
+    @inlinable
+    public func withValue<R>(of key: UInt64, in tree: Tree, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
+        let loan = try _lend(key, tree)
+        defer { _takeBack(loan) }
+        guard let start = loan.start else { return nil }
+        return try body(UnsafeRawBufferPointer(start: start, count: loan.count))
+    }
+
+    /// For ``withValue(of:in:_:)``, which is compiled where it is called.
+    public func _lend(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _Loan { try writer.view._lend(key, tree) }
+    public func _takeBack(_ loan: _Loan) { writer.view._takeBack(loan) }
+
     // MARK: Trees
 
     /// Creates an empty tree.
