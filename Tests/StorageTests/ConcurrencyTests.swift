@@ -48,6 +48,8 @@ import Testing
         options.cacheBytes = cacheBytes
         options.logSegmentBytes = 128 << 10
         options.checkpointBytes = 96 << 10
+        // A vacuum commits too, and here the numbers of commits say what is to be read.
+        options.shrinksWhenIdle = false
         return options
     }
 
