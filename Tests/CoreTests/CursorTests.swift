@@ -1,6 +1,11 @@
 import MakoCore
 import Testing
 
+/// A vacuum, which runs when nothing else does, may have one.
+private func holdsNoSnapshot(_ db: Database) -> Bool {
+    db.store.stats.oldestSnapshot.map { $0.label == "vacuum" } ?? true
+}
+
 @Suite struct CursorTests {
     private struct Stop: Error {}
 
@@ -91,9 +96,9 @@ import Testing
         do {
             let cursor = try db.query(Sailor.self).cursor()
             #expect(try cursor.next()?.name == "s0")
-            #expect(db.store.stats.oldestSnapshot != nil)
+            #expect(!holdsNoSnapshot(db))
         }
-        #expect(db.store.stats.oldestSnapshot == nil)
+        #expect(holdsNoSnapshot(db))
         #expect(throws: MakoError.self) { try db.query(Sailor.self).where(text: "nmae = 1").cursor() }
         let cursor = try db.query(Sailor.self).cursor()
         try db.close()
@@ -125,7 +130,7 @@ import Testing
         }
         let expected = (0..<1000).filter { $0 % 70 >= 10 }.map { Int?($0 + 1) }
         #expect(ids == expected.reversed())
-        #expect(db.store.stats.oldestSnapshot == nil)
+        #expect(holdsNoSnapshot(db))
     }
 
     @Test func aStreamMayBeLeft() async throws {
@@ -137,7 +142,7 @@ import Testing
             if count == 300 { break }
         }
         #expect(count == 300)
-        #expect(db.store.stats.oldestSnapshot == nil)
+        #expect(holdsNoSnapshot(db))
         // Each iteration begins anew.
         var iterator = stream.makeAsyncIterator()
         #expect(try await iterator.next()?.name == "s0")

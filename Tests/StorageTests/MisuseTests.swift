@@ -324,6 +324,24 @@ import Testing
         expect(.closed) { _ = try snapshot.get(5, in: sample.integers) }
     }
 
+    /// Also one that a read had lent.
+    @Test func aSnapshotKeepsItsStore() throws {
+        for isLent in [false, true] {
+            weak var store: Store?
+            var kept: Snapshot?
+            var tree: Tree?
+            do {
+                let sample = try sample()
+                (store, tree) = (sample.store, sample.integers)
+                kept = isLent ? try sample.store.read { $0 } : try sample.store.snapshot()
+            }
+            try #require(store != nil)
+            if let tree { #expect(try kept?.get(7, in: tree) == [7]) }
+            kept = nil
+            #expect(store == nil)
+        }
+    }
+
     @Test func moreSnapshotsThanTheFirstSlotsHold() throws {
         let sample = try sample()
         var kept: [Snapshot] = []

@@ -230,6 +230,12 @@ import Testing
             labels.insert(sample.store.stats.oldestSnapshot?.label)
         }
         #expect(labels == ["backup"])
+        labels = []
+        try sample.store.copy(to: "small.mako") { _ in
+            try? sample.pass(.seconds(60))
+            labels.insert(sample.store.stats.oldestSnapshot?.label)
+        }
+        #expect(labels == ["copy"])
         #expect(sample.store.stats.oldestSnapshot == nil)
         try sample.store.close()
     }

@@ -106,7 +106,7 @@ extension Store {
         throws(StorageError) -> CopyReport
     {
         if encryption != nil && !Encryption.isAvailable { throw .encryptionUnavailable(path: new.path) }
-        let source = try capture()
+        let source = try capture(label: "copy")
         defer { source.snapshot.close() }
         let target = NewFile(fileSystem: new.fileSystem, path: new.temporaryPath)
         try target.clear()

@@ -114,7 +114,9 @@ extension Store {
     }
 
     /// The latest commit, made durable, with the map of its pages, which stay as long as the snapshot.
-    func capture() throws(StorageError) -> (
+    ///
+    /// - Parameter label: what the snapshot is for, to be read in the statistics.
+    func capture(label: String) throws(StorageError) -> (
         snapshot: Snapshot, version: Version, live: [[UInt64]]
     ) {
         guard !isClosed.load(ordering: .acquiring) else { throw .closed }
@@ -123,7 +125,7 @@ extension Store {
         // A commit by checkpoint enters its pages into the map before it is published.
         return try checkpointer.lock.withLock { () throws(StorageError) in
             try spaceLock.withLock { () throws(StorageError) in
-                (try takeSnapshot(hasAge: false, "backup"), versions[versions.count - 1], space.live)
+                (try takeSnapshot(hasAge: false, label), versions[versions.count - 1], space.live)
             }
         }
     }

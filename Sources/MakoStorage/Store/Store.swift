@@ -178,8 +178,10 @@ public final class Store: @unchecked Sendable {
         try takeSnapshot(hasAge: true, label)
     }
 
-    /// - Parameter hasAge: false for one that no age limit ends.
-    func takeSnapshot(hasAge: Bool, _ label: String?) throws(StorageError) -> Snapshot {
+    /// - Parameters:
+    ///   - hasAge: false for one that no age limit ends.
+    ///   - isLent: whether the caller keeps the store while the snapshot is used, and then ends the loan.
+    func takeSnapshot(hasAge: Bool, _ label: String?, isLent: Bool = false) throws(StorageError) -> Snapshot {
         guard !isClosed.load(ordering: .acquiring) else { throw .closed }
         guard let slot = snapshots.claim(hasAge: hasAge, label: label) else {
             throw .invalidArgument("too many snapshots are open")
@@ -195,14 +197,18 @@ public final class Store: @unchecked Sendable {
             let version = Unmanaged<Version>.fromOpaque(pointer)
             slot.pointee.point.store(version._withUnsafeGuaranteedRef { $0.point }, ordering: .sequentiallyConsistent)
             if published.load(ordering: .sequentiallyConsistent) == address {
-                return version._withUnsafeGuaranteedRef { Snapshot(version: $0, slot: slot, store: self) }
+                return version._withUnsafeGuaranteedRef { version in
+                    Snapshot(version: version, slot: slot, store: self, isLent: isLent)
+                }
             }
         }
     }
 
     /// Calls `body` with a snapshot of the latest commit.
     public func read<R>(_ body: (Snapshot) throws -> R) throws -> R {
-        try body(snapshot())
+        var snapshot = try takeSnapshot(hasAge: true, nil, isLent: true)
+        defer { withExtendedLifetime(self) { Snapshot.endLoan(of: &snapshot, keeping: self) } }
+        return try body(snapshot)
     }
 
     // MARK: Writing

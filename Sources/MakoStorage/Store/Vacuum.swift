@@ -137,7 +137,7 @@ final class Vacuum {
     /// Finds the pages to be moved.
     private func search(_ store: Store) throws(StorageError) {
         // The snapshot keeps writers from using the places of pages that are about to be looked at.
-        let source = try store.capture()
+        let source = try store.capture(label: "vacuum")
         defer { source.snapshot.close() }
         let live = source.live
         var round = Round()

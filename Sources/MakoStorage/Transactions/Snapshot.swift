@@ -14,8 +14,10 @@ import Synchronization
 /// }
 /// ```
 public final class Snapshot: @unchecked Sendable {
-    // One reference for all that reading needs: readers on other processors count it, too.
-    private let store: Store
+    // Not counted, since readers on other processors would count it, too: either `holder` keeps it, or the call of `Store.read` that
+    // lends the snapshot, or the write transaction whose view it is.
+    private let store: Unmanaged<Store>
+    private var holder: Store?
     let state: UnsafeMutablePointer<ViewState>
     /// What keeps the pages in place; nil for a write transaction's own view.
     private let slot: UnsafeMutablePointer<SnapshotSlot>?
@@ -49,11 +51,14 @@ public final class Snapshot: @unchecked Sendable {
     }
 
     @inline(__always)
-    var frames: FrameStore { store.frames }
+    var frames: FrameStore { store._withUnsafeGuaranteedRef { $0.frames } }
 
     /// Takes a registered version.
-    init(version: Version, slot: UnsafeMutablePointer<SnapshotSlot>, store: Store) {
-        self.store = store
+    ///
+    /// - Parameter isLent: the caller keeps the store, and calls ``endLoan(of:keeping:)`` before it lets go of it.
+    init(version: Version, slot: UnsafeMutablePointer<SnapshotSlot>, store: Store, isLent: Bool) {
+        self.store = .passUnretained(store)
+        holder = isLent ? nil : store
         self.slot = slot
         // It comes first in the slot, which lives as long as the store.
         state = UnsafeMutableRawPointer(slot).assumingMemoryBound(to: ViewState.self)
@@ -65,15 +70,22 @@ public final class Snapshot: @unchecked Sendable {
 
     /// Wraps the state of a write transaction.
     init(writerState: UnsafeMutablePointer<ViewState>, store: Store) {
-        self.store = store
+        self.store = .passUnretained(store)
+        holder = store
         state = writerState
         slot = nil
     }
 
     deinit {
-        if let slot { return store.snapshots.release(slot) }
+        if let slot { return store._withUnsafeGuaranteedRef { $0.snapshots.release(slot) } }
         state.deinitialize(count: 1)
         state.deallocate()
+    }
+
+    /// The caller that lent the snapshot is about to let go of the store. Whoever has kept the snapshot has to keep the store, too.
+    static func endLoan(of snapshot: inout Snapshot, keeping store: Store) {
+        guard !isKnownUniquelyReferenced(&snapshot), snapshot.holder == nil else { return }
+        if !sabotaged("lentSnapshotOutlivesStore") { snapshot.holder = store }
     }
 
     /// Makes this the view of a write transaction that may have waiting puts.
@@ -112,7 +124,7 @@ public final class Snapshot: @unchecked Sendable {
         else { return }
         let epoch = Epochs.retire()
         while !Epochs.hasPassed(epoch) { yieldThread() }
-        store.snapshots.unpin(slot)
+        store._withUnsafeGuaranteedRef { $0.snapshots.unpin(slot) }
     }
 
     /// Runs `body` unless the snapshot has ended, which it does not meanwhile.
@@ -187,7 +199,7 @@ public final class Snapshot: @unchecked Sendable {
     private var isOpen: Bool { state.pointee.life.load(ordering: .relaxed) & Life.mask == Life.open.rawValue }
 
     private var whyOver: StorageError {
-        guard slot != nil, let limit = store.options.snapshotAgeLimit,
+        guard slot != nil, let limit = store._withUnsafeGuaranteedRef({ $0.options.snapshotAgeLimit }),
             state.pointee.life.load(ordering: .relaxed) & Life.expiring.rawValue != 0
         else { return .closed }
         return .expired(after: limit)
@@ -233,7 +245,7 @@ public final class Snapshot: @unchecked Sendable {
     public func get(_ key: UInt64, in tree: Tree) throws(StorageError) -> [UInt8]? {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        guard let record = try frames.find(IntegerLayout.self, lookUp(tree, .integer), key) else { return nil }
+        guard let record = try find(IntegerLayout.self, lookUp(tree, .integer), key) else { return nil }
         return try bytes(record)
     }
 
@@ -243,10 +255,22 @@ public final class Snapshot: @unchecked Sendable {
         defer { Epochs.leave(entry) }
         let state = try lookUp(tree, .bytes)
         let found: Result<RecordView?, StorageError> = key.withUnsafeBytes { key in
-            result { () throws(StorageError) in try frames.find(ByteLayout.self, state, lendable(key)) }
+            result { () throws(StorageError) in try find(ByteLayout.self, state, lendable(key)) }
         }
         guard let record = try found.get() else { return nil }
         return try bytes(record)
+    }
+
+    /// The record of `key`. The caller is inside an operation epoch.
+    ///
+    /// What leads to it is not counted: threads that read at once would take the counts' cache lines from each other.
+    @inline(__always)
+    private func find<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ state: TreeState, _ key: Layout.Key
+    ) throws(StorageError) -> RecordView? {
+        try store._withUnsafeGuaranteedRef { store in
+            result { () throws(StorageError) in try store.frames.find(layout, state, key) }
+        }.get()
     }
 
     func bytes(_ record: RecordView) throws(StorageError) -> [UInt8] {
@@ -368,7 +392,7 @@ extension Snapshot {
                 let (slot, found) = IntegerLayout.find(leaf, key)
                 return try loan(found ? IntegerLayout.record(leaf, slot) : nil, entry)
             }
-            return try loan(frames.find(IntegerLayout.self, state, key), entry)
+            return try loan(find(IntegerLayout.self, state, key), entry)
         } catch {
             Epochs.leave(entry)
             throw error
@@ -392,7 +416,7 @@ extension Snapshot {
         do throws(StorageError) {
             let state = try lookUp(tree, .bytes)
             let found: Result<RecordView?, StorageError> = key.withUnsafeBytes { key in
-                result { () throws(StorageError) in try frames.find(ByteLayout.self, state, lendable(key)) }
+                result { () throws(StorageError) in try find(ByteLayout.self, state, lendable(key)) }
             }
             return try loan(found.get(), entry)
         } catch {

@@ -22,6 +22,8 @@
 /// ```
 public struct Cursor: ~Copyable {
     let snapshot: Snapshot
+    // Asked for once: all readers of a store count the same references.
+    private let frames: FrameStore
     let tree: Tree
     /// The leaf's copy, and behind it room for the current key of a byte tree.
     private let leaf: UnsafeMutableRawPointer
@@ -48,6 +50,7 @@ public struct Cursor: ~Copyable {
 
     init(_ snapshot: Snapshot, _ tree: Tree) {
         self.snapshot = snapshot
+        frames = snapshot.frames
         self.tree = tree
         leaf = .allocate(byteCount: pageBytes + 1024, alignment: 64)
         path = .allocate(capacity: Limits.levels + 1)
@@ -266,7 +269,7 @@ public struct Cursor: ~Copyable {
         var reference = path[levels].reference
         var level = levels - 1
         while level > 0 {
-            let page = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
+            let page = try frames.resolve(reference, type: Layout.innerType, level: level)
             let slot = Layout.childSlot(page, key)
             path[level] = Step(reference: reference, slot: slot)
             reference = Layout.child(page, at: slot)
@@ -290,10 +293,10 @@ public struct Cursor: ~Copyable {
         var reference = path[levels].reference
         var level = levels - 1
         while level > 0 {
-            let page = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
+            let page = try frames.resolve(reference, type: Layout.innerType, level: level)
             var slot = 0
             while slot + 1 < Page(page).count {
-                let count = try snapshot.frames.count(layout, page, slot, level)
+                let count = try frames.count(layout, page, slot, level)
                 if left < count { break }
                 left -= count
                 slot += 1
@@ -336,8 +339,8 @@ public struct Cursor: ~Copyable {
         var reference = path[levels].reference
         var level = levels - 1
         while level > 0 {
-            let page = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
-            let (slot, rest) = try ChildShares(layout, page, level, snapshot.frames).child(at: share)
+            let page = try frames.resolve(reference, type: Layout.innerType, level: level)
+            let (slot, rest) = try ChildShares(layout, page, level, frames).child(at: share)
             path[level] = Step(reference: reference, slot: slot)
             (reference, share) = (Layout.child(page, at: slot), rest)
             level -= 1
@@ -379,7 +382,7 @@ public struct Cursor: ~Copyable {
         var reference = root
         var level = start
         while level > 0 {
-            let page = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
+            let page = try frames.resolve(reference, type: Layout.innerType, level: level)
             let slot = last ? Page(page).count - 1 : 0
             path[level] = Step(reference: reference, slot: slot)
             reference = Layout.child(page, at: slot)
@@ -392,7 +395,7 @@ public struct Cursor: ~Copyable {
     private mutating func take<Layout: NodeLayout>(_ layout: Layout.Type, _ reference: PageReference)
         throws(StorageError)
     {
-        let page = try snapshot.frames.resolve(reference, type: Layout.leafType, level: 0)
+        let page = try frames.resolve(reference, type: Layout.leafType, level: 0)
         memcpy(leaf, page, pageBytes)
         count = Page(leaf).count
         hasLeaf = true
@@ -405,14 +408,14 @@ public struct Cursor: ~Copyable {
         if !sabotaged("cursorOutlivesItsSnapshot") { try snapshot.requireOpen() }
         var level = 1
         while level < levels {
-            let page = try snapshot.frames.resolve(path[level].reference, type: Layout.innerType, level: level)
+            let page = try frames.resolve(path[level].reference, type: Layout.innerType, level: level)
             let next = path[level].slot + (forward ? 1 : -1)
             if next >= (sabotaged("cursorMissesFirstLeaf") ? 1 : 0) && next < Page(page).count {
                 path[level].slot = next
-                if level == 1 { readAhead.arrive(layout, at: next, of: page, forward: forward, snapshot.frames) }
+                if level == 1 { readAhead.arrive(layout, at: next, of: page, forward: forward, frames) }
                 try descend(layout, from: level - 1, Layout.child(page, at: next), last: !forward)
                 if forward && level == 1 && next + 1 < Page(page).count {
-                    snapshot.frames.prefetchPage(Layout.child(page, at: next + 1))
+                    frames.prefetchPage(Layout.child(page, at: next + 1))
                 }
                 return true
             }

@@ -12,6 +12,8 @@ import CPlatform
 /// operation epoch that lasts until the next one is asked for.
 public final class _LeafWalk {
     private let snapshot: Snapshot
+    // Asked for once: all readers of a store count the same references.
+    private let frames: FrameStore
     private let tree: Tree
     private let levels: Int
     private let path: UnsafeMutablePointer<Step>
@@ -45,6 +47,7 @@ public final class _LeafWalk {
 
     init(_ snapshot: Snapshot, _ tree: Tree, integer: UInt64, bytes: [UInt8]) throws(StorageError) {
         self.snapshot = snapshot
+        frames = snapshot.frames
         self.tree = tree
         path = .allocate(capacity: Limits.levels + 1)
         // Integers are read where they stand.
@@ -72,7 +75,6 @@ public final class _LeafWalk {
     private func descend<Layout: NodeLayout>(_ layout: Layout.Type, _ root: PageReference, _ key: Layout.Key)
         throws(StorageError)
     {
-        let frames = snapshot.frames
         var reference = root
         var level = levels - 1
         var guess = 0
@@ -118,7 +120,7 @@ public final class _LeafWalk {
     private func lend<Layout: NodeLayout>(_ layout: Layout.Type, _ reference: PageReference) throws(StorageError)
         -> Leaf
     {
-        let page = try snapshot.frames.resolve(reference, type: Layout.leafType, level: 0)
+        let page = try frames.resolve(reference, type: Layout.leafType, level: 0)
         leaf = page
         lent &+= 1
         // A walk that has come so far goes on. Rows stand in a leaf from its end down, in which order its lines come several times as
@@ -149,7 +151,7 @@ public final class _LeafWalk {
     ) throws(StorageError) -> PageReference? {
         var level = 1
         while level < levels {
-            let page = try snapshot.frames.resolve(path[level].reference, type: Layout.innerType, level: level)
+            let page = try frames.resolve(path[level].reference, type: Layout.innerType, level: level)
             path[level].slot += 1
             guard path[level].slot < Page(page).count - (sabotaged("walkMissesLastLeaf") ? 1 : 0) else {
                 level += 1
@@ -160,11 +162,11 @@ public final class _LeafWalk {
                 level -= 1
                 let reference = Layout.child(node, at: path[level + 1].slot)
                 path[level] = Step(reference: reference, slot: 0)
-                node = try snapshot.frames.resolve(reference, type: Layout.innerType, level: level)
+                node = try frames.resolve(reference, type: Layout.innerType, level: level)
             }
             let reference = Layout.child(node, at: path[1].slot)
-            readAhead.arrive(layout, at: path[1].slot, of: node, forward: true, snapshot.frames)
-            snapshot.frames.prefetchWalk(reference, isLong ? leaf : nil)
+            readAhead.arrive(layout, at: path[1].slot, of: node, forward: true, frames)
+            frames.prefetchWalk(reference, isLong ? leaf : nil)
             return reference
         }
         return nil

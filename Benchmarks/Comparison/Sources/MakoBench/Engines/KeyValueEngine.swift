@@ -20,6 +20,10 @@ struct Setup: Sendable {
     var cacheBytes: Int?
     /// No checkpoint is to be taken before `close`.
     var keepsLog = false
+
+    /// What the caches of engines that have one may take: all data fits unless the case says otherwise, the pages of a
+    /// transaction that is not packed yet included.
+    var memoryBytes: Int { cacheBytes ?? max(1 << 30, records * ValueMaker.size * 4) }
 }
 
 /// An ordered store of 100-byte values under one kind of key.

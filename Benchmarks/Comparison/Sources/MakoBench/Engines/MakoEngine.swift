@@ -17,7 +17,7 @@ final class MakoEngine: KeyValueEngine, @unchecked Sendable {
             case .async: .async
             case .relaxed, .none: .ordered
             }
-        options.cacheBytes = setup.cacheBytes ?? 1 << 30
+        options.cacheBytes = setup.memoryBytes
         // No checkpoint but those that are asked for: nothing else may retire the log.
         if setup.keepsLog { options.background = .manual }
         store = try Store(at: setup.directory + "/data.mako", options: options)

@@ -24,6 +24,7 @@ final class SQLiteEngine: KeyValueEngine, @unchecked Sendable {
     init(_ setup: Setup) throws {
         connection = try SQLiteConnection(
             directory: setup.directory, durability: setup.durability, cacheBytes: setup.cacheBytes)
+        if setup.cacheBytes == nil { try connection.run("PRAGMA cache_size = -\(setup.memoryBytes >> 10)") }
         switch setup.keys {
         case .integers: try connection.run("CREATE TABLE IF NOT EXISTS data (k INTEGER PRIMARY KEY, v BLOB NOT NULL)")
         case .strings:
