@@ -49,6 +49,19 @@ struct FormatTests {
         try body(memory)
     }
 
+    /// The engine puts sums of pages together in another order than the document tells.
+    @Test func sumsOfAllLengthsAreThoseOfTheDocument() throws {
+        var random = SplitMix(seed: 41)
+        for count in Array(0..<300) + [4087, 4088, 4096, 8191] {
+            let bytes = (0..<count + 1).map { _ in UInt8(random.below(256)) }
+            let (start, seed) = (random.below(2), random.next())
+            let sum = try bytes.withUnsafeBytes {
+                Checksum.hash(try #require($0.baseAddress) + start, count: count, seed: seed)
+            }
+            #expect(try sum == PlainBytes(bytes: bytes).checksum(start, count, seed: seed), "\(count)")
+        }
+    }
+
     @Test func pageHeader() throws {
         let fields = try FormatTests.fields("Page header")
         try FormatTests.withPage { memory in

@@ -1,11 +1,17 @@
 // What Swift cannot say, or says in more instructions than a lookup can spare: prefetch a cache line, keep a
-// pointer per thread, ask the kernel for a process-wide memory barrier, interpolate without overflow checks, keep
-// words at fixed addresses.
+// pointer per thread, ask the kernel for a process-wide memory barrier, interpolate without overflow checks, compute in
+// the order that is written, keep words at fixed addresses.
 // Everything on the read path is inline.
 #pragma once
 #include <stdint.h>
 
 static inline void mako_prefetch(const void *address) { __builtin_prefetch(address, 0, 3); }
+
+/// The value itself, which the compiler computes before it goes on with it: sums of several parts come in the order that is written.
+static inline uint64_t mako_settled(uint64_t value) {
+    __asm__("" : "+r"(value));
+    return value;
+}
 
 /// Reads a byte of each cache line of some memory but the first, upwards.
 static inline void mako_read_lines(const void *start, long bytes) {

@@ -1,3 +1,5 @@
+import CPlatform
+
 /// The 64-bit checksum of pages, metas and log frames.
 ///
 /// A multiply-and-fold hash of the wyhash family (Wang Yi, "Modern Non-Cryptographic Hash Function and
@@ -15,17 +17,57 @@ enum Checksum {
         return (a ^ product.low) ^ (b ^ product.high)
     }
 
+    /// What a chain of `mix` has come to, put together as far as it can be before the last product is there.
+    ///
+    /// Each product waits for the one before: that is the time a page takes. What else the next factor is made of, its word too, is put together
+    /// while the processor multiplies; then only the two halves of the product are missing, the upper one at last.
+    private struct Chain {
+        private var ready: UInt64
+        private var high: UInt64 = 0
+
+        /// - Parameter word: what the value meets in the first product.
+        @inline(__always)
+        init(_ value: UInt64, meeting word: UInt64) { ready = value ^ word }
+
+        /// Makes the value `mix(factor, word ^ value)`, of the word that it was to meet.
+        ///
+        /// - Parameter word: what it meets the next time.
+        @inline(__always)
+        mutating func mix(_ factor: UInt64, thenMeeting word: UInt64) {
+            let other = ready ^ high
+            let rest = mako_settled(word ^ factor ^ other)
+            let product = factor.multipliedFullWidth(by: other)
+            ready = rest ^ product.low
+            high = product.high
+        }
+
+        /// The value, when it was to meet 0.
+        @inline(__always)
+        var value: UInt64 { ready ^ high }
+    }
+
     /// The checksum of `count` bytes at `start`.
     static func hash(_ start: UnsafeRawPointer, count: Int, seed: UInt64) -> UInt64 {
         var a = seed ^ k0
         var b = mix(seed ^ k1, UInt64(truncatingIfNeeded: count) ^ k2)
         var position = start
         var left = count
-        while left >= 32 {
-            a = mix(word(position) ^ k1, word(position + 8) ^ a)
-            b = mix(word(position + 16) ^ k2, word(position + 24) ^ b)
+        if left >= 32 {
+            var first = Chain(a, meeting: word(position + 8))
+            var second = Chain(b, meeting: word(position + 24))
+            while left >= 64 {
+                let (nextFirst, nextSecond) = (word(position + 40), word(position + 56))
+                first.mix(word(position) ^ k1, thenMeeting: nextFirst)
+                second.mix(word(position + 16) ^ k2, thenMeeting: nextSecond)
+                position += 32
+                left &-= 32
+            }
+            first.mix(word(position) ^ k1, thenMeeting: 0)
+            second.mix(word(position + 16) ^ k2, thenMeeting: 0)
             position += 32
             left &-= 32
+            a = first.value
+            b = second.value
         }
         while left >= 8 {
             a = mix(word(position) ^ k3, a ^ k1)
