@@ -5,19 +5,21 @@
 /// the other another length. Order of the keys is `verify`'s business: wrong order gives wrong answers, never a wild read.
 enum PageCheck {
     static func validate(_ base: UnsafeMutableRawPointer) throws(StorageError) {
-        if let reason = TakenBytes.with({ fault(base, $0) }) {
-            throw .corrupted(page: Page(base).number, reason: reason)
-        }
+        // Most pages hold what was entered in order. All others, and those with a fault, are looked at more closely.
+        var below = BytesBelow()
+        guard fault(base, &below) != nil, let reason = ByteBits.with({ fault(base, &$0) }) else { return }
+        throw .corrupted(page: Page(base).number, reason: reason)
     }
 
-    private static func fault(_ base: UnsafeMutableRawPointer, _ taken: TakenBytes) -> String? {
+    private static func fault<Taken: TakenBytes>(_ base: UnsafeMutableRawPointer, _ taken: inout Taken) -> String? {
         let page = Page(base)
         switch PageType(rawValue: page.type) {
-        case .integerLeaf: return page.level == 0 ? integerLeaf(base, taken) : "a leaf above the lowest level"
+        case .integerLeaf: return page.level == 0 ? integerLeaf(base, &taken) : "a leaf above the lowest level"
         case .integerInner: return page.level > 0 ? integerInner(base) : "an inner node at the lowest level"
-        case .byteLeaf: return page.level == 0 ? byteNode(base, isInner: false, taken) : "a leaf above the lowest level"
+        case .byteLeaf:
+            return page.level == 0 ? byteNode(base, isInner: false, &taken) : "a leaf above the lowest level"
         case .byteInner:
-            return page.level > 0 ? byteNode(base, isInner: true, taken) : "an inner node at the lowest level"
+            return page.level > 0 ? byteNode(base, isInner: true, &taken) : "an inner node at the lowest level"
         case .overflow, .directory, .bitmap: return nil
         case .header, .meta, nil: return "its type \(page.type) is not one that a reference may lead to"
         }
@@ -29,24 +31,28 @@ enum PageCheck {
         page.heap <= pageBytes && arraysEnd <= page.heap && page.garbage <= pageBytes - page.heap
     }
 
-    private static func integerLeaf(_ base: UnsafeMutableRawPointer, _ taken: TakenBytes) -> String? {
+    @inline(__always)
+    private static func integerLeaf<Taken: TakenBytes>(_ base: UnsafeMutableRawPointer, _ taken: inout Taken) -> String?
+    {
         let page = Page(base)
         let count = page.count
         guard count <= (pageBytes - IntegerNode.keysOffset) / IntegerNode.entryOverhead,
             heapIsSound(page, arraysEnd: IntegerNode.keysOffset + count * 10)
         else { return "its counts do not fit the page" }
         let slots = IntegerNode.slots(base, count: count)
+        let heap = page.heap
         var used = page.garbage
         for slot in 0..<count {
             let offset = Int(slots[slot])
-            guard offset >= page.heap, offset + 2 <= pageBytes else { return "entry \(slot) lies outside the heap" }
-            let record = IntegerNode.record(base, slot)
-            guard offset + 2 + record.count <= pageBytes else { return "entry \(slot) runs over the end" }
+            guard offset >= heap, offset &+ 2 <= pageBytes else { return "entry \(slot) lies outside the heap" }
+            let record = IntegerNode.record(base, at: offset)
+            let end = offset &+ 2 &+ record.count
+            guard end <= pageBytes else { return "entry \(slot) runs over the end" }
             if record.isOverflow && record.count != Overflow.descriptorBytes {
                 return "entry \(slot) has a malformed overflow descriptor"
             }
-            guard taken.take(offset..<offset + 2 + record.count) else { return overlap }
-            used += 2 + record.count
+            guard taken.take(from: offset, to: end) else { return overlap }
+            used &+= end &- offset
         }
         return used <= pageBytes - page.heap ? nil : overlap
     }
@@ -57,7 +63,10 @@ enum PageCheck {
         return count >= 1 && count <= IntegerNode.capacity(base) ? nil : "it has \(count) children"
     }
 
-    private static func byteNode(_ base: UnsafeMutableRawPointer, isInner: Bool, _ taken: TakenBytes) -> String? {
+    @inline(__always)
+    private static func byteNode<Taken: TakenBytes>(
+        _ base: UnsafeMutableRawPointer, isInner: Bool, _ taken: inout Taken
+    ) -> String? {
         let page = Page(base)
         let count = page.count
         guard count <= (pageBytes - ByteNode.headsOffset) / ByteNode.entryOverhead, !isInner || count >= 1,
@@ -71,51 +80,72 @@ enum PageCheck {
             guard offset >= page.heap, offset + length <= pageBytes, length <= Limits.keyBytes else {
                 return "a fence lies outside the heap"
             }
-            guard taken.take(offset..<offset + length) else { return overlap }
+            guard taken.take(from: offset, to: offset + length) else { return overlap }
             used += length
         }
         guard page.prefix == ByteNode.commonPrefix(ByteNode.lower(base), ByteNode.upper(base)) else {
             return "its prefix is not that of its fences"
         }
         let slots = ByteNode.slots(base, count: count)
+        let heap = page.heap
+        let longestSuffix = Limits.keyBytes - page.prefix
         var childBytes = 0
         for slot in 0..<count {
             let offset = Int(slots[slot])
-            guard offset >= page.heap, offset + 4 <= pageBytes else { return "entry \(slot) lies outside the heap" }
+            guard offset >= heap, offset &+ 4 <= pageBytes else { return "entry \(slot) lies outside the heap" }
             let suffix = ByteNode.word(base, offset)
-            let record = ByteNode.record(base, slot)
-            guard offset + 4 + suffix + record.count <= pageBytes, page.prefix + suffix <= Limits.keyBytes else {
-                return "entry \(slot) runs over the end"
-            }
+            let record = ByteNode.record(base, at: offset)
+            let end = offset &+ 4 &+ suffix &+ record.count
+            guard end <= pageBytes, suffix <= longestSuffix else { return "entry \(slot) runs over the end" }
             if slot == 0 { childBytes = record.count > 8 ? ByteNode.countedChildBytes : ByteNode.childBytes }
             if isInner ? record.count != childBytes : record.isOverflow && record.count != Overflow.descriptorBytes {
                 return "entry \(slot) has a malformed value"
             }
-            guard taken.take(offset..<offset + 4 + suffix + record.count) else { return overlap }
-            used += 4 + suffix + record.count
+            guard taken.take(from: offset, to: end) else { return overlap }
+            used &+= end &- offset
         }
         return used <= pageBytes - page.heap ? nil : overlap
     }
 }
 
-/// Which bytes of a page belong to an entry or a fence, a bit for each.
-private struct TakenBytes {
+/// Which bytes of a page belong to an entry or a fence.
+private protocol TakenBytes {
+    /// Takes bytes of the page. False: one of them belonged to something else, or may have.
+    mutating func take(from start: Int, to end: Int) -> Bool
+}
+
+/// Takes what lies below everything that was taken before, as it does in a page whose entries were put in order, and nothing else.
+private struct BytesBelow: TakenBytes {
+    private var lowest = pageBytes
+
+    @inline(__always)
+    mutating func take(from start: Int, to end: Int) -> Bool {
+        guard end <= lowest else { return false }
+        if !sabotaged("entriesInOrderNotNoted") { lowest = start }
+        return true
+    }
+}
+
+/// A bit for each byte.
+private struct ByteBits: TakenBytes {
     private let words: UnsafeMutablePointer<UInt64>
 
-    static func with(_ body: (TakenBytes) -> String?) -> String? {
+    static func with(_ body: (inout ByteBits) -> String?) -> String? {
         withUnsafeTemporaryAllocation(of: UInt64.self, capacity: pageBytes / 64) { words in
             words.initialize(repeating: 0)
-            return words.baseAddress.flatMap { body(TakenBytes(words: $0)) }
+            return words.baseAddress.flatMap {
+                var taken = ByteBits(words: $0)
+                return body(&taken)
+            }
         }
     }
 
-    /// Takes bytes of the page. False: one of them belonged to something else.
     @inline(__always)
-    func take(_ bytes: Range<Int>) -> Bool {
-        if bytes.isEmpty || sabotaged("overlapsOverlooked") { return true }
-        let last = (bytes.upperBound &- 1) &>> 6
-        var word = bytes.lowerBound &>> 6
-        var mask = UInt64.max &<< UInt64(bytes.lowerBound & 63)
+    mutating func take(from start: Int, to end: Int) -> Bool {
+        if start == end || sabotaged("overlapsOverlooked") { return true }
+        let last = (end &- 1) &>> 6
+        var word = start &>> 6
+        var mask = UInt64.max &<< UInt64(start & 63)
         var met: UInt64 = 0
         while word < last {
             met |= words[word] & mask
@@ -123,7 +153,7 @@ private struct TakenBytes {
             mask = .max
             word &+= 1
         }
-        mask &= UInt64.max &>> UInt64(63 &- (bytes.upperBound &- 1) & 63)
+        mask &= UInt64.max &>> UInt64(63 &- (end &- 1) & 63)
         met |= words[word] & mask
         words[word] |= mask
         return met == 0

@@ -157,7 +157,12 @@ enum ByteNode {
 
     @inline(__always)
     static func record(_ page: UnsafeMutableRawPointer, _ slot: Int) -> RecordView {
-        let offset = Int(slots(page, count: Page(page).count)[slot])
+        record(page, at: Int(slots(page, count: Page(page).count)[slot]))
+    }
+
+    /// The record that begins at `offset`.
+    @inline(__always)
+    static func record(_ page: UnsafeMutableRawPointer, at offset: Int) -> RecordView {
         let lengths = page.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
         let suffix = Int(lengths & 0xffff)
         let value = UInt16(truncatingIfNeeded: lengths &>> 16)

@@ -137,7 +137,12 @@ enum IntegerNode {
     /// The record in `slot`: where its bytes are, how many, and whether they describe an overflow value.
     @inline(__always)
     static func record(_ page: UnsafeMutableRawPointer, _ slot: Int) -> RecordView {
-        let offset = Int(slots(page, count: Page(page).count)[slot])
+        record(page, at: Int(slots(page, count: Page(page).count)[slot]))
+    }
+
+    /// The record that begins at `offset`.
+    @inline(__always)
+    static func record(_ page: UnsafeMutableRawPointer, at offset: Int) -> RecordView {
         let word = page.loadUnaligned(fromByteOffset: offset, as: UInt16.self)
         return RecordView(
             bytes: UnsafeRawPointer(page + offset + 2), count: Int(word & 0x7fff), isOverflow: word & overflowFlag != 0)
