@@ -39,21 +39,23 @@ final class FrameStore: @unchecked Sendable {
     let hasLostWrites = Atomic<Bool>(false)
     /// How many more pages may be asked for ahead of time; see `ReadAhead`.
     let readAheadStock = Atomic<Int>(0)
+    /// Whether the last read that was measured was one of a device.
+    let isReadingSlowly = Atomic<Bool>(false)
 
     private let lock = Lock()
     private let loadLocks: [Lock] = (0..<16).map { _ in Lock() }
-    // Guarded by `lock`.
-    private var freeFrames: [UInt32] = []
+    // Guarded by `lock`, and so without dynamic exclusivity checks, which every page that is read would pay for.
+    @exclusivity(unchecked) private var freeFrames: [UInt32] = []
     /// Whether these are in ascending order: taking the last leaves them so.
-    private var freeIsSorted = true
+    @exclusivity(unchecked) private var freeIsSorted = true
     /// Free frames whose memory the system has back.
-    private var returnedFrames: [UInt32] = []
-    private var highWater = 0
-    private var clockHand = 0
-    private var limbo: [LimboBatch] = []
-    private var limboCount = 0
-    private var scansToSkip = 0
-    private(set) var counters = Counters()
+    @exclusivity(unchecked) private var returnedFrames: [UInt32] = []
+    @exclusivity(unchecked) private var highWater = 0
+    @exclusivity(unchecked) private var clockHand = 0
+    @exclusivity(unchecked) private var limbo: [LimboBatch] = []
+    @exclusivity(unchecked) private var limboCount = 0
+    @exclusivity(unchecked) private var scansToSkip = 0
+    @exclusivity(unchecked) private(set) var counters = Counters()
 
     struct Counters {
         var loads: UInt64 = 0
@@ -229,9 +231,7 @@ final class FrameStore: @unchecked Sendable {
         let index = try takeFrame()
         let frame = base + Int(index) &<< 12
         do throws(StorageError) {
-            let began = ContinuousClock.now
-            try readPage(number, into: frame)
-            noteRead(began.duration(to: .now))
+            try readAwaited(number, into: frame, index)
             if Page(frame).serial & 0xff_ffff != reference.tag && !sabotaged("staleSerialAccepted") {
                 throw StorageError.corrupted(
                     page: number, reason: "its serial is not the one its parent knows (a lost or stale write)")
@@ -244,6 +244,16 @@ final class FrameStore: @unchecked Sendable {
         info[Int(index)].store(number &<< 8 | State.clean.rawValue, ordering: .releasing)
         table[slot].store(index &+ 1, ordering: .releasing)
         return frame
+    }
+
+    /// Reads a page that somebody waits for, and notes of some how long that took.
+    private func readAwaited(_ number: UInt64, into frame: UnsafeMutableRawPointer, _ index: UInt32)
+        throws(StorageError)
+    {
+        guard isMeasured(frame: index) else { return try readPage(number, into: frame) }
+        let began = ContinuousClock.now
+        try readPage(number, into: frame)
+        noteRead(began.duration(to: .now))
     }
 
     /// What is not as it should be after a failed sync is so because of that: the database itself is as the log says.
