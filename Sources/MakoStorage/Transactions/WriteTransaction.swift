@@ -181,15 +181,10 @@ public struct WriteTransaction: ~Copyable {
     ///
     /// - Returns: how many of the keys there were.
     public func delete(keys: [UInt64], in tree: Tree) throws(StorageError) -> Int {
-        let index = try prepare(tree, .integer)
-        return try keys.withUnsafeBufferPointer { keys in
+        try keys.withUnsafeBufferPointer { keys in
             result { () throws(StorageError) in
                 try deleteInGroups(keys.count) { (range) throws(StorageError) in
-                    try writer.prefetchLeaves(
-                        IntegerLayout.self, index, UnsafeBufferPointer(rebasing: keys[range]))
-                    var removed = 0
-                    for key in keys[range] where try delete(key, in: tree) { removed += 1 }
-                    return removed
+                    try deleteGroup(IntegerLayout.self, .integer, UnsafeBufferPointer(rebasing: keys[range]), in: tree)
                 }
             }
         }.get()
@@ -199,17 +194,25 @@ public struct WriteTransaction: ~Copyable {
     ///
     /// - Returns: how many of the keys there were.
     public func delete(keys: [[UInt8]], in tree: Tree) throws(StorageError) -> Int {
-        let index = try prepare(tree, .bytes)
-        return try deleteInGroups(keys.count) { (range) throws(StorageError) in
+        try deleteInGroups(keys.count) { (range) throws(StorageError) in
             try withKeyBytes(keys[range]) { group in
-                result { () throws(StorageError) in
-                    try writer.prefetchLeaves(ByteLayout.self, index, group)
-                    var removed = 0
-                    for key in group where try delete(key, in: tree) { removed += 1 }
-                    return removed
-                }
+                result { () throws(StorageError) in try deleteGroup(ByteLayout.self, .bytes, group, in: tree) }
             }.get()
         }
+    }
+
+    /// Removes the entries of many keys, as ``delete(keys:in:)-([UInt64],_)`` does. The keys are read where they stand.
+    ///
+    /// - Returns: how many of the keys there were.
+    public func delete(keys: [UnsafeRawBufferPointer], in tree: Tree) throws(StorageError) -> Int {
+        let keys = keys.map { lendable($0) }
+        return try keys.withUnsafeBufferPointer { keys in
+            result { () throws(StorageError) in
+                try deleteInGroups(keys.count) { (range) throws(StorageError) in
+                    try deleteGroup(ByteLayout.self, .bytes, UnsafeBufferPointer(rebasing: keys[range]), in: tree)
+                }
+            }
+        }.get()
     }
 
     private func deleteInGroups(_ count: Int, _ delete: (Range<Int>) throws(StorageError) -> Int) throws(StorageError)
@@ -221,6 +224,33 @@ public struct WriteTransaction: ~Copyable {
             removed += try delete(start..<min(start + PutBatch.capacity, count))
         }
         return removed
+    }
+
+    private func deleteGroup<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ kind: KeyKind, _ keys: UnsafeBufferPointer<Layout.Key>, in tree: Tree
+    ) throws(StorageError) -> Int {
+        let index = try prepare(tree, kind)
+        return try withUnsafeTemporaryAllocation(of: PageReference.self, capacity: keys.count) { memory in
+            result { () throws(StorageError) in
+                guard let leaves = memory.baseAddress else { return 0 }
+                try writer.findLeaves(layout, index, keys, leaves)
+                let shape = writer.shape
+                var removed = 0
+                for position in 0..<keys.count {
+                    let key = keys[position]
+                    try writer.spillIfNeeded()
+                    guard Layout.keyBytes(key) <= Limits.keyBytes,
+                        try writer.delete(layout, index, key, in: leaves[position], shape: shape)
+                    else { continue }
+                    if !sabotaged("deleteNotLogged") {
+                        writer.record { Layout.logRemoval(of: key, tree: tree.id, &$0, to: &$1) }
+                    }
+                    writer.noteChange()
+                    removed += 1
+                }
+                return removed
+            }
+        }.get()
     }
 
     /// Removes all entries whose keys lie in a range.

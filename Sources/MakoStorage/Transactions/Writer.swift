@@ -48,6 +48,9 @@ final class Writer {
     @exclusivity(unchecked) var crowdedLeaves = 0
     /// Those of them that stood beside a leaf of the transaction.
     @exclusivity(unchecked) var crowdedBesideOwn = 0
+    /// Changes when a page goes without a copy in its place, or entries go from a leaf to another: what was known of the leaves of keys is not
+    /// known then.
+    @exclusivity(unchecked) private(set) var shape: UInt64 = 0
     private var savepointCount: UInt64 = 0
     /// The savepoints that can still be gone back to, oldest first.
     private(set) var openMarks: [UInt64] = []
@@ -243,7 +246,12 @@ final class Writer {
         state.pointee.changes &+= 1
     }
 
-    func forgetHints() { hints.update(repeating: .none, count: memory.treeCapacity) }
+    func forgetHints() {
+        hints.update(repeating: .none, count: memory.treeCapacity)
+        noteShape()
+    }
+
+    func noteShape() { shape &+= 1 }
 
     // MARK: Pages
 
@@ -292,6 +300,11 @@ final class Writer {
     var hasSpilled: Bool { spilled > 0 }
 
     func free(_ page: UnsafeMutableRawPointer) {
+        noteShape()
+        noteDead(page)
+    }
+
+    private func noteDead(_ page: UnsafeMutableRawPointer) {
         freed.append(.init(page: Page(page).number, birth: Page(page).serial, death: 0))
     }
 
@@ -322,7 +335,7 @@ final class Writer {
         let frame = try frames.makeDirty(page: number)
         memcpy(frame, page, pageBytes)
         let view = Page(frame)
-        if !sabotaged("copiedPageNotFreed") { free(page) }
+        if !sabotaged("copiedPageNotFreed") { noteDead(page) }
         view.identity = view.identity & ~0xff_ffff_ffff | number
         view.serial = try store.takeSerial()
         return frame

@@ -45,6 +45,12 @@ enum ByteLayout: NodeLayout {
     }
 
     @inline(__always)
+    static func prefetchRecord(_ page: UnsafeMutableRawPointer, _ key: KeyBytes) {
+        let slot = ByteNode.likelySlot(page, key)
+        if slot < Page(page).count { mako_prefetch(page + offset(page, slot)) }
+    }
+
+    @inline(__always)
     static func keep(_ key: KeyBytes, at memory: UnsafeMutableRawPointer) -> (number: UInt64, bytes: Int) {
         if let source = key.baseAddress { memcpy(memory, source, key.count) }
         return (0, key.count)
@@ -88,6 +94,12 @@ enum ByteLayout: NodeLayout {
         ByteNode.replace(page, at: slot, value: value, scratch: scratch)
     }
     static func remove(_ page: UnsafeMutableRawPointer, at slot: Int) { ByteNode.remove(page, at: slot) }
+    @inline(__always)
+    static func logRemoval(
+        of key: KeyBytes, tree: UInt32, _ operations: inout OperationWriter, to bytes: inout GrowingBytes
+    ) {
+        operations.delete(key, tree: tree, to: &bytes)
+    }
 
     static func childFits(_ page: UnsafeMutableRawPointer, _ key: KeyBytes) -> Bool {
         ByteNode.fits(

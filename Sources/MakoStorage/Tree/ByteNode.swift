@@ -94,6 +94,28 @@ enum ByteNode {
         return KeyBytes(start: page + offset + 4, count: word(page, offset))
     }
 
+    /// The first position whose head is not less.
+    @inline(__always)
+    private static func firstSlot(
+        _ heads: UnsafeMutablePointer<UInt32>, from first: Int, to count: Int, notBelow wanted: UInt32
+    ) -> Int {
+        var low = first
+        var high = count
+        while low < high {
+            let middle = (low &+ high) &>> 1
+            if heads[middle] < wanted { low = middle &+ 1 } else { high = middle }
+        }
+        return low
+    }
+
+    /// The slot whose suffix a search for `key` in a leaf compares first; the number of entries when it compares none.
+    @inline(__always)
+    static func likelySlot(_ page: UnsafeMutableRawPointer, _ key: KeyBytes) -> Int {
+        let prefix = Page(page).prefix
+        let wanted = head(key.baseAddress.unsafelyUnwrapped + prefix, count: max(0, key.count &- prefix))
+        return firstSlot(heads(page), from: 0, to: Page(page).count, notBelow: wanted)
+    }
+
     /// The position of `key` among the entries, or where it would be inserted. The key must lie between the
     /// fences: its first `prefix` bytes are taken as known.
     @inline(__always)
@@ -107,13 +129,7 @@ enum ByteNode {
         let length = max(0, key.count &- prefix)
         let wanted = head(start, count: length)
         let heads = heads(page)
-        // First position whose head is not less.
-        var low = first
-        var high = count
-        while low < high {
-            let middle = (low &+ high) &>> 1
-            if heads[middle] < wanted { low = middle &+ 1 } else { high = middle }
-        }
+        var low = firstSlot(heads, from: first, to: count, notBelow: wanted)
         if low == count || heads[low] != wanted { return (low, false) }
         // Equal heads: compare what follows them.
         var end = low &+ 1

@@ -44,6 +44,12 @@ enum IntegerLayout: NodeLayout {
     }
 
     @inline(__always)
+    static func prefetchRecord(_ page: UnsafeMutableRawPointer, _ key: UInt64) {
+        let slot = IntegerNode.find(page, key).slot
+        if slot < Page(page).count { mako_prefetch(page + offset(page, slot)) }
+    }
+
+    @inline(__always)
     static func keep(_ key: UInt64, at memory: UnsafeMutableRawPointer) -> (number: UInt64, bytes: Int) { (key, 0) }
 
     @inline(__always)
@@ -89,6 +95,12 @@ enum IntegerLayout: NodeLayout {
         IntegerNode.replace(page, at: slot, value: value, scratch: scratch)
     }
     static func remove(_ page: UnsafeMutableRawPointer, at slot: Int) { IntegerNode.remove(page, at: slot) }
+    @inline(__always)
+    static func logRemoval(
+        of key: UInt64, tree: UInt32, _ operations: inout OperationWriter, to bytes: inout GrowingBytes
+    ) {
+        operations.delete(key, tree: tree, to: &bytes)
+    }
 
     static func childFits(_ page: UnsafeMutableRawPointer, _ key: UInt64) -> Bool {
         Page(page).count < IntegerNode.capacity(page)

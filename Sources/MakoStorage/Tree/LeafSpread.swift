@@ -120,6 +120,7 @@ extension Writer {
         let right = try own(
             layout, index, 0, frames.resolve(Layout.child(parent, at: slot + 1), type: Layout.leafType, level: 0))
         hints[index] = .none
+        noteShape()
         if !sabotaged("shiftedLeavesKeepCounts") {
             forgetCount(layout, parent, slot)
             forgetCount(layout, parent, slot + 1)

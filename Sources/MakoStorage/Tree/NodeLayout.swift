@@ -23,6 +23,8 @@ protocol NodeLayout {
     static func keyBytes(_ key: Key) -> Int
     /// Asks for the lines of a leaf that a search will touch first.
     static func prefetchLeaf(_ page: UnsafeMutableRawPointer)
+    /// Asks for the first line of the record that a search for a key in a leaf would look at.
+    static func prefetchRecord(_ page: UnsafeMutableRawPointer, _ key: Key)
 
     /// Copies a key to memory of at least `keyBytes(key)` bytes, or answers it as a number.
     static func keep(_ key: Key, at memory: UnsafeMutableRawPointer) -> (number: UInt64, bytes: Int)
@@ -52,6 +54,9 @@ protocol NodeLayout {
         _ page: UnsafeMutableRawPointer, at slot: Int, _ value: RecordView, scratch: UnsafeMutableRawPointer
     ) -> Bool
     static func remove(_ page: UnsafeMutableRawPointer, at slot: Int)
+    /// Writes that an entry was removed, as it is to stand in the log.
+    static func logRemoval(
+        of key: Key, tree: UInt32, _ operations: inout OperationWriter, to bytes: inout GrowingBytes)
 
     // A leaf at the end of its level that ascending keys fill; see LeafFilling.swift.
     /// Readies a formatted leaf.

@@ -282,53 +282,122 @@ extension Writer {
 
     // MARK: Delete
 
-    /// Asks for the leaves of a group of keys that are about to be removed, all misses of a kind at once.
-    func prefetchLeaves<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ index: Int, _ keys: UnsafeBufferPointer<Layout.Key>
+    /// Finds the leaves of a group of keys that are about to be removed, and asks for the records; all misses of a kind at once.
+    ///
+    /// - Parameter leaves: memory for as many references as there are keys.
+    func findLeaves<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ keys: UnsafeBufferPointer<Layout.Key>,
+        _ leaves: UnsafeMutablePointer<PageReference>
     ) throws(StorageError) {
         try enterWaitingPuts(of: index)
+        leaves.initialize(repeating: .none, count: keys.count)
         let tree = trees[index]
         guard tree.levels > 1 else { return }
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        try withUnsafeTemporaryAllocation(of: PageReference.self, capacity: keys.count) { references in
-            result { () throws(StorageError) in
-                guard let leaves = references.baseAddress else { return }
-                try frames.descend(layout, tree, keys, leaves)
-            }
-        }.get()
+        try frames.descend(layout, tree, keys, leaves)
+        for position in 0..<keys.count where frames.isInMemory(leaves[position]) {
+            let leaf = try frames.resolve(leaves[position], type: Layout.leafType, level: 0)
+            Layout.prefetchRecord(leaf, keys[position])
+        }
     }
 
     /// Removes an entry. False when the key is absent.
-    func delete<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key) throws(StorageError) -> Bool
-    {
+    ///
+    /// - Parameters:
+    ///   - leaf: where the key belonged when the tree was looked at for a group of keys; nothing if that was not done.
+    ///   - shape: what `shape` was then.
+    func delete<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ key: Layout.Key, in leaf: PageReference = .none, shape: UInt64 = 0
+    ) throws(StorageError) -> Bool {
         try enterWaitingPuts(of: index)
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        guard try frames.find(layout, trees[index], key) != nil else { return false }
+        if let leaf = try ownLeaf(layout, index, leaf, shape) {
+            let (slot, found) = Layout.find(leaf, key)
+            guard found else { return false }
+            do throws(StorageError) {
+                try remove(layout, index, leaf, slot)
+                if hasLostMuch(layout, leaf) {
+                    try descend(layout, index, key)
+                    try rebalance(layout, index)
+                }
+                return true
+            } catch { throw fail(error) }
+        }
+        guard let slot = try locate(layout, index, key) else { return false }
         do throws(StorageError) {
-            try descend(layout, index, key)
-            let leaf = path[0].page
-            let slot = Layout.find(leaf, key).slot
-            let record = Layout.record(leaf, slot)
-            if record.isOverflow && !sabotaged("deletedOverflowNotFreed") { try freeValue(record) }
-            Layout.remove(leaf, at: slot)
-            trees[index].count &-= 1
-            if !sabotaged("hintKeptAfterDelete") { hints[index] = .none }
-            try rebalance(layout, index)
+            try ownPath(layout, index)
+            try remove(layout, index, path[0].page, slot)
+            if hasLostMuch(layout, path[0].page) { try rebalance(layout, index) }
             return true
         } catch { throw fail(error) }
     }
 
+    /// The leaf behind a reference that was found before, when it can be changed in place and its keys are still those that belong there.
+    ///
+    /// As long as the shape is the same nothing but copies has changed, and what was copied is not changed in place any more.
+    @inline(__always)
+    private func ownLeaf<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ leaf: PageReference, _ shape: UInt64
+    ) throws(StorageError) -> UnsafeMutableRawPointer? {
+        guard leaf != .none, shape == self.shape || sabotaged("leavesKnownForEver"), !trees[index].isCounted,
+            frames.isInMemory(leaf)
+        else { return nil }
+        let page = try frames.resolve(leaf, type: Layout.leafType, level: 0)
+        return isEditable(page) ? page : nil
+    }
+
+    /// Goes down to the leaf for a key and leaves all pages as they are. The slot of its entry, or nil.
+    private func locate<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key)
+        throws(StorageError) -> Int?
+    {
+        var level = trees[index].levels - 1
+        guard level >= 0 else { return nil }
+        var reference = trees[index].root
+        while level > 0 {
+            let page = try frames.resolve(reference, type: Layout.innerType, level: level)
+            let slot = Layout.childSlot(page, key)
+            path[level] = PathStep(page: page, slot: slot)
+            reference = Layout.child(page, at: slot)
+            level -= 1
+        }
+        let leaf = try frames.resolve(reference, type: Layout.leafType, level: 0)
+        path[0] = PathStep(page: leaf, slot: 0)
+        let (slot, found) = Layout.find(leaf, key)
+        return found ? slot : nil
+    }
+
+    /// Makes every page of the path this transaction's own.
+    private func ownPath<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
+        for level in (0..<trees[index].levels).reversed() {
+            path[level].page = try own(layout, index, level, path[level].page)
+        }
+        if trees[index].isCounted { forgetCounts(layout, index) }
+    }
+
+    @inline(__always)
+    private func remove<Layout: NodeLayout>(
+        _ layout: Layout.Type, _ index: Int, _ leaf: UnsafeMutableRawPointer, _ slot: Int
+    ) throws(StorageError) {
+        let record = Layout.record(leaf, slot)
+        if record.isOverflow && !sabotaged("deletedOverflowNotFreed") { try freeValue(record) }
+        Layout.remove(leaf, at: slot)
+        trees[index].count &-= 1
+        if !sabotaged("hintKeptAfterDelete") { hints[index] = .none }
+    }
+
+    /// Whether a leaf that an entry was removed from is to be merged, or its neighbours to be looked at: not with every entry that goes.
+    @inline(__always)
+    private func hasLostMuch<Layout: NodeLayout>(_ layout: Layout.Type, _ leaf: UnsafeMutableRawPointer) -> Bool {
+        Layout.isSparse(leaf)
+            || Page(leaf).count % 4 == 0 && Layout.usedBytes(leaf) < Layout.leafRoom * 3 / 4
+    }
+
     /// Merges sparse nodes with a neighbour, from the leaf upwards, and takes empty ones away.
     private func rebalance<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
-        guard Layout.isSparse(path[0].page) else {
-            let page = path[0].page
-            // Not with every entry that goes: it costs a look at the neighbours.
-            guard Page(page).count % 4 == 0, Layout.usedBytes(page) < Layout.leafRoom * 3 / 4,
-                !sharesLater(layout, index), try condense(layout, index)
-            else { return }
-            return try rebalanceInner(layout, index)
+        if !Layout.isSparse(path[0].page) {
+            guard !sharesLater(layout, index), try condense(layout, index) else { return }
         }
         try rebalanceInner(layout, index)
     }

@@ -99,10 +99,15 @@ final class MakoEngine: KeyValueEngine, @unchecked Sendable {
     func delete(_ keys: StringKeys) throws {
         let tree = tree
         try store.write { transaction in
-            for start in stride(from: 0, to: keys.count, by: 1000) {
-                let group = (start..<min(start + 1000, keys.count)).map { keys[$0] }
-                guard try transaction.delete(keys: group, in: tree) == group.count else {
-                    throw BenchmarkError("keys are missing")
+            try keys.bytes.withUnsafeBytes { bytes in
+                for start in stride(from: 0, to: keys.count, by: 1000) {
+                    let group = (start..<min(start + 1000, keys.count)).map { index in
+                        let place = index * StringKeys.width
+                        return UnsafeRawBufferPointer(rebasing: bytes[place..<place + StringKeys.width])
+                    }
+                    guard try transaction.delete(keys: group, in: tree) == group.count else {
+                        throw BenchmarkError("keys are missing")
+                    }
                 }
             }
         }
