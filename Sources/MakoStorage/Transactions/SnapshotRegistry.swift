@@ -13,6 +13,8 @@ final class SnapshotRegistry: @unchecked Sendable {
     // Chunk k has 64 << k slots. Chunks are only added, and freed with the registry.
     private let chunks: UnsafeMutablePointer<Atomic<UInt>>
     private let chunkCount = Atomic<Int>(0)
+    /// Behind the last slot of the first chunk that was ever claimed: who publishes looks no further.
+    private let reach = Atomic<Int>(0)
     // Guarded by `lock`.
     private var labels: [UnsafeMutablePointer<SnapshotSlot>: String] = [:]
 
@@ -57,18 +59,34 @@ final class SnapshotRegistry: @unchecked Sendable {
             for index in 0..<known {
                 let (slots, count) = chunk(index)
                 for step in 0..<count {
-                    let slot = slots + ((step + place) & (count - 1))
+                    let position = (step + place) & (count - 1)
+                    let slot = slots + position
                     if !slot.pointee.isClaimed.load(ordering: .relaxed),
                         slot.pointee.isClaimed.compareExchange(
                             expected: false, desired: true, ordering: .acquiringAndReleasing
                         ).exchanged
                     {
+                        if index == 0 { reach(position + 1) }
                         return slot
                     }
                 }
             }
             guard known < SnapshotRegistry.chunkLimit else { return nil }
             lock.withLock { if chunkCount.load(ordering: .acquiring) == known { addChunk(at: known) } }
+        }
+    }
+
+    /// Sees to it that a slot is looked at, before its point is stored: with that store and the look at the published version behind it
+    /// this is as sequentially consistent as they are.
+    @inline(__always)
+    private func reach(_ end: Int) {
+        if sabotaged("newSlotOverlooked") { return }
+        while true {
+            let known = reach.load(ordering: .sequentiallyConsistent)
+            if known >= end { return }
+            if reach.compareExchange(expected: known, desired: end, ordering: .sequentiallyConsistent).exchanged {
+                return
+            }
         }
     }
 
@@ -173,7 +191,8 @@ final class SnapshotRegistry: @unchecked Sendable {
     private func forEachSlot(_ body: (UnsafeMutablePointer<SnapshotSlot>) -> Void) {
         for index in 0..<chunkCount.load(ordering: .acquiring) {
             let (slots, count) = chunk(index)
-            for slot in 0..<count { body(slots + slot) }
+            let end = index == 0 ? reach.load(ordering: .sequentiallyConsistent) : count
+            for slot in 0..<end { body(slots + slot) }
         }
     }
 
