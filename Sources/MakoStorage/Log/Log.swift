@@ -125,10 +125,10 @@ final class Log {
 
     /// Where a frame would go in the segment in use, or nil when it does not fit there.
     private func place(_ payload: Int, isFlushed: Bool = false) -> UInt64? {
-        guard !isSealed, let segment = segments.last else { return nil }
+        guard !isSealed, !segments.isEmpty else { return nil }
         var start = buffer.isEmpty ? max(nextStart, position.lsn) : position.lsn
         if isFlushed { start = max(start, roundedUp(position.lsn)) }
-        let base = segment.number * UInt64(segmentBytes)
+        let base = segments[segments.count - 1].number * UInt64(segmentBytes)
         let place = max(start, base + UInt64(SegmentHeader.blockBytes))
         return place + UInt64(LogFrame.bytes(payload: payload + overhead)) <= base + UInt64(segmentBytes) ? place : nil
     }
@@ -240,7 +240,7 @@ final class Log {
     func append(_ kind: FrameKind, commit: UInt64, payload: UnsafeRawBufferPointer) -> LogPosition {
         let block = payload.count > 1024 ? LZ4.compress(payload, limit: payload.count * 7 / 8) : nil
         let length = block?.count ?? payload.count
-        guard let segment = segments.last, let lsn = place(length) else {
+        guard let lsn = place(length) else {
             if sabotaged("roomInOpenGroupOnly") { return position }
             // To pass over it in silence would lose a commit.
             preconditionFailure("a frame was appended without room for it")
@@ -263,7 +263,9 @@ final class Log {
             memcpy(place, source, length)
         }
         memset(place + stored, 0, size - LogFrame.headerBytes - stored)
-        let chain = frame.write(to: start, salt: segment.salt, cipher: segment.cipher, chain: position.chain)
+        let last = segments.count - 1
+        let chain = frame.write(
+            to: start, salt: segments[last].salt, cipher: segments[last].cipher, chain: position.chain)
         position = LogPosition(lsn: lsn + UInt64(size), chain: chain)
         appendedBytes += UInt64(size)
         content.bytes += UInt64(payload.count)
@@ -284,37 +286,44 @@ final class Log {
     /// A durable block is never written again, so the next group begins in a new one when this is to be synced.
     func takeGroup(synced: Bool) -> Group? {
         if let closed { return take(closed) }
-        guard let segment = segments.last else { return nil }
+        guard !segments.isEmpty else { return nil }
         if synced && !sabotaged("durableBlockWrittenAgain") { nextStart = roundedUp(position.lsn) }
         let isAlone = isAlone
         hasUnsynced = synced ? false : hasUnsynced || !buffer.isEmpty
         let start = buffer.isEmpty ? position.lsn : bufferStart
         swap(&buffer, &inFlight)
         buffer.removeAll(keeping: Log.keptBytes)
-        return group(segment, from: start, to: position.lsn, padded: synced, isAlone: isAlone)
+        let last = segments.count - 1
+        return group(
+            segments[last].number, segments[last].file, isRecorded: segments[last].isRecorded, from: start,
+            to: position.lsn, padded: synced, isAlone: isAlone)
     }
 
     private func take(_ closed: ClosedGroup) -> Group {
         self.closed = nil
         swap(&closedBytes, &inFlight)
         closedBytes.removeAll(keeping: Log.keptBytes)
-        return group(closed.segment, from: closed.start, to: closed.end, padded: true, isAlone: closed.isAlone)
+        return group(
+            closed.segment.number, closed.segment.file, isRecorded: closed.segment.isRecorded, from: closed.start,
+            to: closed.end, padded: true, isAlone: closed.isAlone)
     }
 
     /// What the memory in flight holds.
+    @inline(__always)
     private func group(
-        _ segment: Segment, from start: UInt64, to end: UInt64, padded: Bool, isAlone: Bool
+        _ number: UInt64, _ file: any File, isRecorded: Bool, from start: UInt64, to end: UInt64, padded: Bool,
+        isAlone: Bool
     ) -> Group {
-        let base = segment.number * UInt64(segmentBytes)
+        let base = number * UInt64(segmentBytes)
         if !inFlight.isEmpty {
             let filled = max(start, padded ? roundedUp(end) : end)
             inFlight.appendZeros(Int(filled - start) - inFlight.count)
             filledBytes += UInt64(inFlight.count)
         }
         return Group(
-            isAlone: isAlone, bytes: inFlight.bytes, file: segment.file,
+            isAlone: isAlone, bytes: inFlight.bytes, file: file,
             offset: inFlight.isEmpty ? 0 : start - base, end: end,
-            unrecorded: segment.isRecorded ? nil : segment.number)
+            unrecorded: isRecorded ? nil : number)
     }
 
     /// Writes a group, and makes it durable when asked to.
