@@ -154,6 +154,10 @@ final class FrameStore: @unchecked Sendable {
     @inline(__always)
     func prefetchPage(_ reference: PageReference) { prefetch(reference, lines: 16) }
 
+    /// Asks the processor for all of a page that will be copied after others, when it is in memory.
+    @inline(__always)
+    func prefetchAll(_ reference: PageReference) { prefetch(reference, lines: 64) }
+
     /// Asks the processor for what a walk over a leaf will touch first: its header, keys and slots, and the end of the page, where the
     /// records of its first keys stand when they came in order.
     ///

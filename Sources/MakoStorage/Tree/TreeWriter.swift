@@ -194,23 +194,27 @@ extension Writer {
             trees[index].root = Page(leaf).reference
             trees[index].levels = 1
         }
-        var level = trees[index].levels - 1
+        let levels = trees[index].levels
         var reference = trees[index].root
-        while true {
-            let type = level > 0 ? Layout.innerType : Layout.leafType
-            let page = try own(layout, index, level, frames.resolve(reference, type: type, level: level))
-            guard level > 0 else {
-                path[0] = PathStep(page: page, slot: 0)
-                if trees[index].isCounted { forgetCounts(layout, index) }
-                return
-            }
+        var level = levels - 1
+        while level > 0 {
+            let page = try frames.resolve(reference, type: Layout.innerType, level: level)
             let slot = Layout.childSlot(page, key)
             path[level] = PathStep(page: page, slot: slot)
             reference = Layout.child(page, at: slot)
-            // A random insertion misses on the leaf's header, its keys and its heap: ask for all of them at once.
-            if level == 1 { frames.prefetchLeaf(reference) }
+            // A random insertion misses on the leaf's header, its keys and its heap: ask for all of them at once. The leaf below a node that
+            // has to be copied has to be copied as well: it comes while those above it are.
+            if level == 1 {
+                if isEditable(page) { frames.prefetchLeaf(reference) } else { frames.prefetchAll(reference) }
+            }
             level -= 1
         }
+        for level in stride(from: levels - 1, to: 0, by: -1) {
+            path[level].page = try own(layout, index, level, path[level].page)
+        }
+        let leaf = try frames.resolve(reference, type: Layout.leafType, level: 0)
+        path[0] = PathStep(page: try own(layout, index, 0, leaf), slot: 0)
+        if trees[index].isCounted { forgetCounts(layout, index) }
     }
 
     /// The page itself when it may be changed in place, else a copy that the parent on the path refers to.
