@@ -13,8 +13,8 @@ final class WriterTurn: @unchecked Sendable {
 
     private let lock = Lock()
     // Guarded by `lock`. When nobody has the turn and there are waiters, the first of them is a sleeper that was woken.
-    private var isTaken = false
-    private var waiters = TicketQueue<Waiter>()
+    @exclusivity(unchecked) private var isTaken = false
+    @exclusivity(unchecked) private var waiters = TicketQueue<Waiter>()
     /// The first waiter was woken, and has not looked yet.
     private var isWaking = false
 
@@ -100,6 +100,17 @@ final class WriterTurn: @unchecked Sendable {
 
     /// Gives up the turn.
     func release() {
+        lock.lock()
+        if waiters.isEmpty {
+            isTaken = false
+            lock.unlock()
+        } else {
+            lock.unlock()
+            releaseToWaiter()
+        }
+    }
+
+    private func releaseToWaiter() {
         let call: (@Sendable () -> Void)? = lock.withLock {
             guard let next = sabotaged("newestWriterFirst") ? waiters.last() : waiters.first() else {
                 isTaken = false
