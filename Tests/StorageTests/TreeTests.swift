@@ -819,6 +819,39 @@ private struct Pair {
         try pair.store.close()
     }
 
+    @Test func aViewThatIsKeptEndsWithItsTransaction() throws {
+        let store = try Store.inMemory()
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        var kept: [Snapshot] = []
+        for round: UInt8 in 1...4 {
+            try store.write { transaction throws in
+                // Made before the changes, or after them.
+                if round % 2 == 0 { kept.append(transaction.view) }
+                try transaction.put([round], for: 1, in: tree)
+                #expect(try transaction.view.get(1, in: tree) == [round])
+                if round % 2 == 1 { kept.append(transaction.view) }
+                #expect(kept.last === transaction.view)
+                for old in kept.dropLast() { #expect(throws: StorageError.closed) { try old.get(1, in: tree) } }
+            }
+            // One without a view in between.
+            try store.write { try $0.put([0], for: 1, in: tree) }
+            for old in kept { #expect(throws: StorageError.closed) { try old.get(1, in: tree) } }
+        }
+        #expect(try store.read { try $0.get(1, in: tree) } == [0])
+    }
+
+    @Test func aTransactionThatIsOverHasAViewThatAnswersNothing() throws {
+        let store = try Store.inMemory()
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        let transaction = try store.beginWrite()
+        try transaction.put([1], for: 1, in: tree)
+        try transaction.commitOrHold(durability: nil, isShown: true)
+        #expect(throws: StorageError.closed) { try transaction.view.get(1, in: tree) }
+        #expect(transaction.view.trees.isEmpty && transaction.view.tree(named: "t") == nil)
+        transaction.rollback()
+        #expect(try store.read { try $0.get(1, in: tree) } == [1])
+    }
+
     @Test func snapshotsStayAsTheyWere() throws {
         var random = SplitMix(seed: 2)
         var options = StoreOptions()

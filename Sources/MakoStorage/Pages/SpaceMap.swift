@@ -26,6 +26,12 @@ final class SpaceMap {
         var death: UInt64
     }
 
+    /// Dead pages that wait for a point.
+    private struct WaitingPages {
+        var point: UInt64
+        var pages: [DeadPage] = []
+    }
+
     /// What a checkpoint records of a region: which copy of the bitmap, and the serial it must carry.
     struct RegionState: Hashable {
         var copy: UInt8
@@ -43,9 +49,10 @@ final class SpaceMap {
     private var shortestMissing = Int.max
     /// Pages ready for use, the last freed first: they are still in the processor's cache.
     @exclusivity(unchecked) private var recycled: [UInt64] = []
-    /// How many of them `takeRecycled` has told of.
+    /// How many of them `nextRecycled` has told of.
     @exclusivity(unchecked) private var noted = 0
-    @exclusivity(unchecked) private var waiting: [UInt64: [DeadPage]] = [:]
+    /// Dead pages under the oldest point that sees them, by point, ascending.
+    @exclusivity(unchecked) private var waiting: [WaitingPages] = []
     @exclusivity(unchecked) private(set) var waitingCount = 0
     /// Dead pages that came to be free, since somebody asked.
     @exclusivity(unchecked) private var freed = 0
@@ -235,11 +242,12 @@ final class SpaceMap {
         for page in allocated { setLive(page, false) }
     }
 
-    /// The pages that became ready for use since the last call, whose frames hold nothing of value any more.
-    func takeRecycled() -> ArraySlice<UInt64> {
-        let fresh = recycled[min(noted, recycled.count)...]
-        noted = recycled.count
-        return fresh
+    /// The next of the pages that have become ready for use, whose frames hold nothing of value any more. Nil when all were told of.
+    @inline(__always)
+    func nextRecycled() -> UInt64? {
+        guard noted < recycled.count else { return nil }
+        defer { noted += 1 }
+        return recycled[noted]
     }
 
     /// How many dead pages came to be free since the last call.
@@ -255,7 +263,7 @@ final class SpaceMap {
         let bit = Int(page) % SpaceMap.pagesPerRegion
         let mask: UInt64 = 1 << UInt64(bit % 64)
         if isLive { live[region][bit / 64] |= mask } else { live[region][bit / 64] &= ~mask }
-        changed[region] = true
+        if !changed[region] { changed[region] = true }
     }
 
     func isLive(_ page: UInt64) -> Bool {
@@ -274,25 +282,54 @@ final class SpaceMap {
             if points[middle] > dead.birth { high = middle } else { low = middle + 1 }
         }
         if low < points.count - (sabotaged("newestReaderOverlooked") ? 1 : 0) && points[low] < dead.death {
-            waiting[points[low], default: []].append(dead)
-            waitingCount += 1
+            wait(dead, for: points[low])
         } else {
             recycled.append(dead.page)
             freed += 1
         }
     }
 
+    private func wait(_ dead: DeadPage, for point: UInt64) {
+        let index = place(of: point)
+        if index == waiting.count || waiting[index].point != point {
+            waiting.insert(WaitingPages(point: point), at: index)
+        }
+        waiting[index].pages.append(dead)
+        waitingCount += 1
+    }
+
+    /// Where the pages that wait for a point stand or would stand.
+    private func place(of point: UInt64) -> Int {
+        var low = 0
+        var high = waiting.count
+        while low < high {
+            let middle = (low + high) / 2
+            if waiting[middle].point < point { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
     /// Pages that wait for a point: they are free when it goes, but for those that later points see, too.
-    func waiting(for point: UInt64) -> Int { waiting[point]?.count ?? 0 }
+    func waiting(for point: UInt64) -> Int {
+        let index = place(of: point)
+        return index < waiting.count && waiting[index].point == point ? waiting[index].pages.count : 0
+    }
 
     /// Looks again at the pages that waited for points which are gone.
+    ///
+    /// - Parameter points: those that are left, ascending.
     func release(points: [UInt64]) {
-        guard !waiting.isEmpty else { return }
-        let gone = waiting.keys.filter { point in !points.contains(point) }.sorted()
-        for point in gone {
-            guard let pages = waiting.removeValue(forKey: point) else { continue }
-            waitingCount -= pages.count
-            for dead in pages { place(dead, points) }
+        var gone: [WaitingPages] = []
+        var index = 0
+        var next = 0
+        while index < waiting.count {
+            let point = waiting[index].point
+            while next < points.count, points[next] < point { next += 1 }
+            if next < points.count, points[next] == point { index += 1 } else { gone.append(waiting.remove(at: index)) }
+        }
+        for gone in gone {
+            waitingCount -= gone.pages.count
+            for dead in gone.pages { place(dead, points) }
         }
     }
 
@@ -370,8 +407,7 @@ final class SpaceMap {
                     let bit = only.trailingZeroBitCount
                     only &= only - 1
                     let page = UInt64(region * SpaceMap.pagesPerRegion + index * 64 + bit)
-                    waiting[olderPoint, default: []].append(DeadPage(page: page, birth: 0, death: olderPoint + 1))
-                    waitingCount += 1
+                    wait(DeadPage(page: page, birth: 0, death: olderPoint + 1), for: olderPoint)
                 }
             }
         }
@@ -389,8 +425,7 @@ final class SpaceMap {
             used[region][bit / 64] |= 1 << UInt64(bit % 64)
             pages.append(DeadPage(page: page, birth: 0, death: newest + 1))
         }
-        waiting[oldest, default: []] += pages
-        waitingCount += pages.count
+        for page in pages { wait(page, for: oldest) }
     }
 
     /// Looks again which page is the last in use: those behind it were given back.

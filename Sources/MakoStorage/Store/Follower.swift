@@ -156,9 +156,9 @@ extension Store {
         let version = Version(
             commit: tail.lastCommit, point: point, trees: writer.trees, treeCount: writer.treeCount,
             nextTreeID: writer.nextTreeID, names: writer.names, log: tail.end)
-        let (allocated, dead) = writer.end(at: point)
+        writer.end(at: point)
         newest = version
-        publish([PendingCommit(version: version, allocated: allocated, freed: dead, durability: .full)])
+        publish(version, &writer.lists.changed)
         spaceLock.withLock { dirtyPages = [] }
         commitLock.withLock { publishedCommit = version.commit }
     }

@@ -45,11 +45,11 @@ extension Store {
                 log: options.readOnly ? tail.beforeBarrier ?? tail.end : tail.end)
             // The checkpoint's own pages are not to come to stand behind them.
             writer.returnUnusedNumbers()
-            let (allocated, dead) = writer.end(at: point)
+            writer.end(at: point)
             try adopt(tail)
             newest = version
             publishedCommit = version.commit
-            publish([PendingCommit(version: version, allocated: allocated, freed: dead, durability: .full)])
+            publish(version, &writer.lists.changed)
             guard !options.readOnly, !sabotaged("servedBeforeRecoveryCheckpoint") else { return }
             try checkpointer.lock.withLock { () throws(StorageError) in
                 try checkpointer.repairMetas(self)

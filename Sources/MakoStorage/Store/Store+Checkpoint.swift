@@ -46,8 +46,9 @@ extension Store {
             let point = try takeSerial()
             let version = makeVersion(
                 writer, commit: newest.commit + 1, point: point, log: commitLock.withLock { log.position })
+            writer.setDeath(at: point)
             request = CheckpointRequest(
-                version: version, allocated: writer.allocated, freed: writer.freed(dyingAt: point),
+                version: version, allocated: writer.allocated, freed: writer.freed,
                 basePoint: writer.base.point, writesBarrier: true, fillsBothSlots: true)
             try checkpointer.checkpoint(self, request)
         } catch {

@@ -1,11 +1,3 @@
-/// A commit that is in the log but not published yet.
-struct PendingCommit {
-    var version: Version
-    var allocated: [UInt64]
-    var freed: [SpaceMap.DeadPage]
-    var durability: Durability
-}
-
 // A commit, from top to bottom. Everything up to the append may fail and fails this transaction alone; a failed
 // write or sync of the log afterwards latches the store, because nobody can know what the device kept.
 extension Store {
@@ -51,14 +43,12 @@ extension Store {
             takeBack(writer)
             throw error
         }
-        let (allocated, freed) = writer.end(at: point)
+        writer.end(at: point)
         let commit = newest.commit + 1
         commitLock.lock()
         let position = log.append(.commit, commit: commit, payload: payload)
         if writer.namesPages { namesUnsyncedPages = true }
         let version = makeVersion(writer, commit: commit, point: point, log: position)
-        let record = PendingCommit(
-            version: version, allocated: allocated, freed: freed, durability: durability)
         newest = version
         let maxDelay = durability.maxDelay
         var due = maxDelay.map(scheduleFlush) ?? .max
@@ -67,9 +57,9 @@ extension Store {
         // Visible at once only when nothing before it still waits for the device. What a flush is writing may have been published before.
         let isNext = pending.isEmpty && (flushingCommits == 0 || sabotaged("asyncOvertakesFlush"))
         let publishesNow = maxDelay != nil && isNext
-        if !publishesNow { pending.append(record) }
+        if !publishesNow { pending.append(version, durability, &writer.lists.changed) }
         commitLock.unlock()
-        if publishesNow { publish(CollectionOfOne(record)) }
+        if publishesNow { publish(version, &writer.lists.changed) }
         releaseTurn(of: writer)
         if publishesNow {
             commitLock.withLock { publishedCommit = max(publishedCommit, commit) }
@@ -187,6 +177,7 @@ extension Store {
         }
         guard latch == nil else { return }
         latch = reason
+        isLatched.store(true, ordering: .releasing)
         latchCause = cause
         events?.note(.becameReadOnly(reason: reason))
     }
@@ -222,7 +213,7 @@ extension Store {
         defer { commitLock.unlock() }
         // What is committed meanwhile is for others to see to: a busy writer would keep whoever comes here for ever.
         let end = log.position.lsn
-        let last = pending.last?.version.commit ?? 0
+        let last = pending.commits.last?.version.commit ?? 0
         while true {
             if let latch { throw .readOnly(reason: latch) }
             if isFlushing {
@@ -244,12 +235,12 @@ extension Store {
     private func flushLocked(forced: Bool) {
         isFlushing = true
         let segmentEnd = log.closedEnd
-        let count = segmentEnd.map { end in pending.prefix { $0.version.log.lsn <= end }.count } ?? pending.count
-        let batch = Array(pending.prefix(sabotaged("segmentEndShowsAll") ? pending.count : count))
-        pending.removeFirst(batch.count)
-        flushingCommits = batch.count
+        var count = pending.count
+        if let segmentEnd, !sabotaged("segmentEndShowsAll") { count = pending.count(upTo: segmentEnd) }
+        pending.move(count, to: &flushing)
+        flushingCommits = count
         let endsSegment = segmentEnd != nil && !sabotaged("segmentBegunBeforeSync")
-        let synced = forced || endsSegment || batch.contains { $0.durability == .full }
+        let synced = forced || endsSegment || flushing.asksForSync
         isFlushSynced = synced
         // What is behind the end of a segment is still due.
         if synced && (!endsSegment || sabotaged("delayForgottenAtSegmentEnd")) || sabotaged("delayForgottenUnsynced") {
@@ -260,8 +251,9 @@ extension Store {
         namesUnsyncedPages = false
         let named = sabotaged("nextSegmentRecordedEarly") ? log.newestSegment : group?.unrecorded
         let unrecorded = synced ? named : nil
+        let end = group?.end
         commitLock.unlock()
-        if sabotaged("publishedBeforeFlush") { publish(batch) }
+        if sabotaged("publishedBeforeFlush") { publish(&flushing) }
         var failure: FileError?
         do throws(FileError) {
             // Pages are durable before the log names them.
@@ -269,17 +261,19 @@ extension Store {
             if let group { try Log.write(group, synced: synced) }
             if let unrecorded { try recordSegment(unrecorded) }
         } catch { failure = error }
-        if failure == nil && !sabotaged("publishedBeforeFlush") { publish(batch) }
+        if failure == nil && !sabotaged("publishedBeforeFlush") { publish(&flushing) }
         commitLock.lock()
         isFlushing = false
         flushingCommits = 0
+        let last = flushing.commits.last?.version.commit ?? 0
+        flushing.removeAll()
         if let failure {
             setLatch("writing the log failed (\(failure)); reopen the database to see what was kept", failure)
         } else {
             flushCount &+= 1
             if let unrecorded { log.noteRecorded(unrecorded) }
-            if let group, synced || sabotaged("unsyncedTakenForDurable") { log.noteDurable(group.end) }
-            if let last = batch.last { publishedCommit = max(publishedCommit, last.version.commit) }
+            if let end, synced || sabotaged("unsyncedTakenForDurable") { log.noteDurable(end) }
+            publishedCommit = max(publishedCommit, last)
             publishWaitingForNothing()
         }
         flushed.broadcast()
@@ -288,30 +282,40 @@ extension Store {
     /// Publishes the `async` commits that came while a flush was on its way, up to the first that waits for one of its own. Under the
     /// commit lock, so that none comes to stand between.
     private func publishWaitingForNothing() {
-        let waiting = sabotaged("asyncOvertakesFull") ? nil : pending.firstIndex { $0.durability.maxDelay == nil }
-        let ready = pending[..<(waiting ?? pending.endIndex)]
-        guard let last = ready.last else { return }
-        publish(ready)
-        publishedCommit = max(publishedCommit, last.version.commit)
-        pending.removeFirst(ready.count)
+        if pending.isEmpty { return }
+        let count = sabotaged("asyncOvertakesFull") ? pending.count : pending.countBeforeWaiting
+        guard count > 0 else { return }
+        // Nobody flushes: the list is free.
+        pending.move(count, to: &flushing)
+        publish(&flushing)
+        publishedCommit = max(publishedCommit, flushing.commits.last?.version.commit ?? 0)
+        flushing.removeAll()
     }
 
     // MARK: Publishing
 
     /// Makes commits visible, in order, and frees what only earlier versions needed.
-    func publish(_ batch: some BidirectionalCollection<PendingCommit>) {
-        guard let last = sabotaged("groupShowsItsFirstCommit") ? batch.first : batch.last else { return }
+    private func publish(_ queue: inout CommitQueue) {
+        let commits = queue.commits.count
+        guard commits > 0 else { return }
+        let shown = sabotaged("groupShowsItsFirstCommit") ? 0 : commits - 1
+        publish(queue.commits[shown].version, &queue.pages)
+    }
+
+    /// Makes a version visible, and frees what only earlier ones needed.
+    ///
+    /// - Parameter pages: what it changed, and those before it that were not published. The lists are empty afterwards.
+    func publish(_ version: Version, _ pages: inout ChangedPages) {
         spaceLock.lock()
-        defer { spaceLock.unlock() }
-        for commit in batch {
-            space.enter(allocated: commit.allocated, freed: commit.freed)
-            dirtyPages.append(contentsOf: commit.allocated)
-        }
-        show(last.version)
+        space.enter(allocated: pages.allocated, freed: pages.freed)
+        for index in 0..<pages.allocated.count { dirtyPages.append(pages.allocated[index]) }
+        show(version)
         let points = seenPoints()
-        for commit in batch { space.bury(commit.freed, points: points) }
+        space.bury(pages.freed, points: points)
         forgetRecycled()
         dropVersions(except: points)
+        spaceLock.unlock()
+        pages.removeAll()
     }
 
     /// Makes a version the one that new snapshots get. Called under the space lock.
@@ -334,22 +338,24 @@ extension Store {
 
     /// Frames of pages that nobody needs any more hold nothing worth writing.
     func forgetRecycled() {
-        for page in space.takeRecycled() { frames.forget(page: page) }
+        while let page = space.nextRecycled() { frames.forget(page: page) }
     }
 
     /// Lets go of versions that no snapshot uses. A reader may be looking at one for a moment longer, so they
     /// die an operation epoch later. Called under the space lock.
     private func dropVersions(except points: [UInt64]) {
-        var kept = 0
-        for index in versions.indices {
-            if index == versions.count - 1 || points.contains(versions[index].point) {
-                if kept != index { versions.swapAt(kept, index) }
-                kept += 1
+        // Both are in ascending order. Most often one is to go, the oldest.
+        var index = 0
+        var next = 0
+        while index < versions.count - 1 {
+            let point = versions[index].point
+            while next < points.count, points[next] < point { next += 1 }
+            if next < points.count, points[next] == point {
+                index += 1
             } else {
-                retiredVersions.append(versions[index])
+                retiredVersions.append(versions.remove(at: index))
             }
         }
-        versions.removeLast(versions.count - kept)
         if let dying = dyingVersions, Epochs.hasPassed(dying.epoch) { dyingVersions = nil }
         if dyingVersions == nil, retiredVersions.count >= 64 {
             dyingVersions = (Epochs.retire(), retiredVersions)
@@ -425,8 +431,8 @@ extension Store {
 
     /// Gives back the page numbers that the next transaction has in hand. The caller has the turn.
     func returnIdleNumbers() {
-        giveBack(idleMemory?.pages ?? [])
-        idleMemory?.pages = []
+        giveBack(idleLists.pages)
+        idleLists.pages = []
     }
 
     func allocateRun(_ count: Int) -> UInt64 { spaceLock.withLock { space.allocateRun(count) } }

@@ -58,8 +58,10 @@ public final class Store: @unchecked Sendable {
     let commitLock = Lock()
     let flushed = ConditionVariable()
     let log: Log
-    @exclusivity(unchecked) var pending: [PendingCommit] = []
+    @exclusivity(unchecked) var pending = CommitQueue()
     @exclusivity(unchecked) var isFlushing = false
+    /// The commits that the flush under way will publish: its own until it is over.
+    @exclusivity(unchecked) var flushing = CommitQueue()
     /// Whether the flush under way, or the last one, waits for the device.
     @exclusivity(unchecked) var isFlushSynced = false
     /// How many commits the flush under way will publish.
@@ -68,6 +70,8 @@ public final class Store: @unchecked Sendable {
     @exclusivity(unchecked) var namesUnsyncedPages = false
     @exclusivity(unchecked) var publishedCommit: UInt64
     @exclusivity(unchecked) var latch: String?
+    /// Whether there is one: for those who only ask.
+    let isLatched = Atomic<Bool>(false)
     /// The failure that made the store read-only.
     @exclusivity(unchecked) var latchCause: FileError?
     @exclusivity(unchecked) var flushCount: UInt64 = 0
@@ -81,6 +85,7 @@ public final class Store: @unchecked Sendable {
     @exclusivity(unchecked) var newest: Version
     /// What the last transaction worked with, for the next one. Guarded by the turn.
     @exclusivity(unchecked) var idleMemory: WriterMemory?
+    @exclusivity(unchecked) var idleLists = WriterLists()
 
     /// Of a store that only reads.
     let follower: Follower?
@@ -167,6 +172,7 @@ public final class Store: @unchecked Sendable {
     deinit {
         if !isClosed.load(ordering: .acquiring) { try? shutDown(clean: true) }
         idleMemory?.deallocate()
+        idleLists.batch.deallocate()
     }
 
     // MARK: Reading
@@ -231,7 +237,7 @@ public final class Store: @unchecked Sendable {
         }
         relieveMemory()
         reclaimRoom()
-        return WriteTransaction(Writer(store: self, base: newest), self)
+        return WriteTransaction(Writer(store: self, base: newest))
     }
 
     /// Waits for the writer before, as long as the caller or the options say.
@@ -243,7 +249,7 @@ public final class Store: @unchecked Sendable {
     var writeRefusal: String? {
         if isClosed.load(ordering: .acquiring) { return "it is closed" }
         if options.readOnly { return "it was opened so" }
-        return commitLock.withLock { latch }
+        return isLatched.load(ordering: .acquiring) ? commitLock.withLock { latch } : nil
     }
 
     /// Runs `body` in a write transaction and commits it; takes everything back when `body` throws.
@@ -306,7 +312,7 @@ public final class Store: @unchecked Sendable {
     /// Waits until nobody is writing to the log: its file would be closed under them.
     private func waitForWriters() {
         commitLock.withLock {
-            while isFlushing || latch == nil && pending.contains(where: { $0.durability.maxDelay == nil }) {
+            while isFlushing || latch == nil && pending.countBeforeWaiting < pending.count {
                 flushed.wait(commitLock)
             }
         }

@@ -76,6 +76,14 @@ public final class Snapshot: @unchecked Sendable {
         slot = nil
     }
 
+    /// What is left of a write transaction that has ended: it answers nothing.
+    convenience init(over store: Store) {
+        let state = UnsafeMutablePointer<ViewState>.allocate(capacity: 1)
+        state.initialize(to: .none())
+        self.init(writerState: state, store: store)
+        endView()
+    }
+
     deinit {
         if let slot { return store._withUnsafeGuaranteedRef { $0.snapshots.release(slot) } }
         state.deinitialize(count: 1)
@@ -515,13 +523,19 @@ extension Snapshot {
     }
 
     @inlinable
-    public func _takeBack(_ loan: _Loan) {
-        loan.owner?.deallocate()
-        _takeBack(loan.entry)
-    }
+    public func _takeBack(_ loan: _Loan) { loan.end() }
 
     @inlinable
     public func _takeBack(_ entry: UnsafeMutableRawPointer?) {
+        entry?.assumingMemoryBound(to: Atomic<UInt64>.self).pointee.store(0, ordering: .releasing)
+    }
+}
+
+extension _Loan {
+    /// Ends the loan: nothing of it is read any more.
+    @inlinable
+    func end() {
+        owner?.deallocate()
         entry?.assumingMemoryBound(to: Atomic<UInt64>.self).pointee.store(0, ordering: .releasing)
     }
 }

@@ -226,7 +226,7 @@ extension Snapshot.ViewState {
     private nonisolated(unsafe) static let noTrees = UnsafeMutablePointer<TreeState>.allocate(capacity: 1)
 
     /// Of a slot that nobody has used yet.
-    fileprivate static func none() -> Snapshot.ViewState {
+    static func none() -> Snapshot.ViewState {
         Snapshot.ViewState(
             trees: noTrees, treeCount: 0, commit: 0, changes: 0, waitingPuts: 0,
             names: Unmanaged.passUnretained(noNames))

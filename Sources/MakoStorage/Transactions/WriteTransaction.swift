@@ -11,14 +11,12 @@
 /// ```
 public struct WriteTransaction: ~Copyable {
     let writer: Writer
-    let store: Store
 
-    init(_ writer: Writer, _ store: Store) {
-        self.writer = writer
-        self.store = store
-    }
+    var store: Store { writer.store }
 
-    deinit { store.rollback(writer) }
+    init(_ writer: Writer) { self.writer = writer }
+
+    deinit { writer.rollback() }
 
     /// The transaction's own state, changes included, for reading. Valid until the transaction ends.
     public var view: Snapshot { writer.view }
@@ -34,8 +32,8 @@ public struct WriteTransaction: ~Copyable {
     }
 
     /// For ``withValue(of:in:_:)``, which is compiled where it is called.
-    public func _lend(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _Loan { try writer.view._lend(key, tree) }
-    public func _takeBack(_ loan: _Loan) { writer.view._takeBack(loan) }
+    public func _lend(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _Loan { try writer.lend(key, tree) }
+    public func _takeBack(_ loan: _Loan) { loan.end() }
 
     // MARK: Trees
 
@@ -412,7 +410,7 @@ public struct WriteTransaction: ~Copyable {
     /// - Throws: an error that was met before the commit entered the log fails this transaction alone and leaves
     ///   nothing of it. Later ones make the store read-only: whether the commit survives is known after reopening.
     public consuming func commit(durability: Durability? = nil) throws(StorageError) {
-        try store.commit(writer, durability ?? store.options.durability)
+        try writer.commit(durability)
     }
 
     /// Commits. A transaction of which nothing entered the log has ended, but goes on having the writer's turn until it is rolled back: nobody
@@ -420,14 +418,14 @@ public struct WriteTransaction: ~Copyable {
     ///
     /// - Parameter isShown: whether to wait, with every durability, until new snapshots show the commit, and what was there before it.
     package borrowing func commitOrHold(durability: Durability?, isShown: Bool) throws(StorageError) {
-        try store.commitOrHold(writer, durability ?? store.options.durability, isShown: isShown)
+        try writer.commitOrHold(durability, isShown: isShown)
     }
 
     /// Whether nobody else can write yet.
     package var hasTurn: Bool { writer.hasTurn }
 
     /// Takes all changes back.
-    public consuming func rollback() { store.rollback(writer) }
+    public consuming func rollback() { writer.rollback() }
 }
 
 /// A point inside a write transaction; see ``WriteTransaction/savepoint()``.

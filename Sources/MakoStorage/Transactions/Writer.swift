@@ -15,21 +15,22 @@ final class Writer {
     let store: Store
     let frames: FrameStore
     let base: Version
-    let view: Snapshot
     let state: UnsafeMutablePointer<Snapshot.ViewState>
+    /// Made at the first use: what only writes needs none.
+    @exclusivity(unchecked) private var knownView: Snapshot?
+    /// The same: once made it stays until the writer goes.
+    private var lentView: Unmanaged<Snapshot>?
 
     @exclusivity(unchecked) var memory: WriterMemory
+    @exclusivity(unchecked) var lists = WriterLists()
     @exclusivity(unchecked) private(set) var treeCount: Int
-    var names: TreeNames
+    /// The names of the trees, when they are not those from before.
+    @exclusivity(unchecked) private var newNames: TreeNames?
     var nextTreeID: UInt32
 
     @exclusivity(unchecked) private var recorder: OperationWriter
-    /// Pages handed to this transaction, in order.
-    @exclusivity(unchecked) private(set) var allocated: [UInt64] = []
-    /// Pages it removed; the point of their death is not known before the commit.
-    @exclusivity(unchecked) private(set) var freed: [SpaceMap.DeadPage] = []
-    /// Where among these are pages that the log may name.
-    private var freedNamed: [Range<Int>] = []
+    /// Where among the pages it removed are some that the log may name.
+    @exclusivity(unchecked) private var freedNamed: [Range<Int>] = []
     /// The pages of a value change their places: those of its entry are not given back with it.
     var isMovingValue = false
     /// At recovery: the runs of pages that the log names, until a value takes them.
@@ -72,11 +73,19 @@ final class Writer {
     var hints: UnsafeMutablePointer<LeafHint> { memory.hints }
     var streaks: UnsafeMutablePointer<PutStreak> { memory.streaks }
     var batch: PutBatch {
-        get { memory.batch }
-        _modify { yield &memory.batch }
+        get { lists.batch }
+        _modify { yield &lists.batch }
     }
-
-    private static let fewPages = 6
+    /// Pages handed to this transaction, in order.
+    private(set) var allocated: [UInt64] {
+        get { lists.changed.allocated }
+        _modify { yield &lists.changed.allocated }
+    }
+    /// Pages it removed; the point of their death is not known before the commit.
+    private(set) var freed: [SpaceMap.DeadPage] {
+        get { lists.changed.freed }
+        _modify { yield &lists.changed.freed }
+    }
 
     /// 8 MiB.
     private static let spillPages = 2048
@@ -105,7 +114,6 @@ final class Writer {
         frames = store.frames
         spillSize = Writer.spillStep(store.frames)
         self.base = base
-        names = base.names
         nextTreeID = base.nextTreeID
         treeCount = base.treeCount
         memory = store.idleMemory ?? WriterMemory(trees: base.treeCount)
@@ -113,36 +121,56 @@ final class Writer {
         memory.begin(base.trees, count: base.treeCount)
         floor = store.nextSerial
         recorder = OperationWriter(limit: store.largestLoggedBytes, isRecording: recording)
-        state = .allocate(capacity: 1)
-        state.initialize(
-            to: Snapshot.ViewState(
-                trees: memory.trees, treeCount: treeCount, commit: base.commit, changes: 0,
-                waitingPuts: 0, names: Unmanaged.passUnretained(base.names)))
-        view = Snapshot(writerState: state, store: store)
-        // A small transaction changes a leaf and the few nodes above it.
-        allocated.reserveCapacity(Writer.fewPages)
-        freed.reserveCapacity(Writer.fewPages)
-        view.serve(self)
+        state = memory.takeState(of: base)
+        swap(&lists, &store.idleLists)
     }
 
     deinit { rest() }
+
+    /// The transaction's own state, for reading.
+    var view: Snapshot { knownView ?? makeView() }
+
+    @inline(never)
+    private func makeView() -> Snapshot {
+        if isResting { return Snapshot(over: store) }
+        let view = Snapshot(writerState: state, store: store)
+        view.serve(self)
+        knownView = view
+        lentView = .passUnretained(view)
+        return view
+    }
+
+    /// What the view lends, without a count of references to that.
+    @inline(__always)
+    func lend(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _Loan {
+        guard let lentView else { return try view._lend(key, tree) }
+        return try lentView._withUnsafeGuaranteedRef { view in
+            result { () throws(StorageError) in try view._lend(key, tree) }
+        }.get()
+    }
 
     /// Hands the memory on to the next transaction, before the turn is given up. Nothing is read or changed through
     /// this one any more.
     func rest() {
         guard !isResting else { return }
         isResting = true
-        view.endView()
+        if let knownView {
+            // Who has it goes on looking at its state.
+            if !sabotaged("viewGoesOnInTheNextTransaction") { knownView.endView() }
+        } else {
+            memory.giveBack(state)
+        }
         memory.rest()
         store.idleMemory = memory
-        // The lists are the next transaction's alone: it would have to copy them else.
-        memory.pages = []
-        memory.batch = PutBatch()
+        lists.rest()
+        swap(&lists, &store.idleLists)
     }
 
     /// Looked at before each change is recorded: a plain read, where the buffer itself needs exclusive access.
     @inline(__always)
     var isRecording: Bool { recorder.isRecording }
+
+    var names: TreeNames { newNames ?? base.names }
 
     /// Whether what was recorded names pages of values.
     private(set) var namesPages = false
@@ -152,7 +180,7 @@ final class Writer {
 
     var hasChanges: Bool {
         !allocated.isEmpty || !freed.isEmpty || !memory.operations.isEmpty
-            || !isRecording || names !== base.names
+            || !isRecording || newNames != nil && newNames !== base.names
     }
 
     /// Records what was done, as long as the transaction is small enough for the log.
@@ -187,6 +215,7 @@ final class Writer {
         if treeCount == memory.treeCapacity { growTreeTable() }
         (trees + treeCount).initialize(to: TreeState(id: id, kind: keys, isCounted: isCounted))
         hints[treeCount] = .none
+        streaks[treeCount] = PutStreak()
         treeCount += 1
         var ids = names.ids
         ids[name] = id
@@ -232,7 +261,7 @@ final class Writer {
     }
 
     private func setNames(_ names: TreeNames) {
-        self.names = names
+        newNames = names
         state.pointee.names = Unmanaged.passUnretained(names)
         state.pointee.trees = trees
         state.pointee.treeCount = treeCount
@@ -275,16 +304,16 @@ final class Writer {
     }
 
     private func takeNumber() -> UInt64 {
-        if memory.pages.isEmpty { store.allocatePages(allocated.isEmpty ? 16 : 64, to: &memory.pages) }
-        let number = memory.pages.removeLast()
+        if lists.pages.isEmpty { store.allocatePages(allocated.isEmpty ? 16 : 64, to: &lists.pages) }
+        let number = lists.pages.removeLast()
         allocated.append(number)
         return number
     }
 
     /// Gives back the numbers fetched ahead, so that what is written now does not come to stand behind them.
     func returnUnusedNumbers() {
-        store.giveBack(memory.pages)
-        memory.pages = []
+        store.giveBack(lists.pages)
+        lists.pages = []
     }
 
     /// Gives pages back that the transaction took since its latest savepoint, and that nobody has seen.
@@ -474,21 +503,31 @@ final class Writer {
 
     // MARK: Ending
 
-    /// What the commit hands to the store. Nothing may be changed afterwards.
-    ///
-    /// - Parameter point: where the removed pages die.
-    func end(at point: UInt64) -> (allocated: [UInt64], freed: [SpaceMap.DeadPage]) {
-        isEnded = true
-        return (allocated, freed(dyingAt: point))
+    func commit(_ durability: Durability?) throws(StorageError) {
+        try store.commit(self, durability ?? store.options.durability)
     }
 
-    func freed(dyingAt point: UInt64) -> [SpaceMap.DeadPage] {
-        for index in freed.indices { freed[index].death = point }
-        guard !freedNamed.isEmpty else { return freed }
+    func commitOrHold(_ durability: Durability?, isShown: Bool) throws(StorageError) {
+        try store.commitOrHold(self, durability ?? store.options.durability, isShown: isShown)
+    }
+
+    func rollback() { store.rollback(self) }
+
+    /// Readies what the commit hands to the store. Nothing may be changed afterwards.
+    ///
+    /// - Parameter point: where the removed pages die.
+    func end(at point: UInt64) {
+        isEnded = true
+        setDeath(at: point)
+    }
+
+    /// Notes where the removed pages die.
+    func setDeath(at point: UInt64) {
+        for index in 0..<freed.count { freed[index].death = point }
+        guard !freedNamed.isEmpty else { return }
         // As if born before the oldest retained checkpoint: they wait until none is older than their death.
         let oldest = store.oldestCheckpointPoint
         for index in freedNamed.joined() { freed[index].birth = min(freed[index].birth, oldest - 1) }
-        return freed
     }
 
     /// Gives everything back.
@@ -497,7 +536,6 @@ final class Writer {
         forgetWaitingPuts()
         for page in allocated { frames.forget(page: page) }
         if !sabotaged("abandonedPagesLost") { store.giveBack(allocated) }
-        allocated = []
-        freed = []
+        lists.changed.removeAll()
     }
 }

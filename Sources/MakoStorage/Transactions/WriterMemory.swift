@@ -1,5 +1,5 @@
 /// The memory that a write transaction works with. One transaction after the other uses the same: a small commit
-/// then allocates next to nothing.
+/// then allocates next to nothing. Nothing in it is counted, so that handing it on costs as much as copying it.
 struct WriterMemory {
     private static let keptOperationBytes = 64 << 10
 
@@ -12,9 +12,8 @@ struct WriterMemory {
     private(set) var streaks: UnsafeMutablePointer<Writer.PutStreak>
     private(set) var treeCapacity: Int
     var operations = GrowingBytes()
-    var batch = PutBatch()
-    /// Page numbers fetched ahead from the space map.
-    var pages: [UInt64] = []
+    /// What the view of a transaction reads from, unless a view that somebody may still have has taken it along.
+    private var state: UnsafeMutablePointer<Snapshot.ViewState>?
 
     init(trees count: Int) {
         scratch = .allocate()
@@ -31,6 +30,23 @@ struct WriterMemory {
         trees.initialize(from: source, count: count)
         hints.initialize(repeating: .none, count: treeCapacity)
         streaks.initialize(repeating: Writer.PutStreak(), count: treeCapacity)
+    }
+
+    /// The state of a view over these trees. The caller has it until it gives it back or makes it a view's own.
+    mutating func takeState(of base: Version) -> UnsafeMutablePointer<Snapshot.ViewState> {
+        let place = state ?? .allocate(capacity: 1)
+        state = nil
+        place.initialize(
+            to: Snapshot.ViewState(
+                trees: trees, treeCount: base.treeCount, commit: base.commit, changes: 0, waitingPuts: 0,
+                names: Unmanaged.passUnretained(base.names)))
+        return place
+    }
+
+    /// Keeps a state that no view has come to know for the next transaction.
+    mutating func giveBack(_ place: UnsafeMutablePointer<Snapshot.ViewState>) {
+        place.deinitialize(count: 1)
+        state = place
     }
 
     /// Makes room for more trees. Hints are forgotten.
@@ -51,7 +67,6 @@ struct WriterMemory {
     /// Readies the memory for the next transaction.
     mutating func rest() {
         operations.removeAll(keeping: WriterMemory.keptOperationBytes)
-        batch.removeAll()
     }
 
     private func deallocateTables() {
@@ -65,6 +80,21 @@ struct WriterMemory {
         path.deallocate()
         deallocateTables()
         operations.deallocate()
-        batch.deallocate()
+        state?.deallocate()
+    }
+}
+
+/// The lists that a write transaction works with, handed on in the same way: exchanged, never copied.
+struct WriterLists {
+    /// Pages handed to the transaction, in order, and those it removed; the point of their death is not known before the commit.
+    var changed = ChangedPages()
+    /// Page numbers fetched ahead from the space map.
+    var pages: [UInt64] = []
+    var batch = PutBatch()
+
+    /// Readies the lists for the next transaction.
+    mutating func rest() {
+        changed.removeAll()
+        batch.removeAll()
     }
 }

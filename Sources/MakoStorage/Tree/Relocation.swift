@@ -23,7 +23,7 @@ extension Writer {
     /// Takes the pages that will be needed from below `limit`.
     func useNumbers(below limit: UInt64, count: Int) {
         returnUnusedNumbers()
-        memory.pages = store.allocatePages(count, below: limit)
+        lists.pages = store.allocatePages(count, below: limit)
     }
 
     /// Moves the pages on the way to a key when one of them lies beyond `limit`.
@@ -47,7 +47,7 @@ extension Writer {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
         guard try leads(layout, index, key, beyond: limit) else { return true }
-        guard memory.pages.count >= trees[index].levels else { return false }
+        guard lists.pages.count >= trees[index].levels else { return false }
         do throws(StorageError) { try descend(layout, index, key) } catch { throw fail(error) }
         // They may name a page that was left.
         forgetHints()

@@ -1,0 +1,51 @@
+import Testing
+
+@testable import MakoStorage
+
+@Suite struct CommitQueueTests {
+    private func version(_ commit: UInt64, end: UInt64) -> Version {
+        let none = UnsafeMutablePointer<TreeState>.allocate(capacity: 1)
+        defer { none.deallocate() }
+        return Version(
+            commit: commit, point: commit, trees: none, treeCount: 0, nextTreeID: 1, names: TreeNames(),
+            log: LogPosition(lsn: end, chain: 0))
+    }
+
+    @Test func whatLeavesTheQueueTakesItsOwnPagesAlong() {
+        var queue = CommitQueue()
+        for commit: UInt64 in 1...3 {
+            var changed = ChangedPages(
+                allocated: [commit * 10, commit * 10 + 1], freed: [.init(page: commit, birth: 1, death: commit)])
+            queue.append(version(commit, end: commit * 100), commit == 3 ? .full : .async, &changed)
+            #expect(changed.allocated.isEmpty && changed.freed.isEmpty)
+        }
+        #expect(queue.count(upTo: 99) == 0)
+        #expect(queue.count(upTo: 200) == 2)
+        #expect(queue.count(upTo: 300) == 3)
+        #expect(queue.countBeforeWaiting == 2)
+
+        var first = CommitQueue()
+        queue.move(2, to: &first)
+        #expect(first.commits.map(\.version.commit) == [1, 2])
+        #expect(first.pages.allocated == [10, 11, 20, 21])
+        #expect(first.pages.freed.map(\.page) == [1, 2])
+        #expect(!first.asksForSync)
+
+        first.removeAll()
+        queue.move(1, to: &first)
+        #expect(first.commits.map(\.version.commit) == [3])
+        #expect(first.pages.allocated == [30, 31])
+        #expect(first.pages.freed.map(\.page) == [3])
+        #expect(first.asksForSync)
+        #expect(queue.isEmpty && queue.pages.allocated.isEmpty && queue.pages.freed.isEmpty)
+    }
+
+    @Test func longListsAreNotKept() {
+        var changed = ChangedPages(allocated: Array(0..<100_000), freed: [])
+        changed.removeAll()
+        #expect(changed.allocated.isEmpty && changed.allocated.capacity == 0)
+        changed.allocated.append(1)
+        changed.removeAll()
+        #expect(changed.allocated.isEmpty && changed.allocated.capacity > 0)
+    }
+}
