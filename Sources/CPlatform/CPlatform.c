@@ -10,6 +10,16 @@ _Thread_local void *mako_cancellation = 0;
 struct mako_object_lock mako_object_locks[MAKO_OBJECT_LOCKS];
 int mako_has_process_barrier = 0;
 
+extern void *swift_unownedRetain(void *object);
+extern void swift_unownedRelease(void *object);
+extern void *swift_tryRetain(void *object);
+extern _Bool swift_isDeallocating(void *object);
+
+void mako_hold_memory(void *object) { (void)swift_unownedRetain(object); }
+void mako_release_memory(void *object) { swift_unownedRelease(object); }
+void *mako_try_retain(void *object) { return swift_tryRetain(object); }
+_Bool mako_has_ended(void *object) { return swift_isDeallocating(object); }
+
 #if defined(__linux__)
 #include <linux/fs.h>
 #include <linux/membarrier.h>

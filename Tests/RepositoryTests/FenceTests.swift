@@ -9,6 +9,7 @@ import Testing
         "Sources/MakoCore/Database/ThreadScope.swift",
         "Sources/MakoCore/Database/CurrentCancellation.swift",
         "Sources/MakoCore/Entities/ObjectLock.swift",
+        "Sources/MakoCore/Relations/KnownObject.swift",
         "Sources/MakoRecords/Query/EntryRow.swift",
         "Sources/MakoRecords/Query/IndexGroups.swift",
         "Sources/MakoRecords/Query/IndexWalk.swift",

@@ -8,21 +8,26 @@ final class FetchContext: Sendable {
     private struct Objects {
         let model: Int
         private var numbered = NumberedObjects()
-        private var keyed: [RowKey: WeakObject] = [:]
+        private var keyed = KeyedObjects()
 
         init(model: Int) { self.model = model }
 
-        mutating func object(_ key: RowKey) -> (any ObjectEntity)? {
+        mutating func object(_ key: RowKey) -> AnyObject? {
             if case .rowID(let id) = key, id != NumberedObjects.nobody { return numbered.object(id) }
-            return keyed[key]?.object
+            return keyed.object(key)
         }
 
-        mutating func set(_ key: RowKey, _ object: any ObjectEntity) {
+        mutating func set(_ key: RowKey, _ object: AnyObject) {
             if case .rowID(let id) = key, id != NumberedObjects.nobody {
                 numbered.set(id, object)
             } else {
-                keyed[key] = WeakObject(object)
+                keyed.set(key, object)
             }
+        }
+
+        func forgetAll() {
+            numbered.forgetAll()
+            keyed.forgetAll()
         }
     }
     /// Few: the types that references lead to from one.
@@ -30,27 +35,32 @@ final class FetchContext: Sendable {
     /// The type of the owner that was asked last of those whose references lead to none of their own.
     private let harmless = Atomic<UInt>(0)
 
-    func object(_ model: EntityModel, _ key: RowKey) -> (any ObjectEntity)? {
+    deinit { types.with { for objects in $0 { objects.forgetAll() } } }
+
+    func object<Target: ObjectEntity>(_ type: Target.Type, _ key: RowKey) -> Target? {
         if sabotaged("twoObjectsForOneRow") { return nil }
-        return types.with { types in
-            guard let place = types.firstIndex(where: { $0.model == model.number }) else { return nil }
+        let number = Target.entityModel.number
+        let object: AnyObject? = types.with { types in
+            guard let place = types.firstIndex(where: { $0.model == number }) else { return nil }
             return types[place].object(key)
         }
+        return object as? Target
     }
 
     /// Notes an object; answers the one that was noted before, if there is one.
-    func note(_ object: any ObjectEntity, _ model: EntityModel, _ key: RowKey) -> any ObjectEntity {
-        types.with { types in
+    func note<Target: ObjectEntity>(_ object: Target, _ model: EntityModel, _ key: RowKey) -> Target {
+        let known: AnyObject? = types.with { types in
             guard let place = types.firstIndex(where: { $0.model == model.number }) else {
                 var objects = Objects(model: model.number)
                 objects.set(key, object)
                 types.append(objects)
-                return object
+                return nil
             }
             if let known = types[place].object(key), !sabotaged("twoObjectsForOneRow") { return known }
             types[place].set(key, object)
-            return object
+            return nil
         }
+        return known as? Target ?? object
     }
 
     /// Notes an object whose references are about to be followed, if they may lead to it again.
@@ -75,11 +85,11 @@ enum LazyLoad {
     ) throws(MakoError) -> Target? {
         let (number, context) = owner.lockedState { state in (state.database, state.requireContext()) }
         context.note(owner: owner)
-        if let known = context.object(Target.entityModel, key) as? Target { return known }
+        if let known = context.object(type, key) { return known }
         let database = try Database.resolve(number: number, for: Target.entityModel)
         database.metricsCounters.lazyLoads.with { $0 += 1 }
         guard let loaded = try database.object(type, key: key, context: context) else { return nil }
-        return context.note(loaded, Target.entityModel, key) as? Target ?? loaded
+        return context.note(loaded, Target.entityModel, key)
     }
 
     /// The objects with these keys; a missing one has none in the result.
@@ -93,7 +103,7 @@ enum LazyLoad {
         var missing: [RowKey] = []
         var seen: Set<RowKey> = []
         for key in keys where seen.insert(key).inserted {
-            if let known = context.object(model, key) as? Target { objects[key] = known } else { missing.append(key) }
+            if let known = context.object(type, key) { objects[key] = known } else { missing.append(key) }
         }
         if missing.isEmpty { return objects }
         // In their own order neighbours are read from the page that is at hand.
@@ -101,7 +111,7 @@ enum LazyLoad {
         let database = try Database.resolve(number: number, for: model)
         database.metricsCounters.lazyLoads.with { $0 += 1 }
         for (key, loaded) in try database.objects(type, keys: missing, context: context) {
-            objects[key] = context.note(loaded, model, key) as? Target ?? loaded
+            objects[key] = context.note(loaded, model, key)
         }
         return objects
     }

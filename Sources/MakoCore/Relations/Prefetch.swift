@@ -244,7 +244,7 @@ struct Prefetch {
         let model = Target.entityModel
         var missing: [RowKey] = []
         for key in keys {
-            if let object = context.object(model, key) { byKey[key] = object } else { missing.append(key) }
+            if let object = context.object(type, key) { byKey[key] = object } else { missing.append(key) }
         }
         // In their own order neighbours are read from the page that is at hand.
         missing.sort(by: RowKey.precedes)
