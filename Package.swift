@@ -70,7 +70,7 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
                 .product(name: "CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
             ], swiftSettings: settings),
-        .target(name: "MakoRecords", dependencies: ["MakoStorage"], swiftSettings: settings),
+        .target(name: "MakoRecords", dependencies: ["MakoStorage", "CPlatform"], swiftSettings: settings),
         .target(name: "MakoCore", dependencies: ["MakoRecords", "CPlatform"], swiftSettings: settings),
         .macro(
             name: "MakoMacros", dependencies: macroDependencies, swiftSettings: macroSettings,

@@ -14,11 +14,15 @@ extern void *swift_unownedRetain(void *object);
 extern void swift_unownedRelease(void *object);
 extern void *swift_tryRetain(void *object);
 extern _Bool swift_isDeallocating(void *object);
+extern void *swift_retain_n(void *object, uint32_t references);
+extern void swift_release_n(void *object, uint32_t references);
 
 void mako_hold_memory(void *object) { (void)swift_unownedRetain(object); }
 void mako_release_memory(void *object) { swift_unownedRelease(object); }
 void *mako_try_retain(void *object) { return swift_tryRetain(object); }
 _Bool mako_has_ended(void *object) { return swift_isDeallocating(object); }
+void mako_retain(void *object, uint32_t references) { (void)swift_retain_n(object, references); }
+void mako_release(void *object, uint32_t references) { swift_release_n(object, references); }
 
 #if defined(__linux__)
 #include <linux/fs.h>

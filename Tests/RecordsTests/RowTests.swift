@@ -134,6 +134,37 @@ import Testing
         }
     }
 
+    /// The keeper counts references ahead, which those who hold on to a chunk take over, and gives back what nobody took.
+    @Test(arguments: 0..<4) func aChunkStaysAsLongAsSomebodyKeepsIt(takers: Int) throws {
+        let layout = layout(all)
+        var writer = RowWriter()
+        writer.begin(layout)
+        for position in 0..<layout.count { writer.setNull(position) }
+        writer.set(4, "Ada")
+        let reader = try RowReader(writer.finish(), layout)
+        var companion: Companion? = Companion()
+        let chunksStay = { [weak companion] in companion != nil }
+        var taken: [RowChunk] = []
+        do {
+            var keeper = RowKeeper(firstChunk: 64, companion: companion)
+            companion = nil
+            for round in 0..<1000 {
+                _ = keeper.keep(reader)
+                // Nobody, fewer than were counted, as many, or more.
+                for _ in 0..<(round % 2 * takers) { taken.append(try #require(keeper.lentChunk.chunk)) }
+            }
+            #expect(chunksStay())
+        }
+        #expect(chunksStay() == (takers > 0))
+        if let first = taken.first, let last = taken.last {
+            taken = [first, last]
+            for chunk in taken { chunk.withRow(at: 0) { row in #expect(row.text(4) == "Ada") } }
+        }
+        #expect(chunksStay() == (takers > 0))
+        taken = []
+        #expect(!chunksStay())
+    }
+
     /// Of rows with and without the last columns, in an order of its own.
     @Test func keptTextsAreThoseOfTheRow() throws {
         let columns =

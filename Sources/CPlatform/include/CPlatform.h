@@ -1,6 +1,7 @@
 // What Swift cannot say, or says in more instructions than a lookup can spare: prefetch a cache line, keep a
 // pointer per thread, ask the kernel for a process-wide memory barrier, interpolate without overflow checks, compute in
-// the order that is written, keep words at fixed addresses, ask for an object that may have ended.
+// the order that is written, keep words at fixed addresses, ask for an object that may have ended, count many references
+// at once.
 // Everything on the read path is inline.
 #pragma once
 #include <stdint.h>
@@ -42,8 +43,8 @@ static inline void *mako_object_lock(const void *object) {
     return &mako_object_locks[((address >> 4) ^ (address >> 14)) & (MAKO_OBJECT_LOCKS - 1)];
 }
 
-// Objects of Swift, by functions of its runtime: those that the compiler calls for `unowned`, and those that runtimes of other languages ask. All
-// are exported on every platform, Apple's with their stable interface included.
+// Objects of Swift, by functions of its runtime: those that the compiler calls for `unowned` and for several references, and those that
+// runtimes of other languages ask. All are exported on every platform, Apple's with their stable interface included.
 
 /// The memory of an object stays allocated until `mako_release_memory`, although the object may end. The object's counts stay in it.
 void mako_hold_memory(void *object);
@@ -54,6 +55,10 @@ void *mako_try_retain(void *object);
 
 /// Whether the end of an object whose memory is held has begun.
 _Bool mako_has_ended(void *object);
+
+/// Counts so many references to an object more, or fewer, at once.
+void mako_retain(void *object, uint32_t references);
+void mako_release(void *object, uint32_t references);
 
 /// Tells the processor that this is a loop that waits.
 static inline void mako_pause(void) {

@@ -132,6 +132,7 @@ public struct EntityRow {
     @usableFromInline let database: UInt32
     // Counting no references, a row is passed on without a call.
     @usableFromInline unowned(unsafe) let extra: ObjectExtra?
+    @usableFromInline let hasExtra: Bool
     /// Where the row was copied to, for the properties that stay in it.
     @usableFromInline let rows: LentChunk
     @usableFromInline let offset: UInt16
@@ -148,6 +149,7 @@ public struct EntityRow {
         self.rowID = rowID
         self.database = database
         self.extra = extra
+        hasExtra = extra != nil
         self.rows = rows
         self.offset = offset
         self.pending = pending

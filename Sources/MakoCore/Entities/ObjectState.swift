@@ -25,7 +25,8 @@ public struct ObjectState: Sendable {
         }
         rows.setPending(row.pending, at: row.offset)
         bits = Flags.exists.rawValue | Marks.inRow.rawValue | UInt32(row.offset >> 3) << ObjectState.offsetShift
-        held = if let extra = row.extra { Held(rows, extra) } else { .rows(rows) }
+        // Most rows have none, which counts nothing.
+        held = if row.hasExtra, let extra = row.extra { Held(rows, extra) } else { .rows(rows) }
     }
 
     @frozen @usableFromInline

@@ -250,7 +250,7 @@ struct FoundRow {
     init?(_ key: RowKey, _ reader: RowReader, _ keeper: inout RowKeeper, _ database: UInt32, _ extra: ObjectExtra?) {
         offset = keeper.keep(reader)
         // There is one as soon as a row was kept.
-        guard let chunk = keeper.chunk else { return nil }
+        guard let chunk = keeper.lentChunk.chunk else { return nil }
         rows = chunk
         self.database = database
         rowID = key.rowID ?? 0

@@ -1,3 +1,5 @@
+import CPlatform
+
 /// Copies of checked rows of one layout, one behind the other, for objects that read their texts when they are asked for them.
 ///
 /// A row stays as long as its chunk; a chunk is small, so that an object that is kept keeps little else. All rows of a chunk have the same
@@ -8,6 +10,9 @@ public final class RowChunk: @unchecked Sendable {
     @usableFromInline let base: UnsafeMutableRawPointer
     @usableFromInline let layout: RowLayout
     @usableFromInline let form: KeptForm
+    /// How many references were counted ahead that nobody has taken over. Its keeper's thread alone asks, and when the keeper is done with the
+    /// chunk there are none.
+    @usableFromInline @exclusivity(unchecked) var ready: UInt16 = 0
     /// What those who keep rows here want to find again with each of them.
     public let companion: AnyObject?
 
@@ -48,8 +53,36 @@ public struct LentChunk {
     @inlinable @inline(__always)
     public init(_ chunk: RowChunk?) { reference = chunk.map { .passUnretained($0) } }
 
+    /// The chunk, for who holds on to it: with a reference that was counted ahead, if one is left.
     @inlinable @inline(__always)
-    public var chunk: RowChunk? { reference?.takeUnretainedValue() }
+    public var chunk: RowChunk? {
+        guard let reference else { return nil }
+        let isCounted = reference._withUnsafeGuaranteedRef { chunk in
+            if chunk.ready == 0 { return false }
+            chunk.ready &-= 1
+            return true
+        }
+        return isCounted ? reference.takeRetainedValue() : reference.takeUnretainedValue()
+    }
+}
+
+/// References to a chunk that are counted ahead, all at once, which takes no longer than to count one. What nobody took over goes back.
+@usableFromInline
+final class CountedChunk {
+    private let chunk: RowChunk
+
+    init(_ chunk: RowChunk, references: UInt16) {
+        self.chunk = chunk
+        mako_retain(Unmanaged.passUnretained(chunk).toOpaque(), UInt32(references))
+        chunk.ready = references
+    }
+
+    deinit {
+        let rest = UInt32(chunk.ready)
+        chunk.ready = 0
+        if rest == 0 || sabotaged("chunkCountedTooOften") { return }
+        mako_release(Unmanaged.passUnretained(chunk).toOpaque(), rest)
+    }
 }
 
 /// What the rows of a chunk have in common.
@@ -57,14 +90,14 @@ public struct LentChunk {
 struct KeptForm {
     /// Where the columns are that can be read.
     @usableFromInline let slots: UnsafeMutablePointer<ColumnSlot>
-    @usableFromInline let columns: UInt32
     /// Where the bits of columns without a value stand: behind the slots of all columns, or of the last text or blob.
     @usableFromInline let nulls: UInt32
+    /// Of two bytes, as in the header of a row: a chunk has its count beside it.
+    @usableFromInline let columns: UInt16
 
     @usableFromInline
-    init(_ row: RowReader, textsOnly: Bool) {
-        let layout = row.borrowedLayout
-        columns = row.columnCount
+    init(_ row: RowReader.Parts, _ layout: RowLayout, textsOnly: Bool) {
+        columns = UInt16(truncatingIfNeeded: row.columns)
         nulls = textsOnly ? layout.textsEnd(columns: Int(columns)) : row.nulls
         slots = textsOnly ? layout.textSlots : layout.slots
     }
@@ -80,6 +113,7 @@ public struct RowKeeper {
     public private(set) var chunk: RowChunk?
     /// The same, to be handed on.
     public private(set) var lentChunk = LentChunk(nil)
+    private var counted: CountedChunk?
     @usableFromInline var base: UnsafeMutableRawPointer?
     @usableFromInline var used = 0
     @usableFromInline var capacity = 0
@@ -114,7 +148,7 @@ public struct RowKeeper {
         {
             target = base + used
         } else {
-            target = begin(row)
+            target = begin(row.parts, behind: rest)
         }
         let start = used
         target.storeBytes(of: 0, as: UInt64.self)
@@ -129,14 +163,23 @@ public struct RowKeeper {
     /// Whether the chunk's rows have this layout.
     public func holds(_ layout: RowLayout) -> Bool { chunk?.layout === layout }
 
+    /// - Parameters:
+    ///   - row: in registers, where it stays if all of it is never put into memory.
+    ///   - rest: the bytes behind its columns.
     @usableFromInline @inline(never)
-    mutating func begin(_ row: RowReader) -> UnsafeMutableRawPointer {
-        let form = KeptForm(row, textsOnly: textsOnly)
-        columns = form.columns
+    mutating func begin(_ row: RowReader.Parts, behind rest: Int) -> UnsafeMutableRawPointer {
+        let layout = row.layout.takeUnretainedValue()
+        let form = KeptForm(row, layout, textsOnly: textsOnly)
+        columns = UInt32(form.columns)
         slotBytes = Int(form.nulls) - RowLayout.headerSize
-        capacity = max(Int(form.nulls) + Int(row.byteCount - row.nulls), size)
+        let rowBytes = Int(form.nulls) + rest
+        capacity = max(rowBytes, size)
         size = min(max(size, 64) * 2, RowKeeper.largestChunk)
-        let fresh = RowChunk(row.borrowedLayout, form, capacity: capacity, companion)
+        let fresh = RowChunk(layout, form, capacity: capacity, companion)
+        // The first one may be for a single row; of rows of this size so many have room in another. Two for each: the object's, and that of
+        // who hands its row on.
+        let rows = chunk == nil ? 1 : capacity / ((rowBytes + 7) & ~7)
+        counted = rows > 3 ? CountedChunk(fresh, references: UInt16(truncatingIfNeeded: rows * 2)) : nil
         chunk = fresh
         lentChunk = LentChunk(fresh)
         base = fresh.base

@@ -70,9 +70,9 @@ public struct RowReader: @unchecked Sendable {
         self.base = base
         slots = form.slots
         slotCount = UInt32(truncatingIfNeeded: layout.count)
-        columnCount = form.columns
+        columnCount = UInt32(form.columns)
         nulls = form.nulls
-        heap = form.nulls &+ (form.columns &+ 7) >> 3
+        heap = form.nulls &+ (columnCount &+ 7) >> 3
         byteCount = 0
         self.isPlain = isPlain
         borrowedLayout = layout
