@@ -9,7 +9,7 @@ import CPlatform
 #endif
 
 /// The leaves of a tree, one after the other, for the inlined loops below: each is lent in place, under an
-/// operation epoch that lasts until the next one is asked for.
+/// operation epoch that lasts until the next one is asked for. Used by one thread at a time, and without dynamic exclusivity checks.
 public final class _LeafWalk {
     private let snapshot: Snapshot
     // Asked for once: all readers of a store count the same references.
@@ -17,14 +17,14 @@ public final class _LeafWalk {
     private let tree: Tree
     private let levels: Int
     private let path: UnsafeMutablePointer<Step>
-    private var entry: Epochs.Entry = nil
-    private var next: PageReference?
-    private var first: Int
+    @exclusivity(unchecked) private var entry: Epochs.Entry = nil
+    @exclusivity(unchecked) private var next: PageReference?
+    @exclusivity(unchecked) private var first: Int
     /// How many leaves were lent.
-    private var lent = 0
-    private var readAhead = ReadAhead()
+    @exclusivity(unchecked) private var lent = 0
+    @exclusivity(unchecked) private var readAhead = ReadAhead()
     /// The current leaf, lent.
-    private var leaf: UnsafeMutableRawPointer?
+    @exclusivity(unchecked) private var leaf: UnsafeMutableRawPointer?
     private let key: UnsafeMutableRawPointer
 
     private struct Step {
