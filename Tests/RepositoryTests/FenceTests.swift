@@ -66,6 +66,7 @@ import Testing
         "Sources/MakoStorage/Tree/ByteLayout.swift",
         "Sources/MakoStorage/Tree/ByteNode.swift",
         "Sources/MakoStorage/Tree/Cursor.swift",
+        "Sources/MakoStorage/Tree/GroupDelete.swift",
         "Sources/MakoStorage/Tree/IntegerLayout.swift",
         "Sources/MakoStorage/Tree/IntegerNode.swift",
         "Sources/MakoStorage/Tree/LeafFilling.swift",

@@ -227,28 +227,7 @@ public struct WriteTransaction: ~Copyable {
     private func deleteGroup<Layout: NodeLayout>(
         _ layout: Layout.Type, _ kind: KeyKind, _ keys: UnsafeBufferPointer<Layout.Key>, in tree: Tree
     ) throws(StorageError) -> Int {
-        let index = try prepare(tree, kind)
-        return try withUnsafeTemporaryAllocation(of: PageReference.self, capacity: keys.count) { memory in
-            result { () throws(StorageError) in
-                guard let leaves = memory.baseAddress else { return 0 }
-                try writer.findLeaves(layout, index, keys, leaves)
-                let shape = writer.shape
-                var removed = 0
-                for position in 0..<keys.count {
-                    let key = keys[position]
-                    try writer.spillIfNeeded()
-                    guard Layout.keyBytes(key) <= Limits.keyBytes,
-                        try writer.delete(layout, index, key, in: leaves[position], shape: shape)
-                    else { continue }
-                    if !sabotaged("deleteNotLogged") {
-                        writer.record { Layout.logRemoval(of: key, tree: tree.id, &$0, to: &$1) }
-                    }
-                    writer.noteChange()
-                    removed += 1
-                }
-                return removed
-            }
-        }.get()
+        try writer.deleteGroup(layout, prepare(tree, kind), keys, in: tree)
     }
 
     /// Removes all entries whose keys lie in a range.

@@ -286,26 +286,6 @@ extension Writer {
 
     // MARK: Delete
 
-    /// Finds the leaves of a group of keys that are about to be removed, and asks for the records; all misses of a kind at once.
-    ///
-    /// - Parameter leaves: memory for as many references as there are keys.
-    func findLeaves<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ index: Int, _ keys: UnsafeBufferPointer<Layout.Key>,
-        _ leaves: UnsafeMutablePointer<PageReference>
-    ) throws(StorageError) {
-        try enterWaitingPuts(of: index)
-        leaves.initialize(repeating: .none, count: keys.count)
-        let tree = trees[index]
-        guard tree.levels > 1 else { return }
-        let entry = Epochs.enter()
-        defer { Epochs.leave(entry) }
-        try frames.descend(layout, tree, keys, leaves)
-        for position in 0..<keys.count where frames.isInMemory(leaves[position]) {
-            let leaf = try frames.resolve(leaves[position], type: Layout.leafType, level: 0)
-            Layout.prefetchRecord(leaf, keys[position])
-        }
-    }
-
     /// Removes an entry. False when the key is absent.
     ///
     /// - Parameters:
