@@ -111,13 +111,10 @@ public struct Blob: Sendable {
     /// The pages stay in their place while the epoch is entered, which is left between them.
     private func forEachPage(of value: Overflow, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         let frames = snapshot.frames
-        let count = value.pageCount
-        for index in 0..<count {
+        for index in 0..<value.pageCount {
             let entry = try snapshot.enter()
             defer { Epochs.leave(entry) }
             let page = try value.page(index, of: frames)
-            // What the processor fetches ahead by itself ends with the page.
-            if index + 1 < count { frames.prefetchPage(value.reference(at: index + 1)) }
             let share = min(Overflow.payloadBytes, value.stored - index * Overflow.payloadBytes)
             try body(UnsafeRawBufferPointer(start: page, count: share))
         }
