@@ -14,11 +14,6 @@ static inline uint64_t mako_settled(uint64_t value) {
     return value;
 }
 
-/// Reads a byte of each cache line of some memory but the first, upwards.
-static inline void mako_read_lines(const void *start, long bytes) {
-    for (long place = 64; place < bytes; place += 64) (void)*((const volatile char *)start + place);
-}
-
 /// The calling thread's epoch cell, or null before its first use.
 extern _Thread_local void *mako_thread_cell;
 static inline void *mako_get_thread_cell(void) { return mako_thread_cell; }

@@ -160,20 +160,28 @@ final class FrameStore: @unchecked Sendable {
 
     /// Asks the processor for what a walk over a leaf will touch first: its header, keys and slots, and the end of the page, where the
     /// records of its first keys stand when they came in order.
-    ///
-    /// - Parameter long: the leaf before, of a walk that reads all lines upwards: a frame right behind it comes by itself.
     @inline(__always)
-    func prefetchWalk(_ reference: PageReference, _ long: UnsafeMutableRawPointer?) {
+    func prefetchWalk(_ reference: PageReference) {
         guard reference.page < tableCount else { return }
         let entry = table[Int(truncatingIfNeeded: reference.page)].load(ordering: .relaxed)
         guard Int32(bitPattern: entry) > 0 else { return }
         let frame = base + Int(entry &- 1) &<< 12
-        if let long {
-            if frame != long + pageBytes { for line in 0..<16 { mako_prefetch(frame + line &* 64) } }
-            return
-        }
         for line in 0..<8 { mako_prefetch(frame + line &* 64) }
         for line in 1...20 { mako_prefetch(frame + (pageBytes &- line &* 64)) }
+    }
+
+    /// Asks the processor for all of a page from its end on, when it is in memory.
+    @inline(__always)
+    func prefetchDownwards(_ reference: PageReference) {
+        guard reference.page < tableCount else { return }
+        let entry = table[Int(truncatingIfNeeded: reference.page)].load(ordering: .relaxed)
+        guard Int32(bitPattern: entry) > 0 else { return }
+        let frame = base + Int(entry &- 1) &<< 12
+        var place = pageBytes &- 64
+        while place >= 0 {
+            mako_prefetch(frame + place)
+            place &-= 64
+        }
     }
 
     /// Asks the processor for the place in a node's heap where the next record will be written. Reads the header.

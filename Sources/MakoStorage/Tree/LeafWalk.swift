@@ -123,10 +123,7 @@ public final class _LeafWalk {
         let page = try frames.resolve(reference, type: Layout.leafType, level: 0)
         leaf = page
         lent &+= 1
-        // A walk that has come so far goes on. Rows stand in a leaf from its end down, in which order its lines come several times as
-        // slowly as upwards without a gap.
-        if isLong { mako_read_lines(page, pageBytes) }
-        next = try follower(layout, of: page)
+        next = try follower(layout)
         let count = Page(page).count
         defer { first = 0 }
         if tree.keys == .integer {
@@ -143,12 +140,8 @@ public final class _LeafWalk {
             prefix: prefix)
     }
 
-    private var isLong: Bool { lent > 2 }
-
     /// The leaf behind the current one; asks the processor for it ahead of time.
-    private func follower<Layout: NodeLayout>(
-        _ layout: Layout.Type, of leaf: UnsafeMutableRawPointer
-    ) throws(StorageError) -> PageReference? {
+    private func follower<Layout: NodeLayout>(_ layout: Layout.Type) throws(StorageError) -> PageReference? {
         var level = 1
         while level < levels {
             let page = try frames.resolve(path[level].reference, type: Layout.innerType, level: level)
@@ -166,10 +159,24 @@ public final class _LeafWalk {
             }
             let reference = Layout.child(node, at: path[1].slot)
             readAhead.arrive(layout, at: path[1].slot, of: node, forward: true, frames)
-            frames.prefetchWalk(reference, isLong ? leaf : nil)
+            if lent > 2 { prefetch(layout, from: path[1].slot, of: node) } else { frames.prefetchWalk(reference) }
             return reference
         }
         return nil
+    }
+
+    /// Asks the processor for whole leaves, of a walk that has come so far that it is likely to go on.
+    ///
+    /// It drops what is asked of it while too many lines are on their way, and a leaf has more lines than that: so each leaf is asked for three
+    /// times, with the work on another leaf in between, and not in the same direction each time.
+    @inline(__always)
+    private func prefetch<Layout: NodeLayout>(
+        _ layout: Layout.Type, from slot: Int, of node: UnsafeMutableRawPointer
+    ) {
+        let count = Page(node).count
+        if slot &+ 1 < count { frames.prefetchDownwards(Layout.child(node, at: slot &+ 1)) }
+        if slot &+ 2 < count { frames.prefetchDownwards(Layout.child(node, at: slot &+ 2)) }
+        frames.prefetchAll(Layout.child(node, at: slot))
     }
 
     /// The value of an entry that lies on overflow pages, put together.
