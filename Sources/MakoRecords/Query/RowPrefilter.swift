@@ -22,14 +22,14 @@ final class RowPrefilter {
         }
         if found.isEmpty { return nil }
         let columns = layout.columnCount
-        let copy = UnsafeMutableBufferPointer<Bounds>.allocate(capacity: found.count)
-        _ = copy.initialize(from: found)
+        let others = UnsafeMutableBufferPointer<Bounds>.allocate(capacity: found.count - 1)
+        _ = others.initialize(from: found.dropFirst())
         tests = Tests(
-            bounds: copy, head: UInt32(truncatingIfNeeded: columns) << 16 | 1,
+            first: found[0], others: others, head: UInt32(truncatingIfNeeded: columns) << 16 | 1,
             least: Int(layout.slotEnds[columns]) + (columns + 7) / 8, isWhole: isWhole)
     }
 
-    deinit { tests.bounds.deallocate() }
+    deinit { tests.others.deallocate() }
 
     /// What is asked of one column: a place among all of its type's values, in their order.
     struct Bounds {
@@ -64,28 +64,39 @@ final class RowPrefilter {
             default: return nil
             }
         }
+
+        /// Whether a row of the usual form has no number there, or one that lies outside.
+        @inline(__always)
+        func reject(_ row: UnsafeRawBufferPointer) -> Bool {
+            if row[nullByte] & nullBit != 0 && !sabotaged("prefilterTakesNull") { return true }
+            let word = UInt64(littleEndian: row.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+            let value = isDouble ? KeyOrder.bits(Double(bitPattern: word)) : word ^ 1 << 63
+            return value < low || value > high
+        }
     }
 
     struct Tests {
-        let bounds: UnsafeMutableBufferPointer<Bounds>
+        // Apart from the others: most conditions have one, and it stays where the loop over the rows needs it.
+        let first: Bounds
+        let others: UnsafeMutableBufferPointer<Bounds>
         /// How a row begins that has every column.
         let head: UInt32
         let least: Int
         let isWhole: Bool
 
-        /// No: the row does not fulfil the condition. Unknown: there is more to be tested, or the row is not of the usual form.
+        /// Whether a row is of the usual form and does not fulfil the condition. One that is not rejected fulfils it when the condition is
+        /// nothing but such bounds and the row is of the usual form; else there is more to be tested.
         @inline(__always)
-        func test(_ row: UnsafeRawBufferPointer) -> Truth {
-            guard row.count >= least, UInt32(littleEndian: row.loadUnaligned(as: UInt32.self)) == head else {
-                return .unknown
-            }
-            for bounds in bounds {
-                if row[bounds.nullByte] & bounds.nullBit != 0 && !sabotaged("prefilterTakesNull") { return .no }
-                let word = UInt64(littleEndian: row.loadUnaligned(fromByteOffset: bounds.place, as: UInt64.self))
-                let value = bounds.isDouble ? KeyOrder.bits(Double(bitPattern: word)) : word ^ 1 << 63
-                if value < bounds.low || value > bounds.high { return .no }
-            }
-            return isWhole ? .yes : .unknown
+        func rejects(_ row: UnsafeRawBufferPointer) -> Bool {
+            guard isUsual(row) else { return false }
+            if first.reject(row) { return true }
+            for bounds in others where bounds.reject(row) { return true }
+            return false
+        }
+
+        @inline(__always)
+        func isUsual(_ row: UnsafeRawBufferPointer) -> Bool {
+            row.count >= least && UInt32(littleEndian: row.loadUnaligned(as: UInt32.self)) == head
         }
     }
 }

@@ -219,18 +219,22 @@ final class RowScan {
         _ body: (RowKey, RowReader) throws -> Bool
     ) throws {
         let (evaluator, cancellation) = (evaluator, cancellation)
+        // Apart from the loop, which then has few variables: nearly all rows end in it.
+        @inline(never)
+        func take(_ key: UInt64, _ bytes: UnsafeRawBufferPointer) throws -> Bool {
+            let row = try RowReader(bytes, layout)
+            let key = RowKey.rowID(KeyOrder.rowID(key))
+            let isFound = tests.isWhole && tests.isUsual(bytes)
+            if !isFound, let evaluator, !(try evaluator.test(row, key)) { return true }
+            return try body(key, row)
+        }
         var count = 0
         defer { measure?.rows += count }
         try view.forEach(in: table.rows, from: range.lowerBound) { key, bytes in
             if key > range.upperBound { return false }
             count &+= 1
             if count & 1023 == 0, cancellation?.isCancelled == true { throw RecordError.cancelled }
-            let outcome = tests.test(bytes)
-            if outcome == .no { return true }
-            let row = try RowReader(bytes, layout)
-            let key = RowKey.rowID(KeyOrder.rowID(key))
-            if outcome == .unknown, let evaluator, !(try evaluator.test(row, key)) { return true }
-            return try body(key, row)
+            return tests.rejects(bytes) ? true : try take(key, bytes)
         }
     }
 
