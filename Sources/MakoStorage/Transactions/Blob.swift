@@ -111,10 +111,15 @@ public struct Blob: Sendable {
     /// The pages stay in their place while the epoch is entered, which is left between them.
     private func forEachPage(of value: Overflow, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         let frames = snapshot.frames
-        for index in 0..<value.pageCount {
+        let count = value.pageCount
+        for index in 0..<count {
             let entry = try snapshot.enter()
             defer { Epochs.leave(entry) }
             let page = try value.page(index, of: frames)
+            // More than once, as a walk over leaves does, and for the same reason.
+            if index + 1 < count { frames.prefetchDownwards(value.reference(at: index + 1)) }
+            if index + 2 < count { frames.prefetchDownwards(value.reference(at: index + 2)) }
+            if index + 1 < count { frames.prefetchAll(value.reference(at: index + 1)) }
             let share = min(Overflow.payloadBytes, value.stored - index * Overflow.payloadBytes)
             try body(UnsafeRawBufferPointer(start: page, count: share))
         }

@@ -167,7 +167,7 @@ public final class _LeafWalk {
 
     /// Asks the processor for whole leaves, of a walk that has come so far that it is likely to go on.
     ///
-    /// It drops what is asked of it while too many lines are on their way, and a leaf has more lines than that: so each leaf is asked for three
+    /// It drops what is asked of it while too many lines are on their way, and a leaf has more lines than that: so each leaf is asked for four
     /// times, with the work on another leaf in between, and not in the same direction each time.
     @inline(__always)
     private func prefetch<Layout: NodeLayout>(
@@ -176,6 +176,7 @@ public final class _LeafWalk {
         let count = Page(node).count
         if slot &+ 1 < count { frames.prefetchDownwards(Layout.child(node, at: slot &+ 1)) }
         if slot &+ 2 < count { frames.prefetchDownwards(Layout.child(node, at: slot &+ 2)) }
+        if slot &+ 3 < count { frames.prefetchDownwards(Layout.child(node, at: slot &+ 3)) }
         frames.prefetchAll(Layout.child(node, at: slot))
     }
 
