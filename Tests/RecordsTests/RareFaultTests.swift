@@ -108,10 +108,15 @@ import Testing
         Case(
             "OFFSET takes a whole number from 0 on, not text 'x'", "SELECT name FROM Person LIMIT 1 OFFSET ?", at: "?",
             { try $1.run($0, parameters: [.text("x")]) }),
-        Case("in what MATCH seeks, a word is expected here", "steam AND )", at: ")") {
-            text, fixture in
-            try fixture.run("SELECT title FROM Article WHERE body MATCH ?", parameters: [.text(text)])
-        },
+        Case(
+            "in what MATCH seeks, this is nested too deeply; the limit is 100",
+            String(repeating: "(", count: 100) + "a", at: "a", { try $1.seek($0) }),
+        Case(
+            "in what MATCH seeks, this is nested too deeply; the limit is 100",
+            String(repeating: "body: ", count: 99) + "(body: a)", at: "body", { try $1.seek($0) }),
+        Case(
+            "in what MATCH seeks, this is too long; the limit is 1000 words and phrases",
+            String(repeating: "a ", count: 1000) + "b", at: "b", { try $1.seek($0) }),
     ]
 
     private static let names = [
@@ -281,6 +286,10 @@ struct RareFaultFixture {
 
     func find(_ condition: Condition) throws {
         _ = try Selection(table: "Person", condition: condition).bind(catalogue)
+    }
+
+    func seek(_ text: String) throws {
+        try run("SELECT title FROM Article WHERE body MATCH ?", parameters: [.text(text)])
     }
 
     func join(_ joins: SelectionJoin...) throws {

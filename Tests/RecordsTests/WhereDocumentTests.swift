@@ -143,7 +143,7 @@ import Testing
             #expect(found == message.joined(separator: "\n"))
             shown += 1
         }
-        #expect(shown >= 55)
+        #expect(shown >= 68)
     }
 
     @Test func statementsAreRefusedAsIsSaid() throws {
@@ -158,7 +158,25 @@ import Testing
             #expect(found == message.joined(separator: "\n"))
             shown += 1
         }
-        #expect(shown >= 93)
+        #expect(shown >= 120)
+    }
+
+    @Test func whatIsSoughtIsRefusedAsIsSaid() throws {
+        let fixture = try Self.fixture()
+        let lines = try Self.document()
+        var shown = 0
+        for (number, line) in lines.enumerated() where line == "```sought" {
+            let message = lines[(number + 1)...].prefix { $0 != "```" }
+            let text = String(try #require(message.dropFirst().first).dropFirst(2))
+            let error = #expect(throws: RecordError.self, "\(text)") {
+                try Selection(table: "Article", condition: .parse("body MATCH ?"), parameters: [.text(text)])
+                    .bind(fixture.catalogue)
+            }
+            let found = "\(try #require(error))"
+            #expect(found == (text.isEmpty ? message.first : message.joined(separator: "\n")))
+            shown += 1
+        }
+        #expect(shown >= 14)
     }
 
     @Test func whatOnlyRowsTellIsAsIsSaid() throws {
@@ -179,27 +197,58 @@ import Testing
         }
     }
 
+    /// The sources in which messages for a fault in a text stand, with their names.
+    private static func sources() throws -> [(name: String, code: String)] {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/MakoRecords")
+        var found: [(name: String, code: String)] = []
+        for folder in ["Query", "Statements", "Text"] {
+            let names = try FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path())
+            for name in names.sorted() where name.hasSuffix(".swift") {
+                let code = try String(contentsOf: root.appending(path: "\(folder)/\(name)"), encoding: .utf8)
+                found.append((name, code))
+            }
+        }
+        return found
+    }
+
+    /// What may be missing in a text stands in the document: each word and each name that `unexpected` and `expectWord` are asked for.
+    @Test func eachMissingWordIsShown() throws {
+        let document = try Self.document().joined(separator: "\n")
+        let call = try Regex(
+            #"(?:unexpected\(|expectWord\(|columnName\((?="))([^\n]*)"#, as: (Substring, Substring).self)
+        let literal = try Regex(#""((?:[^"\\]|\\.)+)""#, as: (Substring, Substring).self)
+        var found = 0
+        for (name, code) in try Self.sources() {
+            for match in code.matches(of: call) {
+                for text in match.output.1.matches(of: literal) where !text.output.1.contains("\\(") {
+                    let words = text.output.1.replacingOccurrences(of: "\\\"", with: "\"")
+                    let isShown =
+                        document.contains("\n\(words) is expected here\n")
+                        || document.contains("\nthe text ends where \(words) is expected\n")
+                    #expect(isShown, "\(name): \(words)")
+                    found += 1
+                }
+            }
+        }
+        #expect(found >= 60)
+    }
+
     /// Each message that the sources have for a fault in a text stands in the document.
     @Test func eachMessageIsShown() throws {
         let document = try Self.document().joined(separator: "\n")
-        let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/MakoRecords")
         let message = try Regex(
             #"error\(\s*"((?:[^"\\]|\\\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\\.)*)""#,
             as: (Substring, Substring).self)
         let interpolation = try Regex(#"\\\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"#)
         var found = 0
-        for folder in ["Query", "Statements"] {
-            let names = try FileManager.default.contentsOfDirectory(atPath: sources.appending(path: folder).path())
-            for name in names.sorted() where name.hasSuffix(".swift") {
-                let code = try String(contentsOf: sources.appending(path: "\(folder)/\(name)"), encoding: .utf8)
-                for match in code.matches(of: message) {
-                    let parts = String(match.output.1).split(separator: interpolation).map(String.init)
-                    guard let longest = parts.max(by: { $0.count < $1.count }), longest.count > 3 else { continue }
-                    found += 1
-                    let words = longest.trimmingCharacters(in: [" "]).replacingOccurrences(of: "\\\"", with: "\"")
-                    let isShown = document.contains(words)
-                    #expect(isShown, "\(name): \(match.output.1)")
-                }
+        for (name, code) in try Self.sources() {
+            for match in code.matches(of: message) {
+                let parts = String(match.output.1).split(separator: interpolation).map(String.init)
+                guard let longest = parts.max(by: { $0.count < $1.count }), longest.count > 3 else { continue }
+                found += 1
+                let words = longest.trimmingCharacters(in: [" "]).replacingOccurrences(of: "\\\"", with: "\"")
+                let isShown = document.contains(words)
+                #expect(isShown, "\(name): \(match.output.1)")
             }
         }
         #expect(found > 150)

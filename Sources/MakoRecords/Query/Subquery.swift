@@ -110,8 +110,10 @@ extension Parser {
     /// What ``startsQuantified(_:)`` found.
     mutating func quantified() throws(RecordError) -> Condition {
         let start = token
-        if takeWord("EXISTS") { return .exists(try subquery()) }
-        guard let quantifier = quantifier(index) else { throw unexpected("EXISTS, ANY, ALL or NONE") }
+        guard let quantifier = quantifier(index) else {
+            advance()
+            return .exists(try subquery())
+        }
         try enter()
         defer { depth -= 1 }
         advance()

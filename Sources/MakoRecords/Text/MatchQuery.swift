@@ -176,12 +176,16 @@ struct MatchParser {
         return node
     }
 
-    private mutating func or(_ columns: UInt64) throws(RecordError) -> MatchNode {
-        depth += 1
-        defer { depth -= 1 }
+    private func checkDepth(_ token: Token) throws(RecordError) {
         if depth > MatchParser.depthLimit {
             throw error("this is nested too deeply; the limit is \(MatchParser.depthLimit)", token)
         }
+    }
+
+    private mutating func or(_ columns: UInt64) throws(RecordError) -> MatchNode {
+        depth += 1
+        defer { depth -= 1 }
+        try checkDepth(token)
         var parts = [try and(columns)]
         while take("OR") { parts.append(try and(columns)) }
         return parts.count == 1 ? parts[0] : .or(parts)
@@ -241,7 +245,7 @@ struct MatchParser {
             place += 2
             depth += 1
             defer { depth -= 1 }
-            if depth > MatchParser.depthLimit { throw error("this is nested too deeply", start) }
+            try checkDepth(start)
             return try primary(narrowed)
         }
         return .phrase(try phrase(columns))
