@@ -91,6 +91,32 @@ import Testing
         #expect(found.map(\.[1].isNull) == [false, true])
     }
 
+    /// In the order of ranks it comes behind those that have one, and before them the other way round; among each other by their keys.
+    @Test func rowsWithoutARankComeLast() throws {
+        let words = "Article MATCH 'steam' OR year >= 1803"
+        #expect(try ids(words, orderBy: "rank") == [1, 2, 3, 4, 5])
+        #expect(try ids(words, orderBy: "rank DESC") == [3, 4, 5, 2, 1])
+        #expect(try ids(words, orderBy: "rank, year DESC") == [1, 2, 5, 4, 3])
+        #expect(
+            try ids("year >= 1803 OR Article MATCH 'sea' OR year = 1801", orderBy: "rank, id DESC") == [2, 5, 4, 3, 1])
+        #expect(try ids("NOT Article MATCH 'steam'", orderBy: "rank") == [3, 4, 5])
+        func titles(_ text: String) throws -> [Int64] {
+            try rows(text).compactMap { if case .integer(let id) = $0[0] { id } else { nil } }
+        }
+        let select = "SELECT id, rank AS fit FROM Article WHERE \(words) ORDER BY"
+        #expect(try titles("\(select) rank LIMIT 3") == [1, 2, 3])
+        #expect(try titles("\(select) fit LIMIT 3 OFFSET 1") == [2, 3, 4])
+        #expect(try titles("\(select) 2 DESC LIMIT 4") == [3, 4, 5, 2])
+        #expect(
+            try titles("SELECT DISTINCT id, rank FROM Article WHERE \(words) ORDER BY rank, id") == [1, 2, 3, 4, 5])
+        // Where each row has one, the index goes on giving the order.
+        let plan = try SelectStatement.parse(
+            "SELECT id FROM Article WHERE Article MATCH 'steam' AND year > 0 ORDER BY rank"
+        )
+        .explanation(Self.library().catalogue)
+        #expect(plan.contains("already in order of rank"))
+    }
+
     private func error(_ condition: String, _ parameters: [Value] = []) -> String {
         Fixture.error { _ = try ids(condition, parameters) }.map { "\($0)" } ?? ""
     }

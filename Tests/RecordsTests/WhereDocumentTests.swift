@@ -108,6 +108,18 @@ import Testing
         }
     }
 
+    @Test func ordersAreWhatIsSaid() throws {
+        let fixture = try Self.fixture()
+        let rows = try Self.rows(under: "| order | is |")
+        #expect(rows.count >= 12)
+        for row in rows {
+            let plan = try Selection(table: "Person", orderBy: Order.parse(Self.code(row[0]))).plan(
+                fixture.catalogue.describing(Self.relations))
+            let found = try plan.ids(in: fixture.store.snapshot()).map { "\($0)" }.joined(separator: " ")
+            #expect(found == row[1], "\(row)")
+        }
+    }
+
     @Test func valuesAreWhatIsSaid() throws {
         let fixture = try Self.fixture()
         let rows = try Self.rows(under: "| value of the first row | is |")

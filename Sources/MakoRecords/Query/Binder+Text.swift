@@ -75,6 +75,17 @@ extension Binder {
         throw at.error("\(table.schema.name) has no column rank, and without MATCH in the condition rows have no rank")
     }
 
+    /// Whether rows may fulfil a condition that the match which ranks does not find.
+    func leavesUnranked(_ condition: BoundCondition?) -> Bool {
+        guard let match = matches.first(where: \.isOwn) else { return false }
+        return condition?.conjuncts.contains(.match(match)) != true
+    }
+
+    /// The order of ranks begins with the best: a row without one comes behind all others.
+    static func worstWhereNull(_ rank: BoundExpr) -> BoundExpr {
+        sabotaged("unrankedRowsFirst") ? rank : .function(.coalesce, [rank, .constant(.double(.infinity))])
+    }
+
     /// `highlight(column [, before, behind])` and `snippet(column [, before, behind, left out, words])`; nil for other functions.
     mutating func excerpt(
         _ name: String, _ arguments: [Expr], _ at: SourcePosition

@@ -18,6 +18,8 @@ struct Binder {
     var results: GroupResults?
     /// What MATCH asks, in the order of the condition.
     var matches: [BoundMatch] = []
+    /// Whether other conditions let rows in that no match found, which have no rank.
+    var leavesUnranked = false
     var depth = 0
     /// The query around, for a sub-query.
     var outer: OuterScope?

@@ -288,6 +288,7 @@ extension Binder {
             throw order.expr.position.error("only text has a no-case order")
         }
         if kind(expr) == .decimal { expr = Binder.decimalOrder(expr) }
+        if case .rank = expr, leavesUnranked { expr = Binder.worstWhereNull(expr) }
         return BoundOrder(expr: expr, descending: order.descending, noCase: noCase)
     }
 }

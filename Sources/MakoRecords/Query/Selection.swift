@@ -93,6 +93,7 @@ public struct Selection: Sendable, Hashable {
         for join in joins { if let condition = try binder.add(join) { conditions.append(condition) } }
         if let condition { conditions.insert(try binder.bind(condition), at: 0) }
         let bound = BoundCondition.all(conditions)
+        binder.leavesUnranked = binder.leavesUnranked(bound)
         var orders: [BoundOrder] = []
         for order in orderBy { orders.append(try binder.bind(order)) }
         return BoundSelection(
