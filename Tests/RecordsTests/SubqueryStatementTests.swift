@@ -7,6 +7,20 @@ import Testing
         rows.map { row in row.map { if case .integer(let number) = $0 { Int(number) } else { nil } } }
     }
 
+    /// The same sub-query is a key of the groups and one of their columns, also with a parameter between the two.
+    @Test func groupsOfASubquery() throws {
+        let all = try ManyFixture(seed: 5, isIndexed: true)
+        let pets = "(SELECT count(*) FROM Pet AS other WHERE other.owner = Person.id)"
+        let found = try all.rows(
+            "SELECT \(pets), count(*) FROM Person WHERE id > ? GROUP BY \(pets) HAVING \(pets) < ? ORDER BY \(pets) DESC",
+            [.integer(3), .integer(5)])
+        let counts = all.people.filter { $0.id > 3 }.map { all.pets(of: $0).count }
+        let wanted = Set(counts.filter { $0 < 5 }).sorted(by: >).map { count in
+            [count, counts.filter { $0 == count }.count]
+        }
+        #expect(Self.numbers(found) == wanted)
+    }
+
     private static let joined = "SELECT Person.id, Pet.id FROM Person JOIN Pet ON Pet.owner = Person.id WHERE "
 
     @Test(arguments: [true, false]) func joinsAskTheirOwnTables(isIndexed: Bool) throws {

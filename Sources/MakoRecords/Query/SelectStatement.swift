@@ -9,6 +9,15 @@
 ///
 /// Expressions and conditions are those of the where language, dotted paths included: a path over references takes the place of a join.
 public struct SelectStatement: Sendable, Hashable {
+    /// How many parameters a text has up to the end of the statement. The same sub-query stands behind GROUP BY and among the columns, and others
+    /// may have parameters between the two.
+    private struct Places: Sendable, Hashable {
+        var count = 0
+
+        static func == (left: Places, right: Places) -> Bool { true }
+        func hash(into hasher: inout Hasher) {}
+    }
+
     /// One column of the result.
     struct Output: Sendable, Hashable {
         /// Of `*` and `table.*` a column of that name.
@@ -25,7 +34,11 @@ public struct SelectStatement: Sendable, Hashable {
 
     public internal(set) var table = ""
     /// How many positional parameters the statement needs.
-    public internal(set) var parameterCount = 0
+    public internal(set) var parameterCount: Int {
+        get { places.count }
+        set { places.count = newValue }
+    }
+    private var places = Places()
     /// Empty: every column.
     var outputs: [Output] = []
     var isDistinct = false
