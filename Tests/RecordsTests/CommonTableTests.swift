@@ -34,6 +34,24 @@ import Testing
             "WITH x (a, b) AS (SELECT age, id FROM Person) SELECT a AS id FROM x ORDER BY b DESC",
             "SELECT age AS id FROM Person ORDER BY Person.id DESC"
         ),
+        // A whole number that a name stands for is no number of a result.
+        (
+            "WITH x (i, n) AS (SELECT id, 2 FROM Person) SELECT i, i % 2 AS r FROM x ORDER BY n, i DESC",
+            "SELECT id AS i, id % 2 AS r FROM Person ORDER BY id DESC"
+        ),
+        (
+            "WITH x (i, n) AS (SELECT id, -9 FROM Person) SELECT i FROM x ORDER BY n, i",
+            "SELECT id AS i FROM Person ORDER BY id"
+        ),
+        (
+            "WITH x (d, n) AS (SELECT age, 2 FROM Person) SELECT max(d) AS m, count(*) AS c FROM x GROUP BY n",
+            "SELECT max(age) AS m, count(*) AS c FROM Person"
+        ),
+        (
+            "SELECT p.id AS i FROM Person p JOIN (SELECT id AS j, 1 AS n FROM Person) q ON q.j = p.id ORDER BY q.n, p.id DESC",
+            "SELECT id AS i FROM Person ORDER BY id DESC"
+        ),
+        ("SELECT count(*) AS c, 1 AS n FROM Person GROUP BY n", "SELECT count(*) AS c, 1 AS n FROM Person"),
         // One behind the other.
         (
             "WITH a AS (SELECT * FROM Person WHERE age > 30), b AS (SELECT name AS n, department FROM a WHERE boss = 2) "

@@ -11,7 +11,7 @@ struct SelectNames {
             return statement.outputs.first { $0.isNamed && $0.name == path[0] }?.expr
         }
         var copy = statement
-        copy.groupBy = statement.groupBy.map { named($0) ?? $0 }
+        copy.groupBy = statement.groupBy.map { key in (named(key) ?? key).named(by: key) }
         copy.having = statement.having.map { having in
             do throws(RecordError) { return try having.rewritten(named) } catch { return having }
         }
@@ -102,5 +102,14 @@ struct SelectNames {
             throw at.error("there is no column \(number) among those asked for, \(outputs.count) in all")
         }
         return outputs[Int(number) - 1].expr
+    }
+}
+
+extension Expr {
+    /// What a name in an order or a group stands for. A whole number is the value there, not the number of a result, as one that is written is.
+    func named(by name: Expr) -> Expr {
+        guard case .literal(.integer, _) = self else { return self }
+        if case .literal = name { return self }
+        return sabotaged("valueTakenForPlace") ? self : .function("coalesce", [self], at: position)
     }
 }

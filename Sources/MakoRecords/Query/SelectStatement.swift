@@ -217,9 +217,11 @@ public struct SelectStatement: Sendable, Hashable {
         }
         var copy = self
         for index in outputs.indices { copy.outputs[index].expr = try outputs[index].expr.rewritten(change) }
-        for index in orderBy.indices { copy.orderBy[index].expr = try orderBy[index].expr.rewritten(change) }
+        for index in orderBy.indices {
+            copy.orderBy[index].expr = try orderBy[index].expr.rewritten(change).named(by: orderBy[index].expr)
+        }
         for index in joins.indices { copy.joins[index].condition = try changed(joins[index].condition) }
-        copy.groupBy = try Expr.rewritten(groupBy, change)
+        copy.groupBy = zip(try Expr.rewritten(groupBy, change), groupBy).map { $0.named(by: $1) }
         copy.condition = try changed(condition)
         copy.having = try changed(having)
         return copy
