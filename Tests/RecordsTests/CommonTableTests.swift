@@ -52,6 +52,19 @@ import Testing
             "SELECT id AS i FROM Person ORDER BY id DESC"
         ),
         ("SELECT count(*) AS c, 1 AS n FROM Person GROUP BY n", "SELECT count(*) AS c, 1 AS n FROM Person"),
+        // Where no row of a question is joined, its columns are NULL, whatever they are made of.
+        (
+            "SELECT p.id AS i, q.c AS c, q.n AS n, q.m AS m FROM Person p LEFT JOIN "
+                + "(SELECT id AS j, 7 AS c, age IS NULL AS n, coalesce(age, -1) AS m FROM Person WHERE age > 36) q "
+                + "ON q.j = p.id ORDER BY p.id",
+            "SELECT id AS i, CASE WHEN age > 36 THEN 7 END AS c, CASE WHEN age > 36 THEN 0 END AS n, "
+                + "CASE WHEN age > 36 THEN age END AS m FROM Person ORDER BY id"
+        ),
+        (
+            "SELECT q.c AS c, count(*) AS n FROM Person p LEFT JOIN (SELECT id AS j, 7 AS c FROM Person WHERE age > 36) q "
+                + "ON q.j = p.id WHERE q.c IS NULL OR q.c = 7 GROUP BY q.c ORDER BY q.c",
+            "SELECT CASE WHEN age > 36 THEN 7 END AS c, count(*) AS n FROM Person GROUP BY 1 ORDER BY 1"
+        ),
         // One behind the other.
         (
             "WITH a AS (SELECT * FROM Person WHERE age > 30), b AS (SELECT name AS n, department FROM a WHERE boss = 2) "

@@ -5,6 +5,8 @@ struct JoinedQuestions {
         /// Nil: it is a table.
         let question: AskedQuestion?
         let columns: [String]
+        /// What a row of it always has; nil where there is a row of it beside each other one.
+        var presence: String?
 
         func has(_ column: String) -> Bool { columns.contains { Folding.folded($0) == Folding.folded(column) } }
     }
@@ -35,7 +37,11 @@ struct JoinedQuestions {
 
     private func expr(_ path: ArraySlice<String>, of source: Source, _ at: SourcePosition) throws(RecordError) -> Expr {
         guard let question = source.question else { return .column([source.name] + path, at: at) }
-        return try question.expr(path, at).qualified(by: source.name, insteadOf: question.sourceName)
+        let expr = try question.expr(path, at).qualified(by: source.name, insteadOf: question.sourceName)
+        guard let presence = source.presence, !expr.needsItsRow, !sabotaged("valueOfNoRow") else { return expr }
+        // Where no row is joined, what is worked out of it is NULL as well, whatever it is made of.
+        let isThere = Condition.not(.isNull(.column([source.name, presence], at: at)))
+        return .choice(.init([.init(isThere, expr)], at: at))
     }
 
     func naming(_ subquery: Subquery) throws(RecordError) -> Subquery {
@@ -64,7 +70,16 @@ extension SelectStatement {
     /// The statement with the tables behind those of its sources that are questions.
     func joining(_ named: SelectStatement, _ catalogue: Catalogue) throws(RecordError) -> SelectStatement {
         var sources = [try JoinedQuestions.Source(named, table, alias, tableAt, catalogue)]
-        for join in joins { sources.append(try .init(named, join.table, join.alias, join.at, catalogue)) }
+        for join in joins {
+            var source = try JoinedQuestions.Source(named, join.table, join.alias, join.at, catalogue)
+            if join.kind == .left, let asked = source.question {
+                switch try catalogue.requireTable(asked.statement.table).schema.key {
+                case .rowID(let column): source.presence = column
+                case .columns(let columns): source.presence = columns.first
+                }
+            }
+            sources.append(source)
+        }
         var copy = try naming(
             JoinedQuestions(sources: sources, own: outputs.filter(\.isNamed).map(\.name)))
         if let asked = sources[0].question {
@@ -128,5 +143,19 @@ extension JoinedQuestions.Source {
         }
         question = asked
         columns = asked.columns.map(\.name)
+    }
+}
+
+extension Expr {
+    /// Whether it is NULL where the columns in it are.
+    fileprivate var needsItsRow: Bool {
+        switch self {
+        case .column: true
+        case .negate(let inner), .noCase(let inner): inner.needsItsRow
+        case .arithmetic(_, let left, let right, _): left.needsItsRow || right.needsItsRow
+        case .function(let name, let arguments, _):
+            !["coalesce", "ifnull"].contains(Folding.folded(name)) && arguments.first?.needsItsRow == true
+        case .literal, .parameter, .collection, .subquery, .subject, .choice, .condition: false
+        }
     }
 }
