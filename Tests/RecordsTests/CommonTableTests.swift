@@ -65,6 +65,12 @@ import Testing
                 + "ON q.j = p.id WHERE q.c IS NULL OR q.c = 7 GROUP BY q.c ORDER BY q.c",
             "SELECT CASE WHEN age > 36 THEN 7 END AS c, count(*) AS n FROM Person GROUP BY 1 ORDER BY 1"
         ),
+        // What makes one row of all gives one row, whatever is asked for.
+        ("WITH x AS (SELECT count(*) AS n FROM Person) SELECT 1 AS one FROM x", "SELECT 1 AS one FROM Person HAVING TRUE"),
+        (
+            "WITH x AS (SELECT max(age) AS n FROM Person WHERE age > 1000) SELECT 5 AS five, 6 AS six FROM x ORDER BY six",
+            "SELECT 5 AS five, 6 AS six FROM Person WHERE age > 1000 HAVING count(*) = 0"
+        ),
         // One behind the other.
         (
             "WITH a AS (SELECT * FROM Person WHERE age > 30), b AS (SELECT name AS n, department FROM a WHERE boss = 2) "

@@ -134,6 +134,8 @@ extension SelectStatement {
         copy.having = SelectStatement.both(inner.having, named.condition)
         copy.isDistinct = isDistinct
         copy.orderBy = named.orderBy
+        // All rows are one group, also where nothing is asked of it.
+        if !copy.isGrouped, !sabotaged("groupForgotten") { copy.having = .constant(true) }
         (copy.limit, copy.offset) = (limit, offset)
         (copy.compounds, copy.parameterCount) = (compounds, parameterCount)
         return copy
