@@ -45,7 +45,12 @@ extension Question {
     /// A value among those of another row's column of the same kind, NULL among them.
     private mutating func member(_ around: String, _ name: String) {
         let kind = random.pick(World.Kind.allCases.filter { $0 != .text })
-        add("\(around).\(column(of: kind))\(not()) IN (SELECT ")
+        add("\(around).\(column(of: kind))\(not()) IN (")
+        if random.chance(30) {
+            membersAlone(kind, name)
+            return add(")")
+        }
+        add("SELECT ")
         // The sign keeps SQLite 3.40 from looking for NULL at the wrong end of a descending index.
         sqlite += "+"
         add("\(name).\(column(of: kind)) FROM T AS \(name)")

@@ -109,7 +109,7 @@ struct World {
         case .large:
             return .integer(
                 random.pick(farNumbers))
-        case .double: return .double(random.pick([-2.5, -1, 0, 0.5, 1, 1.5, 3, 1000, 0.1, 123_456.75]))
+        case .double: return .double(random.pick([-2.5, -1, 0, -0.0, 0.5, 1, 1.5, 3, 1000, 0.1, 123_456.75]))
         case .ascii:
             return .text(
                 random.pick(["", "a", "A", "ab", "AB", "aB", "abc", "b", "B", "a%", "a_c", " a ", "Abba", "z"]))
