@@ -1,4 +1,5 @@
-// Ways that gather keys first: of several indexes, of a sub-query, or of one index when many rows are to be read.
+// Ways that gather keys first: of several indexes, of a sub-query, or of one index when many rows are to be read. What they cost is set, not measured,
+// as the costs of Planner.swift are.
 extension Planner {
     /// To gather a key and put it in order.
     private static let keyCost = 0.5
