@@ -11,6 +11,19 @@ extension PredicateScope {
         return steps
     }
 
+    /// What is asked of each value of a captured list; `nil`: none is captured.
+    fileprivate mutating func eachCaptured(
+        _ part: any PredicateExpression, _ variable: PredicateExpressions.VariableID, _ test: any PredicateExpression
+    ) throws(MakoError) -> [PredicateTest]? {
+        guard let values = (part as? any CapturedPredicate)?.captured as? any Sequence else { return nil }
+        var tests: [PredicateTest] = []
+        for value in values {
+            variables[variable] = try .captured(value)
+            tests.append(try self.test(test))
+        }
+        return tests
+    }
+
     /// What is asked of each of many.
     fileprivate mutating func each(
         _ steps: [PathStep], _ variable: PredicateExpressions.VariableID, _ test: any PredicateExpression
@@ -49,6 +62,9 @@ extension PredicateTest {
 
 extension PredicateExpressions.SequenceContainsWhere: TranslatablePredicate {
     func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        if let tests = try scope.eachCaptured(sequence, variable.key, test) {
+            return .test(tests.reduce(.constant(false), PredicateTest.or))
+        }
         let steps = try scope.many(sequence, "contains(where:)")
         return .test(.some(.any, try scope.each(steps, variable.key, test)))
     }
@@ -56,6 +72,9 @@ extension PredicateExpressions.SequenceContainsWhere: TranslatablePredicate {
 
 extension PredicateExpressions.SequenceAllSatisfy: TranslatablePredicate {
     func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
+        if let tests = try scope.eachCaptured(sequence, variable.key, test) {
+            return .test(tests.reduce(.constant(true), PredicateTest.and))
+        }
         let steps = try scope.many(sequence, "allSatisfy")
         return .test(.some(.all, try scope.each(steps, variable.key, test)))
     }

@@ -11,8 +11,8 @@ extension Query {
     /// It means what Swift means: nil equals nil and is unlike any value, texts are compared with their case. Texts are searched by Unicode
     /// scalars, not by characters, and `!` on nil makes no test true.
     /// Translated are comparisons, `&& || !`, `? :`, `??`, optional chains and `if let`, `contains` and `starts(with:)`, ranges, arithmetic,
-    /// relationships to one, `contains`, `allSatisfy`, `count` and `isEmpty` of collections, and captured values. Anything else is refused by the call that runs the query, before a row is read:
-    /// ``MakoError/query(message:)`` says what.
+    /// relationships to one, `contains`, `allSatisfy`, `count` and `isEmpty` of collections and texts, and captured values. Anything else is
+    /// refused by the call that runs the query, before a row is read: ``MakoError/query(message:)`` says what.
     public func `where`(_ predicate: Predicate<T>) -> Query {
         do throws(MakoError) {
             var scope = PredicateScope()
@@ -103,17 +103,20 @@ extension PredicateExpressions.Variable: TranslatablePredicate {
 
 extension PredicateExpressions.KeyPath: TranslatablePredicate {
     func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
-        guard case .path(let steps, _) = try scope.term(root) else {
+        if let captured { return try .captured(captured) }
+        let root = try scope.term(root)
+        if Root.Output.self == String.self {
+            switch kind {
+            // As many texts are empty by their scalars as by their characters.
+            case .collectionIsEmpty: return .test(try .equal(root, .constant(.text(""))))
+            case .collectionCount: return .value(.function("characters", [try root.expr()]), isOptional: false)
+            default: throw .predicate("\(keyPath) is no stored property")
+            }
+        }
+        guard case .path(let steps, _) = root else {
             throw .predicate("\(keyPath) is asked of a value that is no property")
         }
         let isOptional = Output.self is any OptionalValue.Type
-        if Root.Output.self == String.self, let kind = kind {
-            // As many texts are empty by their scalars as by their characters.
-            guard case .collectionIsEmpty = kind else {
-                throw .predicate("\(keyPath) counts characters; length(…) in a where text counts Unicode scalars")
-            }
-            return .test(try .equal(.path(steps, isOptional: false), .constant(.text(""))))
-        }
         if Root.Output.self is any ManyValues.Type, let kind = kind {
             switch kind {
             case .collectionCount: return .value(try (steps + [.count]).expr(), isOptional: false)
@@ -132,13 +135,13 @@ extension PredicateExpressions.KeyPath: TranslatablePredicate {
 extension PredicateTerm {
     fileprivate static func step<T: Entity>(_ type: T.Type, _ keyPath: AnyKeyPath) throws(MakoError) -> PathStep {
         guard let keyPath = keyPath as? PartialKeyPath<T> else {
-            throw .predicate("\(keyPath) is no property of \(T.self)")
+            throw .predicate("\(keyPath) is no stored property")
         }
         return PathStep(T.self, keyPath)
     }
 
     /// A captured value.
-    fileprivate static func captured(_ value: Any) throws(MakoError) -> PredicateTerm {
+    static func captured(_ value: Any) throws(MakoError) -> PredicateTerm {
         if let range = value as? any RangeValue { return .range(try range.bounds()) }
         if let parts = (value as? any CompositeValue)?.storedParts { return .parts(parts) }
         if let stored = stored(value) { return .constant(stored) }
@@ -158,6 +161,21 @@ extension PredicateTerm {
         case let object as any Entity: return object.conditionValue
         default: return nil
         }
+    }
+}
+
+/// A part of a predicate that is known before a row is read: a captured value, and what a key path gives of one.
+protocol CapturedPredicate {
+    var captured: Any? { get }
+}
+
+extension PredicateExpressions.Value: CapturedPredicate {
+    var captured: Any? { value }
+}
+
+extension PredicateExpressions.KeyPath: CapturedPredicate {
+    var captured: Any? {
+        ((root as? any CapturedPredicate)?.captured as? Root.Output).map { $0[keyPath: keyPath] }
     }
 }
 
@@ -316,12 +334,12 @@ extension PredicateExpressions.SequenceContains: TranslatablePredicate {
     func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
         let element = try scope.term(element)
         if LHS.Output.self == String.self { return .test(try .text(try scope.term(sequence), contains: element)) }
-        if let captured = sequence as? PredicateExpressions.Value<LHS.Output> {
-            if let range = captured.value as? any RangeValue {
+        if let captured = (sequence as? any CapturedPredicate)?.captured as? LHS.Output {
+            if let range = captured as? any RangeValue {
                 return .test(try range.bounds().contains(try element.expr()))
             }
             var values: [StoredValue] = []
-            for value in captured.value {
+            for value in captured {
                 guard let stored = PredicateTerm.stored(value) else {
                     throw .predicate("a captured \(type(of: value)) is no value that a property can have")
                 }

@@ -122,8 +122,9 @@ extension Binder {
             function = known
         } else {
             let names = [
-                "lower", "upper", "length", "abs", "round", "coalesce", "ifnull", "nullif", "trim", "substr", "date",
-                "ltrim", "rtrim", "replace", "instr", "strftime", "distance",
+                "lower", "upper", "length", "characters", "abs", "round", "coalesce", "ifnull", "nullif", "trim",
+                "substr",
+                "date", "ltrim", "rtrim", "replace", "instr", "strftime", "distance",
                 "highlight", "snippet",
             ]
             if let bare = AggregateFunction(marked: name) {
@@ -137,7 +138,7 @@ extension Binder {
         }
         let counts: ClosedRange<Int> =
             switch function {
-            case .lower, .upper, .length, .abs, .trim, .date, .ltrim, .rtrim: 1...1
+            case .lower, .upper, .length, .characters, .abs, .trim, .date, .ltrim, .rtrim: 1...1
             case .round: 1...2
             case .nullif, .instr, .strftime: 2...2
             case .replace: 3...3
@@ -163,7 +164,7 @@ extension Binder {
         for (place, found) in kinds.enumerated() where found != .null {
             let isRight =
                 switch function {
-                case .lower, .upper, .trim, .ltrim, .rtrim, .replace, .instr: found == .text
+                case .lower, .upper, .characters, .trim, .ltrim, .rtrim, .replace, .instr: found == .text
                 case .length: found == .text || found == .blob
                 case .abs, .round: found.isNumber
                 case .substr: place == 0 ? found == .text : found == .whole
@@ -222,7 +223,7 @@ extension Binder {
         case .function(let function, let arguments):
             switch function {
             case .lower, .upper, .trim, .substr, .ltrim, .rtrim, .replace, .strftime: return .text
-            case .length, .instr: return .whole
+            case .length, .characters, .instr: return .whole
             case .date: return .date
             case .abs: return kind(arguments[0])
             case .round: return .real

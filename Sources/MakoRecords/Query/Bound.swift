@@ -73,8 +73,8 @@ struct BoundColumn: Sendable, Hashable {
 }
 
 enum QueryFunction: String, Sendable, Hashable, CaseIterable {
-    case lower, upper, length, abs, round, coalesce, nullif, trim, substr, date, ltrim, rtrim, replace, instr, strftime
-    case distance
+    case lower, upper, length, characters, abs, round, coalesce, nullif, trim, substr, date, ltrim, rtrim, replace
+    case instr, strftime, distance
     /// Bytes in the order of a decimal; no text names it.
     case decimalOrder = "decimal order"
 }

@@ -62,6 +62,12 @@ enum Calculation {
         return count
     }
 
+    /// Characters as Swift counts them. Those of ASCII are one byte each, but for a line end of two.
+    static func characters(_ bytes: UnsafeRawBufferPointer) -> Int64 {
+        if bytes.allSatisfy({ $0 < 0x80 && $0 != 0x0D }) { return Int64(bytes.count) }
+        return Int64(String(decoding: bytes, as: UTF8.self).count)
+    }
+
     static func trimmed(
         _ bytes: UnsafeRawBufferPointer, atStart: Bool = true, atEnd: Bool = true
     ) -> UnsafeRawBufferPointer {

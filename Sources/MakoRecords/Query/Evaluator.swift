@@ -417,6 +417,7 @@ final class Evaluator {
         case (.upper, .text(let bytes)): return .text(arena.keep(String(decoding: bytes, as: UTF8.self).uppercased()))
         case (.trim, .text(let bytes)): return .text(Calculation.trimmed(bytes))
         case (.length, .text(let bytes)): return .integer(Calculation.scalars(bytes))
+        case (.characters, .text(let bytes)): return .integer(Calculation.characters(bytes))
         case (.length, .blob(let bytes)): return .integer(Int64(bytes.count))
         case (.abs, .double(let number)): return .double(Swift.abs(number))
         case (.abs, _): return operand.asWhole.map { Operand(whole: Swift.abs($0)) } ?? .null

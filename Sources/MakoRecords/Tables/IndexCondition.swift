@@ -62,6 +62,9 @@ final class IndexCondition: @unchecked Sendable {
                 // Other tables are not known here, so that no condition can ask them.
                 var binder = Binder(bare, .empty, [], [:])
                 let bound = try binder.bind(parsed)
+                if countsCharacters(parsed) {
+                    throw SourcePosition.none.error("characters(…) is not the same in every version of Unicode")
+                }
                 guard binder.joins.isEmpty, let columns = OwnColumns(bound) else {
                     throw SourcePosition.none.error("it asks for more than the columns of the row")
                 }
@@ -93,6 +96,18 @@ final class IndexCondition: @unchecked Sendable {
                 return subquery
             })
         return isFurther
+    }
+
+    /// Whether a condition counts characters: an index is not made again when the system has another version of Unicode.
+    private static func countsCharacters(_ condition: Condition) -> Bool {
+        var counts = false
+        _ = try? condition.rewritten { expr in
+            if case .function(let name, _, _) = expr, Folding.folded(name) == QueryFunction.characters.rawValue {
+                counts = true
+            }
+            return nil
+        }
+        return counts
     }
 
     private static func refused(_ index: IndexSchema, _ table: String, _ error: RecordError) -> RecordError {
