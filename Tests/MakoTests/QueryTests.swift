@@ -186,6 +186,8 @@ import Testing
         #expect(try analysis.rows == query.count() && analysis.steps.last?.passed == analysis.rows)
         #expect(explanation.description.contains("\n  run: ") && explanation.description.contains(" examined, "))
         #expect(try query.explanation().analysis == nil)
+        #expect(explanation.usesIndex("age,name") == explanation.chosen.text.contains("using index age,name"))
+        #expect(try db.query(Person.self).where(\.age == 36).explanation().usesIndex("age,name"))
         #expect(try query.explain(analyzing: true).contains("\(analysis.rows) rows in "))
         let groups = db.query(Person.self).group(by: \.age).select("count(*) AS n")
         #expect(try groups.explain(analyzing: true).contains("group by age in order ("))

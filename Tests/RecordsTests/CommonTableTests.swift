@@ -66,7 +66,10 @@ import Testing
             "SELECT CASE WHEN age > 36 THEN 7 END AS c, count(*) AS n FROM Person GROUP BY 1 ORDER BY 1"
         ),
         // What makes one row of all gives one row, whatever is asked for.
-        ("WITH x AS (SELECT count(*) AS n FROM Person) SELECT 1 AS one FROM x", "SELECT 1 AS one FROM Person HAVING TRUE"),
+        (
+            "WITH x AS (SELECT count(*) AS n FROM Person) SELECT 1 AS one FROM x",
+            "SELECT 1 AS one FROM Person HAVING TRUE"
+        ),
         (
             "WITH x AS (SELECT max(age) AS n FROM Person WHERE age > 1000) SELECT 5 AS five, 6 AS six FROM x ORDER BY six",
             "SELECT 5 AS five, 6 AS six FROM Person WHERE age > 1000 HAVING count(*) = 0"

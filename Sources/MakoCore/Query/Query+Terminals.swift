@@ -118,7 +118,7 @@ extension Query {
     ///
     /// ```swift
     /// print(try Person.query().where(\.age > 30).orderBy("name").explain(analyzing: true))
-    /// // search Person using index Person.age (age > 30) (412 entries, 412 rows examined, 412 passed, 0.391 ms)
+    /// // search Person using index age (age > 30) (412 entries, 412 rows examined, 412 passed, 0.391 ms)
     /// // sort by name (412 rows examined, 412 passed, 0.210 ms)
     /// // 412 rows in 0.612 ms
     /// ```
@@ -138,7 +138,7 @@ extension Query {
     ///
     /// ```swift
     /// let explanation = try Person.query().where(\.age > 30).explanation()
-    /// if !explanation.usesIndex("Person.age") { print(explanation.missingIndexes) }
+    /// if !explanation.usesIndex("age") { print(explanation.missingIndexes) }
     /// ```
     ///
     /// - Parameter analyzing: whether the query is run once, to tell what each step did: ``PlanExplanation/analysis``.

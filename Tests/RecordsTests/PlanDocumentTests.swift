@@ -1,0 +1,96 @@
+import Foundation
+import Testing
+
+@testable import MakoRecords
+
+/// What `docs/plans.md` says is so.
+@Suite struct PlanDocumentTests {
+    private static func fixture() throws -> Fixture {
+        let fixture = try Fixture(
+            EntitySchema(name: "Department", columns: [ColumnSchema("name", .text)]),
+            EntitySchema(
+                name: "Person",
+                columns: [
+                    ColumnSchema("name", .text), ColumnSchema("age", .integer, isOptional: true),
+                    ColumnSchema("mail", .text, isOptional: true),
+                    ColumnSchema("department", .reference, isOptional: true, target: "Department"),
+                    ColumnSchema("bio", .text, isOptional: true),
+                ],
+                indexes: [
+                    IndexSchema("byName", [IndexColumn("name")]),
+                    IndexSchema("byAge", [IndexColumn("age"), IndexColumn("name")]),
+                    IndexSchema("byDepartment", [IndexColumn("department")]),
+                    IndexSchema("words", [IndexColumn("bio")], fullText: FullTextOptions()),
+                ]))
+        let departments: [[Value]] = (1...1000).map { [.text("d\($0)")] }
+        try fixture.insertAll("Department", departments)
+        try fixture.insertAll("Person", (0..<6000).map(person))
+        return fixture
+    }
+
+    /// A hundred of each age from 20 to 79, and six hundred in each of ten departments.
+    private static func person(_ number: Int) -> [Value] {
+        let age = Int64(20 + number / 10 % 60)
+        return [
+            .text("p\(number)"), .integer(age), .null, .integer(Int64(1 + number % 10)),
+            number % 100 == 0 ? .text("steam") : .null,
+        ]
+    }
+
+    private static func document() throws -> [String] {
+        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/plans.md")
+        return try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
+    }
+
+    @Test func plansReadAsIsSaid() throws {
+        let fixture = try Self.fixture()
+        let lines = try Self.document()
+        var shown = 0
+        for (number, line) in lines.enumerated() where line == "```plan" {
+            let block = lines[(number + 1)...].prefix { $0 != "```" }
+            let question = try #require(block.first)
+            let plan = block.dropFirst().map { String($0.dropFirst(2)) }.joined(separator: "\n")
+            let found = try SelectStatement.parse(question).explanation(
+                fixture.catalogue, view: fixture.store.snapshot())
+            #expect(found == plan, "\(question)")
+            shown += 1
+        }
+        #expect(shown >= 25)
+    }
+
+    /// The words that are explained are in the plans that are shown.
+    @Test func eachWordIsInAPlan() throws {
+        let lines = try Self.document()
+        let head = try #require(lines.firstIndex(of: "| in a plan | means |"))
+        let plans = lines[..<head].joined(separator: "\n")
+        let word = try Regex(#"`([^`]*)`"#, as: (Substring, Substring).self)
+        var found = 0
+        for line in lines[(head + 2)...].prefix(while: { $0.hasPrefix("|") }) {
+            for match in line.components(separatedBy: " | ")[0].matches(of: word) {
+                let words = match.output.1.components(separatedBy: "…").map(NSRegularExpression.escapedPattern)
+                let isShown = plans.contains(try Regex("\n  .*" + words.joined(separator: ".+")))
+                #expect(isShown, "\(match.output.1)")
+                found += 1
+            }
+        }
+        #expect(found >= 18)
+    }
+
+    @Test func theMissingIndexIsNamed() throws {
+        let fixture = try Self.fixture()
+        func missing(_ condition: String) throws -> [[String]] {
+            try Selection(table: "Person", condition: .parse(condition)).explanation(
+                fixture.catalogue, in: fixture.store.snapshot()
+            ).missingIndexes.map(\.columns)
+        }
+        #expect(try missing("mail = 'a@b.c'") == [["mail"]])
+        #expect(try missing("bio > 'a' AND mail = 'a@b.c'") == [["mail", "bio"]])
+        #expect(try missing("mail LIKE '%x'") == [])
+        #expect(try missing("lower(mail) = 'x'") == [])
+        #expect(try missing("name = 'x' AND mail = 'a@b.c'") == [])
+        let printed = try Selection(table: "Person", condition: .parse("mail = 'a@b.c'")).explanation(
+            fixture.catalogue, in: fixture.store.snapshot()
+        ).description
+        #expect(printed.hasSuffix("\n  an index over mail would help"))
+    }
+}
