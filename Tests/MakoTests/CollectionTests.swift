@@ -186,6 +186,30 @@ enum Colour: String, Codable { case red, green }
         #expect(try db.find(Basket.self, 1)?.apples.count == 3)
     }
 
+    @Test func twoObjectsOfOneRowAreOneMemberOfASet() throws {
+        let ticket = Ticket(code: "a")
+        try db.save(ticket)
+        let twin = try #require(try db.find(Ticket.self, "a"))
+        try db.save(Ticket(code: "b", wearers: [ticket, twin]))
+        #expect(try db.find(Ticket.self, "b")?.wearers.count == 1)
+        #expect(try db.query(Ticket.self).where("wearers.@count = 1").count() == 1)
+    }
+
+    @Test func howManyThereAreIsAskedByPlainKeyPaths() throws {
+        let all = songs(3)
+        try db.save([
+            Playlist(name: "a", songs: all, byMood: ["x": all[0]]), Playlist(name: "b", songs: [all[0]]),
+            Playlist(name: "c"),
+        ])
+        let query = db.query(Playlist.self).orderBy(\.name)
+        #expect(try query.where(\.songs.count > 1).fetch().map(\.name) == ["a"])
+        #expect(try query.where(\.songs.count == 0).fetch().map(\.name) == ["c"])
+        #expect(try query.where(\.songs.count != 1 && \.byMood.count == 1).fetch().map(\.name) == ["a"])
+        try db.save([Palette(colours: [.green, .red]), Palette(colours: [])])
+        #expect(try db.query(Palette.self).where(\.colours.count >= 2).count() == 1)
+        #expect(throws: MakoError.self) { try db.query(Playlist.self).where(\.name.count == 1).fetch() }
+    }
+
     @Test func circlesOfCollectionsAreSavedAndLoaded() throws {
         let badges = ["a", "b"].map { Ticket(code: $0) }
         badges[0].wearers = [badges[1]]

@@ -19,6 +19,8 @@ protocol AnyPropertyCoding: Sendable {
     var superclass: (any Entity.Type)? { get }
     /// The type of what is encrypted in the column; nil: nothing is.
     var sealedType: ColumnType? { get }
+    /// The key path from a value to how many it holds; nil: it is one.
+    var countPath: AnyKeyPath? { get }
     /// The objects that the property of an object holds, loaded.
     func objects<Root: ObjectEntity>(_ keyPath: AnyKeyPath, of object: Root) -> [any ObjectEntity]
     /// Sets the property of an object to what another one has, with other objects in the place of those that it holds. The property of
@@ -54,6 +56,7 @@ final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyProper
     var refersToAny: Bool { C.refersToAny }
     var superclass: (any Entity.Type)? { C.superclass }
     var sealedType: ColumnType? { C.sealedType }
+    var countPath: AnyKeyPath? { (C.Property.self as? any ManyValues.Type)?._$count }
 
     func objects<Root: ObjectEntity>(_ keyPath: AnyKeyPath, of object: Root) -> [any ObjectEntity] {
         guard let path = keyPath as? KeyPath<Root, C.Property> else { return [] }

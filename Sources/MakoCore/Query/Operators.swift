@@ -48,7 +48,7 @@ enum ConditionBuilder {
     ) -> Condition<R> {
         guard !value.isNull, op != .notEqual,
             let comparison = KnownComparisons.shared.of(R.entityModel, keyPath, op)
-        else { return compare([PathStep(R.self, keyPath)], op, value) }
+        else { return compare([PathStep].leading(along: keyPath), op, value) }
         return prepared(comparison, value)
     }
 

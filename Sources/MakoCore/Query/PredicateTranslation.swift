@@ -117,12 +117,13 @@ extension PredicateExpressions.KeyPath: TranslatablePredicate {
             throw .predicate("\(keyPath) is asked of a value that is no property")
         }
         let isOptional = Output.self is any OptionalValue.Type
-        if Root.Output.self is any ManyValues.Type, let kind = kind {
-            switch kind {
-            case .collectionCount: return .value(try (steps + [.count]).expr(), isOptional: false)
-            case .collectionIsEmpty: return .test(try .isEmpty(steps))
-            default: throw .predicate("\(keyPath) asks for one of many")
+        if let many = Root.Output.self as? any ManyValues.Type {
+            // Foundation has kinds for its own collections only.
+            if kind == .collectionCount || keyPath == many._$count {
+                return .value(try (steps + [.count]).expr(), isOptional: false)
             }
+            if kind == .collectionIsEmpty || keyPath == many._$isEmpty { return .test(try .isEmpty(steps)) }
+            if kind != nil { throw .predicate("\(keyPath) asks for one of many") }
         }
         if let entity = Root.Output.self as? any Entity.Type {
             return .path(steps + [try PredicateTerm.step(entity, keyPath)], isOptional: isOptional)

@@ -195,6 +195,14 @@ struct CompositeStep: Sendable {
 }
 
 extension [PathStep] {
+    /// The way to a property of an entity's own, or to how many it holds.
+    static func leading<R: Entity>(along keyPath: PartialKeyPath<R>) -> [PathStep] {
+        guard R.entityModel.keyPaths[keyPath] == nil, !sabotaged("manyCountedAsColumn"),
+            let many = R.entityModel.property(countedBy: keyPath)?.keyPath as? PartialKeyPath<R>
+        else { return [PathStep(R.self, keyPath)] }
+        return [PathStep(R.self, many), .count]
+    }
+
     func expr() throws(MakoError) -> Expr {
         if let distance = last?.distance {
             let place = try Array(dropLast() + [PathStep(distance.from)]).exprs()

@@ -66,7 +66,12 @@ public enum SetForm<Element: ElementForm>: CollectionForm where Element.Value: H
     /// In the order of the keys, so that equal sets are equal bytes.
     public static func tree(_ value: Set<Element.Value>, _ key: (Element.Target) -> RowKey?) -> KeyTree? {
         let trees = value.compactMap { Element.tree($0, key) }.map { (tree: $0, bytes: $0.encoded) }
-        return .list(trees.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }.map(\.tree))
+        let sorted = trees.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+        // Two objects of one row are one member.
+        let members = sorted.indices.filter {
+            $0 == 0 || sorted[$0].bytes != sorted[$0 - 1].bytes || sabotaged("twinsStoredTwice")
+        }
+        return .list(members.map { sorted[$0].tree })
     }
     public static func value(
         _ tree: KeyTree, _ object: (RowKey) -> Element.Target?

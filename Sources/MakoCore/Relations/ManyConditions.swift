@@ -1,12 +1,28 @@
 import MakoRecords
 
 /// A property that leads to many objects or holds many values: `\.people.count` tells how many.
-public protocol ManyValues {}
+public protocol ManyValues {
+    /// The key path of how many there are; nil for what has none. Written for each type, since key paths of a protocol's members are others.
+    static var _$count: AnyKeyPath? { get }
+    /// The key path of whether there are none.
+    static var _$isEmpty: AnyKeyPath? { get }
+}
+
+extension ManyValues {
+    public static var _$count: AnyKeyPath? { nil }
+    public static var _$isEmpty: AnyKeyPath? { nil }
+}
 
 extension ToMany: ManyValues {}
-extension Array: ManyValues {}
-extension Set: ManyValues {}
-extension Dictionary: ManyValues {}
+extension Array: ManyValues {
+    public static var _$count: AnyKeyPath? { \Self.count }
+}
+extension Set: ManyValues {
+    public static var _$count: AnyKeyPath? { \Self.count }
+}
+extension Dictionary: ManyValues {
+    public static var _$count: AnyKeyPath? { \Self.count }
+}
 
 extension Column where V: ManyValues {
     /// How many there are: `where(\.people.count > 3)`, `orderBy(\.people.count)`.
@@ -79,6 +95,13 @@ extension Condition {
 }
 
 extension EntityModel {
+    /// The property whose count a key path of the entity's own leads to: `\.songs.count`.
+    func property(countedBy keyPath: AnyKeyPath) -> PropertyModel? {
+        properties.first { property in
+            property.coding?.countPath.flatMap { property.keyPath.appending(path: $0) } == keyPath
+        }
+    }
+
     /// The name of a to-many relationship by its key path.
     func manyName(of keyPath: AnyKeyPath) -> String? {
         properties.first { property in
