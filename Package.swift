@@ -50,10 +50,14 @@ let package = Package(
             description: "Databases can be encrypted: AES-256-GCM or ChaCha20-Poly1305, by swift-crypto."),
         .trait(name: "Logging", description: "Stores write their events to a logger of swift-log."),
         .trait(name: "Metrics", description: "Stores report their numbers to swift-metrics."),
+        .trait(
+            name: "OrderedCollections",
+            description: "Properties may be ordered sets of swift-collections, of values and of objects."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        // For the traits Encryption, Logging and Metrics alone: without them, neither fetched nor built.
+        // For the traits alone, each for one: without them, neither fetched nor built.
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
@@ -71,7 +75,14 @@ let package = Package(
                 .product(name: "CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
             ], swiftSettings: settings),
         .target(name: "MakoRecords", dependencies: ["MakoStorage", "CPlatform"], swiftSettings: settings),
-        .target(name: "MakoCore", dependencies: ["MakoRecords", "CPlatform"], swiftSettings: settings),
+        .target(
+            name: "MakoCore",
+            dependencies: [
+                "MakoRecords", "CPlatform",
+                .product(
+                    name: "OrderedCollections", package: "swift-collections",
+                    condition: .when(traits: ["OrderedCollections"])),
+            ], swiftSettings: settings),
         .macro(
             name: "MakoMacros", dependencies: macroDependencies, swiftSettings: macroSettings,
             linkerSettings: macroLinking),
@@ -104,7 +115,13 @@ let package = Package(
         .testTarget(
             name: "CoreTests", dependencies: ["MakoCore", "MakoTestSupport", "RandomRuns"], swiftSettings: settings),
         .testTarget(
-            name: "MakoTests", dependencies: ["Mako", "MakoCommand", "MakoTestSupport"], swiftSettings: settings),
+            name: "MakoTests",
+            dependencies: [
+                "Mako", "MakoCommand", "MakoTestSupport",
+                .product(
+                    name: "OrderedCollections", package: "swift-collections",
+                    condition: .when(traits: ["OrderedCollections"])),
+            ], swiftSettings: settings),
         .testTarget(
             name: "MacroTests", dependencies: ["MakoMacros"] + macroTestDependencies,
             swiftSettings: macroSettings, linkerSettings: macroLinking),

@@ -161,7 +161,7 @@ struct PropertySource {
         if spelling.hasPrefix("("), spelling.hasSuffix(")") { spelling = String(spelling.dropFirst().dropLast()) }
         return ["any ObjectEntity", "any Mako.ObjectEntity", "any MakoCore.ObjectEntity"].contains(spelling)
     }
-    /// Whether it is an array, set or dictionary of something that could be an entity.
+    /// Whether it is an array, set, ordered set or dictionary of something that could be an entity.
     var isCollection: Bool {
         if isSerialized || isEncrypted { return false }
         var element = baseType
@@ -174,10 +174,10 @@ struct PropertySource {
             && !element.hasPrefix("(") && !element.hasPrefix("any ")
     }
 
-    /// The type of what stands in an array, a set or a dictionary; nil when the type is none of these.
+    /// The type of what stands in an array, a set, an ordered set or a dictionary; nil when the type is none of these.
     private static func element(of type: String) -> String? {
         let isBracketed = type.hasPrefix("[") && type.hasSuffix("]")
-        let name = ["Array", "Set", "Dictionary"].first { type.hasPrefix($0 + "<") && type.hasSuffix(">") }
+        let name = collectionNames.first { type.hasPrefix($0 + "<") && type.hasSuffix(">") }
         guard isBracketed || name != nil else { return nil }
         let content = type.dropFirst(name.map { $0.count + 1 } ?? 1).dropLast()
         guard let separator = topLevel(isBracketed ? ":" : ",", in: content) else {
@@ -185,6 +185,10 @@ struct PropertySource {
         }
         return String(content[content.index(after: separator)...]).trimmingSpaces
     }
+
+    private static let collectionNames = [
+        "Array", "Set", "Dictionary", "OrderedSet", "OrderedCollections.OrderedSet", "Collections.OrderedSet",
+    ]
 
     private static func topLevel(_ mark: Character, in text: Substring) -> Substring.Index? {
         var depth = 0

@@ -1,6 +1,10 @@
 import Mako
 import Testing
 
+#if OrderedCollections
+    import OrderedCollections
+#endif
+
 /// The examples of the article `Relationships.md`.
 enum RelationshipExample {
     // EXAMPLE Relationships.md
@@ -75,6 +79,32 @@ enum RelationshipExample {
         // EXAMPLE ends
         return (walk, walks.array)
     }
+
+    #if OrderedCollections
+        // EXAMPLE Relationships.md
+        @Entity final class Tour {
+            var name = ""
+            var halts: OrderedSet<Halt> = []
+            var tags: OrderedSet<String> = []
+        }
+
+        @Entity final class Halt: Hashable {
+            var name = ""
+
+            static func == (left: Halt, right: Halt) -> Bool { left === right }
+            func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+        }
+        // EXAMPLE ends
+
+        static func toured(_ db: Database) throws -> [Tour] {
+            // EXAMPLE Relationships.md
+            let (pier, castle) = (Halt(name: "pier"), Halt(name: "castle"))
+            try db.save(Tour(name: "old town", halts: [castle, pier, castle], tags: ["short", "dry"]))
+            let tours = try db.query(Tour.self).where("ANY halts.name = 'pier' AND tags.@count > 1").fetch()
+            // EXAMPLE ends
+            return tours.array
+        }
+    #endif
 
     // EXAMPLE Relationships.md
     @Entity final class Remark {
@@ -196,6 +226,15 @@ enum RelationshipExample {
         #expect(try db.find(E.Walk.self, 1)?.stops.map(\.name) == ["bridge"])
         #expect(try db.find(E.Walk.self, 1)?.byWeather.isEmpty == true)
     }
+
+    #if OrderedCollections
+        @Test func orderedSetsHaveEachObjectOnce() throws {
+            let db = try makeDatabase([E.Tour.self, E.Halt.self])
+            let tours = try E.toured(db)
+            #expect(tours.map { $0.halts.map(\.name) } == [["castle", "pier"]])
+            #expect(tours.map { Array($0.tags) } == [["short", "dry"]])
+        }
+    #endif
 
     @Test func aReferenceToAnyObjectIsFoundAndLoaded() throws {
         let tower = E.Sight(name: "tower")

@@ -1,0 +1,73 @@
+#if OrderedCollections
+    import MakoRecords
+    public import OrderedCollections
+
+    /// Ordered sets of objects: their keys in the order of the set, each once.
+    ///
+    /// With the package's trait `OrderedCollections`.
+    public enum OrderedSetForm<Element: ElementForm>: CollectionForm where Element.Value: Hashable {
+        public static var empty: OrderedSet<Element.Value> { [] }
+
+        public static func forEach(_ value: OrderedSet<Element.Value>, _ body: (Element.Target) -> Void) {
+            for element in value { Element.forEach(element, body) }
+        }
+        /// Two objects of one row, which the set cannot tell from others, are one member: the first place counts.
+        public static func tree(_ value: OrderedSet<Element.Value>, _ key: (Element.Target) -> RowKey?) -> KeyTree? {
+            var seen: Set<[UInt8]> = []
+            return .list(value.compactMap { Element.tree($0, key) }.filter { seen.insert($0.encoded).inserted })
+        }
+        public static func value(
+            _ tree: KeyTree, _ object: (RowKey) -> Element.Target?
+        ) throws(OtherForm) -> OrderedSet<Element.Value>? {
+            try ArrayForm<Element>.value(tree, object).map { OrderedSet($0) }
+        }
+    }
+
+    // Conditions ask ordered sets what they ask arrays: `where(\.tags.count > 3)`.
+    extension OrderedSet: ManyValues {
+        public static var _$count: AnyKeyPath? { \Self.count }
+        public static var _$isEmpty: AnyKeyPath? { \Self.isEmpty }
+    }
+
+    extension EntityCoding {
+        @inlinable
+        public static func collectionCodec<T: ObjectEntity & Hashable>(
+            _: OrderedSet<T>.Type
+        ) -> CollectionCodec<OrderedSetForm<ObjectForm<T>>>.Type {
+            CollectionCodec<OrderedSetForm<ObjectForm<T>>>.self
+        }
+        @inlinable
+        public static func collectionCodec<T: ObjectEntity & Hashable>(
+            _: OrderedSet<T>?.Type
+        ) -> CollectionCodec<OptionalForm<OrderedSetForm<ObjectForm<T>>>>.Type {
+            CollectionCodec<OptionalForm<OrderedSetForm<ObjectForm<T>>>>.self
+        }
+        @inlinable
+        public static func collectionCodec<T: ObjectEntity & Hashable>(
+            _: [OrderedSet<T>].Type
+        ) -> CollectionCodec<ArrayForm<OrderedSetForm<ObjectForm<T>>>>.Type {
+            CollectionCodec<ArrayForm<OrderedSetForm<ObjectForm<T>>>>.self
+        }
+        @inlinable
+        public static func collectionCodec<K: StorableValue & Hashable & Sendable, T: ObjectEntity & Hashable>(
+            _: [K: OrderedSet<T>].Type
+        ) -> CollectionCodec<DictionaryForm<K, OrderedSetForm<ObjectForm<T>>>>.Type {
+            CollectionCodec<DictionaryForm<K, OrderedSetForm<ObjectForm<T>>>>.self
+        }
+
+        @available(
+            *, unavailable, message: "write the type of a collection of objects out: 'OrderedSet<Song>', not its alias"
+        )
+        public static func codec<T: ObjectEntity>(_: OrderedSet<T>.Type) -> JSONCodec<String>.Type {
+            JSONCodec<String>.self
+        }
+        @available(
+            *, unavailable,
+            message:
+                "a struct holds no objects; make it a class, where 'OrderedSet<T>' is written out and not as an alias"
+        )
+        public static func valueCodec<T: ObjectEntity>(_: OrderedSet<T>.Type) -> RefusedCodec<OrderedSet<T>>.Type {
+            RefusedCodec<OrderedSet<T>>.self
+        }
+    }
+#endif
