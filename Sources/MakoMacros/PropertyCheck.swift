@@ -224,7 +224,9 @@ struct PropertyCheck {
         else { return }
         let handle = "ToOne<\(property.baseType)>"
         find(
-            "structReference", "a struct refers to an object by '\(handle)', which @Relationship says nothing about",
+            "structReference",
+            "a struct refers to an object of a class by '\(handle)', to another struct by '\(property.type)' alone; "
+                + "@Relationship says nothing about either",
             property.binding?.typeAnnotation.map { annotation in
                 Repair.rewriting(annotation.type, as: handle, "write '\(handle)'", "structReference")
             })

@@ -340,7 +340,7 @@ import Testing
                 "@Entity final class A { @Attribute(.primaryKey) var x = 1; @Attribute(.primaryKey) var y: String? }",
                 "composite key cannot be optional"
             ),
-            ("@Entity struct A { @Relationship var x: B? }", "refers to an object by 'ToOne<B>'"),
+            ("@Entity struct A { @Relationship var x: B? }", "refers to an object of a class by 'ToOne<B>'"),
             (
                 "@Entity final class A { @Relationship(deleteRule: .cascade) var x: B? }",
                 "go with 'x's owner is '.owned'"

@@ -214,6 +214,12 @@ enum ModellingExample {
         @Attribute(.primaryKey) var name: String
         var depth: Double = 0
         var finder: ToOne<Sailor>
+        var site: Site?
+    }
+
+    @Entity struct Site {
+        var name: String
+        var isProtected = false
     }
     // EXAMPLE ends
 
@@ -224,8 +230,11 @@ enum ModellingExample {
         wreck.depth = 32
         try db.save(&wreck)
         let finder = try wreck.finder.load()
+        wreck.site = Site(name: "Outer Banks", isProtected: true)
+        try db.save(&wreck)  // the site first
+        let wrecks = try db.query(Wreck.self).where(\.site.isProtected).fetch()
         // EXAMPLE ends
-        return (wreck, finder)
+        return (wrecks.first ?? wreck, finder)
     }
 
     // EXAMPLE Modelling.md
@@ -356,6 +365,7 @@ enum ModellingExample {
         let (ada, _) = try E.made(db)
         let (wreck, finder) = try E.dived(db, ada)
         #expect(finder === ada)
+        #expect(wreck.site?.name == "Outer Banks" && wreck.site?.id == 1)
         #expect(try db.find(E.Wreck.self, wreck.name)?.finder.load()?.name == "Ada")
         #expect(try db.find(E.Wreck.self, "Vestris")?.depth == 32)
         #expect(try E.warm(db) == 1)

@@ -11,8 +11,9 @@ extension Database {
     /// Finds a row and copies it.
     @usableFromInline
     func foundRow(_ model: EntityModel, key: RowKey, context: FetchContext?) throws(MakoError) -> FoundRow? {
-        try viewing(model) { (view, binding, _) throws(MakoError) in
-            try translated {
+        try viewing(model) { (view, binding, schema) throws(MakoError) in
+            let context = context ?? (binding.holdsValues ? binding.fetchContext(view, schema) : nil)
+            return try translated {
                 try binding.table.withRow(key, layout: binding.layout, in: view) { reader in
                     let extra =
                         key.rowID == nil ? ObjectExtra(context: context, key: key) : ObjectExtra(context: context)
@@ -67,14 +68,17 @@ extension Database {
     @usableFromInline
     func numberedRows(_ model: EntityModel) throws(MakoError) -> NumberedRows? {
         if model.hasColumnKey { return nil }
-        return try viewing(model) { (view, binding, _) throws(MakoError) in NumberedRows(binding, view, self) }
+        return try viewing(model) { (view, binding, schema) throws(MakoError) in
+            NumberedRows(binding, view, schema, self)
+        }
     }
 
     /// The objects with these keys, each with its key, read together; a key without an object has none in the result.
     func objects<T: Entity>(
         _ type: T.Type, keys: [RowKey], context: FetchContext?, isTold: Bool = true
     ) throws(MakoError) -> [(key: RowKey, object: T)] {
-        let found = try viewing(type.entityModel) { (view, binding, _) throws(MakoError) in
+        let found = try viewing(type.entityModel) { (view, binding, schema) throws(MakoError) in
+            let context = context ?? (binding.holdsValues ? binding.fetchContext(view, schema) : nil)
             var maker = RowMaker(
                 database: number, context: context, layout: binding.layout, lazyProperties: type._$lazyProperties)
             var found: [(key: RowKey, object: T)] = []

@@ -8,6 +8,8 @@ final class Binding: Sendable {
     /// The fields in the order of the model's columns.
     let layout: RowLayout
     let hasReferences: Bool
+    /// Whether some of its references lead to structs, which are read with the row.
+    let holdsValues: Bool
     let mergesUpserts: Bool
     let identityIndex: String?
     /// Columns of this and other tables that refer to this one.
@@ -31,6 +33,7 @@ final class Binding: Sendable {
             try table.layout(of: model.columns)
         }
         hasReferences = model.columns.contains(where: \.isReference)
+        holdsValues = model.columns.contains { $0.coding?.holdsValue == true }
         mergesUpserts = model.mergesUpserts
         identityIndex = model.identityIndex
         var referrers: [Referrer] = []
@@ -44,6 +47,11 @@ final class Binding: Sendable {
             }
         }
         self.referrers = referrers
+    }
+
+    /// What the objects of one fetch have in common; nil: they refer to nothing.
+    func fetchContext(_ view: Snapshot, _ schema: SchemaState) -> FetchContext? {
+        hasReferences ? FetchContext(holdsValues ? FetchContext.Moment(view: view, schema: schema) : nil) : nil
     }
 }
 

@@ -582,6 +582,7 @@ extension Transaction {
                 try save(child)
                 value.resolveReference(property, to: child, key: child.storedKey ?? .noRow)
             }
+            if binding.holdsValues { try saveHeldValues(of: &value, binding.model) }
             binding = current(binding)
         }
         value.assignMissingKey()

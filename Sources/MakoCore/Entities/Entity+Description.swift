@@ -13,6 +13,10 @@ extension Entity {
             guard case .column(let column, _, _, let target) = property.kind, target != nil else {
                 return "\(property.name): \(property.text(of: property.values(of: self))) (\(type))"
             }
+            if property.coding?.holdsValue == true {
+                let value = property.value(of: self)
+                return "\(property.name): \(value.isNull ? "nil" : "loaded \(value)") (\(type))"
+            }
             guard let keys = held[index] else { return "\(property.name): not loaded (\(type))" }
             let list = keys.map(\.description).joined(separator: ", ")
             return "\(property.name): loaded \(column == .keys ? "[\(list)]" : list) (\(type))"

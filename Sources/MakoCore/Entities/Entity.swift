@@ -56,6 +56,9 @@ public protocol Entity: ConditionValue, Sendable, Identifiable, CustomStringConv
     /// Calls one of the type's hooks. False: it refuses.
     func _$call(_ hook: ObjectHooks) -> Bool
 
+    /// What kind of type it is; ``ObjectEntity`` says the other. For overloads that take structs only.
+    associatedtype _$Kind = EntityKind.Value
+
     // What follows is a struct's. A protocol of its own for structs would be tidier, but a macro that can introduce a conformance to it has
     // the compiler (6.3) fail at every subclass of a class that was given none.
 
@@ -86,7 +89,7 @@ extension Entity {
 }
 
 /// An entity that is a class: it has an identity, loads its relations lazily and takes part in the rollback of memory.
-public protocol ObjectEntity: Entity, AnyObject {
+public protocol ObjectEntity: Entity, AnyObject where _$Kind == EntityKind.Object {
     /// The library's notes about this object. Reached under the object's lock only.
     var _$state: ObjectState { get set }
     /// Makes an object with the default value in each property.

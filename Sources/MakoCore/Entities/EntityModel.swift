@@ -467,6 +467,12 @@ extension EntityModel {
             throw .migration(
                 entity: name, reason: "it has \(self.columns.count) properties with its superclasses; 64 are the limit")
         }
+        if type is any ObjectEntity.Type, let held = self.columns.first(where: { $0.coding?.holdsValue == true }) {
+            throw .migration(
+                entity: name,
+                reason:
+                    "its \(held.name) refers to a struct, which only structs do; make that a class, or store its key")
+        }
         try checkComposites()
         var columns: [ColumnSchema] = []
         var indexes: [IndexSchema] = []

@@ -21,6 +21,11 @@ protocol AnyPropertyCoding: Sendable {
     var sealedType: ColumnType? { get }
     /// The key path from a value to how many it holds; nil: it is one.
     var countPath: AnyKeyPath? { get }
+    /// Whether it is a struct that is an entity itself.
+    var holdsValue: Bool { get }
+    /// Saves the struct that the property of a struct holds, and notes its key there.
+    func saveHeldValue<Root: Entity>(
+        _ keyPath: AnyKeyPath, of root: inout Root, in transaction: Transaction) throws(MakoError)
     /// The objects that the property of an object holds, loaded.
     func objects<Root: ObjectEntity>(_ keyPath: AnyKeyPath, of object: Root) -> [any ObjectEntity]
     /// Sets the property of an object to what another one has, with other objects in the place of those that it holds. The property of
@@ -57,6 +62,24 @@ final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyProper
     var superclass: (any Entity.Type)? { C.superclass }
     var sealedType: ColumnType? { C.sealedType }
     var countPath: AnyKeyPath? { (C.Property.self as? any ManyValues.Type)?._$count }
+
+    var holdsValue: Bool { C.self is any HeldValueCodec.Type }
+
+    func saveHeldValue<Root: Entity>(
+        _ keyPath: AnyKeyPath, of root: inout Root, in transaction: Transaction
+    ) throws(MakoError) {
+        guard let codec = C.self as? any HeldValueCodec.Type else { return }
+        try Self.save(codec, keyPath, of: &root, in: transaction)
+    }
+
+    private static func save<Held: HeldValueCodec, Root: Entity>(
+        _ codec: Held.Type, _ keyPath: AnyKeyPath, of root: inout Root, in transaction: Transaction
+    ) throws(MakoError) {
+        guard let path = keyPath as? WritableKeyPath<Root, Held.Property> else {
+            throw .unsupported("saving what \(keyPath) holds, which cannot be set,")
+        }
+        try codec.save(&root[keyPath: path], in: transaction)
+    }
 
     func objects<Root: ObjectEntity>(_ keyPath: AnyKeyPath, of object: Root) -> [any ObjectEntity] {
         guard let path = keyPath as? KeyPath<Root, C.Property> else { return [] }

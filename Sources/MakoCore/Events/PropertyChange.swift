@@ -75,6 +75,18 @@ extension ObjectChange {
         keys(reference, values?.new)?.first
     }
 
+    /// The key of the struct that a struct's relationship led to before the transaction; nil when it led to none.
+    public func oldValue<Target: Entity>(of reference: KeyPath<T, Target?>) -> RowKey?
+    where Target._$Kind == EntityKind.Value {
+        keys(reference, values?.old)?.first
+    }
+
+    /// The key of the struct that a struct's relationship leads to after the transaction; nil when it leads to none.
+    public func newValue<Target: Entity>(of reference: KeyPath<T, Target?>) -> RowKey?
+    where Target._$Kind == EntityKind.Value {
+        keys(reference, values?.new)?.first
+    }
+
     /// The keys of the objects that a reference or a collection of objects held before the transaction, in their order; nil for an insert, and
     /// for a property that holds no objects.
     ///

@@ -67,7 +67,7 @@ public final class BatchedResults<T: Entity>: Sendable {
         let end = start + Swift.min(size, keys.count - start)
         let scope = ThreadScope(
             database: database, transaction: nil, view: view, schema: schema, outer: ThreadScope.current)
-        let context = schema.binding(T.entityModel)?.hasReferences == true ? FetchContext() : nil
+        let context = schema.binding(T.entityModel)?.fetchContext(view, schema)
         let found = try ThreadScope.with(scope) { () throws(MakoError) in
             try database.objects(T.self, keys: Array(keys[start..<end]), context: context, isTold: false)
         }

@@ -151,7 +151,7 @@ final class LightweightRows<T: Entity>: Sendable {
         return try translated {
             try database.read {
                 try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) in
-                    let context = binding.hasReferences ? FetchContext() : nil
+                    let context = binding.fetchContext(view, schema)
                     let row = try database.foundRow(T.entityModel, key: key, context: context)
                     guard let object = try row?.untoldObject(T.self, isRefresh: true) else { return nil }
                     try query.follow([object], database, view, schema, context)

@@ -154,7 +154,7 @@ final class LiveQuery<T: Entity>: Sendable {
             objects = Array(repeating: nil, count: keys.count)
         }
         let places = objects.indices.filter { objects[$0] == nil }
-        let context = binding.hasReferences ? FetchContext() : nil
+        let context = binding.fetchContext(view, schema)
         let found = try database.objects(T.self, keys: places.map { keys[$0] }, context: context)
         guard found.count == places.count else {
             throw .damaged(reason: "a row of \(T.entityModel.name) that was found is not there")

@@ -269,6 +269,18 @@ public func != <R: Entity, T: ObjectEntity>(left: KeyPath<Row<R>, Related<T>>, r
     return ConditionBuilder.compare(left.path(), .notEqual, right?.conditionValue ?? .null)
 }
 
+/// The relationship leads to this struct's row; nil: to none.
+public func == <R: Entity, T: Entity>(left: KeyPath<Row<R>, Related<T>>, right: T?) -> Condition<R>
+where T._$Kind == EntityKind.Value {
+    if let right, right.storedValueKey == nil { return Condition(.constant(false)) }
+    return ConditionBuilder.compare(left.path(), .equal, right?.conditionValue ?? .null)
+}
+public func != <R: Entity, T: Entity>(left: KeyPath<Row<R>, Related<T>>, right: T?) -> Condition<R>
+where T._$Kind == EntityKind.Value {
+    if let right, right.storedValueKey == nil { return Condition(.constant(true)) }
+    return ConditionBuilder.compare(left.path(), .notEqual, right?.conditionValue ?? .null)
+}
+
 // MARK: - Order
 
 public func < <R: Entity, V: StorableValue & Comparable>(left: KeyPath<Row<R>, Column<V>>, right: V) -> Condition<R> {

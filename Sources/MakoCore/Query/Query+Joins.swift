@@ -65,7 +65,7 @@ extension Query {
     /// ```swift
     /// Person.query().joinTo(\.department, .inner).orderBy("Department.name")
     /// ```
-    public func joinTo<J: ObjectEntity>(
+    public func joinTo<J: Entity>(
         _ left: KeyPath<Row<T>, Related<J>>, _ kind: JoinKind = .left, as name: String? = nil
     ) -> Query {
         let key = J.entityModel.hasColumnKey ? J.entityModel.keyNames : [J.entityModel.rowNumberProperty]
@@ -126,7 +126,7 @@ extension Query {
                 try JoinedSelection(selection, schema.catalogue)?.rows(in: view)
             }
             guard let rows else { return nil }
-            let context = binding.hasReferences ? FetchContext() : nil
+            let context = binding.fetchContext(view, schema)
             var maker = RowMaker(
                 database: database.number, context: context, layout: binding.layout, lazyProperties: T._$lazyProperties)
             var objects: [T] = []

@@ -54,7 +54,7 @@ public final class QueryCursor<T: Entity> {
             source = .transaction(transaction, keys: keys, next: place + 1)
             if CurrentCancellation.current?.isCancelled == true { throw .cancelled }
             let found = try database.viewing(T.entityModel) { (view, binding, schema) throws(MakoError) -> T? in
-                let context = binding.hasReferences ? FetchContext() : nil
+                let context = binding.fetchContext(view, schema)
                 let row = try database.foundRow(T.entityModel, key: keys[place], context: context)
                 guard let object = try row?.untoldObject(T.self) else { return nil }
                 try query.follow([object], database, view, schema, context)
@@ -99,7 +99,7 @@ struct ObjectPortions<T: Entity>: Sendable {
     /// The next objects; none: there are no more.
     mutating func next() throws(MakoError) -> [T] {
         try database.requireOpen()
-        let context = binding.hasReferences ? FetchContext() : nil
+        let context = binding.fetchContext(view, schema)
         var maker = RowMaker(
             database: database.number, context: context, layout: binding.layout, lazyProperties: T._$lazyProperties)
         var objects: [T] = []

@@ -16,11 +16,16 @@ public struct Row<Root: Entity>: Sendable {
     public subscript<T: ObjectEntity>(dynamicMember keyPath: KeyPath<Root, ToOne<T>>) -> Related<T> {
         Related(path: [.init(Root.self, keyPath)])
     }
+
+    public subscript<T: Entity>(dynamicMember keyPath: KeyPath<Root, T?>) -> Related<T>
+    where T._$Kind == EntityKind.Value {
+        Related(path: [.init(Root.self, keyPath)])
+    }
 }
 
 /// A to-one relationship in a typed condition: compared with an object or nil, or followed further.
 @dynamicMemberLookup
-public struct Related<Target: ObjectEntity>: Sendable {
+public struct Related<Target: Entity>: Sendable {
     let path: [PathStep]
 
     public subscript<V>(dynamicMember keyPath: KeyPath<Target, V>) -> Column<V> {
@@ -29,6 +34,15 @@ public struct Related<Target: ObjectEntity>: Sendable {
 
     public subscript<T: ObjectEntity>(dynamicMember keyPath: KeyPath<Target, T?>) -> Related<T> {
         Related<T>(path: path + [.init(following: keyPath)])
+    }
+
+    public subscript<T: Entity>(dynamicMember keyPath: KeyPath<Target, T?>) -> Related<T>
+    where T._$Kind == EntityKind.Value {
+        Related<T>(path: path + [.init(Target.self, keyPath)])
+    }
+
+    public subscript<T: ObjectEntity>(dynamicMember keyPath: KeyPath<Target, ToOne<T>>) -> Related<T> {
+        Related<T>(path: path + [.init(Target.self, keyPath)])
     }
 }
 
@@ -249,7 +263,7 @@ extension [PathStep] {
 extension KeyPath {
     /// The path a key path of a row stands for.
     func path<R: Entity, V>() -> [PathStep] where Root == Row<R>, Value == Column<V> { Row<R>()[keyPath: self].path }
-    func path<R: Entity, T: ObjectEntity>() -> [PathStep] where Root == Row<R>, Value == Related<T> {
+    func path<R: Entity, T: Entity>() -> [PathStep] where Root == Row<R>, Value == Related<T> {
         Row<R>()[keyPath: self].path
     }
 }

@@ -88,7 +88,7 @@ final class PlannedRows: Sendable {
         walk = plan.plainWalk
         isIndexed = plan.isIndexedWalk
         layout = binding.layout
-        context = binding.hasReferences ? FetchContext() : nil
+        context = binding.fetchContext(view, schema)
         self.database = database.number
         owner = database
         model = binding.model
@@ -202,11 +202,11 @@ final class NumberedRows: Sendable {
     /// Keeps the database open meanwhile.
     private let owner: Database
 
-    init(_ binding: Binding, _ view: Snapshot, _ database: Database) {
+    init(_ binding: Binding, _ view: Snapshot, _ schema: SchemaState, _ database: Database) {
         table = binding.table
         layout = binding.layout
         self.view = view
-        context = binding.hasReferences ? FetchContext() : nil
+        context = binding.fetchContext(view, schema)
         self.database = database.number
         owner = database
     }

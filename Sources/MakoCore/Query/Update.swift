@@ -58,6 +58,17 @@ public struct Update<T: Entity>: Sendable {
         adding(keyPath.path(), object) { (_) throws(MakoError) in [.literal(.null, at: .none)] }
     }
 
+    /// Has a struct's relationship lead to another struct, which is stored already, or to none.
+    public func set<Target: Entity>(_ keyPath: KeyPath<Row<T>, Related<Target>>, to value: Target?) -> Update
+    where Target._$Kind == EntityKind.Value {
+        adding(keyPath.path()) { (_) throws(MakoError) in
+            if let value, value.storedValueKey == nil {
+                throw .notFound(entity: Target.entityModel.name, key: "none")
+            }
+            return [.literal(value?.conditionValue ?? .null, at: .none)]
+        }
+    }
+
     // MARK: - Which objects
 
     /// Only objects that fulfil a condition; see ``Query/where(_:_:named:)``. Several conditions must all hold.

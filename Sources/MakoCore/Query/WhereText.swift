@@ -37,6 +37,9 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
             append(object?.conditionValue ?? .null)
         }
         public mutating func appendInterpolation<E: Entity>(_ value: E) { append(value.conditionValue) }
+        public mutating func appendInterpolation<E: Entity>(_ value: E?) where E._$Kind == EntityKind.Value {
+            append(value?.conditionValue ?? .null)
+        }
         public mutating func appendInterpolation<V: RawRepresentable>(_ value: V) where V.RawValue: StorableValue {
             append(value.rawValue.stored)
         }

@@ -1,4 +1,5 @@
 import MakoRecords
+import MakoStorage
 import Synchronization
 
 /// The objects of one fetch and of what was loaded lazily from them: within it there is one object per row.
@@ -32,6 +33,16 @@ final class FetchContext: Sendable {
     }
     /// Few: the types that references lead to from one.
     private let types = Protected<[Objects]>([])
+    /// When the rows are read, where reading them means reading others; only with structs, which keep nothing of it.
+    let moment: Moment?
+
+    struct Moment {
+        let view: Snapshot
+        let schema: SchemaState
+    }
+
+    init(_ moment: Moment? = nil) { self.moment = moment }
+
     /// The type of the owner that was asked last of those whose references lead to none of their own.
     private let harmless = Atomic<UInt>(0)
 

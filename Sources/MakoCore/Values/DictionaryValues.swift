@@ -34,7 +34,9 @@ public struct DictionaryValues {
         }
         if !areStored, let value = content as? C.Property { return value }
         let isReference = C.target != nil || C.refersToAny
-        if let stored = Self.stored(content), !isReference || content is StoredValue, let value = C.value(stored) {
+        if let stored = Self.stored(content), !isReference || content is StoredValue,
+            let value = try C.loaded(stored)
+        {
             return value
         }
         throw .typeMismatch(

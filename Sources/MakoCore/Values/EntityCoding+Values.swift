@@ -43,6 +43,12 @@ extension EntityCoding {
         OptionalCodec<JSONCodec<T>>.self
     }
 
+    @inlinable
+    public static func valueCodec<T: Entity>(_: T?.Type) -> ValueReferenceCodec<T>.Type
+    where T._$Kind == EntityKind.Value {
+        ValueReferenceCodec<T>.self
+    }
+
     // In a class an object is told by the spelling of its property's type.
 
     @available(
@@ -92,15 +98,9 @@ extension EntityCoding {
         RefusedCodec<[K: T]>.self
     }
     @available(
-        *, unavailable, message: "a relationship to a struct is not supported yet; store its key and query for it"
+        *, unavailable, message: "a relationship must be optional, since what it leads to may be removed; write 'T?'"
     )
     public static func valueCodec<T: Entity>(_: T.Type) -> RefusedCodec<T>.Type { RefusedCodec<T>.self }
-    @available(
-        *, unavailable, message: "a relationship to a struct is not supported yet; store its key and query for it"
-    )
-    public static func valueCodec<T: Entity>(_: T?.Type) -> OptionalCodec<RefusedCodec<T>>.Type {
-        OptionalCodec<RefusedCodec<T>>.self
-    }
 
     // What is `Codable` would pass for a value. The compiler prefers any overload to an unavailable one, so these only warn; reading and
     // writing throw.

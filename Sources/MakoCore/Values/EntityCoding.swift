@@ -139,18 +139,21 @@ public enum EntityCoding {
     @available(*, unavailable, message: "a to-one relationship must be optional; write 'T?' (in a struct: 'ToOne<T>')")
     public static func codec<T: ObjectEntity>(_: T.Type) -> ReferenceCodec<T>.Type { ReferenceCodec<T>.self }
     @available(
-        *, unavailable, message: "a relationship to a struct is not supported yet; store its key and query for it"
+        *, unavailable,
+        message: "a struct is referred to by structs only; make it a class, or store its key and query for it"
     )
     public static func codec<T: Entity>(_: T.Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
     @available(
-        *, unavailable, message: "a relationship to a struct is not supported yet; store its key and query for it"
+        *, unavailable,
+        message: "a struct is referred to by structs only; make it a class, or store its key and query for it"
     )
     public static func codec<T: Entity>(_: T?.Type) -> OptionalCodec<JSONCodec<String>>.Type {
         OptionalCodec<JSONCodec<String>>.self
     }
     @available(
         *, unavailable,
-        message: "a collection of structs that are entities is not supported yet; store their keys and query for them"
+        message:
+            "structs that are entities stand in no collection; make them classes, or store their keys and query for them"
     )
     public static func collectionCodec<T: Entity>(_: [T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
     @available(*, unavailable, message: "write the type of a collection of objects out: '[Song]', not its alias")

@@ -21,6 +21,8 @@ public protocol PropertyCodec {
     static func stored(_ value: Property) -> StoredValue
     /// The property's value a column's content stands for; `nil` when it stands for none.
     static func value(_ stored: StoredValue) -> Property?
+    /// The same where a key may be looked up in the current database.
+    static func loaded(_ stored: StoredValue) throws(MakoError) -> Property?
     static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property
     static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError)
 
@@ -37,6 +39,7 @@ public protocol PropertyCodec {
 }
 
 extension PropertyCodec {
+    public static func loaded(_ stored: StoredValue) throws(MakoError) -> Property? { value(stored) }
     @inlinable public static var parts: [PropertyPart] { [] }
     public static func storedParts(_ value: Property) -> [StoredValue] { [stored(value)] }
     public static func joined(_ parts: [StoredValue]) -> Property? { parts.count == 1 ? value(parts[0]) : nil }
