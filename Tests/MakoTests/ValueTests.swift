@@ -2,6 +2,11 @@ import Foundation
 import Mako
 import Testing
 
+@Entity final class Portrait {
+    var cover: StoredImage?
+    var pages: [String: StoredImage] = [:]
+}
+
 @Suite struct ValueTests {
     private func roundTrip(_ change: (Everything) -> Void) throws -> Everything {
         let db = try makeDatabase([Everything.self])
@@ -167,6 +172,19 @@ import Testing
         #expect(try db.delete(saved[0]))
         #expect(try !db.delete(saved[0]))
         #expect(try db.find(Reading.self, 2) == nil)
+    }
+
+    @Test func imagesKeepTheirBytes() throws {
+        let db = try makeDatabase([Portrait.self])
+        let bytes = Data((0...255).map { UInt8($0) })
+        let portrait = Portrait(cover: StoredImage(data: bytes), pages: ["first": StoredImage(data: Data([1]))])
+        try db.save(portrait)
+        let read = try #require(try db.find(Portrait.self, 1))
+        #expect(read.cover == StoredImage(data: bytes) && read.pages["first"]?.data == Data([1]))
+        read.cover = nil
+        try db.save(read)
+        #expect(try db.query(Portrait.self).where("cover IS NULL").count() == 1)
+        #expect(try Portrait(["cover": StoredImage(data: bytes)]).cover?.data == bytes)
     }
 
     @Test func structsWithATextKey() throws {

@@ -12,7 +12,7 @@ import Testing
         "MakoRecords": ["MakoStorage", "CPlatform"],
         "MakoCore": [
             "MakoRecords", "MakoStorage", "CPlatform", "Foundation", "Dispatch", "Observation", "CoreLocation",
-            "CoreGraphics", "OrderedCollections",
+            "CoreGraphics", "UIKit", "AppKit", "OrderedCollections",
         ],
         "Mako": ["MakoCore", "Observation"],
         "MakoMacros": [

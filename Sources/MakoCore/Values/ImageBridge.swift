@@ -1,0 +1,29 @@
+#if canImport(UIKit)
+    public import UIKit
+
+    extension StoredImage {
+        /// The image as PNG, which loses nothing. Nil: it has no pixels.
+        public init?(_ image: UIImage) {
+            guard let data = image.pngData() else { return nil }
+            self.init(data: data)
+        }
+
+        /// Nil: the bytes are no image.
+        public var uiImage: UIImage? { UIImage(data: data) }
+    }
+#elseif canImport(AppKit)
+    public import AppKit
+
+    extension StoredImage {
+        /// The image as PNG, which loses nothing. Nil: it has no pixels.
+        public init?(_ image: NSImage) {
+            guard let tiff = image.tiffRepresentation, let bitmap = NSBitmapImageRep(data: tiff),
+                let data = bitmap.representation(using: .png, properties: [:])
+            else { return nil }
+            self.init(data: data)
+        }
+
+        /// Nil: the bytes are no image.
+        public var nsImage: NSImage? { NSImage(data: data) }
+    }
+#endif
