@@ -44,6 +44,9 @@ public enum MakoError: Error, Sendable, Hashable {
     case query(message: String)
     /// The type and the stored table cannot be brought together.
     case migration(entity: String, reason: String)
+    /// The tables of a file were named by another rule than the one that it was opened with; nil: as their types are. See
+    /// ``DatabaseOptions/tableNaming``.
+    case tableNaming(path: String, stored: String?, asked: String?)
     /// An encrypted property cannot be read or stored: no key was given, or not the right one, or the stored value is damaged.
     case propertyKey(entity: String, property: String, PropertyKeyProblem)
     /// Stored bytes are damaged.
@@ -110,6 +113,10 @@ extension MakoError: CustomStringConvertible, LocalizedError {
         case .unknownProperty(let entity, let name, let nearest):
             "\(entity) has no property \(name)" + (nearest.map { "; did you mean \($0)?" } ?? "")
         case .query(let message): message
+        case .tableNaming(let path, let stored, let asked):
+            "the tables of \(path) are named by \(stored.map { "'\($0)'" } ?? "their types"), and not by "
+                + "\(asked.map { "'\($0)'" } ?? "their types"); open it with that 'tableNaming', or give the types their "
+                + "tables by @Entity(\"name\")"
         case .migration(let entity, let reason): "the stored \(entity) cannot be migrated: \(reason)"
         case .propertyKey(let entity, let property, let problem): "\(entity).\(property) is encrypted: \(problem)"
         case .damaged(let reason): "\(reason); run `mako check` and restore a backup or salvage the file"

@@ -30,6 +30,7 @@ public final class Database: MadeElsewhere, Sendable {
     let transactionWatchers = TransactionWatchers()
     let metricsCounters = MetricsCounters()
     let historyWriter: HistoryWriter
+    let naming: NamingAgreement
     /// The cipher of the encrypted properties, since it was first needed.
     let knownCipher = Protected<ValueCipher?>(nil)
     let writerQueue = DispatchQueue(label: "mako.writer")
@@ -157,6 +158,7 @@ public final class Database: MadeElsewhere, Sendable {
         }
         let view = try storage { () throws(StorageError) in try store.snapshot() }
         let catalogue = try records { () throws(RecordError) in try Catalogue.load(view: view) }
+        naming = try NamingAgreement(path, options.tableNaming, catalogue, view)
         let shown = ShownCommits(view)
         lastTold = Protected(view.commitNumber)
         view.close()
@@ -168,6 +170,7 @@ public final class Database: MadeElsewhere, Sendable {
         do throws(MakoError) {
             // First, so that what the types bring about is in it.
             try applyHistoryOption()
+            try applyTableNaming()
             try prepare(entities.map { $0.entityModel })
         } catch {
             // The file must be free again; why it could not be prepared is the error that counts.

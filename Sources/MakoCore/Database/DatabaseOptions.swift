@@ -16,6 +16,13 @@ public struct DatabaseOptions: Sendable {
     public var encryption: Encryption?
     /// What properties marked `.encrypted` are sealed with; without it they can be nil only. Needs the package trait `Encryption`.
     public var propertyKey: PropertyKey?
+    /// What the tables of types are called that name none themselves, by `@Entity("name")`; nil: as the types.
+    ///
+    /// A new file remembers it. Opened with another naming it has all that it has, but each use of a type that names no table throws
+    /// `MakoError.tableNaming`: no table is made anew beside one that is there. A table that `@Entity` calls as its type is called counts as not
+    /// named. Where texts name tables (`rawQuery`, `IN (SELECT … FROM small_person)`, joins) they are called as they are stored. A type has one
+    /// table's name in a process.
+    public var tableNaming: TableNaming?
     /// Queries that take longer are told to ``onSlowQuery``; nil: none.
     public var slowQueryThreshold: Duration?
     /// Called on the thread of a slow query, when it is done.
@@ -30,8 +37,9 @@ public struct DatabaseOptions: Sendable {
     public init(
         durability: Durability = .full, cacheBytes: Int = 256 << 20, readOnly: Bool = false, dropsRetired: Bool = false,
         writerTimeout: Duration? = nil, encryption: Encryption? = nil, propertyKey: PropertyKey? = nil,
-        storage: StoreOptions = StoreOptions()
+        tableNaming: TableNaming? = nil, storage: StoreOptions = StoreOptions()
     ) {
+        self.tableNaming = tableNaming
         self.propertyKey = propertyKey
         self.durability = durability
         self.cacheBytes = cacheBytes

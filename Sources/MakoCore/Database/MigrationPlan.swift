@@ -133,7 +133,7 @@ extension Database {
         let plan: MigrationPlan
         do throws(MakoError) {
             let view = try storage { () throws(StorageError) in try store.snapshot() }
-            plan = try MigrationPlan(entities, view, options)
+            plan = try MigrationPlan(entities, view, path, options)
             view.close()
         } catch {
             // What was met first is the error to know.
@@ -150,17 +150,21 @@ extension Database {
     /// print(try db.migrationPlan(entities: [Person.self]))
     /// ```
     public func migrationPlan(entities: [any Entity.Type]) throws(MakoError) -> MigrationPlan {
-        try viewing { (view, _) throws(MakoError) in try MigrationPlan(entities, view, options) }
+        try viewing { (view, _) throws(MakoError) in try MigrationPlan(entities, view, path, options) }
     }
 }
 
 extension MigrationPlan {
     fileprivate init(
-        _ entities: [any Entity.Type], _ view: Snapshot, _ options: DatabaseOptions
+        _ entities: [any Entity.Type], _ view: Snapshot, _ path: String, _ options: DatabaseOptions
     ) throws(MakoError) {
         let catalogue = try records { () throws(RecordError) in try Catalogue.load(view: view) }
         let unbound = try SchemaState(catalogue: catalogue, models: [])
-        let models = try unbound.withSplitTargets(unbound.missing(from: entities.map { $0.entityModel }))
+        let naming = try NamingAgreement(path, options.tableNaming, catalogue, view)
+        let given = unbound.missing(from: entities.map { $0.entityModel })
+        try naming.settle(given)
+        let models = try unbound.withSplitTargets(given)
+        try naming.settle(models)
         var tables = try unbound.migrations(of: models, dropsRetired: options.dropsRetired)
         let access = options.cipherAccess(planning: view)
         for place in tables.indices { tables[place].access = access }

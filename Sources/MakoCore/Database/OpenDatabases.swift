@@ -116,7 +116,8 @@ extension DatabaseOptions {
 
     private var values: [AnyHashable] {
         [
-            durability, cacheBytes, dropsRetired, writerTimeout, slowQueryThreshold, history, storage.background,
+            durability, cacheBytes, dropsRetired, writerTimeout, tableNaming, slowQueryThreshold, history,
+            storage.background,
             storage.logSegmentBytes, storage.checkpointBytes, storage.shrinksWhenIdle, storage.diskReserveBytes,
             storage.snapshotAgeLimit, storage.statisticsInterval,
         ]

@@ -59,6 +59,7 @@ extension Database {
     /// Tables of a database that is only read, with a type among them.
     func reading(_ tables: SchemaState, with model: EntityModel) throws(MakoError) -> SchemaState {
         if tables.binding(model) != nil { return tables }
+        try naming.settle(tables.missing(from: [model]))
         try model.checkReading(of: tables.catalogue)
         let bound = try SchemaState(
             catalogue: tables.catalogue, models: tables.models + [model], version: nextVersion())

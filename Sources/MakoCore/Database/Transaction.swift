@@ -335,7 +335,9 @@ public final class Transaction: @unchecked Sendable {
         if models.isEmpty { return }
         try settle()
         let old = schema
+        try database.naming.settle(models)
         let models = try old.withSplitTargets(models)
+        try database.naming.settle(models)
         var tables = try old.migrations(of: models, dropsRetired: database.options.dropsRetired)
         let access = CipherAccess { [database] () throws(PropertyKeyProblem) in try database.valueCipher() }
         for place in tables.indices { tables[place].access = access }

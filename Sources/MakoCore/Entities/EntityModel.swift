@@ -234,8 +234,12 @@ public final class EntityModel: @unchecked Sendable {
 
     /// The type.
     public let type: any Entity.Type
-    /// The table's name.
-    public let table: String
+    /// The table's name: the one that the first database gave it which the type was used with, until then the type's own. See
+    /// ``DatabaseOptions/tableNaming``.
+    public var table: String { settledTable.load()?.text ?? givenTable }
+    /// The name of the declaration.
+    let givenTable: String
+    private let settledTable = AtomicLazyReference<TableName>()
     /// All properties in the order of their declaration.
     public let properties: [PropertyModel]
     /// The properties with a column; their order is the order of fields in a row. Among them are those that are absent.
@@ -299,7 +303,7 @@ public final class EntityModel: @unchecked Sendable {
         databaseName = database ?? superclass?.databaseName
         self.superclass = superclass
         self.type = type
-        self.table = table
+        givenTable = table
         self.properties = properties
         self.indexes = indexes
         let columns = properties.filter { property in
@@ -379,6 +383,29 @@ public final class EntityModel: @unchecked Sendable {
     /// The name of the type for messages.
     var name: String { "\(type)" }
     var hasColumnKey: Bool { !keyNames.isEmpty }
+
+    /// Whether the declaration gives the table another name than the type's.
+    var namesTable: Bool { givenTable != name }
+
+    /// Gives the table its name for the life of the process, unless it has one.
+    ///
+    /// - Returns: the name that it has.
+    func settleTable(_ name: String) -> String {
+        settledTable.storeIfNil(TableName(name, givenTable)).text
+    }
+
+    /// What conditions on the type call its table, where that is called otherwise: the name of the declaration.
+    var alias: String? { settledTable.load()?.alias }
+}
+
+private final class TableName: Sendable {
+    let text: String
+    let alias: String?
+
+    init(_ text: String, _ given: String) {
+        self.text = text
+        alias = text == given ? nil : given
+    }
 }
 
 extension EntityModel {

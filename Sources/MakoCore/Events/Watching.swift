@@ -78,6 +78,7 @@ extension Entity {
     private static func watched(_ database: Database?) throws(MakoError) -> Database {
         let database = if let database { database } else { try Database.current(for: entityModel) }
         try database.requireOpen()
+        try database.naming.settle([entityModel])
         return database
     }
 

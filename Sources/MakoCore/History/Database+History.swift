@@ -105,6 +105,7 @@ extension Database {
 
     /// The object that a change is about, as it is now; nil: it is gone, or of another type.
     public func object<T: Entity>(of change: HistoryChange, as type: T.Type) throws(MakoError) -> T? {
+        try naming.settle([type.entityModel])
         guard change.entity == type.entityModel.table else { return nil }
         return try object(type, key: change.key)
     }

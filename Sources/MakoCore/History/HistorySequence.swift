@@ -106,6 +106,7 @@ final class HistoryStream: Sendable {
 
     private func read() throws(MakoError) {
         if database.options.readOnly { try database.refresh() }
+        if let model = state.with({ $0.tables.model }) { try database.naming.settle([model]) }
         try state.with { (state) throws(MakoError) in
             if state.head < state.events.count { return }
             let (view, schema) = try database.moment()

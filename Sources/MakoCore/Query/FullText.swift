@@ -16,7 +16,7 @@ extension Condition {
 
     /// Objects that have the words in any property of the entity's full-text index; it must have only one.
     public static func match(_ text: String) -> Condition {
-        Condition(.match(.column([Root.entityModel.table]), .literal(.text(text))))
+        Condition(.match(.column([Root.entityModel.givenTable]), .literal(.text(text))))
     }
 
     private static func matching(_ path: [PathStep], _ text: String) -> Condition {

@@ -31,7 +31,7 @@ public struct Query<T: Entity>: Sendable {
         most = query.most
         rest = query.rest
         if T.entityModel !== Superclass.entityModel {
-            more.alias = Superclass.entityModel.table
+            more.alias = Superclass.entityModel.givenTable
             prefetches = query.prefetches.map { $0.prefix(1).map { $0.owned(by: T.entityModel) } + $0.dropFirst() }
         }
     }
@@ -165,7 +165,7 @@ public struct Query<T: Entity>: Sendable {
         var selection = Selection(
             table: T.entityModel.table, condition: condition, orderBy: orders, limit: limit, offset: offset)
         selection.joins = try selectionJoins()
-        selection.alias = rest?.parts.alias
+        selection.alias = rest?.parts.alias ?? T.entityModel.alias
         return selection
     }
 
@@ -208,7 +208,11 @@ public struct Query<T: Entity>: Sendable {
     private func plan(
         _ bare: Selection?, _ binding: Binding, _ schema: SchemaState, _ view: Snapshot
     ) throws(MakoError) -> Plan {
-        if let bare { return try plan(try looked(bare, binding, schema, view), schema, view) }
+        if var bare {
+            // What a type's table is called is known with its first use.
+            (bare.table, bare.alias) = (binding.model.table, rest?.parts.alias ?? binding.model.alias)
+            return try plan(try looked(bare, binding, schema, view), schema, view)
+        }
         guard let prepared = prepared(binding) else { return try plan(try selection([]), schema, view) }
         let kept = try records { () throws(RecordError) in try prepared.plan(schema.catalogue, in: view) }
         if let kept { return try cancellable(kept) }

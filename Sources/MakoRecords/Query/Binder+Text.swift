@@ -55,7 +55,8 @@ extension Binder {
     /// The index that the name of the table, or its own, stands for.
     private func wholeIndex(_ name: String, _ at: SourcePosition) throws(RecordError) -> FullTextIndex? {
         if let index = table.textIndexes.first(where: { $0.schema.name == name }) { return index }
-        guard Folding.folded(name) == Folding.folded(table.schema.name) else { return nil }
+        let folded = Folding.folded(name)
+        guard folded == Folding.folded(table.schema.name) || alias.map(Folding.folded) == folded else { return nil }
         if table.textIndexes.count == 1 { return table.textIndexes[0] }
         if table.textIndexes.isEmpty {
             throw at.error(

@@ -1,0 +1,19 @@
+import MakoStorage
+
+/// By which rule the tables of a database were named, in the catalogue's tree under the key 00 02; nothing where they are called as their types are.
+extension Catalogue {
+    private static let namingKey: [UInt8] = [0, 2]
+
+    package static func tableNaming(in view: Snapshot) throws(RecordError) -> String? {
+        guard let tree = view.tree(named: treeName),
+            let bytes = try engine({ () throws(StorageError) in try view.get(namingKey, in: tree) })
+        else { return nil }
+        guard bytes.first == 1 else { throw .catalogueDamaged(reason: "the naming of tables has an unknown format") }
+        return String(decoding: bytes.dropFirst(), as: UTF8.self)
+    }
+
+    package static func setTableNaming(_ name: String, in tx: borrowing WriteTransaction) throws(RecordError) {
+        let tree = try StoredCatalogue.trees(tx).catalogue
+        try engine { () throws(StorageError) in try tx.put([1] + Array(name.utf8), for: namingKey, in: tree) }
+    }
+}
