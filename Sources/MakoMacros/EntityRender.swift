@@ -25,6 +25,9 @@ struct EntityRender {
             return "EntityCoding.encrypted\(property.isSerialized ? "Serialized" : "")Codec((\(property.type)).self)"
         }
         if property.isSerialized { return "EntityCoding.serializedCodec((\(property.type)).self)" }
+        if property.isWeak, property.takesSubclasses {
+            return "EntityCoding.weakSubclassCodec((\(property.type)).self)"
+        }
         if property.takesSubclasses { return "EntityCoding.subclassCodec((\(property.type)).self)" }
         if property.isWeak { return "EntityCoding.weakCodec((\(property.type)).self)" }
         let family =

@@ -152,8 +152,7 @@ struct PropertySource {
     var takesSubclasses: Bool { relationship?.contains { $0.name == "subclasses" } == true }
     /// Whether it is a reference to one object that it does not keep alive.
     var isWeak: Bool {
-        relationship?.contains { $0.name == "weak" } == true && needsSlot && !isCollection && !isAnyObject
-            && !takesSubclasses
+        relationship?.contains { $0.name == "weak" } == true && needsSlot && !isCollection
     }
     /// Whether it refers to an object of any entity: `(any ObjectEntity)?`.
     var isAnyObject: Bool {

@@ -372,6 +372,7 @@ import Testing
         #expect(messages.isEmpty)
         #expect(text.contains("EntityCoding.subclassCodec((Animal?).self)"))
         #expect(!text.contains("EntityCoding.codec((Animal?).self)"))
+        #expect(text.contains("EntityCoding.weakSubclassCodec((Animal?).self)"))
         #expect(text.contains("relation: [.weak, .subclasses])"))
     }
 

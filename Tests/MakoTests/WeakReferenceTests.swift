@@ -11,6 +11,20 @@ import Testing
     @Relationship(.weak) var nest: Nest?
 }
 
+@Entity class Perch {
+    var height = 0
+}
+
+@Entity final class Branch: Perch {
+    var tree = ""
+}
+
+@Entity final class Ringing {
+    var number = 0
+    @Relationship(.weak) var subject: (any ObjectEntity)?
+    @Relationship(.weak, .subclasses) var perch: Perch?
+}
+
 /// A `.weak` reference does not keep its object alive, and loses nothing that is in the file.
 @Suite struct WeakReferenceTests {
     private let db: Database
@@ -39,6 +53,61 @@ import Testing
         let birds = try db.query(Bird.self).fetch()
         #expect(birds.map { $0.nest?.place } == ["oak", "oak"])
         #expect(try db.query(Bird.self).where("nest IS NULL").count() == 0)
+    }
+
+    @Test func thoseToAnyObjectAreWeakToo() throws {
+        let db = try Database.inMemory(entities: [Ringing.self, Nest.self, Branch.self])
+        weak var nest: Nest?
+        weak var branch: Branch?
+        let ringing = Ringing(number: 1)
+        do {
+            let (built, grown) = (Nest(place: "oak"), Branch(tree: "elm"))
+            (ringing.subject, ringing.perch) = (built, grown)
+            (nest, branch) = (built, grown)
+            // They have no rows, and nothing else leads to them.
+            #expect(ringing.subject === built && ringing.perch === grown)
+            try db.save(ringing)
+            #expect(try db.query(Nest.self).count() == 0)
+            let branches = try db.query(Branch.self).count()
+            #expect(branches == 0)
+            #expect(try db.query(Ringing.self).where("subject IS NULL AND perch IS NULL").count() == 1)
+        }
+        // The owner is saved: what has no row is gone, as nobody holds it.
+        #expect(nest == nil && branch == nil)
+        #expect(ringing.subject == nil && ringing.perch == nil)
+        do {
+            let (built, grown) = try (Nest(place: "oak"), Branch(["tree": "elm", "height": 3]))
+            try db.save(built)
+            try db.save(grown)
+            (ringing.subject, ringing.perch) = (built, grown)
+            try db.save(ringing)
+            (nest, branch) = (built, grown)
+            #expect(ringing.subject === built && ringing.perch === grown)
+        }
+        #expect(nest == nil && branch == nil)
+        #expect((ringing.subject as? Nest)?.place == "oak")
+        #expect((ringing.perch as? Branch)?.tree == "elm" && ringing.perch?.height == 3)
+        let before = db.metrics.lazyLoads
+        #expect((ringing.subject as? Nest)?.place == "oak")
+        #expect(db.metrics.lazyLoads == before + 1)
+        let read = try #require(try db.find(Ringing.self, 1))
+        let loaded = try #require(read.subject)
+        #expect(read.subject === loaded)
+        ringing.number = 2
+        try db.save(ringing)
+        #expect((try db.find(Ringing.self, 1)?.subject as? Nest)?.place == "oak")
+        try db.query(Nest.self).delete()
+        #expect(ringing.subject == nil)
+        #expect(throws: MakoError.self) {
+            try db.transaction { tx in
+                let another = Branch(tree: "ash")
+                try db.save(another)
+                ringing.perch = another
+                try db.save(ringing)
+                try tx.rollback()
+            }
+        }
+        #expect((ringing.perch as? Branch)?.tree == "elm")
     }
 
     @Test func whoIsHeldElsewhereIsTheSameObject() throws {

@@ -68,8 +68,8 @@ public enum RelationshipOption: Sendable, Hashable {
     /// other in a circle keep each other.
     case owned
     /// The objects are not committed along with the one that refers to them, new ones neither: a reference to one that has no row yet is
-    /// stored by a later commit. Once it is saved, a reference to a single object of a class does not keep it alive either: whoever reads it
-    /// when nobody else holds the object gets it from the file again, if it has a row.
+    /// stored by a later commit. Once it is saved, a reference to a single object does not keep it alive either: whoever reads it
+    /// when nobody else holds the object gets it from the file again, if it has a row. Collections hold what they have loaded.
     case weak
     /// The reference takes objects of subclasses as well, which come back as what they are. What is stored is a table and a key, as for
     /// `(any ObjectEntity)?`: no path leads on from the property in conditions. The subclasses must be in use when their objects are loaded.
