@@ -20,7 +20,7 @@ final class ObjectCases {
         "object-insert", "object-commits", "object-commits-durable", "object-get", "object-get-together",
         "object-fetch-all", "object-fetch-read", "object-query", "object-properties", "object-scalar",
         "object-string", "object-update", "object-delete",
-        "object-live", "object-memory", "object-memory-read",
+        "object-live", "object-memory", "object-memory-read", "object-migrate",
     ]
 
     func make(_ name: String) -> BenchmarkCase? {
@@ -42,6 +42,7 @@ final class ObjectCases {
             }
         case "object-delete": return writing(name, count) { UInt64(try $0.deleteAll()) }
         case "object-live": return live(name)
+        case "object-migrate": return migration(name)
         case "object-memory": return memory(name, readsAll: false)
         case "object-memory-read": return memory(name, readsAll: true)
         case "object-fetch-all": return reading(name, count) { try $0.fetchAll() }
@@ -156,6 +157,27 @@ final class ObjectCases {
         return BenchmarkCase(
             name: name, durability: .full, records: count, operations: followers, warmsUp: false,
             contenders: contenders)
+    }
+
+    /// From opening a database of the old form until it has the new one, durably.
+    private func migration(_ name: String) -> BenchmarkCase {
+        let contenders = engines.compactMap { $0 as? any MigratingEngine.Type }.map { engine in
+            Contender(engine: engine.name) { _ in
+                let directory = try self.workspace.make("\(engine.name)-\(name)")
+                let database = try engine.init(directory: directory, durability: .full)
+                try database.prepare(self.count)
+                try database.insertPrepared()
+                try database.close()
+                var people: (any MigratedPeople)?
+                let time = try self.options.clock.measure { people = try engine.migrate(directory) }
+                let checksum = try people?.checksum() ?? 0
+                try people?.close()
+                try self.workspace.remove(directory)
+                return Sample(nanoseconds: time, checksum: checksum)
+            }
+        }
+        return BenchmarkCase(
+            name: name, durability: .full, records: count, operations: count, warmsUp: false, contenders: contenders)
     }
 
     /// What the objects of one fetch take as long as they are held.
