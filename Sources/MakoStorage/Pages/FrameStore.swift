@@ -1,4 +1,3 @@
-import CPlatform
 import Synchronization
 
 /// Pages in memory: frames in one arena, and a flat table from page number to frame.
@@ -142,68 +141,12 @@ final class FrameStore: @unchecked Sendable {
         return frame
     }
 
-    /// Asks the processor for the lines of a page that a search will touch first, when it is in memory.
+    /// The frame of a page that is in memory. What stands in it is not looked at: it may be another page by now.
     @inline(__always)
-    func prefetchLeaf(_ reference: PageReference) { prefetch(reference, lines: 6) }
-
-    /// Asks the processor for the header of a page, when it is in memory.
-    @inline(__always)
-    func prefetchHeader(_ reference: PageReference) { prefetch(reference, lines: 1) }
-
-    /// Asks the processor for the first quarter of a page that will be copied soon, when it is in memory.
-    @inline(__always)
-    func prefetchPage(_ reference: PageReference) { prefetch(reference, lines: 16) }
-
-    /// Asks the processor for all of a page that will be copied after others, when it is in memory.
-    @inline(__always)
-    func prefetchAll(_ reference: PageReference) { prefetch(reference, lines: 64) }
-
-    /// Asks the processor for what a walk over a leaf will touch first: its header, keys and slots, and the end of the page, where the
-    /// records of its first keys stand when they came in order.
-    @inline(__always)
-    func prefetchWalk(_ reference: PageReference) {
-        guard reference.page < tableCount else { return }
+    func frame(inMemory reference: PageReference) -> UnsafeMutableRawPointer? {
+        guard reference.page < tableCount else { return nil }
         let entry = table[Int(truncatingIfNeeded: reference.page)].load(ordering: .relaxed)
-        guard Int32(bitPattern: entry) > 0 else { return }
-        let frame = base + Int(entry &- 1) &<< 12
-        for line in 0..<8 { mako_prefetch(frame + line &* 64) }
-        for line in 1...20 { mako_prefetch(frame + (pageBytes &- line &* 64)) }
-    }
-
-    /// Asks the processor for all of a page from its end on, when it is in memory.
-    @inline(__always)
-    func prefetchDownwards(_ reference: PageReference) {
-        guard reference.page < tableCount else { return }
-        let entry = table[Int(truncatingIfNeeded: reference.page)].load(ordering: .relaxed)
-        guard Int32(bitPattern: entry) > 0 else { return }
-        let frame = base + Int(entry &- 1) &<< 12
-        var place = pageBytes &- 64
-        while place >= 0 {
-            mako_prefetch(frame + place)
-            place &-= 64
-        }
-    }
-
-    /// Asks the processor for the place in a node's heap where the next record will be written. Reads the header.
-    @inline(__always)
-    func prefetchHeap(_ reference: PageReference) {
-        guard reference.page < tableCount else { return }
-        let entry = table[Int(truncatingIfNeeded: reference.page)].load(ordering: .relaxed)
-        guard Int32(bitPattern: entry) > 0 else { return }
-        let frame = base + Int(entry &- 1) &<< 12
-        let heap = Page(frame).heap & (pageBytes &- 1)
-        mako_prefetch(frame + heap)
-        mako_prefetch(frame + max(0, heap &- 64))
-        mako_prefetch(frame + max(0, heap &- 128))
-    }
-
-    @inline(__always)
-    private func prefetch(_ reference: PageReference, lines: Int) {
-        guard reference.page < tableCount else { return }
-        let entry = table[Int(truncatingIfNeeded: reference.page)].load(ordering: .relaxed)
-        guard Int32(bitPattern: entry) > 0 else { return }
-        let frame = base + Int(entry &- 1) &<< 12
-        for line in 0..<lines { mako_prefetch(frame + line &* 64) }
+        return Int32(bitPattern: entry) > 0 ? base + Int(entry &- 1) &<< 12 : nil
     }
 
     /// Whether a page has a frame.
