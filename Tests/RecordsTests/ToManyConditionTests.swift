@@ -100,6 +100,8 @@ import Testing
         ),
         ("boss.friends.@count > 1", { all, one in one.boss.map { all.people[$0 - 1].friends.count > 1 } ?? false }),
         ("ANY tags = 'x'", { _, one in one.tags?.contains("x") == true }),
+        ("ANY upper(tags) = 'X'", { _, one in one.tags?.contains("x") == true }),
+        ("ALL length(tags) > 1", { _, one in one.tags?.allSatisfy { $0.unicodeScalars.count > 1 } ?? true }),
         ("ANY tags = ?", { _, one in one.tags?.contains("a\"b") == true }),
         ("ANY tags = 'é\\'", { _, one in one.tags?.contains("é\\") == true }),
         ("ANY tags LIKE '日%'", { _, one in one.tags?.contains("日\n") == true }),

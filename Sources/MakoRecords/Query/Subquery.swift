@@ -98,7 +98,8 @@ extension Parser {
             }
         default: return false
         }
-        return tokens[place + 2].kind == .symbol(".") || isPredicateWord(place + 2)
+        let next = tokens[place + 2].kind
+        return next == .symbol(".") || next == .symbol("(") || isPredicateWord(place + 2)
     }
 
     private func quantifier(_ place: Int) -> Quantifier? {
