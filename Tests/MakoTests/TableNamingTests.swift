@@ -35,6 +35,15 @@ enum RuledNames {
         var name = ""
     }
 
+    @Entity final class URLCache {
+        var url = ""
+    }
+
+    /// Its table would be called as that of the other one.
+    @Entity final class UrlCache {
+        var size = 0
+    }
+
     @Entity final class LateThing {
         @Attribute(.fullText) var name = ""
     }
@@ -174,5 +183,15 @@ enum RuledNames {
             }
             #expect("\(try #require(error))".contains("PlainThing"))
         }
+    }
+
+    @Test func twoTypesGetNoTableInCommon() throws {
+        let db = try Database.inMemory(entities: [RuledNames.URLCache.self], options: options)
+        try db.save(RuledNames.URLCache(url: "kept"))
+        let error = #expect(throws: MakoError.self) { try db.save(RuledNames.UrlCache(size: 1)) }
+        let text = "\(try #require(error))"
+        #expect(text.contains("url_cache") && text.contains("URLCache") && text.contains("UrlCache"))
+        #expect(try db.query(RuledNames.URLCache.self).fetch().map(\.url) == ["kept"])
+        #expect(db.tables.map(\.name) == ["url_cache"])
     }
 }

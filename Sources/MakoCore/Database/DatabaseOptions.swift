@@ -21,7 +21,7 @@ public struct DatabaseOptions: Sendable {
     /// A new file remembers it. Opened with another naming it has all that it has, but each use of a type that names no table throws
     /// `MakoError.tableNaming`: no table is made anew beside one that is there. A table that `@Entity` calls as its type is called counts as not
     /// named. Where texts name tables (`rawQuery`, `IN (SELECT … FROM small_person)`, joins) they are called as they are stored. A type has one
-    /// table's name in a process.
+    /// table's name in a process. Two types that would get the same one throw `MakoError.migration`.
     public var tableNaming: TableNaming?
     /// Queries that take longer are told to ``onSlowQuery``; nil: none.
     public var slowQueryThreshold: Duration?

@@ -14,6 +14,7 @@ extension SchemaState {
                 $0.table == model.table && $0 !== model && !$0.isPartial && !sabotaged("sharedTableTornApart")
             }
             var migration = try model.migration(dropsRetired: dropsRetired)
+            for other in others { try model.checkNaming(beside: other) }
             if !others.isEmpty { for each in [model] + others { try each.checkSharing() } }
             for other in others {
                 if migration.steps == nil {
@@ -67,6 +68,15 @@ extension EntitySchema {
 }
 
 extension EntityModel {
+    /// Makes sure that no rule gives two types a table in common: only their declarations do that.
+    fileprivate func checkNaming(beside other: EntityModel) throws(MakoError) {
+        if namesTable || other.namesTable || givenTable == other.givenTable { return }
+        throw .migration(
+            entity: name,
+            reason: "the naming of tables calls its table \(table), as it does that of \(other.name); "
+                + "give one of them a name by @Entity(\"…\")")
+    }
+
     /// Makes sure that it is the same by which of a table's models a row goes.
     fileprivate func checkSharing() throws(MakoError) {
         if sabotaged("sharedRowsOwn") { return }
