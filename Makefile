@@ -88,10 +88,14 @@ soak:
 # All tests with threads, in a build of their own: suites whose names end in ConcurrencyTests, and what else starts a thread or a task.
 THREADED := 'ConcurrencyTests/|ObjectLockTests/|OpenDatabaseTests/|MainActorTests/|BatchedResultsTests/|EventTests/|LiveQueryTests/|ChangeStreamTests/|KeyedStoreTests/|CursorTests/cancel|ExampleTests/|ObservationTests/|BZObjectStoreGuideTests/|ChangeHistoryTests/reads|RenamedHistoryTests/whoever|HierarchyQueryTests/oneMoment|InheritanceTests/objectsOf|MisuseTests/closing|WritingFaultTests/closing|ReopenedTests/closing|ReopenedTests/theNextSegment|FileSystemTests/.*hread|TreeTests/aSecondWriter|DurabilityTests/theFlusher'
 THREADS := --sanitize=thread --scratch-path .build-tsan $(AT_ONCE)
+# What the sanitizer has to say stands behind the tests' own lines, where it is seen.
+REPORT := $(CURDIR)/.build-tsan/report
 test-threads:
 	@scripts/need swift lz4 macros
 	$(SYNTAX) swift build --build-tests $(THREADS)
-	$(SYNTAX) $(WIDTH) swift test --skip-build $(THREADS) --disable-xctest --filter $(THREADED)
+	@rm -f $(REPORT).*
+	$(SYNTAX) $(WIDTH) TSAN_OPTIONS='log_path=$(REPORT)' swift test --skip-build $(THREADS) --disable-xctest --filter $(THREADED) \
+		|| { cat $(REPORT).* 2>/dev/null; exit 1; }
 
 # All tests, in a build of its own. Few seeds and images: each line is wanted once, not each crash.
 COVERAGE := --enable-code-coverage --scratch-path .build-coverage $(TRAITS) $(AT_ONCE)

@@ -34,6 +34,21 @@ import Testing
         #expect(try db.query(City.self).count() == 80)
     }
 
+    /// The empty array is one object for the whole process, and databases that know nothing of each other must not write to it.
+    @Test func emptyResultsWriteToNothingThatOthersHave() throws {
+        let databases = try (0..<2).map { _ in try Database.inMemory(entities: [City.self]) }
+        let found = Atomic<Int>(0)
+        let errors = inParallel(2) { index in
+            for _ in 0..<20 {
+                let all = try databases[index].query(City.self).fetch()
+                let named = try databases[index].find(City.self, [] as [Int])
+                found.add(all.count + named.count, ordering: .relaxed)
+            }
+        }
+        #expect(errors.isEmpty)
+        #expect(found.load(ordering: .relaxed) == 0)
+    }
+
     @Test func aFirstUseBesideAReadIsSeenWholeOrNotAtAll() throws {
         var errors: [String] = []
         for _ in 0..<100 {

@@ -275,6 +275,32 @@ import Testing
         try store.close()
     }
 
+    /// Whoever begins asks whether there is room in the file, which the vacuum cuts off without the turn.
+    @Test func aTransactionBeginsBehindACutOfTheFile() throws {
+        let store = try Store.inMemory()
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        try store.write { transaction in
+            for key in UInt64(0)..<1000 { try transaction.put(ConcurrencyTests.value(key), for: key, in: tree) }
+        }
+        try store.checkpoint()
+        let before = store.stats.filePages
+        try store.write { try $0.deleteAll(in: tree) }
+        let findings = Findings()
+        // Relaxed, so that nothing but the store itself puts the two threads in order.
+        let isCut = Atomic<Bool>(false)
+        let vacuum = try startThread(name: "vacuum") {
+            do { try store.shrink() } catch { findings.add("\(error)") }
+            isCut.store(true, ordering: .relaxed)
+        }
+        while !isCut.load(ordering: .relaxed) { yieldThread() }
+        try store.write { try $0.put(ConcurrencyTests.value(1), for: 1, in: tree) }
+        vacuum.join()
+        #expect(findings.all == [])
+        #expect(store.stats.filePages < before)
+        #expect(try store.verify().findings == [])
+        try store.close()
+    }
+
     /// Whoever waits within the time that the options allow gets the turn, in the order of arrival.
     @Test func waitingWritersGetTheirTurnInTime() throws {
         var options = StoreOptions()

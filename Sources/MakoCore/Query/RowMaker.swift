@@ -153,7 +153,8 @@ final class PlannedRows: Sendable {
             if let walk, walk.isWhole {
                 // Made where they will stay: nothing asks for each object whether there is room and nobody else holds the array.
                 var isLonger = false
-                let objects = try [T](unsafeUninitializedCapacity: count) { places, made in
+                // At least one: the empty array is one object for all threads, and would be written to.
+                let objects = try [T](unsafeUninitializedCapacity: max(1, count)) { places, made in
                     try walk.forEachRow(layout, in: view) { id, reader in
                         if made & 1023 == 1023 { try endIfCancelled() }
                         guard made < places.count else {
@@ -218,7 +219,7 @@ final class NumberedRows: Sendable {
         let keys = ids.map { Int64($0) }
         let objects: [T]
         do {
-            objects = try [T](unsafeUninitializedCapacity: keys.count) { places, made in
+            objects = try [T](unsafeUninitializedCapacity: max(1, keys.count)) { places, made in
                 try table.withRows(ids: keys, layout: layout, in: view) { place, reader in
                     guard let reader else { return }
                     places.initializeElement(at: made, to: try type.init(row: maker.row(keys[place], reader)))

@@ -6,8 +6,7 @@ struct FileRoom {
     var allowance = 0
     /// The first of them that nobody has asked the device about since opening: there may be holes.
     var unasked: UInt64 = 0
-    /// The device has no more than what was asked of it last, or not even that. Changed only by who has the turn,
-    /// too: that one may look at it without the lock.
+    /// The device has no more than what was asked of it last, or not even that.
     var isShort = false
 
     init(pages: UInt64) { self.pages = pages }
@@ -52,9 +51,10 @@ extension Store {
     ///
     /// The caller has the turn. What fails here will fail again where it matters.
     func reclaimRoom() {
-        guard room.isShort else { return }
+        // Mostly there is room, and each transaction begins here: only who finds none goes to the lock.
+        guard lacksRoom.load(ordering: .relaxed) else { return }
         let isWorthIt = spaceLock.withLock {
-            space.waitingCount > Int(reservePages(of: room.pages)) / 4
+            room.isShort && space.waitingCount > Int(reservePages(of: room.pages)) / 4
         }
         guard isWorthIt, !sabotaged("deadPagesKeptOnFullDisk") else { return }
         returnIdleNumbers()

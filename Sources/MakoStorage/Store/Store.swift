@@ -52,7 +52,11 @@ public final class Store: @unchecked Sendable {
     @exclusivity(unchecked) var dirtyPages: [UInt64] = []
 
     /// What the data file has room for; see DiskReserve.swift.
-    @exclusivity(unchecked) var room: FileRoom
+    @exclusivity(unchecked) var room: FileRoom {
+        didSet { lacksRoom.store(room.isShort, ordering: .relaxed) }
+    }
+    /// Whether it is short of room: for those who only ask.
+    let lacksRoom = Atomic<Bool>(false)
 
     // Guarded by `commitLock`: the log, and the commits on their way to publication.
     let commitLock = Lock()

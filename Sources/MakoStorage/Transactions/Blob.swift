@@ -90,6 +90,7 @@ public struct Blob: Sendable {
     /// A part of the value; what lies beyond its end is left out.
     public func bytes(in range: Range<UInt64>) throws(StorageError) -> [UInt8] {
         let range = range.clamped(to: 0..<count)
+        guard !range.isEmpty else { return [] }
         var failure: StorageError?
         let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, filled in
             do throws(StorageError) {

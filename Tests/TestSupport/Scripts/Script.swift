@@ -272,6 +272,7 @@ public struct ValueShape: Sendable, Hashable {
 
     /// A value of this shape that differs from those of other seeds.
     public func value(seed: UInt64) -> [UInt8] {
+        guard bytes > 0 else { return [] }
         var random = SplitMix(seed: seed)
         if isCompressible {
             let pattern = (0..<16).map { _ in UInt8(truncatingIfNeeded: random.next()) }
