@@ -62,27 +62,10 @@ public struct WeakAnyReferenceSlot: PropertySlot {
     }
 }
 
-/// References to objects of any entity marked `@Relationship(.weak)`: stored as others are.
-public enum WeakAnyReferenceCodec: SlotCodec {
-    public typealias Property = (any ObjectEntity)?
+/// References to objects of any entity marked `@Relationship(.weak)`.
+public enum WeakAnyReferenceCodec: WeakCodec {
+    public typealias Strong = AnyReferenceCodec
     public typealias Slot = WeakAnyReferenceSlot
-    private typealias Strong = AnyReferenceCodec
-
-    public static var columnType: ColumnType { Strong.columnType }
-    public static var isOptional: Bool { true }
-    public static var refersToAny: Bool { true }
-
-    public static func stored(_ value: Property) -> StoredValue { Strong.stored(value) }
-    public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property {
-        Strong.mapped(value, map)
-    }
-    public static func value(_ stored: StoredValue) -> Property? { Strong.value(stored) }
-    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
-        try Strong.read(row, position)
-    }
-    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        try Strong.write(value, &writer, position)
-    }
 
     public static var emptySlot: Slot { Slot(nil) }
     public static func slot(_ value: Property) -> Slot { Slot(object: value) }
@@ -122,27 +105,9 @@ public struct WeakSubclassReferenceSlot<Target: ObjectEntity>: PropertySlot {
 }
 
 /// References marked `@Relationship(.subclasses, .weak)`.
-public enum WeakSubclassReferenceCodec<Target: ObjectEntity>: SlotCodec {
-    public typealias Property = Target?
+public enum WeakSubclassReferenceCodec<Target: ObjectEntity>: WeakCodec {
+    public typealias Strong = SubclassReferenceCodec<Target>
     public typealias Slot = WeakSubclassReferenceSlot<Target>
-    private typealias Strong = SubclassReferenceCodec<Target>
-
-    public static var columnType: ColumnType { Strong.columnType }
-    public static var isOptional: Bool { true }
-    public static var refersToAny: Bool { true }
-    public static var superclass: (any Entity.Type)? { Target.self }
-
-    public static func stored(_ value: Property) -> StoredValue { Strong.stored(value) }
-    public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property {
-        Strong.mapped(value, map)
-    }
-    public static func value(_ stored: StoredValue) -> Property? { Strong.value(stored) }
-    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
-        try Strong.read(row, position)
-    }
-    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        try Strong.write(value, &writer, position)
-    }
 
     public static var emptySlot: Slot { Slot(WeakAnyReferenceCodec.emptySlot) }
     public static func slot(_ value: Property) -> Slot { Slot(WeakAnyReferenceCodec.slot(value)) }

@@ -63,30 +63,10 @@ public struct WeakReferenceSlot<Target: ObjectEntity>: PropertySlot {
     }
 }
 
-/// References marked `@Relationship(.weak)`: stored as others are.
-public enum WeakReferenceCodec<Target: ObjectEntity>: SlotCodec {
-    public typealias Property = Target?
+/// References marked `@Relationship(.weak)`.
+public enum WeakReferenceCodec<Target: ObjectEntity>: WeakCodec {
+    public typealias Strong = ReferenceCodec<Target>
     public typealias Slot = WeakReferenceSlot<Target>
-    private typealias Strong = ReferenceCodec<Target>
-
-    public static var columnType: ColumnType { Strong.columnType }
-    public static var isOptional: Bool { true }
-    public static var target: (any Entity.Type)? { Target.self }
-
-    public static func stored(_ value: Target?) -> StoredValue { Strong.stored(value) }
-
-    public static func mapped(_ value: Property, _ map: (any ObjectEntity) -> (any ObjectEntity)?) -> Property {
-        Strong.mapped(value, map)
-    }
-
-    public static func value(_ stored: StoredValue) -> Property? { Strong.value(stored) }
-
-    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Target? {
-        try Strong.read(row, position)
-    }
-    public static func write(_ value: Target?, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        try Strong.write(value, &writer, position)
-    }
 
     public static var emptySlot: Slot { Slot(key: nil) }
     public static func slot(_ value: Target?) -> Slot { Slot(object: value) }
