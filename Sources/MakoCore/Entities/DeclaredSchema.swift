@@ -1,0 +1,132 @@
+import MakoRecords
+
+extension EntityModel {
+    /// The stored form of the declaration.
+    func schema() throws(MakoError) -> EntitySchema {
+        try checkShape()
+        try checkComposites()
+        var declared = DeclaredSchema(self)
+        for index in indexes { try declared.add(index) }
+        if !identityColumns.isEmpty { declared.addIndex(identityColumns.map { IndexColumn($0) }, isUnique: true) }
+        for property in columns { try declared.add(property) }
+        declared.indexReferences()
+        let keyColumns = keyNames.compactMap { key in columns.first { $0.name == key }?.column }
+        return EntitySchema(
+            name: table, columns: declared.columns,
+            key: keyColumns.isEmpty ? .rowID(column: rowNumberName) : .columns(keyColumns), indexes: declared.indexes)
+    }
+
+    private func checkShape() throws(MakoError) {
+        if absentColumns != 0 && hasColumnKey {
+            throw .migration(
+                entity: name,
+                reason: "its key is a property of the superclass that it ignores; remove 'ignoringSuperclass:'")
+        }
+        // Which properties differ from the row is noted in one word.
+        if columns.count > UInt64.bitWidth {
+            throw .migration(
+                entity: name, reason: "it has \(columns.count) properties with its superclasses; 64 are the limit")
+        }
+        if type is any ObjectEntity.Type, let held = columns.first(where: { $0.coding?.holdsValue == true }) {
+            throw .migration(
+                entity: name,
+                reason:
+                    "its \(held.name) refers to a struct, which only structs do; make that a class, or store its key")
+        }
+    }
+}
+
+/// The columns and indexes of a declaration, as they are collected.
+private struct DeclaredSchema {
+    private let model: EntityModel
+    private(set) var columns: [ColumnSchema] = []
+    private(set) var indexes: [IndexSchema] = []
+
+    init(_ model: EntityModel) { self.model = model }
+
+    // MARK: Indexes
+
+    mutating func add(_ index: IndexModel) throws(MakoError) {
+        if let options = index.fullText {
+            var names: [String] = []
+            for part in index.parts { names += try model.columnNames(of: part.keyPath) }
+            return try addText(names, options)
+        }
+        var parts: [IndexColumn] = []
+        for part in index.parts {
+            for name in try model.columnNames(of: part.keyPath) {
+                parts.append(IndexColumn(name, descending: part.descending, noCase: part.noCase))
+            }
+        }
+        addIndex(parts, isUnique: index.isUnique, where: try index.condition.map(model.columnText))
+    }
+
+    /// A unique index over the same columns takes the place of one that is not.
+    mutating func addIndex(_ parts: [IndexColumn], isUnique: Bool, where condition: String? = nil) {
+        let columns = parts.map { $0.name + ($0.descending ? "-" : "") + ($0.noCase ? "~" : "") }
+        let name = columns.joined(separator: ",") + (condition.map { " where " + $0 } ?? "")
+        if indexes.contains(where: { $0.name == name && ($0.isUnique || !isUnique) }) { return }
+        indexes.removeAll { $0.name == name }
+        indexes.append(IndexSchema(name, parts, isUnique: isUnique, where: condition))
+    }
+
+    private mutating func addText(_ names: [String], _ options: FullTextOptions) throws(MakoError) {
+        for name in names {
+            guard let property = model.columns.first(where: { $0.column == name }), property.isPlainText else {
+                throw .migration(
+                    entity: model.name, reason: "\(name) is no String and has no words for a full-text index")
+            }
+        }
+        let name = "text(\(names.joined(separator: ",")))"
+        indexes.removeAll { $0.name == name }
+        indexes.append(IndexSchema(name, names.map { IndexColumn($0) }, fullText: options))
+    }
+
+    /// Whoever removes an object looks for those that refer to it.
+    mutating func indexReferences() {
+        for column in columns where column.target != nil {
+            let isIndexed = indexes.contains { $0.columns.first?.name == column.name && $0.condition == nil }
+            if !isIndexed { addIndex([IndexColumn(column.name)], isUnique: false) }
+        }
+    }
+
+    // MARK: Columns
+
+    mutating func add(_ property: PropertyModel) throws(MakoError) {
+        guard case .column(var type, let isOptional, let defaultValue, let target) = property.kind else { return }
+        if property.options.contains(.encrypted) && !property.isEncrypted {
+            throw .migration(
+                entity: model.name,
+                reason: "\(property.name) is marked .encrypted and needs EntityCoding.encryptedCodec")
+        }
+        let original = try addIndexes(of: property)
+        if !property.parts.isEmpty {
+            columns += property.schemas(originalName: original)
+            return
+        }
+        if let target, type != .keys { type = try target.entityModel.referenceType() }
+        columns.append(
+            ColumnSchema(
+                property.column, type, isOptional: isOptional && !model.keyNames.contains(property.name),
+                default: defaultValue,
+                target: property.refersToAny ? AnyReference.anyTable : target?.entityModel.table,
+                originalName: original, sealing: property.sealedType))
+    }
+
+    /// - Returns: the former name of the column.
+    private mutating func addIndexes(of property: PropertyModel) throws(MakoError) -> String? {
+        var original: String?
+        let parts = property.fields.map { IndexColumn($0.column) }
+        for option in property.options {
+            switch option.kind {
+            case .unique: addIndex(parts, isUnique: true)
+            case .indexed: addIndex(parts, isUnique: false)
+            case .spatial: indexes.append(IndexSchema("near " + property.column, parts, isSpatial: true))
+            case .originalName(let name): original = name
+            case .fullText(let stemming): try addText([property.column], FullTextOptions(stemming: stemming))
+            default: break
+            }
+        }
+        return original
+    }
+}
