@@ -1,0 +1,145 @@
+import MakoRecords
+import MakoStorage
+
+// What becomes of the row in the writer.
+extension Transaction {
+    /// Stores the whole row that is in the writer. Where an upsert meets a row of the same key or identity, that row takes the values.
+    ///
+    /// - Parameters:
+    ///   - former: the row that the object had; a new one takes from it what the object does not write.
+    ///   - encode: puts some properties into the writer anew.
+    func enter(
+        _ binding: Binding, _ given: RowKey?, _ mode: SaveMode, like former: RowKey? = nil,
+        _ encode: (UInt64) throws(MakoError) -> Void
+    ) throws(MakoError) -> RowKey {
+        let key = binding.model.hasColumnKey ? nil : given
+        if mode == .upsert && binding.mergesUpserts, let known = try knownRow(binding, given) {
+            let owned = try self.owned(by: known, binding)
+            try encode(~binding.model.writeOnceColumns)
+            keepWhenNil(binding)
+            let wasThere = try table(binding) { (table, tx) throws(RecordError) in
+                try table.update(&self.writer, key: known, in: tx, changes: &self.changes, batch: self.batch)
+            }
+            try noteLetGo(owned, by: known, binding)
+            if wasThere { return known }
+            try encode(.max)
+        }
+        // An upsert may meet a row that has its key.
+        let owned = mode == .upsert ? try self.owned(by: given, binding) : []
+        if former != nil { keepWhenNil(binding) }
+        let stored = try store(binding, key, mode, like: former)
+        try noteLetGo(owned, by: stored, binding)
+        return stored
+    }
+
+    /// The row with the identity of an object that has none of its own yet.
+    func rowOfIdentity<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) -> RowKey? {
+        guard binding.identityIndex != nil else { return nil }
+        try encodeLocking(object, .max, binding)
+        return try knownRow(binding, nil)
+    }
+
+    /// The row that the row in the writer stands for: that with its key, else that with its identity.
+    private func knownRow(_ binding: Binding, _ given: RowKey?) throws(MakoError) -> RowKey? {
+        if given != nil { return given }
+        guard let index = binding.identityIndex, !sabotaged("identityInsertsAnew") else { return nil }
+        try settle()
+        return try records { () throws(RecordError) in
+            try binding.table.owner(of: &self.writer, inUnique: index, view: self.view)
+        }
+    }
+
+    /// Has the stored row keep what it has in place of nil, where the model says so.
+    func keepWhenNil(_ binding: Binding) {
+        let columns = binding.model.keepWhenNilColumns
+        if columns != 0 && !sabotaged("nilNotKept") { writer.unsetNulls(columns) }
+    }
+
+    /// Begins a row and has the object, which is locked, fill it: with what takes no code but Mako's. ``encodeRest()`` does what is left.
+    func encode<T: Entity>(_ object: T, _ properties: UInt64, _ binding: Binding) throws(MakoError) {
+        if isEncoding { throw .unsupported("saving an object while another one is being written") }
+        isEncoding = true
+        defer { isEncoding = false }
+        writer.begin(binding.layout)
+        try object.encode(into: &writer, properties: properties)
+    }
+
+    /// Encodes the values of the row that need the user's code, such as `Codable`, as they were when it was begun. Nothing is locked: that code
+    /// may read any object, and two objects may share a lock.
+    func encodeRest() throws(MakoError) {
+        isEncoding = true
+        defer { isEncoding = false }
+        do { try writer.writeRest() } catch { throw MakoError(any: error) }
+    }
+
+    func encodeLocking<T: ObjectEntity>(
+        _ object: T, _ properties: UInt64, _ binding: Binding
+    ) throws(MakoError) {
+        let lock = ObjectLock(object)
+        lock.lock()
+        do throws(MakoError) { try encode(object, properties, binding) } catch {
+            lock.unlock()
+            throw error
+        }
+        lock.unlock()
+        try encodeRest()
+    }
+
+    func encodeWhole<T: Entity>(
+        _ value: T, _ properties: UInt64, _ binding: Binding
+    ) throws(MakoError) {
+        try encode(value, properties, binding)
+        try encodeRest()
+    }
+
+    /// Stores the row in the writer, new or in the place of the one with its key.
+    private func store(
+        _ binding: Binding, _ key: RowKey?, _ mode: SaveMode, like former: RowKey? = nil
+    ) throws(MakoError) -> RowKey {
+        try table(binding) { (table, tx) throws(RecordError) in
+            mode == .insert
+                ? try table.insert(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
+                : try table.put(
+                    &self.writer, key: key, like: former, in: tx, changes: &self.changes, batch: self.batch)
+        }
+    }
+
+    /// The row of an object that existed is gone: the whole object is stored again.
+    func rewrite<T: ObjectEntity>(_ object: T, _ key: RowKey, _ binding: Binding) throws(MakoError) -> RowKey {
+        try encodeLocking(object, .max, binding)
+        return try store(binding, binding.model.hasColumnKey ? nil : key, .upsert)
+    }
+
+    /// Runs one call of a table with the engine's transaction.
+    func table<R>(
+        _ binding: Binding, _ body: (TableHandle, borrowing WriteTransaction) throws(RecordError) -> R
+    ) throws(MakoError) -> R {
+        try table(binding.table, body)
+    }
+
+    func table<R>(
+        _ table: TableHandle, _ body: (TableHandle, borrowing WriteTransaction) throws(RecordError) -> R
+    ) throws(MakoError) -> R {
+        // A row may come again under a key that lists are still to lose.
+        if !releases.isEmpty && releases.concern(table) && !sabotaged("listLosesWhatCameAgain") { try settle() }
+        return try tableAlone(table, body)
+    }
+
+    /// The same for a change that leaves alone what waits to be done.
+    func tableAlone<R>(
+        _ table: TableHandle, _ body: (TableHandle, borrowing WriteTransaction) throws(RecordError) -> R
+    ) throws(MakoError) -> R {
+        // A value's own code runs while a row is made.
+        if isEncoding { throw .unsupported("changing rows while an object is being written") }
+        return try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) -> R in
+            do throws(RecordError) { return try body(table, tx) } catch { throw MakoError(error) }
+        }
+    }
+
+    /// Nothing is changed through a model that shows a part of a table.
+    func refusePartial(_ model: EntityModel) throws(MakoError) {
+        if model.isPartial {
+            throw .unsupported("storing or removing through \(model.name), which shows a part of \(model.table) only,")
+        }
+    }
+}
