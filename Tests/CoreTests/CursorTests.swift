@@ -121,6 +121,16 @@ private func holdsNoSnapshot(_ db: Database) -> Bool {
 }
 
 @Suite struct StreamTests {
+    /// The thread that read last may hold what it has read from for a moment longer.
+    private func lettingGo(_ db: Database) async throws -> Bool {
+        let limit = ContinuousClock.now.advanced(by: .seconds(60))
+        while !holdsNoSnapshot(db) {
+            if ContinuousClock.now > limit { return false }
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        return true
+    }
+
     @Test func aStreamShowsOneMoment() async throws {
         let db = try makeSailors(1000)
         var ids: [Int?] = []
@@ -130,7 +140,7 @@ private func holdsNoSnapshot(_ db: Database) -> Bool {
         }
         let expected = (0..<1000).filter { $0 % 70 >= 10 }.map { Int?($0 + 1) }
         #expect(ids == expected.reversed())
-        #expect(holdsNoSnapshot(db))
+        #expect(try await lettingGo(db))
     }
 
     @Test func aStreamMayBeLeft() async throws {
@@ -142,7 +152,7 @@ private func holdsNoSnapshot(_ db: Database) -> Bool {
             if count == 300 { break }
         }
         #expect(count == 300)
-        #expect(holdsNoSnapshot(db))
+        #expect(try await lettingGo(db))
         // Each iteration begins anew.
         var iterator = stream.makeAsyncIterator()
         #expect(try await iterator.next()?.name == "s0")
