@@ -4,7 +4,7 @@ import MakoTestSupport
 
 /// A workload of the record layer as a few lines of text.
 ///
-///     options log 32768 cache 1048576
+///     options log 32768 cache 1048576 load 5    # a migration loads five rows and more in bulk
 ///     migrate P name:text age:integer? index=age,name- unique=name~ was=Q     # a table as it should be from now on
 ///     migrate K code:text n:integer=7 full:text<code key=code                 # key columns, a default, an old name
 ///     migrate P name:text note:text? words=name,note                           # a full-text index
@@ -47,6 +47,8 @@ struct RecordScript {
     var steps: [Step] = []
     var logSegmentBytes = 64 << 10
     var cacheBytes = 4 << 20
+    /// Rows from which on a migration loads them in bulk.
+    var fewestLoaded = 10_000
 
     init(name: String, _ text: String) throws {
         for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
@@ -71,6 +73,7 @@ struct RecordScript {
             switch name {
             case "log": logSegmentBytes = number
             case "cache": cacheBytes = number
+            case "load": fewestLoaded = number
             default: throw Disagreement("no option \(name)")
             }
         }

@@ -9,7 +9,9 @@ struct RecordWorkload: CrashWorkload {
 
     func run(on disk: SimulatedDisk) throws -> CrashHistory<RecordState> {
         let store = try Store(at: "d/records.mako", options: options(disk))
-        let run = try RecordRun(store, on: disk) { try Store(at: "d/records.mako", options: options(disk)) }
+        let run = try RecordRun(store, loadingFrom: script.fewestLoaded, on: disk) {
+            try Store(at: "d/records.mako", options: options(disk))
+        }
         var rest = script.steps[...]
         while let step = rest.popFirst() {
             if step == .begin {
@@ -52,6 +54,7 @@ struct RecordWorkload: CrashWorkload {
 private final class RecordRun {
     let history: CrashHistory<RecordState>
     private(set) var store: Store
+    private let fewestLoaded: Int
     private let reopen: () throws -> Store
     private var catalogue: Catalogue
     private var random = Seeded(11)
@@ -62,8 +65,11 @@ private final class RecordRun {
     /// For columns of encrypted values, which stay without one where there is no encryption.
     private let cipher: ValueCipher?
 
-    init(_ store: Store, on disk: SimulatedDisk, reopen: @escaping () throws -> Store) throws {
+    init(
+        _ store: Store, loadingFrom fewestLoaded: Int, on disk: SimulatedDisk, reopen: @escaping () throws -> Store
+    ) throws {
         self.store = store
+        self.fewestLoaded = fewestLoaded
         self.reopen = reopen
         catalogue = try Catalogue.load(view: store.snapshot())
         let key = PropertyKey.key([UInt8](repeating: 9, count: 32))
@@ -130,9 +136,11 @@ private final class RecordRun {
         switch step {
         case .migrate(let schema, let dropsRetired, let byHand):
             if let byHand {
-                _ = try Catalogue.migrate([byHand.migration(to: schema, dropsRetired: dropsRetired)], in: tx)
+                _ = try Catalogue.migrate(
+                    [byHand.migration(to: schema, dropsRetired: dropsRetired)], loadingFrom: fewestLoaded, in: tx)
             } else {
-                _ = try Catalogue.migrate(to: schema, dropsRetired: dropsRetired, in: tx)
+                _ = try Catalogue.migrate(
+                    to: schema, dropsRetired: dropsRetired, loadingFrom: fewestLoaded, in: tx)
             }
             rewritten.append(schema.name)
             catalogue = try Catalogue.load(view: tx.view, previous: catalogue)

@@ -79,6 +79,13 @@ struct Fixture {
 
     @discardableResult
     mutating func migrate(_ schema: EntitySchema, dropsRetired: Bool = false) throws -> MigrationReport {
+        let loaded = try trial { tx in
+            try Catalogue.migrate(to: schema, dropsRetired: dropsRetired, loadingFrom: 1, in: tx)
+        }
+        let put = try trial { tx in
+            try Catalogue.migrate(to: schema, dropsRetired: dropsRetired, loadingFrom: .max, in: tx)
+        }
+        #expect(loaded == put, "rows that are loaded and rows that are put differ")
         let old = catalogue
         let (report, new) = try store.write { tx in
             let report = try Catalogue.migrate(to: schema, dropsRetired: dropsRetired, in: tx)
@@ -86,6 +93,27 @@ struct Fixture {
         }
         catalogue = new
         return report
+    }
+
+    /// What a migration leaves or why it fails, in a transaction that is rolled back.
+    private func trial(_ migrate: (borrowing WriteTransaction) throws -> MigrationReport) throws -> [String] {
+        let tx = try store.beginWrite()
+        do { return ["\(try migrate(tx))"] + (try Fixture.contents(of: tx.view)) } catch let error as RecordError {
+            return ["\(error)"]
+        }
+    }
+
+    /// Every row of every table as text, what does not hold in a table, and the names of all trees.
+    static func contents(of view: Snapshot) throws -> [String] {
+        var lines = view.trees.map { "\($0.name): \($0.count)" }
+        for table in try Catalogue.load(view: view).handles {
+            lines += try table.verify(in: view)
+            try table.scan(in: view) { key, row in
+                lines.append("\(table.schema.name) \(key): \((0..<table.layout.count).map { row.value($0) })")
+                return true
+            }
+        }
+        return lines
     }
 
     func table(_ name: String) throws -> TableHandle { try catalogue.requireTable(name) }

@@ -5,10 +5,13 @@ struct FollowedReferences {
     private let merged: [MergedTable]
     /// New names by old ones.
     private let renamed: [String: String]
+    private let fewestLoaded: Int
 
-    init(_ merged: [MergedTable], renamed: [String: String]) {
+    /// - Parameter fewestLoaded: from so many rows on a table is loaded in bulk.
+    init(_ merged: [MergedTable], renamed: [String: String], fewestLoaded: Int = BulkLoading.fewestEntries) {
         self.merged = merged
         self.renamed = renamed
+        self.fewestLoaded = fewestLoaded
     }
 
     /// What is done to a table's columns.
@@ -171,7 +174,8 @@ struct FollowedReferences {
         let plan = try MigrationPlan(record, as: columns.after, replacing: replaced, tx.view)
         let meter = progress.map { ProgressMeter(record.schema.name, total: plan.rows, $0) }
         try TableRewrite(
-            plan, nil, following: self, id: record.id, trees, RowIDSequences(nil), .none, meter: meter
+            plan, nil, following: self, id: record.id, trees, RowIDSequences(nil), .none, meter: meter,
+            fewestLoaded: fewestLoaded
         ).run(tx)
     }
 

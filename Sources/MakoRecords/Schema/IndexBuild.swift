@@ -9,9 +9,6 @@ enum IndexBuild {
         let isCut: Bool
     }
 
-    /// So many entries are loaded in bulk: a transaction that does so ends with a checkpoint.
-    private static let fewestLoaded = 10_000
-
     /// Entries are collected and sorted first: the engine takes keys in order several times faster than at random.
     static func run(_ index: IndexHandle, _ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) {
         let list = EntryList(table, index)
@@ -22,7 +19,7 @@ enum IndexBuild {
                 return isWhole
             }
         }
-        if !isWhole || list.count < fewestLoaded { return try enterSingly(index, table, tx) }
+        if !isWhole || list.count < BulkLoading.fewestEntries { return try enterSingly(index, table, tx) }
         var twins: (first: [UInt8], second: [UInt8])?
         _ = try recorded {
             try tx.bulkLoad(into: index.tree) { loader in

@@ -98,12 +98,22 @@ extension Catalogue {
     public static func migrate(
         to wanted: EntitySchema, dropsRetired: Bool = false, in tx: borrowing WriteTransaction
     ) throws(RecordError) -> MigrationReport {
+        try migrate(to: wanted, dropsRetired: dropsRetired, loadingFrom: BulkLoading.fewestEntries, in: tx)
+    }
+
+    /// The same for tests of small tables.
+    ///
+    /// - Parameter fewestLoaded: rows of a table from which on they are loaded in bulk.
+    package static func migrate(
+        to wanted: EntitySchema, dropsRetired: Bool = false, loadingFrom fewestLoaded: Int,
+        in tx: borrowing WriteTransaction
+    ) throws(RecordError) -> MigrationReport {
         var plan = try MigrationPlan(wanted, dropsRetired, try StoredCatalogue.records(in: tx.view), tx.view)
         if plan.steps.isEmpty { return plan.report }
         let trees = try StoredCatalogue.trees(tx)
         let id = try plan.record.id != 0 ? plan.record.id : StoredCatalogue.takeTableID(trees.catalogue, tx)
         guard plan.newKey != nil else {
-            try TableRewrite(plan, nil, id: id, trees, RowIDSequences(nil), .none).run(tx)
+            try TableRewrite(plan, nil, id: id, trees, RowIDSequences(nil), .none, fewestLoaded: fewestLoaded).run(tx)
             return plan.report
         }
         let number = try StoredCatalogue.takeTableID(trees.catalogue, tx)
@@ -111,10 +121,12 @@ extension Catalogue {
             rekeying: plan, nil, number, moving: [wanted.name, plan.stored?.schema.name ?? wanted.name], .none,
             trees.ids,
             tx.view)
-        let followed = try FollowedReferences([table], renamed: [:]).run(
+        let followed = try FollowedReferences([table], renamed: [:], fewestLoaded: fewestLoaded).run(
             try StoredCatalogue.records(in: tx.view), trees, tx)
         plan = try MigrationPlan(wanted, dropsRetired, try StoredCatalogue.records(in: tx.view), tx.view)
-        try TableRewrite(plan, nil, rekeyed: table, id: number, trees, RowIDSequences(nil), .none).run(tx)
+        try TableRewrite(
+            plan, nil, rekeyed: table, id: number, trees, RowIDSequences(nil), .none, fewestLoaded: fewestLoaded
+        ).run(tx)
         return plan.report(after: followed[table.record.schema.name])
     }
 

@@ -13,7 +13,19 @@ extension Catalogue {
         _ tables: [TableMigration], previous: Catalogue? = nil, bound: Set<String> = [],
         progress: ((MigratedRows) -> Void)? = nil, in tx: borrowing WriteTransaction
     ) throws(RecordError) -> [MigrationReport] {
-        try MigrationRun(tables, RowIDSequences(previous), tx.view).run(bound, progress, tx)
+        try migrate(
+            tables, previous: previous, bound: bound, loadingFrom: BulkLoading.fewestEntries, progress: progress, in: tx
+        )
+    }
+
+    /// The same for tests of small tables.
+    ///
+    /// - Parameter fewestLoaded: rows of a table from which on they are loaded in bulk.
+    package static func migrate(
+        _ tables: [TableMigration], previous: Catalogue? = nil, bound: Set<String> = [],
+        loadingFrom fewestLoaded: Int, progress: ((MigratedRows) -> Void)? = nil, in tx: borrowing WriteTransaction
+    ) throws(RecordError) -> [MigrationReport] {
+        try MigrationRun(tables, RowIDSequences(previous), fewestLoaded, tx.view).run(bound, progress, tx)
     }
 }
 
@@ -21,11 +33,15 @@ extension Catalogue {
 private struct MigrationRun {
     private let requests: [TableMigration]
     private let sequences: RowIDSequences
+    private let fewestLoaded: Int
     private let records: [TableRecord]
     private let migrations: [ResolvedMigration]
 
-    init(_ requests: [TableMigration], _ sequences: RowIDSequences, _ view: Snapshot) throws(RecordError) {
+    init(
+        _ requests: [TableMigration], _ sequences: RowIDSequences, _ fewestLoaded: Int, _ view: Snapshot
+    ) throws(RecordError) {
         self.requests = requests
+        self.fewestLoaded = fewestLoaded
         self.sequences = sequences
         records = try StoredCatalogue.records(in: view)
         var migrations: [ResolvedMigration] = []
@@ -125,7 +141,8 @@ private struct MigrationRun {
             }
         }
         let sources = moves.merged.values.flatMap { $0 } + moves.rekeyed.values
-        let followed = try FollowedReferences(sources, renamed: renamed).run(records, trees, progress: progress, tx)
+        let followed = try FollowedReferences(sources, renamed: renamed, fewestLoaded: fewestLoaded)
+            .run(records, trees, progress: progress, tx)
         for record in records { moves.followed[record.id] = followed[record.schema.name] }
         return moves
     }
@@ -157,7 +174,7 @@ private struct MigrationRun {
             }
             try TableRewrite(
                 plan, program, merged: merged, rekeyed: rekeyed, id: number, trees, sequences, migration.request.access,
-                meter: meter
+                meter: meter, fewestLoaded: fewestLoaded
             ).run(tx)
         }
         if let version = migration.version, version > 0, !sabotaged("stepVersionForgotten") {

@@ -1,11 +1,25 @@
 import MakoStorage
 
 /// Values under another type.
-enum RowConversion {
-    /// The value under the column's type, or `nil` when it cannot be one; of an encrypted column, under the type of what is sealed there.
-    static func convert(_ value: Value, to column: ColumnSchema) -> Value? {
-        let type = column.sealedType ?? column.type
-        if value.isNull { return column.isOptional ? .null : (column.defaultValue.isNull ? nil : column.defaultValue) }
+struct RowConversion {
+    private let type: ColumnType
+    /// What becomes of NULL; nil: it is no value of the column.
+    private let ofNull: Value?
+    /// Whether the column is encrypted, so that its values must be sealed.
+    let seals: Bool
+
+    /// To the type of a column; of an encrypted one, to that of what is sealed there.
+    init(to column: ColumnSchema) {
+        type = column.sealedType ?? column.type
+        ofNull = column.isOptional ? .null : (column.defaultValue.isNull ? nil : column.defaultValue)
+        seals = column.sealedType != nil
+    }
+
+    /// The value under the column's type, or `nil` when it cannot be one.
+    static func convert(_ value: Value, to column: ColumnSchema) -> Value? { RowConversion(to: column).convert(value) }
+
+    func convert(_ value: Value) -> Value? {
+        if value.isNull { return ofNull }
         if let fitting = type.coerced(value) { return fitting }
         switch (type, value) {
         case (.text, .integer), (.text, .unsigned), (.text, .double): return .text(value.description)

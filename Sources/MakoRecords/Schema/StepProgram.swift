@@ -64,6 +64,8 @@ struct StepProgram {
     var finalNames: ColumnNames { snapshot() }
     /// Whether rows that are there must be written anew.
     var rewritesRows: Bool { removesValues || !actions.isEmpty }
+    /// Whether rows of other tables are made meanwhile.
+    var splitsRows: Bool { actions.contains { if case .split = $0 { true } else { false } } }
 
     /// The program of a table; nil where there is nothing to be done by hand.
     init?(

@@ -2,15 +2,6 @@ import MakoStorage
 
 /// Brings one stored table to its planned form.
 struct TableRewrite {
-    /// Where the value of a column comes from when a row is written anew.
-    private enum Source {
-        case none, copy, id
-        /// A sealed value opens under the number of its table alone.
-        case reseal
-        case slot(Int)
-        case conversion(Int)
-    }
-
     private let plan: MigrationPlan
     private let program: StepProgram?
     private let merged: [MergedTable]
@@ -23,12 +14,14 @@ struct TableRewrite {
     private let sequences: RowIDSequences
     private let meter: ProgressMeter?
     private let access: CipherAccess
+    /// From so many rows on they are loaded in bulk.
+    private let fewestLoaded: Int
 
     init(
         _ plan: MigrationPlan, _ program: StepProgram?, merged: [MergedTable] = [], rekeyed: MergedTable? = nil,
         following: FollowedReferences? = nil, id: UInt32,
         _ trees: (catalogue: Tree, ids: Tree), _ sequences: RowIDSequences, _ access: CipherAccess,
-        meter: ProgressMeter? = nil
+        meter: ProgressMeter? = nil, fewestLoaded: Int
     ) {
         self.access = access
         self.plan = plan
@@ -41,6 +34,7 @@ struct TableRewrite {
         self.trees = trees
         self.sequences = sequences
         self.meter = meter
+        self.fewestLoaded = fewestLoaded
     }
 
     func run(_ tx: borrowing WriteTransaction) throws(RecordError) {
@@ -100,116 +94,40 @@ struct TableRewrite {
 
     // MARK: Rows that are there
 
-    private func layout(_ record: TableRecord) -> RowLayout {
-        RowLayout(
-            table: self.record.schema.name, tableID: record.id,
-            version: UInt32(truncatingIfNeeded: record.schema.version), columns: record.columns,
-            positions: record.columns)
-    }
-
-    private func sources(_ stored: TableRecord) -> [Source] {
-        var sources: [Source] = record.columns.map { column in
-            if column.isDead { return .none }
-            if let slot = program?.added[column.ordinal] { return .slot(slot) }
-            if column.ordinal == plan.columnOfIDs { return .id }
-            if column.ordinal >= stored.columns.count { return .none }
-            return rekeyed != nil && column.sealedType != nil && !sabotaged("sealedUnderOldNumber") ? .reseal : .copy
-        }
-        for (place, conversion) in plan.conversions.enumerated() { sources[conversion.to] = .conversion(place) }
-        return sources
-    }
-
     private func rewriteRows(_ splits: SplitTables, _ tx: borrowing WriteTransaction) throws(RecordError) {
         guard var stored = plan.stored else { return }
         // Kept indexes are over columns that do not change, so their entries stay.
         stored.indexes = []
         let table = try StoredCatalogue.handle(stored, trees.ids, RowIDSequence(), tx.view)
+        var rows = RowRewrite(
+            plan, stored, record, isRenumbered: rekeyed != nil, program, following: following, access)
+        // Nothing else can be changed in the transaction while a tree is loaded.
+        if rekeyed == nil && plan.rows >= fewestLoaded && program?.splitsRows != true {
+            try loadRows(&rows, table, tx)
+        } else {
+            try putRows(&rows, table, splits, tx)
+        }
+    }
+
+    /// Writes each row in its place, or in the place of its new key.
+    private func putRows(
+        _ rows: inout RowRewrite, _ table: TableHandle, _ splits: SplitTables, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
         guard let target = rekeyed == nil ? table.rows : tx.view.tree(named: record.rowsTree) else { return }
-        let before = layout(stored)
-        let after = layout(record)
-        let sources = sources(stored)
-        var machine = program.map { RowMachine($0, access) }
-        var failures = ConversionFailures(stored, record, plan.conversions, access)
-        var writer = RowWriter()
         var keys = KeyBuffer()
         var pieces = try RowPieces(table, tx.view)
         while try pieces.next() {
             for place in 0..<pieces.count {
                 let key = pieces.keys[place]
-                let new = rekeyed?.keys?[key] ?? key
-                let row = try pieces.row(place, before)
-                if !failures.isEmpty {
-                    try failures.note(row, key)
-                    continue
+                let new = rekeyed.map { $0.keys?[key] ?? key }
+                let isMade = try rows.make(try pieces.row(place, rows.before), { key }, as: new) {
+                    (target, rows) throws(RecordError) in try splits.store(rows, target, tx)
                 }
-                machine?.begin()
-                try machine?.run(key, row) { (target, rows) throws(RecordError) in try splits.store(rows, target, tx) }
-                writer.begin(after)
-                for (ordinal, source) in sources.enumerated() {
-                    switch source {
-                    case .none: break
-                    case .copy: writer.copy(ordinal, from: row)
-                    case .reseal:
-                        try writer.set(ordinal, try row.value(ordinal, opening: access), sealing: access)
-                    case .id: try writer.set(ordinal, try column(ordinal, ofID: key), sealing: access)
-                    case .slot(let slot):
-                        let value = try record.fitting(
-                            try keyValue(ordinal, new) ?? machine?.value(slot), ordinal, key,
-                            program?.stepOfSlot[slot], program)
-                        try writer.set(ordinal, value, sealing: access)
-                    case .conversion(let number):
-                        let from = plan.conversions[number].from
-                        if let following {
-                            writer.set(ordinal, try follow(row.value(from), following, from, ordinal, key))
-                            continue
-                        }
-                        let old = try row.value(from, opening: access)
-                        if let value = RowConversion.convert(old, to: record.columns[ordinal]) {
-                            try writer.set(ordinal, value, sealing: access)
-                        } else {
-                            try failures.note(row, key, number)
-                        }
-                    }
-                }
-                if failures.isEmpty { try put(&writer, new, &keys, target, tx) }
+                if isMade { try put(&rows.writer, new ?? key, &keys, target, tx) }
             }
             meter?.add(pieces.count)
         }
-        try failures.check()
-    }
-
-    /// What a column holds that takes the ids.
-    private func column(_ ordinal: Int, ofID key: RowKey) throws(RecordError) -> Value {
-        let column = record.columns[ordinal]
-        guard let id = key.rowID, let value = RowConversion.convert(.integer(id), to: column) else {
-            let type = column.sealedType ?? column.type
-            throw .conversionFailed(
-                table: record.schema.name, column: column.name, rows: [key],
-                reason: "an id such as \(key) does not become a \(type.name)")
-        }
-        return value
-    }
-
-    /// The value that a computed column of the key has in the key already, so that both say the same, whatever the closure says a second time.
-    private func keyValue(_ ordinal: Int, _ key: RowKey) throws(RecordError) -> Value? {
-        guard case .columns(let ordinals)? = plan.newKey, let place = ordinals.firstIndex(of: ordinal),
-            !sabotaged("keyComputedTwice")
-        else { return nil }
-        return try key.values(in: record.schema)[place]
-    }
-
-    private func follow(
-        _ value: Value, _ following: FollowedReferences, _ from: Int, _ ordinal: Int, _ key: RowKey
-    ) throws(RecordError) -> Value {
-        guard let old = plan.stored?.columns[from] else { return value }
-        let new = try following.followed(value, old, record.schema.name)
-        let column = record.columns[ordinal]
-        if new.isNull, !value.isNull, !column.isOptional, !column.isRetired {
-            throw .migrationFailed(
-                table: record.schema.name,
-                reason: "\(column.name) of row \(key) must refer to a row, and refers to \(value), which is not there")
-        }
-        return new
+        try rows.check()
     }
 
     private func put(
@@ -227,6 +145,61 @@ struct TableRewrite {
         } catch { throw .storage(error) }
     }
 
+    // MARK: Many rows
+
+    /// Loads the rows into another tree, which takes the place of theirs.
+    private func loadRows(
+        _ rows: inout RowRewrite, _ table: TableHandle, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        let name = record.rowsTree
+        let tree = try engine { () throws(StorageError) in
+            try tx.createTree(named: "\(name).new", keys: table.rows.keys)
+        }
+        // A cursor finds its place again when the engine moves rows that were put before in this transaction.
+        var cursor = try engine { () throws(StorageError) in try tx.view.cursor(in: table.rows) }
+        _ = try recorded {
+            try tx.bulkLoad(into: tree) { loader in
+                var isThere = try cursor.first()
+                var count = 0
+                while isThere {
+                    try load(&rows, from: cursor, isRowID: table.isRowID, into: &loader)
+                    count &+= 1
+                    if count & 511 == 0 { meter?.add(512) }
+                    isThere = try cursor.next()
+                }
+                meter?.add(count & 511)
+            }
+        }
+        try rows.check()
+        try engine { () throws(StorageError) in
+            if sabotaged("rowsBeforeALoadStay") {
+                try tx.renameTree(table.rows, to: "\(name).old")
+            } else {
+                try tx.dropTree(table.rows)
+            }
+            try tx.renameTree(tree, to: name)
+        }
+    }
+
+    private func load(
+        _ rows: inout RowRewrite, from cursor: borrowing Cursor, isRowID: Bool, into loader: inout BulkLoader
+    ) throws {
+        let value = try cursor._currentValue()
+        defer { cursor._deallocate(value) }
+        let row = try RowReader(.init(start: value.start, count: value.count), rows.before)
+        if isRowID {
+            let key = cursor.integerKey
+            if try rows.make(row, { .rowID(KeyOrder.rowID(key)) }, split: TableRewrite.noSplit) {
+                try loader.append(try rows.writer.finish(), for: key)
+            }
+        } else if try rows.make(row, { .bytes([UInt8](cursor._currentKey())) }, split: TableRewrite.noSplit) {
+            try loader.append(try rows.writer.finish(), for: cursor._currentKey())
+        }
+    }
+
+    /// Of a program that splits no rows.
+    private static func noSplit(_ table: String, _ rows: [[String: Value]]) throws(RecordError) -> Value? { nil }
+
     // MARK: Rows of other tables
 
     /// The table as it stands now: its rows may refer to each other.
@@ -240,7 +213,7 @@ struct TableRewrite {
         var kept = record
         kept.indexes.removeAll { plan.addedIndexes.contains($0.id) }
         let table = try StoredCatalogue.handle(kept, trees.ids, sequences[record.id], tx.view)
-        let after = layout(record)
+        let after = RowLayout(ofAllColumns: record, table: record.schema.name)
         let names = program.finalNames
         // A column that is converted has its values in the slot of the one it was.
         let slots = record.schema.liveColumns.map { column in

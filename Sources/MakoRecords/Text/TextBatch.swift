@@ -4,8 +4,8 @@ import MakoStorage
 final class TextBatch {
     /// Bytes of memory for the words of rows that an index is built from.
     static let buildLimit = 64 << 20
-    /// From so many rows on an index is loaded in bulk: a transaction that does so ends with a checkpoint.
-    static let fewestLoaded = 10_000
+    /// From so many rows on an index is loaded in bulk.
+    static let fewestLoaded = BulkLoading.fewestEntries
 
     let index: FullTextIndex
     private let limit: Int

@@ -245,6 +245,32 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         mark(slot)
     }
 
+    /// Takes columns over from a row that the table held in an earlier form, all at once: its slots, and its texts and blobs. Nothing may be
+    /// set yet; the other columns stay unset.
+    ///
+    /// - Parameters:
+    ///   - kept: which of the first 64 ordinals, as bits.
+    ///   - emptied: the texts and blobs that are not to be kept.
+    /// - Returns: the ordinal from which on nothing was taken: what follows the row is too old to have. 0 where it has a text or blob that is not
+    ///   to be kept, or there are more columns than bits.
+    mutating func takeOver(_ kept: UInt64, emptied: UInt64, of row: RowReader) -> Int {
+        let slots = Int(row.nulls) &- RowLayout.headerSize
+        let content = Int(row.byteCount) &- Int(row.heap)
+        guard wideMarks.isEmpty, row.columnCount <= 64, slots >= 0, content >= 0, Int(row.nulls) <= heap else {
+            return 0
+        }
+        let own: UInt64 = row.columnCount == 64 ? .max : 1 &<< UInt64(row.columnCount) &- 1
+        let nullBits = row.nullBits
+        guard emptied & own & ~nullBits == 0 || sabotaged("convertedTextStays") else { return 0 }
+        if count &+ content > capacity { reserve(count &+ content) }
+        (base + RowLayout.headerSize).copyMemory(from: row.base + RowLayout.headerSize, byteCount: slots)
+        (base + count).copyMemory(from: row.base + Int(row.heap), byteCount: content)
+        count &+= content
+        if !sabotaged("takenNullsForgotten") { nulls = nullBits & kept & own }
+        unset &= ~(kept & own)
+        return sabotaged("oldRowTakenForWhole") ? 64 : Int(row.columnCount)
+    }
+
     /// The bytes of the row, unset columns filled with their defaults. Valid until the next ``begin(_:)``.
     public mutating func finish() throws(RecordError) -> UnsafeRawBufferPointer {
         guard let layout else { throw .invalidKey(table: "", reason: "the row was not begun") }
@@ -398,7 +424,11 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// A value that is known to fit its slot.
+    /// A value that is known to fit its column.
+    mutating func set(_ position: Int, fitting value: Value) {
+        if let slot = slot(position) { store(slot, value) }
+    }
+
     private mutating func store(_ slot: ColumnSlot, _ value: Value) {
         switch value {
         case .null: storeNull(slot)

@@ -351,7 +351,8 @@ extension RecordSession {
         let start = mark(tx, run)
         let isDone = try expect(reason) {
             let plan = try Catalogue.plan(to: wanted, dropsRetired: dropsRetired, view: tx.view)
-            let report = try Catalogue.migrate(to: wanted, dropsRetired: dropsRetired, in: tx)
+            let report = try Catalogue.migrate(
+                to: wanted, dropsRetired: dropsRetired, loadingFrom: fewestLoaded, in: tx)
             log("    \(report)")
             if plan != report { throw Disagreement("planned was \(plan), done \(report)") }
         }

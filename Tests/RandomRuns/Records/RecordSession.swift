@@ -22,6 +22,8 @@ public final class RecordSession: RandomSession {
     var random: SplitMix
     var model: RecordModel
     var catalogue: Catalogue?
+    /// Rows of a table from which on a migration loads them in bulk: every second session loads all.
+    let fewestLoaded: Int
     private let disk: SimulatedDisk
     private let plan: RoundPlan
     private var store: Store?
@@ -33,6 +35,7 @@ public final class RecordSession: RandomSession {
         self.disk = disk
         self.plan = plan
         self.model = model
+        fewestLoaded = plan.seed & 1 == 0 ? 1 : 10_000
         log = plan.log
         random = SplitMix(seed: plan.seed)
         history = CrashHistory(State(model: model), on: disk)

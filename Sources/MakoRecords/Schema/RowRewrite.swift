@@ -1,0 +1,203 @@
+import MakoStorage
+
+/// Makes the rows of a stored table anew, one after the other, in their planned form.
+struct RowRewrite: ~Copyable {
+    /// Where the value of a column comes from. What more there is to it stands in lists: the steps are gone through for each row.
+    private enum Source {
+        case null, id
+        /// A sealed value opens under the number of its table alone.
+        case reseal
+        case constant(Int)
+        case slot(Int)
+        case conversion(Int)
+    }
+
+    private struct Step {
+        let ordinal: Int
+        let source: Source
+    }
+
+    private struct Conversion {
+        let from: Int
+        let isSealed: Bool
+        let conversion: RowConversion
+    }
+
+    private let plan: MigrationPlan
+    private let record: TableRecord
+    private let program: StepProgram?
+    private let following: FollowedReferences?
+    private let access: CipherAccess
+    /// All columns of the table, as it is and as it will be.
+    let before: RowLayout
+    private let after: RowLayout
+    private var steps: [Step] = []
+    private var constants: [Value] = []
+    private var conversions: [Conversion] = []
+    /// The columns that are taken over as they are, in ascending order; those of the first 64 also as bits.
+    private var copied: [Int] = []
+    private var kept: UInt64 = 0
+    /// The texts and blobs among the others.
+    private var emptied: UInt64 = 0
+    private var machine: RowMachine?
+    private var failures: ConversionFailures
+    /// Has the row after ``make(_:_:as:split:)``.
+    var writer = RowWriter()
+
+    /// - Parameters:
+    ///   - record: the table as it will be.
+    ///   - isRenumbered: whether it gets another number.
+    ///   - following: what converted columns are set to; nil: what their values are under another type.
+    init(
+        _ plan: MigrationPlan, _ stored: TableRecord, _ record: TableRecord, isRenumbered: Bool,
+        _ program: StepProgram?, following: FollowedReferences?, _ access: CipherAccess
+    ) {
+        self.plan = plan
+        self.record = record
+        self.program = program
+        self.following = following
+        self.access = access
+        before = RowLayout(ofAllColumns: stored, table: record.schema.name)
+        after = RowLayout(ofAllColumns: record, table: record.schema.name)
+        machine = program.map { RowMachine($0, access) }
+        failures = ConversionFailures(stored, record, plan.conversions, access)
+        for conversion in plan.conversions {
+            conversions.append(
+                Conversion(
+                    from: conversion.from, isSealed: stored.columns[conversion.from].sealedType != nil,
+                    conversion: RowConversion(to: record.columns[conversion.to])))
+        }
+        for column in record.columns {
+            guard let source = source(of: column, stored, isRenumbered) else {
+                copied.append(column.ordinal)
+                if column.ordinal < 64 { kept |= 1 << UInt64(column.ordinal) }
+                continue
+            }
+            steps.append(Step(ordinal: column.ordinal, source: source))
+        }
+        emptied = after.variableBits & ~kept
+    }
+
+    /// Nil: the column is taken over.
+    private mutating func source(of column: ColumnSchema, _ stored: TableRecord, _ isRenumbered: Bool) -> Source? {
+        if let number = plan.conversions.firstIndex(where: { $0.to == column.ordinal }) { return .conversion(number) }
+        if !column.isDead {
+            if let slot = program?.added[column.ordinal] { return .slot(slot) }
+            if column.ordinal == plan.columnOfIDs { return .id }
+            if column.ordinal < stored.columns.count {
+                return isRenumbered && column.sealedType != nil && !sabotaged("sealedUnderOldNumber") ? .reseal : nil
+            }
+        }
+        guard !column.isDead, let value = column.type.coerced(column.defaultValue), !value.isNull else { return .null }
+        constants.append(value)
+        return .constant(constants.count - 1)
+    }
+
+    /// Makes a row.
+    ///
+    /// - Parameters:
+    ///   - row: read by the layout ``before``.
+    ///   - new: its key from now on, where that is another one.
+    ///   - split: see `RowMachine`.
+    /// - Returns: false: a row before it could not be converted, or this one cannot; whether it can was noted.
+    mutating func make(
+        _ row: RowReader, _ key: () -> RowKey, as new: RowKey? = nil,
+        split: (String, [[String: Value]]) throws(RecordError) -> Value?
+    ) throws(RecordError) -> Bool {
+        if !failures.isEmpty {
+            try failures.note(row, key())
+            return false
+        }
+        if machine != nil {
+            machine?.begin()
+            try machine?.run(key(), row, split: split)
+        }
+        writer.begin(after)
+        let taken = writer.takeOver(kept, emptied: emptied, of: row)
+        if let last = copied.last, taken <= last {
+            for ordinal in copied where ordinal >= taken { writer.copy(ordinal, from: row) }
+        }
+        for place in steps.indices {
+            let ordinal = steps[place].ordinal
+            switch steps[place].source {
+            case .null: writer.setNull(ordinal)
+            case .reseal: try writer.set(ordinal, try row.value(ordinal, opening: access), sealing: access)
+            case .constant(let number): writer.set(ordinal, fitting: constants[number])
+            case .id: try writer.set(ordinal, try column(ordinal, ofID: key()), sealing: access)
+            case .slot(let slot): try set(ordinal, slot, key(), new)
+            case .conversion(let number): try convert(number, to: ordinal, row, key)
+            }
+        }
+        return failures.isEmpty
+    }
+
+    /// Tells which rows could not be converted.
+    func check() throws(RecordError) { try failures.check() }
+
+    private mutating func set(_ ordinal: Int, _ slot: Int, _ key: RowKey, _ new: RowKey?) throws(RecordError) {
+        let value = try record.fitting(
+            try keyValue(ordinal, new) ?? machine?.value(slot), ordinal, key, program?.stepOfSlot[slot], program)
+        try writer.set(ordinal, value, sealing: access)
+    }
+
+    private mutating func convert(
+        _ number: Int, to ordinal: Int, _ row: RowReader, _ key: () -> RowKey
+    ) throws(RecordError) {
+        let from = conversions[number].from
+        if let following {
+            return writer.set(ordinal, try follow(row.value(from), following, from, ordinal, key()))
+        }
+        let old = conversions[number].isSealed ? try row.value(from, opening: access) : row.value(from)
+        guard let value = conversions[number].conversion.convert(old) else {
+            return try failures.note(row, key(), number)
+        }
+        if conversions[number].conversion.seals {
+            try writer.set(ordinal, value, sealing: access)
+        } else {
+            writer.set(ordinal, value)
+        }
+    }
+
+    /// What a column holds that takes the ids.
+    private func column(_ ordinal: Int, ofID key: RowKey) throws(RecordError) -> Value {
+        let column = record.columns[ordinal]
+        guard let id = key.rowID, let value = RowConversion.convert(.integer(id), to: column) else {
+            let type = column.sealedType ?? column.type
+            throw .conversionFailed(
+                table: record.schema.name, column: column.name, rows: [key],
+                reason: "an id such as \(key) does not become a \(type.name)")
+        }
+        return value
+    }
+
+    /// The value that a computed column of the key has in the key already, so that both say the same, whatever the closure says a second time.
+    private func keyValue(_ ordinal: Int, _ key: RowKey?) throws(RecordError) -> Value? {
+        guard let key, case .columns(let ordinals)? = plan.newKey, let place = ordinals.firstIndex(of: ordinal),
+            !sabotaged("keyComputedTwice")
+        else { return nil }
+        return try key.values(in: record.schema)[place]
+    }
+
+    private func follow(
+        _ value: Value, _ following: FollowedReferences, _ from: Int, _ ordinal: Int, _ key: RowKey
+    ) throws(RecordError) -> Value {
+        guard let old = plan.stored?.columns[from] else { return value }
+        let new = try following.followed(value, old, record.schema.name)
+        let column = record.columns[ordinal]
+        if new.isNull, !value.isNull, !column.isOptional, !column.isRetired {
+            throw .migrationFailed(
+                table: record.schema.name,
+                reason: "\(column.name) of row \(key) must refer to a row, and refers to \(value), which is not there")
+        }
+        return new
+    }
+}
+
+extension RowLayout {
+    /// All columns that a table ever had, their positions being their ordinals.
+    convenience init(ofAllColumns record: TableRecord, table: String) {
+        self.init(
+            table: table, tableID: record.id, version: UInt32(truncatingIfNeeded: record.schema.version),
+            columns: record.columns, positions: record.columns)
+    }
+}
