@@ -125,7 +125,8 @@ import Testing
                 "\(text)\n\(explanation)")
             #expect(try statement.analysis(indexed.catalogue, view: view).rows == found.count, "\(text)")
         }
-        #expect(alone > 30)
+        // Not so where all rows are wanted, and are short: these are read faster than made of entries.
+        #expect(alone > 20)
     }
 
     @Test func theViewOfATransactionHasItsOwnEntries() throws {

@@ -28,11 +28,12 @@ import Testing
         return fixture
     }
 
-    /// A hundred of each age from 20 to 79, and six hundred in each of ten departments.
+    /// A hundred of each age from 20 to 79, and six hundred in each of ten departments. Their rows are some 350 bytes long.
     private static func person(_ number: Int) -> [Value] {
         let age = Int64(20 + number / 10 % 60)
         return [
-            .text("p\(number)"), .integer(age), .null, .integer(Int64(1 + number % 10)),
+            .text("p\(number)"), .integer(age), .text(String(repeating: "m", count: 300)),
+            .integer(Int64(1 + number % 10)),
             number % 100 == 0 ? .text("steam") : .null,
         ]
     }

@@ -4,6 +4,11 @@
 /// Texts without their case do not say what was written, and places on a curve not where it was. Whether a single entry tells is seen when
 /// it is read, see ``EntryRow``.
 struct IndexCover: Sendable {
+    /// To make a row of an entry and hand it over, in the units of ``Planner``.
+    static let entryCost = 5.2
+    /// To pass over an entry of which only the key is taken.
+    static let keyCost = 1.3
+
     /// A column of the index or of the table's key.
     struct Part: Sendable {
         let slot: ColumnSlot
@@ -16,6 +21,9 @@ struct IndexCover: Sendable {
     let parts: [Part]
     /// The columns of the key that each entry names, up to the last that is read; empty where none is.
     let keyParts: [Part]
+
+    /// Whether nothing of an entry is read but the key.
+    var isEmpty: Bool { parts.isEmpty && keyParts.isEmpty }
 
     /// - Returns: nil: one of the columns is not there, or not as it is stored.
     init?(_ index: IndexHandle, _ table: TableHandle, reading columns: ColumnSet) {

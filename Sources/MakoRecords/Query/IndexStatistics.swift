@@ -15,6 +15,8 @@ final class IndexStatistics: @unchecked Sendable {
         let entries: Double
         /// By how many of the leading columns are taken together, from one on.
         let values: [Double]
+        /// The share of the entries that the commonest value that was met has.
+        let commonest: [Double]
     }
 
     private let lock = Lock()
@@ -33,25 +35,37 @@ final class IndexStatistics: @unchecked Sendable {
     /// By how many the entries of an index are to be divided to have those of one value of its first columns, or of one row of values; nil:
     /// that is not known.
     func values(of index: IndexHandle, prefix: Int, in view: Snapshot) -> Double? {
+        found(index, view).flatMap { $0.values.indices.contains(prefix - 1) ? $0.values[prefix - 1] : nil }
+    }
+
+    /// The share of an index's entries that one value of its first columns, or one row of values, has at most, where that is a tenth or more;
+    /// nil: that is not known.
+    func commonest(of index: IndexHandle, prefix: Int, in view: Snapshot) -> Double? {
+        found(index, view).flatMap { $0.commonest.indices.contains(prefix - 1) ? $0.commonest[prefix - 1] : nil }
+    }
+
+    private func found(_ index: IndexHandle, _ view: Snapshot) -> Found? {
         // What cannot be read is told of when it is to be read.
         guard let entries = try? Double(view.count(of: index.tree)), entries > 0 else { return nil }
         let known = lock.withLock { found[index.tree.id] }
         if let known, entries <= known.entries * IndexStatistics.growth,
             known.entries <= entries * IndexStatistics.growth
         {
-            return known.values.indices.contains(prefix - 1) ? known.values[prefix - 1] : nil
+            return known
         }
-        guard let values = try? IndexStatistics.sampled(index, entries, view) else { return nil }
-        lock.withLock { found[index.tree.id] = Found(entries: entries, values: values) }
-        return values.indices.contains(prefix - 1) ? values[prefix - 1] : nil
+        guard let fresh = try? IndexStatistics.sampled(index, entries, view) else { return nil }
+        lock.withLock { found[index.tree.id] = fresh }
+        return fresh
     }
 
     /// Each entry is as likely to be met as any other, so a value is as likely as it has entries: the mean of what one entry is of its value's
     /// entries is how many values there are for an entry.
-    private static func sampled(_ index: IndexHandle, _ entries: Double, _ view: Snapshot) throws -> [Double] {
+    private static func sampled(_ index: IndexHandle, _ entries: Double, _ view: Snapshot) throws -> Found {
         let parts = index.parts.prefix { !$0.descending }
         var sums = Array(repeating: 0.0, count: parts.count)
         var met = Array(repeating: 0.0, count: parts.count)
+        // Samples at even distances come upon each value that has more entries than lie between two.
+        var most = Array(repeating: 0.0, count: parts.count)
         var cursor = try view.cursor(in: index.tree)
         for sample in 0..<samples {
             guard try cursor.seek(share: (Double(sample) + 0.5) / Double(samples)) else { break }
@@ -62,11 +76,13 @@ final class IndexStatistics: @unchecked Sendable {
                 let range = KeyRange(prefix: Array(decoder.bytes[..<decoder.place]))
                 let alike = try view.estimatedCount(from: range.lower, to: range.upper, in: index.tree)
                 sums[place] += 1 / max(1, alike)
+                most[place] = max(most[place], alike / entries)
                 met[place] += 1
             }
         }
         // Of all entries, not of those with a value: beside NULL a value has fewer of them.
-        return zip(sums, met).map { sum, met in met == 0 ? entries : max(1, entries * sum / met) }
+        let values = zip(sums, met).map { sum, met in met == 0 ? entries : max(1, entries * sum / met) }
+        return Found(entries: entries, values: values, commonest: most)
     }
 }
 

@@ -19,6 +19,8 @@ final class KeptPlan: Sendable {
         case never
         /// When many entries are found, which are expected to be this share of the table's rows.
         case manyEntries(Double)
+        /// When the entries are more than this share of the table's rows.
+        case share(Double)
         case always
     }
 
@@ -38,6 +40,8 @@ final class KeptPlan: Sendable {
     private static let few = 64.0
     /// The table may become so many times larger or smaller.
     private static let growth = 4.0
+    /// Shares of a table's rows for which an index is held against a scan.
+    private static let shares = [1, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01]
 
     let frame: BoundSelection.Frame
     private let conjuncts: [BoundCondition]
@@ -147,25 +151,35 @@ final class KeptPlan: Sendable {
         case .key(let pattern) where pattern.isPoint: return .never
         // Rows that are met on the way through a part of the table are not more than those of the whole.
         case .id, .key: return choice.rivals == .scan ? .never : .always
-        case .index(_, let pattern):
-            let share = pattern.share { question.constraints[$0].test }
-            return choice.rivals == .scan && isBetterThanScan(choice, share) ? .never : .manyEntries(share)
+        case .index(let index, let pattern):
+            guard choice.rivals == .scan, let most = shares.first(where: { isBetterThanScan(choice, $0) }) else {
+                return .manyEntries(pattern.share { question.constraints[$0].test })
+            }
+            if most == 1 || isRare(index, pattern, most, question) { return .never }
+            return .share(most)
         }
     }
 
-    /// Whether an index is better than a scan also where its entries are as many as they are ever thought to be, and the table has become
-    /// larger or smaller.
+    /// Whether no value leads to more than a share of the rows.
+    private static func isRare(
+        _ index: IndexHandle, _ pattern: KeyPattern, _ most: Double, _ question: Planner.Question
+    ) -> Bool {
+        guard pattern.isOfOneValue else { return false }
+        if !question.estimates.countsEntries || index.isUnique && pattern.isPoint { return true }
+        let commonest = question.estimates.commonest(index, prefix: pattern.equal.count, question.bound.catalogue)
+        return commonest.map { $0 <= most || sabotaged("keptPlanForCommonValue") } ?? false
+    }
+
+    /// Whether an index is better than a scan where its entries are a share of the rows, also when the table has become larger or smaller.
     private static func isBetterThanScan(_ choice: Planner.Choice, _ share: Double) -> Bool {
         let (question, best) = (choice.question, choice.best)
         let isScanOrdered = question.orders.isEmpty || Planner.rowOrder(question) != nil
         return [1 / growth, 1, growth].allSatisfy { factor in
-            let rows = question.estimates.rows * factor
-            let index = question.cost(
-                rows: max(few, rows * share), perRow: Planner.indexCost, isOrdered: best.isOrdered,
-                hasResidual: question.leavesResidual(best.answered))
-            let scan = question.cost(
-                rows: rows, perRow: 1, isOrdered: isScanOrdered, hasResidual: question.leavesResidual([]))
-            return index < scan
+            let rows = max(TableEstimates.smallest, question.estimates.rows * factor)
+            let index = question.searchCost(
+                rows: max(few, rows * share), perRow: question.estimates.indexCost, isOrdered: best.isOrdered,
+                answered: best.answered)
+            return index < question.scanCost(rows: rows, isOrdered: isScanOrdered, answered: [])
         }
     }
 
@@ -198,9 +212,18 @@ final class KeptPlan: Sendable {
         func hasMany(_ index: IndexHandle, _ ranges: [KeyRange], _ share: Double) -> Bool {
             estimates.entries(of: index, in: ranges, share: share) >= KeptPlan.few && !sabotaged("keptPlanForMany")
         }
+        func areMore(_ index: IndexHandle, _ ranges: [KeyRange], _ share: Double) -> Bool {
+            estimates.areMore(index, ranges, than: share) && !sabotaged("keptPlanForMany")
+        }
         switch rival {
         case .never: return false
         case .always: return true
+        case .share(let share):
+            switch way {
+            case .access(.index(let index, let ranges)): return areMore(index, ranges, share)
+            case .number(let index, let number): return areMore(index, [KeyRange(of: number)], share)
+            case .access: return false
+            }
         case .manyEntries(let share):
             switch way {
             case .access(.index(let index, let ranges)): return hasMany(index, ranges, share)

@@ -19,6 +19,8 @@ final class KeyPattern: Sendable {
     /// The constraints that the leading columns have one value by.
     let equal: [Int]
     private let narrowing: Narrowing
+    /// Whether its leading columns have one value each, and the others any.
+    var isOfOneValue: Bool { if case .none = narrowing { true } else { false } }
 
     init(_ parts: [Part], _ constraints: [Constraint]) {
         self.parts = parts
@@ -185,10 +187,13 @@ final class KeyPattern: Sendable {
         case .range(let numbers):
             var bounds = 0
             for number in numbers { if case .notNull = test(number) { continue } else { bounds += 1 } }
-            share *= bounds == 2 ? 0.05 : bounds == 1 ? 0.3 : 0.9
+            share *= KeyPattern.rangeShare(ends: bounds)
         }
         return share
     }
+
+    /// The share of rows that is expected in a range of which nothing more is known.
+    static func rangeShare(ends: Int) -> Double { ends == 2 ? 0.02 : ends == 1 ? 0.05 : 0.9 }
 }
 
 /// How far a row of sorted columns (an index, or the key of a table) answers a condition.

@@ -43,6 +43,7 @@ indirect enum KeySource: Sendable {
 /// A key as it is gathered.
 protocol GatheredKey {
     static func precedes(_ left: Self, _ right: Self) -> Bool
+    static func sort(_ keys: inout [Self])
     static func isSame(_ left: Self, _ right: Self) -> Bool
     /// Nil: it is of another kind.
     init?(_ key: RowKey)
@@ -51,6 +52,7 @@ protocol GatheredKey {
 
 extension Int64: GatheredKey {
     static func precedes(_ left: Int64, _ right: Int64) -> Bool { left < right }
+    static func sort(_ keys: inout [Int64]) { NumberSort.sort(&keys) }
     static func isSame(_ left: Int64, _ right: Int64) -> Bool { left == right }
     init?(_ key: RowKey) {
         guard case .rowID(let id) = key else { return nil }
@@ -61,6 +63,7 @@ extension Int64: GatheredKey {
 
 extension [UInt8]: GatheredKey {
     static func precedes(_ left: [UInt8], _ right: [UInt8]) -> Bool { KeyOrder.precedes(left, right) }
+    static func sort(_ keys: inout [[UInt8]]) { keys.sort(by: KeyOrder.precedes) }
     static func isSame(_ left: [UInt8], _ right: [UInt8]) -> Bool { left == right }
     init?(_ key: RowKey) {
         guard case .bytes(let bytes) = key else { return nil }
@@ -100,7 +103,13 @@ struct KeyGathering {
         case .access(let access): return KeyGathering.sorted(try walk(access, kind))
         case .union(let parts):
             var all: [Key] = []
-            for part in parts { all += try gather(part, kind) }
+            for part in parts {
+                if case .access(let access) = part {
+                    all += try walk(access, kind)
+                } else {
+                    all += try gather(part, kind)
+                }
+            }
             if sabotaged("unionRepeatsRows") {
                 all.sort(by: Key.precedes)
                 return all
@@ -220,7 +229,8 @@ struct KeyGathering {
             break
         }
         if isAscending { return keys }
-        let ordered = keys.sorted(by: Key.precedes)
+        var ordered = keys
+        Key.sort(&ordered)
         var result: [Key] = []
         result.reserveCapacity(ordered.count)
         for key in ordered {

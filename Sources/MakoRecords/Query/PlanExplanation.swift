@@ -11,7 +11,7 @@ public struct PlanExplanation: Sendable, Hashable, CustomStringConvertible {
         public let text: String
         /// How many rows are expected to be looked at.
         public let expectedRows: Double
-        /// In units of a row that is met in a scan.
+        /// In units of a short row that a scan passes over.
         public let cost: Double
         /// The names of the indexes that are walked.
         public let indexes: [String]
@@ -96,12 +96,12 @@ extension Selection {
 
 extension Planner {
     static func explanation(_ bound: BoundSelection, _ estimates: TableEstimates) -> PlanExplanation {
-        let question = Question(bound, estimates)
-        if question.isEmpty {
+        let asked = Question(bound, estimates)
+        if asked.isEmpty {
             let way = PlanExplanation.Way(text: "nothing to read", expectedRows: 0, cost: 0, indexes: [])
             return PlanExplanation(chosen: way, rejected: [], tableRows: estimates.rows, missingIndexes: [])
         }
-        var candidates = candidates(question)
+        var (question, candidates) = candidates(asked)
         let best = cheapest(candidates)
         let chosen = candidates.remove(at: best)
         let ways = candidates.sorted { $0.cost < $1.cost }.map { way($0, question) }

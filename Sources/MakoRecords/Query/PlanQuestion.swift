@@ -29,10 +29,11 @@ extension Planner {
             self.estimates = estimates
         }
 
-        /// The same with numbers of entries that are told by their places in the tree, where they are too many to be counted.
+        /// The same with numbers of entries that are told by their places in the tree, where they are too many to be counted, and with the
+        /// length of rows.
         var lookingFar: Question {
             var estimates = estimates
-            estimates.looksFar = true
+            estimates.lookFar()
             var question = Question(bound, conjuncts, constraints, orders, estimates)
             question.reads = reads
             question.isGrouping = isGrouping
@@ -103,18 +104,52 @@ extension Planner {
         /// are rather those that stand first.
         func walksAlone(_ cover: IndexCover?) -> Bool { cover != nil && bound.limit == nil && estimates.isKnown }
 
+        /// The share of rows that other conditions are taken to let through.
+        static let passing = 0.1
+
+        /// What it takes to meet so many rows one after the other.
+        ///
+        /// - Parameter singles: ways by indexes, of which one may know at how many rows more has to be done than to see that they are not wanted,
+        ///   and how many are.
+        func scanCost(
+            rows: Double, known singles: [Candidate] = [], isOrdered: Bool, answered: Set<Int>
+        ) -> Double {
+            let residual = residualPlaces(answered).map { conjuncts[$0] }
+            func share(_ known: Double?) -> Double {
+                residual.isEmpty ? 1 : min(1, known.map { $0 / max(1, rows) } ?? Question.passing)
+            }
+            let stops = share(singles.map(\.rows).min())
+            let found = share(singles.map { $0.rows * (leavesResidual($0.answered) ? Question.passing : 1) }.min())
+            // Only rows with keys that are numbers are told apart before anything is made of them.
+            let isTold = residual.contains(where: \.isToldByPlace) && !residual.contains(where: \.asksOtherRows)
+            let asks = !residual.isEmpty && bound.table.isRowID && !isTold
+            return cost(
+                rows: rows, perRow: estimates.scanCost + (asks ? testCost : stops * matchCost), isOrdered: isOrdered,
+                found, sort: sortCost)
+        }
+
+        /// What it takes to find so many rows.
+        ///
+        /// - Parameter sort: to put one of them in order.
+        func searchCost(
+            rows: Double, perRow: Double, isOrdered: Bool, answered: Set<Int>, sort: Double = scatteredSortCost
+        ) -> Double {
+            leavesResidual(answered)
+                ? cost(rows: rows, perRow: perRow + filterCost, isOrdered: isOrdered, Question.passing, sort: sort)
+                : cost(rows: rows, perRow: perRow, isOrdered: isOrdered, 1, sort: sort)
+        }
+
         /// What it takes to look at so many rows, and to sort those that are left where they are not in order.
-        func cost(rows: Double, perRow: Double, isOrdered: Bool, hasResidual: Bool) -> Double {
-            let matching = rows * (hasResidual ? 0.1 : 1)
+        private func cost(rows: Double, perRow: Double, isOrdered: Bool, _ passing: Double, sort: Double) -> Double {
             guard let limit = bound.limit else {
                 return rows * perRow
-                    + (isOrdered || orders.isEmpty ? 0 : matching * (isGrouping ? groupCost : sortCost))
+                    + (isOrdered || orders.isEmpty ? 0 : rows * passing * (isGrouping ? groupCost : sort))
             }
             if isOrdered || orders.isEmpty {
                 // What is left out by other conditions was looked at before so many are found.
-                return min(rows, (Double(limit) + Double(bound.offset)) * (hasResidual ? 10 : 1)) * perRow
+                return min(rows, (Double(limit) + Double(bound.offset)) / max(passing, 1e-9)) * perRow
             }
-            return rows * perRow + matching * heapCost
+            return rows * perRow + rows * passing * heapCost
         }
     }
 

@@ -1,10 +1,9 @@
-// Ways that gather keys first: of several indexes, of a sub-query, or of one index when many rows are to be read. What they cost is set, not measured,
-// as the costs of Planner.swift are.
+// Ways that gather keys first: of several indexes, of a sub-query, or of one index when many rows are to be read.
 extension Planner {
     /// To gather a key and put it in order.
-    private static let keyCost = 0.5
+    private static let keyCost = 5.0
     /// To read a row when rows are read in the order of keys.
-    private static let orderedRowCost = 1.2
+    private static let orderedRowCost = 7.0
     /// What two walks cost more than one, whatever they find.
     private static let secondWalkCost = 100.0
     /// From so many rows on it matters in which order they are read.
@@ -25,9 +24,10 @@ extension Planner {
                     access: .gathered(source), isReversed: reversed ?? false, isOrdered: isOrdered, answered: answered,
                     used: used,
                     cost: extra + keys * keyCost
-                        + question.cost(
-                            rows: rows, perRow: orderedRowCost, isOrdered: isOrdered,
-                            hasResidual: question.leavesResidual(answered)), name: name, rows: rows))
+                        + question.searchCost(
+                            rows: rows, perRow: orderedRowCost, isOrdered: isOrdered, answered: answered, sort: sortCost
+                        ),
+                    name: name, rows: rows))
         }
         for (place, conjunct) in conjuncts.enumerated() {
             if let union = union(bound, conjunct, estimates) {
@@ -74,7 +74,7 @@ extension Planner {
             if part == .constant(false) || part == .constant(nil) { continue }
             let conjuncts = part.conjuncts
             let alone = Question(bound.alone(conjuncts), estimates)
-            let ways = searches(alone)
+            let ways = searches(alone).ways
             guard let best = ways.filter({ !$0.used.isEmpty }).min(by: { $0.rows < $1.rows }) else { return nil }
             sources.append(.access(best.access))
             rows += best.rows

@@ -4,14 +4,14 @@ extension Planner {
     static func byPlace(_ index: IndexHandle, _ question: Question) -> Candidate? {
         let area = area(index, question.conjuncts, question.constraints)
         if let search = nearest(index, question.bound, question.conjuncts, question.orders) {
-            let hasResidual = question.leavesResidual([])
             // The last ring has up to four times the area that is needed, those before it a third of that.
-            let wanted = Double(search.wanted) * 4 * (hasResidual ? 10 : 1) + 100
+            let wanted = Double(search.wanted) * 4 * (question.leavesResidual([]) ? 10 : 1) + 100
             let rows = min(wanted, question.estimates.rows)
             return Candidate(
                 access: .index(index, [KeyRange(lower: [], upper: nil)]), isReversed: false, isOrdered: false,
                 answered: [], used: [],
-                cost: question.cost(rows: rows, perRow: indexCost, isOrdered: false, hasResidual: hasResidual),
+                cost: question.searchCost(
+                    rows: rows, perRow: question.estimates.indexCost, isOrdered: false, answered: []),
                 name: index.schema.name, rows: rows, nearest: search)
         }
         guard let area else { return nil }
@@ -21,7 +21,8 @@ extension Planner {
         return Candidate(
             access: ranges.isEmpty ? .nothing : .index(index, ranges), isReversed: false, isOrdered: isOrdered,
             answered: [], used: area.used,
-            cost: question.cost(rows: rows, perRow: indexCost, isOrdered: isOrdered, hasResidual: true),
+            cost: question.searchCost(
+                rows: rows, perRow: question.estimates.indexCost, isOrdered: isOrdered, answered: []),
             name: index.schema.name, rows: rows)
     }
 

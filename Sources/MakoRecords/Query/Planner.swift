@@ -17,21 +17,30 @@ enum Access: Sendable {
 ///
 /// No statistics are stored: what is known of sizes is looked up, see ``TableEstimates``. Where nothing is, an equality is taken to leave a
 /// thousandth of the rows (one row, when the columns are unique), IS NULL a twentieth, a value list a thousandth for each value, a range
-/// with two ends a twentieth, with one end three tenths, a prefix a hundredth: guesses, that an equality leads to fewer rows than a range.
+/// with two ends a fiftieth, with one end a twentieth, a prefix a hundredth: guesses, that an equality leads to fewer rows than a range, and that a
+/// range is better sought, which costs ten times a scan at worst, where a scan may cost as many times a search as there are rows.
 ///
-/// Costs are in units of a row that is met in a scan. They are proportions that were set, not measured, and what holds them is that the choices of
-/// `PlannerTests`, `PlanStatisticsTests`, `IndexUnionTests` and `IndexCoverTests` come out right. In instructions a scan is cheaper than they say
-/// (2026-11-26, 100,000 rows of eight columns, `valgrind --tool=cachegrind --cache-sim=no mako query t.mako '…'` less the same for one row by its
-/// key): `SELECT sum(a) FROM t` takes 440 for a row, `… WHERE code < 20000` by an index of code 4,000 for a row it finds, and `ORDER BY b
-/// LIMIT 10` 360 more than the scan. So a scan would be faster already where an index leads to a tenth of the rows that are in memory; of rows that
-/// are not, an index reads fewer pages. The cheapest way wins, the first named one among equals.
+/// Costs are in units of a short row that a scan passes over: 3.6 ns where they were measured, see decision 54. The cheapest way wins, the first
+/// named one among equals.
 public enum Planner {
     /// To look up a row that an entry of an index names.
-    static let indexCost = 2.5
-    /// To keep a row and put it in order.
-    static let sortCost = 2.0
+    static let indexCost = 10.0
+    /// The same in a table that is larger than what a processor keeps near.
+    static let farIndexCost = 12.5
+    /// To go on elsewhere in an index.
+    static let stretchCost = 100.0
+    /// To stop at a row in a scan and hand it over.
+    static let matchCost = 4.0
+    /// To ask a row of a scan what is not told by the place of its numbers.
+    static let testCost = 6.0
+    /// To ask something of a row that was found.
+    static let filterCost = 3.0
+    /// To keep a row and put it in order, where rows come as they stand.
+    static let sortCost = 30.0
+    /// The same where they come from here and there.
+    static let scatteredSortCost = 45.0
     /// To hold a row against the best few that are kept.
-    static let heapCost = 0.3
+    static let heapCost = 5.0
     /// To add a row to its group among all groups.
     static let groupCost = 1.0
 
@@ -81,9 +90,9 @@ public enum Planner {
         choice(Question(bound, estimates))
     }
 
-    static func choice(_ question: Question) -> Choice? {
-        if question.isEmpty { return nil }
-        let candidates = candidates(question)
+    static func choice(_ asked: Question) -> Choice? {
+        if asked.isEmpty { return nil }
+        let (question, candidates) = candidates(asked)
         let best = cheapest(candidates)
         let rivals = candidates.indices.filter { $0 != best }
         return Choice(
@@ -91,21 +100,24 @@ public enum Planner {
             rivals: rivals.isEmpty ? .none : rivals == [0] ? .scan : .others)
     }
 
-    /// The ways to the rows; the first is a scan.
-    static func candidates(_ question: Question) -> [Candidate] {
-        let singles = searches(question)
-        return [scan(question)] + singles + combinations(question, singles: singles)
+    /// The ways to the rows, and what is known of the question then; the first is a scan.
+    static func candidates(_ asked: Question) -> (question: Question, ways: [Candidate]) {
+        let (question, singles) = searches(asked)
+        let ways =
+            [scan(question, besides: singles)] + singles + combinations(question, singles: singles)
             + (byText(question).map { [$0] } ?? [])
+        return (question, ways)
     }
 
     /// The ways by the key and by one index.
-    static func searches(_ question: Question) -> [Candidate] {
-        let found = singles(question)
-        // Where several lead to many rows it matters which of them to how many. One alone is only held against a scan, as when it is kept.
-        guard found.count > 1, found.contains(where: { $0.rows >= TableEstimates.counted }),
-            question.estimates.countsEntries
-        else { return found }
-        return singles(question.lookingFar)
+    static func searches(_ asked: Question) -> (question: Question, ways: [Candidate]) {
+        let found = singles(asked)
+        // Where they lead to many rows it matters to how many, and how long rows are.
+        guard asked.estimates.countsEntries, found.contains(where: { $0.rows >= TableEstimates.counted }) else {
+            return (asked, found)
+        }
+        let question = asked.lookingFar
+        return (question, singles(question))
     }
 
     private static func singles(_ question: Question) -> [Candidate] {
@@ -135,7 +147,8 @@ public enum Planner {
         return serves(bound.table.keyParts, 0, orders)
     }
 
-    static func scan(_ question: Question) -> Candidate {
+    /// - Parameter singles: other ways, of which one may know how many rows fulfil the condition, or a part of it.
+    static func scan(_ question: Question, besides singles: [Candidate] = []) -> Candidate {
         let reversed = rowOrder(question)
         let isOrdered = question.orders.isEmpty || reversed != nil
         let access: Access =
@@ -143,8 +156,7 @@ public enum Planner {
         let rows = question.estimates.rows
         return Candidate(
             access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: [], used: [],
-            cost: question.cost(
-                rows: rows, perRow: 1, isOrdered: isOrdered, hasResidual: question.leavesResidual([])),
+            cost: question.scanCost(rows: rows, known: singles, isOrdered: isOrdered, answered: []),
             name: nil, rows: rows)
     }
 
@@ -165,9 +177,7 @@ public enum Planner {
         return Candidate(
             access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: answered,
             used: answered.sorted(),
-            cost: question.cost(
-                rows: rows, perRow: 1, isOrdered: isOrdered, hasResidual: question.leavesResidual(answered)),
-            name: nil, rows: rows)
+            cost: question.scanCost(rows: rows, isOrdered: isOrdered, answered: answered), name: nil, rows: rows)
     }
 
     /// The rows that are left by what is asked of their ids, and by which of these tests they are.
@@ -215,9 +225,7 @@ public enum Planner {
         return Candidate(
             access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: search.answered,
             used: search.used,
-            cost: question.cost(
-                rows: rows, perRow: 1, isOrdered: isOrdered, hasResidual: question.leavesResidual(search.answered)),
-            name: nil, rows: rows)
+            cost: question.scanCost(rows: rows, isOrdered: isOrdered, answered: search.answered), name: nil, rows: rows)
     }
 
     static func byIndex(_ index: IndexHandle, _ question: Question) -> Candidate? {
@@ -253,13 +261,13 @@ public enum Planner {
                 search.used.isEmpty
                 ? max(1, estimates.rows * share) : estimates.entries(of: index, in: search.ranges, share: share)
         }
-        let entryCost = cover == nil ? indexCost : estimates.entryCost(of: index)
+        let entryCost = cover.map { $0.isEmpty ? IndexCover.keyCost : IndexCover.entryCost } ?? estimates.indexCost
         return Candidate(
             access: search.ranges.isEmpty ? .nothing : .index(index, search.ranges), isReversed: reversed ?? false,
             isOrdered: isOrdered, answered: answered,
             used: search.used + implied.subtracting(search.used).sorted(),
-            cost: question.cost(
-                rows: rows, perRow: entryCost, isOrdered: isOrdered, hasResidual: question.leavesResidual(answered)),
+            cost: Double(max(0, search.ranges.count - 1)) * stretchCost
+                + question.searchCost(rows: rows, perRow: entryCost, isOrdered: isOrdered, answered: answered),
             name: index.schema.name, rows: rows, cover: search.ranges.isEmpty ? nil : cover)
     }
 

@@ -100,3 +100,25 @@ final class RowPrefilter {
         }
     }
 }
+
+extension BoundCondition {
+    /// Whether such bounds are likely to be all that most rows are asked for.
+    var isToldByPlace: Bool {
+        guard case .comparison(let operation, .column(let column), .constant) = self, operation != .notEqual else {
+            return false
+        }
+        guard column.node < 0, column.ordinal != nil else { return false }
+        return switch column.type {
+        case .integer, .reference, .double, .date: true
+        case .unsigned, .text, .blob, .uuid, .bool, .keys: false
+        }
+    }
+
+    /// Whether a sub-query is asked of each row.
+    var asksOtherRows: Bool {
+        switch self {
+        case .isInQuery, .exists, .comparison(_, .subquery, _), .comparison(_, _, .subquery): true
+        default: false
+        }
+    }
+}

@@ -2,21 +2,24 @@ import MakoStorage
 
 /// What is known of sizes when a query is planned.
 ///
-/// Without a view a table is taken to have a million rows. With one, its rows are counted, which costs nothing, and few entries of an
-/// index are counted by going to them; where several indexes lead to more, where their ranges begin and end in the trees tells how many.
+/// Without a view a table is taken to have a million short rows. With one, its rows are counted, which costs nothing, and few entries of an
+/// index are counted by going to them; where an index leads to more, where its ranges begin and end in the tree tells how many, and a few
+/// rows how long they are.
 /// Tables of fewer than a thousand rows count as that, so that small ones are planned as large ones will be.
 struct TableEstimates {
     static let unknown = TableEstimates()
 
     /// So many entries of an index are counted.
     static let counted = 64.0
-    private static let smallest = 1000.0
+    static let smallest = 1000.0
     /// Of more ranges than these some are looked at.
     private static let looked = 4
 
     let rows: Double
     /// Whether more entries than are counted are told by their places in the tree.
-    var looksFar = false
+    private var looksFar = false
+    /// How long a row is; 0: that was not looked at.
+    private var rowBytes = 0.0
     private let table: TableHandle?
     private let view: Snapshot?
 
@@ -43,7 +46,24 @@ struct TableEstimates {
     /// Whether the entries of indexes are counted, so that the values that are asked for decide.
     var countsEntries: Bool {
         guard view != nil, let table else { return false }
-        return rows > TableEstimates.smallest && table.indexes.count > 1
+        return rows > TableEstimates.smallest && !table.indexes.isEmpty
+    }
+
+    mutating func lookFar() {
+        guard !looksFar, let view, let table else { return }
+        looksFar = true
+        rowBytes = TableEstimates.rowBytes(table, view)
+    }
+
+    /// The share of an index's entries that the commonest value of its first columns has, as far as is known.
+    func commonest(_ index: IndexHandle, prefix: Int, _ catalogue: Catalogue) -> Double? {
+        view.flatMap { catalogue.statistics.commonest(of: index, prefix: prefix, in: $0) }
+    }
+
+    /// Whether the entries of an index in some ranges are more than a share of the rows.
+    func areMore(_ index: IndexHandle, _ ranges: [KeyRange], than share: Double) -> Bool {
+        guard let view, let found = TableEstimates.rows(of: index, in: ranges, view) else { return true }
+        return found > rows * share
     }
 
     /// How many rows the entries of an index in some ranges name, of which a share of the table is expected.
@@ -64,24 +84,36 @@ struct TableEstimates {
         return count < TableEstimates.counted ? max(1, count) : max(count, expected)
     }
 
-    /// So many rows and entries are looked at for their lengths.
+    /// So many rows are looked at for their lengths.
     private static let weighed = 8
-    /// What stands beside the bytes of a row or an entry, and is read as well.
+    /// Or rows of so many bytes.
+    private static let mostWeighed = 1 << 16
+    /// What stands beside the bytes of a row, and is read as well.
     private static let besides = 16.0
+    /// The length of a row that a scan passes over as fast as any shorter one.
+    private static let short = 136.0
+    /// Longer rows lie mostly in pages of their own.
+    private static let mostShort = 8.0
+    /// What a processor keeps near of all that it reads.
+    private static let near = 32_000_000.0
 
-    /// What it takes to make a row of an entry: as much as to meet the row in a scan, less where rows are much longer.
-    func entryCost(of index: IndexHandle) -> Double {
-        guard let view, let table, rows > TableEstimates.smallest else { return 1 }
-        var (rowBytes, entryBytes) = (TableEstimates.Mean(), TableEstimates.Mean())
+    /// What it takes to pass over a row in a scan, in units of a short one.
+    var scanCost: Double { min(TableEstimates.mostShort, max(1, rowBytes / TableEstimates.short)) }
+
+    /// What it takes to look up a row that an entry names.
+    var indexCost: Double {
+        rows * rowBytes > TableEstimates.near ? Planner.farIndexCost : Planner.indexCost
+    }
+
+    private static func rowBytes(_ table: TableHandle, _ view: Snapshot) -> Double {
+        var bytes = Mean()
         // What cannot be read is told of when it is to be read.
         if table.isRowID {
-            try? view.forEach(in: table.rows) { _, row in rowBytes.add(row.count) }
+            try? view.forEach(in: table.rows) { _, row in bytes.add(row.count) }
         } else {
-            try? view.forEach(in: table.rows, from: []) { key, row in rowBytes.add(key.count + row.count) }
+            try? view.forEach(in: table.rows, from: []) { key, row in bytes.add(key.count + row.count) }
         }
-        try? view.forEach(in: index.tree, from: []) { key, value in entryBytes.add(key.count + value.count) }
-        let share = (entryBytes.value + TableEstimates.besides) / (rowBytes.value + TableEstimates.besides)
-        return min(1, max(0.2, 2 * share))
+        return bytes.value + TableEstimates.besides
     }
 
     private struct Mean {
@@ -94,7 +126,7 @@ struct TableEstimates {
         mutating func add(_ bytes: Int) -> Bool {
             sum += bytes
             count += 1
-            return count < TableEstimates.weighed
+            return count < TableEstimates.weighed && sum < TableEstimates.mostWeighed
         }
     }
 
