@@ -86,15 +86,19 @@ import Testing
     /// Rows that the statement moves ahead in the index by which it finds them.
     @Test func anUpdateDoesNotMeetItsOwnRows() throws {
         let session = try StatementSession("CREATE TABLE T (n INTEGER)", "CREATE INDEX T.n ON T (n)")
-        try session.run("INSERT INTO T (n) VALUES " + (0..<3000).map { "(\($0))" }.joined(separator: ", "))
-        // Few enough for the index to lead to them.
-        #expect(try session.plan("SELECT n FROM T WHERE n >= 0 AND n < 300").contains("using index T.n"))
-        #expect(try session.run("UPDATE T SET n = n + 50 WHERE n >= 0 AND n < 300").changed == 300)
+        for start in stride(from: 0, to: 12_000, by: 3000) {
+            try session.run(
+                "INSERT INTO T (n) VALUES " + (start..<start + 3000).map { "(\($0))" }.joined(separator: ", "))
+        }
+        // Few enough for the index to lead to them, and more than are changed at a time.
+        let condition = "n >= 0 AND n < 1500"
+        #expect(try session.plan("SELECT n FROM T WHERE \(condition)").contains("using index T.n"))
+        #expect(try session.run("UPDATE T SET n = n + 400 WHERE \(condition)").changed == 1500)
         #expect(
             try session.rows("SELECT min(n), max(n), count(*) FROM T") == [
-                [.integer(50), .integer(2999), .integer(3000)]
+                [.integer(400), .integer(11_999), .integer(12_000)]
             ])
-        #expect(try session.rows("SELECT max(n) FROM T WHERE id <= 300") == [[.integer(349)]])
+        #expect(try session.rows("SELECT max(n) FROM T WHERE id <= 1500") == [[.integer(1899)]])
         #expect(try session.faults() == [])
     }
 
