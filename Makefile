@@ -41,7 +41,7 @@ help:
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
 	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
-	@echo 'make sabotage            481 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
+	@echo 'make sabotage            487 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
 	@echo 'make differential        random questions to SQLite, random operations to LMDB; TRIPLES=200000 SEQUENCES=200000'
 	@echo 'make fuzz SECONDS=60     nine fuzzers, so long each: pages, files, logs, rows, queries, imports, operations'

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MakoRecords
 
-/// From where on a scan is cheaper than an index, as it was measured (decision 54).
+/// From where on a scan is cheaper than an index, as it was measured (decision 55).
 @Suite struct PlanCostTests {
     private static let count = 4000
 

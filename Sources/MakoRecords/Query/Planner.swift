@@ -20,7 +20,7 @@ enum Access: Sendable {
 /// with two ends a fiftieth, with one end a twentieth, a prefix a hundredth: guesses, that an equality leads to fewer rows than a range, and that a
 /// range is better sought, which costs ten times a scan at worst, where a scan may cost as many times a search as there are rows.
 ///
-/// Costs are in units of a short row that a scan passes over: 3.6 ns where they were measured, see decision 54. The cheapest way wins, the first
+/// Costs are in units of a short row that a scan passes over: 3.6 ns where they were measured, see decision 55. The cheapest way wins, the first
 /// named one among equals.
 public enum Planner {
     /// To look up a row that an entry of an index names.
