@@ -180,6 +180,29 @@ import Testing
         try db.close()
     }
 
+    /// The rows of so many stand in another tree afterwards.
+    @Test func aLargeTableThatWasWrittenAnewIsFollowed() throws {
+        let place = ReaderPlace()
+        var db = try place.writer([Country.self])
+        try db.transaction { _ in
+            for number in 0..<10_000 { try db.set("\(number)", number) }
+        }
+        let reader = try place.reader([Country.self])
+        try reader.read {
+            #expect(try reader.query(Country.self).count() == 10_000)
+            try db.close()
+            db = try place.writer([LaterReader.Worded.self])
+            #expect(try reader.refresh())
+            #expect(try reader.query(Country.self).where(text: "people >= 9999").fetch().map(\.code) == ["9999"])
+            #expect(throws: MakoError.self) { try reader.query(LaterReader.Worded.self).count() }
+        }
+        let worded = reader.query(LaterReader.Worded.self)
+        #expect(try worded.where(text: "people = '9999'").fetch().map(\.code) == ["9999"])
+        #expect(try worded.count() == 10_000)
+        try reader.close()
+        try db.close()
+    }
+
     /// Whoever moves the store on below the database finds the tables of what is shown, too.
     @Test func aStoreThatWasMovedOnIsReadByItsTables() throws {
         let place = ReaderPlace()
