@@ -1,5 +1,9 @@
 # make help says what there is. Each target first makes sure of what it needs, and installs it where it may.
 
+# Each recipe stops at its first failure, in a pipe too.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+
 # A file of one's own for `make demo`: CSV, TSV, JSON or JSON lines.
 DATA ?=
 # The build that `make demo` runs: debug is ready sooner, release is many times faster.
@@ -30,13 +34,14 @@ CYCLES ?= 2000
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
 
-.PHONY: help demo test test-random test-threads coverage crash soak kill power sabotage bench fuzz differential format lint docs clean
+.PHONY: help demo test check test-random test-threads coverage crash soak kill power sabotage bench fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
 	@echo 'make demo DATA=file.csv  the same with a file of your own (CSV, TSV, JSON, JSON lines)'
 	@echo 'make demo KEEP=folder    leaves the database files there, to be looked into'
-	@echo 'make test                all tests, then random runs in release, then those of concurrency under the thread sanitizer'
+	@echo 'make test                every test, in a debug build: about 10 minutes from a fresh clone on 2 cores'
+	@echo 'make check               make test, then $(filter-out test,$(CHECKS)); prints the minutes of each'
 	@echo 'make coverage            what share of engine and record layer the tests run, and what they do not, with the reason'
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
@@ -67,11 +72,21 @@ AT_ONCE := -Xswiftc -whole-module-optimization -Xswiftc -num-threads -Xswiftc 2
 # With all traits, so that everything is tested; the demo and the random runs are built without.
 TRAITS := --enable-all-traits
 test:
-	@scripts/need swift lz4 macros
+	@scripts/need swift lz4 macros python3
 	$(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE)
-	$(SYNTAX) $(WIDTH) swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest
-	@$(MAKE) --no-print-directory test-random
-	@$(MAKE) --no-print-directory test-threads
+	$(SYNTAX) $(WIDTH) swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest 2>&1 | tee .build/test.log
+	@scripts/skipped .build/test.log
+
+# What a machine runs for each change. The minutes of each part are in docs/testing.md.
+CHECKS := test test-random test-threads
+check:
+	@mkdir -p .build && rm -f .build/minutes
+	@for part in $(CHECKS); do \
+		begin=$$SECONDS; \
+		$(MAKE) --no-print-directory $$part; \
+		printf '%-14s %3d min %02d s\n' $$part $$(((SECONDS - begin) / 60)) $$(((SECONDS - begin) % 60)) >>.build/minutes; \
+	done
+	@cat .build/minutes
 
 SOAK_RUNNER = $(SYNTAX) swift build -c release --product SoakRunner && \
 	$(SYNTAX) swift run -q --skip-build -c release SoakRunner

@@ -303,7 +303,8 @@ import Testing
         #expect(try mako("backup", "people.mako", "x.mako", "--reflink", "--compact").status == 64)
     }
 
-    @Test(.enabled(if: Encryption.isAvailable)) func databasesAreEncryptedAndOpenedWithTheirKey() throws {
+    @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption"))
+    func databasesAreEncryptedAndOpenedWithTheirKey() throws {
         func write(_ text: String, _ name: String) throws {
             try text.write(toFile: folder + name, atomically: true, encoding: .utf8)
         }

@@ -4,7 +4,7 @@ import MakoTestSupport
 import Testing
 
 /// Objects in a database that opens with a key.
-@Suite(.enabled(if: Encryption.isAvailable)) struct EncryptedDatabaseTests {
+@Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct EncryptedDatabaseTests {
     private static let path = "d/people.mako"
 
     private static func options(_ disk: SimulatedDisk, _ encryption: Encryption?) -> DatabaseOptions {

@@ -254,7 +254,8 @@ import Testing
         #expect(seen.all.sorted() == ["Bookcase 'top'", "Tome 'a'", "Tome 'b'"])
     }
 
-    @Test(.enabled(if: Encryption.isAvailable)) func encryptedValuesAreDecrypted() throws {
+    @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) func encryptedValuesAreDecrypted() throws
+    {
         let options = DatabaseOptions(propertyKey: .key([UInt8](repeating: 1, count: 32)))
         let db = try Database.inMemory(entities: [Ward.Patient.self], options: options)
         let patient = Ward.Patient(name: "Ada", diagnosis: "influenza", age: 36)

@@ -69,7 +69,8 @@ import Testing
         #expect(toy.lastSeenWith === rex)
     }
 
-    @Test(.enabled(if: Encryption.isAvailable)) func whatIsEncryptedOrLeftInTheRowComesAlong() throws {
+    @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption"))
+    func whatIsEncryptedOrLeftInTheRowComesAlong() throws {
         func open(_ number: UInt8) throws -> Database {
             try Database.inMemory(
                 entities: [Ward.Patient.self],

@@ -355,7 +355,7 @@ enum DatabasesExample {
         }
     }
 
-    @Test(.enabled(if: Encryption.isAvailable)) func keysOpenAndChange() throws {
+    @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) func keysOpenAndChange() throws {
         try withTemporaryFile { path in
             let (old, new) = ([UInt8](repeating: 1, count: 32), [UInt8](repeating: 2, count: 32))
             let db = try E.encrypted(path, old, new)

@@ -41,7 +41,7 @@ private func put(_ bytes: [UInt8], _ column: String, row: Int64, _ db: Database)
     }
 }
 
-@Suite(.enabled(if: Encryption.isAvailable)) struct EncryptedPropertyTests {
+@Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct EncryptedPropertyTests {
     private static func filled() -> Patient {
         let patient = Patient(name: "Ada", diagnosis: secretText, age: 987_654_321, mood: .restlessness)
         patient.born = Date(timeIntervalSinceReferenceDate: 0.1)
@@ -379,7 +379,8 @@ private func put(_ bytes: [UInt8], _ column: String, row: Int64, _ db: Database)
 }
 
 /// Builds without ciphers say so.
-@Suite(.enabled(if: !Encryption.isAvailable)) struct UnavailablePropertyKeyTests {
+@Suite(.enabled(if: !Encryption.isAvailable, "needs a build without the trait Encryption"))
+struct UnavailablePropertyKeyTests {
     @Test func theTraitIsNamed() throws {
         do throws(MakoError) {
             _ = try Database.inMemory(options: options())

@@ -10,7 +10,7 @@ private func options(_ number: UInt8? = 1) -> DatabaseOptions {
 }
 
 /// Properties that become encrypted, or cease to be, over tables that have rows.
-@Suite(.enabled(if: Encryption.isAvailable)) struct EncryptionMigrationTests {
+@Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct EncryptionMigrationTests {
     private static func withPlain(_ body: (String) throws -> Void) throws {
         try withTemporaryFile { path in
             let db = try Database(at: path, entities: [PlainWard.Case.self])

@@ -62,7 +62,9 @@ enum SecretsAfter {
 
 /// Types whose key changed open with all objects, and what refers to these.
 @Suite struct KeyChangeTests {
-    @Test(.enabled(if: Encryption.isAvailable)) func whatIsEncryptedIsReadUnderTheNewKey() throws {
+    @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) func whatIsEncryptedIsReadUnderTheNewKey()
+        throws
+    {
         try withTemporaryFile { path in
             let options = DatabaseOptions(propertyKey: .key([UInt8](repeating: 7, count: 32)))
             do {

@@ -336,7 +336,7 @@ enum ModellingExample {
         try db.save(E.Visit(ship: "Ada", day: 4))
     }
 
-    @Test(.enabled(if: Encryption.isAvailable)) func propertiesAreEncrypted() throws {
+    @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) func propertiesAreEncrypted() throws {
         try withTemporaryFile { path in
             let (hospital, ill) = try E.treated(path, [UInt8](repeating: 7, count: 32))
             #expect(ill == 1)

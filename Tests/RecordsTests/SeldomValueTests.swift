@@ -82,7 +82,7 @@ import Testing
     }
 
     /// What opens with the right key, and is no value.
-    @Test(.enabled(if: Encryption.isAvailable)) func whatWasSealedMustBeAValue() throws {
+    @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) func whatWasSealedMustBeAValue() throws {
         let fixture = try Fixture(Self.sealed)
         let table = try fixture.table("T")
         let key = PropertyKey.key([UInt8](repeating: 7, count: 32))

@@ -77,6 +77,21 @@ import Testing
         }
     }
 
+    /// `make test` prints the reason of each test that it skips.
+    @Test func eachSkippedTestHasAReason() throws {
+        let condition = try Regex(#"\.(enabled|disabled)\((if: )?[^"]*\)"#)
+        let reason = try Regex(#"\.(enabled|disabled)\([^)]*"[^"]{10,}""#)
+        var found = 0
+        for file in Repository.files(in: "Tests") where file.path != "Tests/RepositoryTests/HouseTests.swift" {
+            for line in file.text.split(separator: "\n")
+            where line.contains(".enabled(if") || line.contains(".disabled(") {
+                found += 1
+                #expect(!line.contains(condition) && line.contains(reason), "\(file.path): \(line)")
+            }
+        }
+        #expect(found > 10)
+    }
+
     /// Nothing where this is no checkout or git is missing.
     private func trackedFiles() throws -> [String] {
         guard Repository.exists(".git") else { return [] }

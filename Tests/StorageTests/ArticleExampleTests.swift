@@ -216,7 +216,9 @@ private func fillTree(of store: Store, with sorted: [(key: [UInt8], meaning: [UI
         }
     }
 
-    @Test(.enabled(if: Encryption.isAvailable)) func aStoreIsEncryptedAndGetsOtherKeys() throws {
+    @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) func aStoreIsEncryptedAndGetsOtherKeys()
+        throws
+    {
         try ExampleDisk.$current.withValue(MemoryFileSystem()) {
             let (bytes, newBytes) = ([UInt8](repeating: 1, count: 32), [UInt8](repeating: 2, count: 32))
             let (store, options) = try encrypted(bytes)

@@ -4,7 +4,7 @@ import Testing
 @testable import MakoStorage
 
 /// Encryption where something is missing or fails: keys, bytes, calls of the system.
-@Suite(.enabled(if: Encryption.isAvailable)) struct EncryptionFaultTests {
+@Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct EncryptionFaultTests {
     private static let path = EncryptionTests.path
 
     private func key(_ cipher: Encryption.Cipher) throws -> CipherKey {

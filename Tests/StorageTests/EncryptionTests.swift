@@ -4,7 +4,7 @@ import Testing
 @testable import MakoStorage
 
 /// Encrypted stores as their users meet them.
-@Suite(.enabled(if: Encryption.isAvailable)) struct EncryptionTests {
+@Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct EncryptionTests {
     static let path = "d/store.mako"
 
     static func options(_ disk: any FileSystem, _ encryption: Encryption?) -> StoreOptions {
@@ -56,7 +56,7 @@ import Testing
 }
 
 /// What runs on plain stores, on encrypted ones.
-@Suite(.enabled(if: Encryption.isAvailable)) struct EncryptedRandomTests {
+@Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct EncryptedRandomTests {
     @Test(arguments: 0..<RandomSeeds.parts) func randomWorkloadsAgreeWithTheModel(part: Int) {
         #expect(RandomSeeds.failures(EncryptedStoreWorkload.self, part: part).isEmpty)
     }

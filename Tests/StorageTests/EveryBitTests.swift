@@ -119,7 +119,7 @@ import Testing
         try EveryBitTests.turnBits(closing, part, nil)
     }
 
-    @Test(.enabled(if: Encryption.isAvailable), arguments: [true, false], 0..<parts)
+    @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption"), arguments: [true, false], 0..<parts)
     func soItIsWhereTheDatabaseIsEncrypted(closing: Bool, part: Int) throws {
         try EveryBitTests.turnBits(closing, part, part % 2 == 0 ? .aesGCM : .chaChaPoly)
     }

@@ -167,7 +167,7 @@ struct FormatTests {
         }
     }
 
-    @Test(.enabled(if: Encryption.isAvailable), arguments: Encryption.Cipher.allCases)
+    @Test(.enabled(if: Encryption.isAvailable, "needs the trait Encryption"), arguments: Encryption.Cipher.allCases)
     func encryptedPage(cipher: Encryption.Cipher) throws {
         let fields = try FormatTests.fields("Encryption").filter { $0.offset < 120 || $0.offset >= 4000 }
         #expect(fields.map(\.name) == ["nonce", "header", "body", "tag"])

@@ -4,7 +4,7 @@ import Testing
 @testable import MakoStorage
 
 /// Which key opens a database, and what is said when it is the wrong one.
-@Suite(.enabled(if: Encryption.isAvailable)) struct KeyTests {
+@Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct KeyTests {
     private static let path = EncryptionTests.path
 
     private static func sample(_ encryption: Encryption?, closing: Bool = true) throws -> DiskImage {
@@ -486,7 +486,8 @@ import Testing
 }
 
 /// What a build without the trait says of encryption.
-@Suite(.enabled(if: !Encryption.isAvailable)) struct WithoutEncryptionTests {
+@Suite(.enabled(if: !Encryption.isAvailable, "needs a build without the trait Encryption"))
+struct WithoutEncryptionTests {
     @Test func askingForItIsAnError() throws {
         let disk = SimulatedDisk()
         var options = EncryptionTests.options(disk, TestKeys.encryption(0))

@@ -5,7 +5,7 @@ import Testing
 
 /// A nonce that is used for two messages under one key tells both. So all that is ever written is looked at, whatever crashes, fails and begins
 /// anew: what carries a nonce that was there before must be what it was, to the byte.
-@Suite(.enabled(if: Encryption.isAvailable)) struct NonceTests {
+@Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct NonceTests {
     /// Notes the nonces of pages and frames.
     private final class Watch: @unchecked Sendable {
         private struct State {

@@ -4,7 +4,7 @@ import Testing
 @testable import MakoStorage
 
 /// No byte of what a user stores stands in any file as it is: everything that was ever written is searched for every eight bytes of it.
-@Suite(.enabled(if: Encryption.isAvailable)) struct SecrecyTests {
+@Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct SecrecyTests {
     private static let path = "d/store.mako"
 
     /// Looks for pieces of secrets in everything that is written.

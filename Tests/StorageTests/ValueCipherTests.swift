@@ -3,7 +3,7 @@ import Testing
 @testable import MakoStorage
 
 /// Single values as sealed boxes, under keys that a database knows again.
-@Suite(.enabled(if: Encryption.isAvailable)) struct ValueCipherTests {
+@Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct ValueCipherTests {
     private static let entropy = SeededEntropy(seed: 7)
     private static let keys: [PropertyKey] = [
         .key([UInt8](repeating: 1, count: 32)), .key([UInt8](repeating: 2, count: 32)),
@@ -105,7 +105,8 @@ import Testing
     }
 }
 
-@Suite(.enabled(if: !Encryption.isAvailable)) struct UnavailableValueCipherTests {
+@Suite(.enabled(if: !Encryption.isAvailable, "needs a build without the trait Encryption"))
+struct UnavailableValueCipherTests {
     @Test func theTraitIsNamed() {
         do throws(PropertyKeyProblem) {
             _ = try ValueCipher.make(for: .key([UInt8](repeating: 1, count: 32)), entropy: SystemEntropy())
