@@ -56,10 +56,14 @@ import Testing
                 var whole: [UInt8] = []
                 try blob.forEachPiece { whole += $0 }
                 #expect(whole == value)
-                for offset in [0, 1, page - 1, page, named, length / 2, length - 1, length, length + 5]
-                where offset >= 0 {
+                for offset in [0, 1, page - 1, page, named, length / 2, length - 1, length]
+                where (0...length).contains(offset) {
                     let wanted = Array(value.dropFirst(offset).prefix(5000))
-                    try #expect(blob.bytes(in: UInt64(offset)..<UInt64(offset + 5000)) == wanted)
+                    try #expect(blob.bytes(in: UInt64(offset)..<UInt64(offset + wanted.count)) == wanted)
+                }
+                // What is not there is not left out silently.
+                for range in [UInt64(length)..<UInt64(length + 1), 0..<UInt64(length + 1), 1 << 40..<1 << 41] {
+                    #expect(throws: StorageError.self) { try blob.bytes(in: range) }
                 }
             }
             try #expect(snapshot.blob(of: 999, in: tree) == nil)

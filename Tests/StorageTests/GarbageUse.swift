@@ -113,7 +113,7 @@ final class GarbageUse {
         guard let blob else { return }
         for _ in 0..<3 {
             let start = random.next() % (blob.count + 2)
-            _ = try blob.bytes(in: start..<start + UInt64(random.below(9000)))
+            _ = try blob.bytes(in: min(start, blob.count)..<min(blob.count, start + UInt64(random.below(9000))))
         }
     }
 

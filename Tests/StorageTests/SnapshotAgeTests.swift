@@ -163,7 +163,13 @@ import Testing
         #expect(throws: expired) { _ = try old.withValue(of: 1, in: sample.tree) { _ in } }
         #expect(throws: expired) { while try cursor.next() {} }
         #expect(throws: expired) { _ = try walk._advance() }
-        #expect(old.tree(named: "t") == nil && old.trees.isEmpty)
+        // It does not look like a snapshot of an empty database.
+        #expect(old.tree(named: "t") == sample.tree && old.trees.map(\.name) == ["t"])
+        #expect(throws: expired) {
+            var again = try old.cursor(in: sample.tree)
+            _ = try again.first()
+        }
+        #expect(throws: expired) { _ = try old.count(of: sample.tree) }
         for round in 3...6 {
             try sample.overwrite(round)
             try store.checkpoint()

@@ -750,6 +750,11 @@ private struct Pair {
                     try transaction.rollback(to: saved[index].0)
                     map = saved[index].1
                     saved.removeLast(saved.count - index - 1)
+                case 2 where !saved.isEmpty:
+                    let index = random.below(saved.count)
+                    try transaction.release(saved[index].0)
+                    #expect(throws: StorageError.self) { try transaction.rollback(to: saved[index].0) }
+                    saved.removeLast(saved.count - index)
                 default:
                     for _ in 0..<random.below(60) {
                         let key = UInt64(random.below(800))

@@ -199,6 +199,7 @@ public final class Transaction: @unchecked Sendable {
         do {
             let result = try body()
             try throwIfDoomed()
+            try release(savepoint)
             swap(&changes, &outerChanges)
             changes.append(outerChanges)
             swap(&touched, &outerTouched)
@@ -218,9 +219,24 @@ public final class Transaction: @unchecked Sendable {
             undo.rollback(to: mark)
             try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
                 if sabotaged("savepointOnlyInMemory") { return }
-                try storage { () throws(StorageError) in try tx.rollback(to: savepoint) }
+                try takeBack(savepoint, tx)
             }
             throw error
+        }
+    }
+
+    /// Lets go of what a savepoint keeps in the file.
+    private func release(_ savepoint: Savepoint) throws(MakoError) {
+        try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+            try storage { () throws(StorageError) in try tx.release(savepoint) }
+        }
+    }
+
+    /// Goes back to a savepoint for the last time.
+    private func takeBack(_ savepoint: Savepoint, _ tx: borrowing WriteTransaction) throws(MakoError) {
+        try storage { () throws(StorageError) in
+            try tx.rollback(to: savepoint)
+            try tx.release(savepoint)
         }
     }
 
@@ -245,7 +261,7 @@ public final class Transaction: @unchecked Sendable {
         defer { (furtherRows, isJoined, batch, earlierReleases) = outer }
         do throws(MakoError) {
             let result = try body()
-            if furtherRows != nil { keepFurtherRows() }
+            try keepFurtherRows()
             return result
         } catch {
             undo.rollback(to: mark)
@@ -272,8 +288,9 @@ public final class Transaction: @unchecked Sendable {
         furtherRows = rows
     }
 
-    private func keepFurtherRows() {
+    private func keepFurtherRows() throws(MakoError) {
         guard var rows = furtherRows else { return }
+        try release(rows.savepoint)
         furtherRows = nil
         swap(&changes, &rows.changes)
         changes.append(rows.changes)
@@ -291,7 +308,7 @@ public final class Transaction: @unchecked Sendable {
         rewrites = rows.rewrites
         batch?.removeAll()
         try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
-            try storage { () throws(StorageError) in try tx.rollback(to: rows.savepoint) }
+            try takeBack(rows.savepoint, tx)
         }
     }
 
@@ -350,12 +367,12 @@ public final class Transaction: @unchecked Sendable {
             let catalogue = try records { () throws(RecordError) in
                 try Catalogue.load(view: view, previous: old.catalogue)
             }
-            schema = try SchemaState(catalogue: catalogue, models: old.models + models, version: old.version + 1)
+            let new = try SchemaState(catalogue: catalogue, models: old.models + models, version: old.version + 1)
+            try release(savepoint)
+            schema = new
         } catch {
             if !sabotaged("failedMigrationKept") {
-                try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
-                    try storage { () throws(StorageError) in try tx.rollback(to: savepoint) }
-                }
+                try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in try takeBack(savepoint, tx) }
             }
             throw error
         }

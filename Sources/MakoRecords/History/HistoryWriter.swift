@@ -65,7 +65,7 @@ public final class HistoryWriter: @unchecked Sendable {
         try engine { () throws(StorageError) in try tx.put(bytes, for: number, in: tree) }
         now.last = record.point
         now.end &+= UInt64(bytes.count)
-        now.count += 1
+        now.count &+= 1
         if now.oldest == nil { now.oldest = Oldest(number: number, position: record.position, date: date) }
         try trim(&now, date, tree, tx)
         now.commit = number
@@ -182,7 +182,7 @@ public final class HistoryWriter: @unchecked Sendable {
             }
             oldest = Oldest(number: next.number, position: next.position, date: next.date)
         }
-        if left.count == known.count { return }
+        if left.count == known.count || oldest.number < 2 { return }
         let end = oldest.number - 1
         _ = try engine { () throws(StorageError) in try tx.deleteRange(1...end, in: tree) }
         known.count = left.count

@@ -120,7 +120,9 @@ struct Binder {
     /// `a = 1 OR a = 2` as `a IN (1, 2)`, which an index can answer.
     private static func joinedEqualities(_ parts: [BoundCondition]) -> BoundCondition {
         var result: [BoundCondition] = []
-        var places: [BoundExpr: Int] = [:]
+        // By their places in the result: each is put together once, however many there are.
+        var lists: [(side: BoundExpr, place: Int, items: [BoundExpr], isJoined: Bool)] = []
+        var known: [BoundExpr: Int] = [:]
         for part in parts {
             let side: BoundExpr
             let items: [BoundExpr]
@@ -131,15 +133,16 @@ struct Binder {
                 result.append(part)
                 continue
             }
-            if let place = places[side], case .isIn(_, let before) = result[place] {
-                result[place] = .isIn(side, before + items)
-            } else if let place = places[side], case .comparison(_, _, let before) = result[place] {
-                result[place] = .isIn(side, [before] + items)
+            if let list = known[side] {
+                lists[list].items += items
+                lists[list].isJoined = true
             } else {
-                places[side] = result.count
+                known[side] = lists.count
+                lists.append((side, result.count, items, false))
                 result.append(part)
             }
         }
+        for list in lists where list.isJoined { result[list.place] = .isIn(list.side, list.items) }
         return result.count == 1 ? result[0] : .or(result)
     }
 

@@ -34,6 +34,8 @@ extension Catalogue {
             let view = try engine { () throws(StorageError) in try store.snapshot() }
             defer { view.close() }
             for table in try Catalogue.load(view: view).handles { report.check(table, in: view) }
+            report.findings += try StoredCatalogue.findings(StoredCatalogue.records(in: view), in: view)
+            report.findings += try StoredHistory.findings(in: view)
         } catch { report.findings.append("the tables cannot be read: \(error)") }
         return report
     }

@@ -111,22 +111,16 @@ enum StoredCatalogue {
     static func records(in view: Snapshot) throws(RecordError) -> [TableRecord] {
         var records: [TableRecord] = []
         for (name, bytes) in try entries(in: view) { records.append(try TableRecord(name: name, bytes: bytes)) }
+        try checkNumbers(of: records)
         return records
     }
 
     /// The tables' names with their descriptions as they are stored.
     static func entries(in view: Snapshot) throws(RecordError) -> [(name: String, bytes: [UInt8])] {
         guard let tree = view.tree(named: Catalogue.treeName) else { return [] }
-        var entries: [(String, [UInt8])] = []
-        do throws(StorageError) {
-            var cursor = try view.cursor(in: tree)
-            var isThere = try cursor.seek([1])
-            while isThere {
-                entries.append((String(decoding: cursor.key.dropFirst(), as: UTF8.self), try cursor.value()))
-                isThere = try cursor.next()
-            }
-        } catch { throw .storage(error) }
-        return entries
+        return try entries(tree, from: [1], to: [2], view).map { key, bytes in
+            (String(decoding: key.dropFirst(), as: UTF8.self), bytes)
+        }
     }
 
     /// The tree of next row ids, which is there since the first table was made.
@@ -198,18 +192,24 @@ enum StoredCatalogue {
     }
 
     static func takeTableID(_ catalogue: Tree, _ tx: borrowing WriteTransaction) throws(RecordError) -> UInt32 {
-        let view = tx.view
-        var next: UInt32 = 1
-        if let bytes = try engine({ () throws(StorageError) in try view.get([0], in: catalogue) }) {
-            var source = ByteSource(bytes, what: "its header")
-            guard try source.byte() == TableRecord.format else {
-                throw .catalogueDamaged(reason: "its header has another format")
-            }
-            next = try source.number()
-        }
+        let next = try nextTableID(catalogue, tx.view)
         guard next < .max else { throw .catalogueDamaged(reason: "it has given out every table number") }
+        let rows = "\(TableRecord.rowsTreePrefix)\(next)"
+        guard next > 0, tx.view.tree(named: rows) == nil || sabotaged("tableNumberGivenAgain") else {
+            throw .catalogueDamaged(reason: "it would give the number \(next) to a second table")
+        }
         try setNextTableID(next + 1, catalogue, tx)
         return next
+    }
+
+    /// The number of the next table.
+    static func nextTableID(_ catalogue: Tree, _ view: Snapshot) throws(RecordError) -> UInt32 {
+        guard let bytes = try engine({ () throws(StorageError) in try view.get([0], in: catalogue) }) else { return 1 }
+        var source = ByteSource(bytes, what: "its header")
+        guard try source.byte() == TableRecord.format else {
+            throw .catalogueDamaged(reason: "its header has another format")
+        }
+        return try source.number()
     }
 
     private static func setNextTableID(_ next: UInt32, _ catalogue: Tree, _ tx: borrowing WriteTransaction)

@@ -184,7 +184,13 @@ public struct EntitySchema: Sendable, Hashable {
             }
             if index.fullText != nil { try validateText(index) }
             if index.isSpatial { try validateSpatial(index) }
-            if index.condition != nil { _ = try IndexCondition.parse(index, of: name) }
+            if let condition = index.condition {
+                if condition.utf8.count > IndexCondition.textBytes && !sabotaged("indexConditionUnbounded") {
+                    throw refuse(
+                        "the condition of index \(index.name) is longer than \(IndexCondition.textBytes) bytes")
+                }
+                _ = try IndexCondition.parse(index, of: name)
+            }
         }
     }
 

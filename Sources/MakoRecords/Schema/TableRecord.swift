@@ -97,6 +97,12 @@ struct TableRecord: Sendable, Hashable {
 
     /// - Throws: `RecordError.catalogueDamaged`.
     init(name: String, bytes: [UInt8]) throws(RecordError) {
+        self = try TableRecord(name: name, unchecked: bytes)
+        do { try schema.validate() } catch { throw .catalogueDamaged(reason: "\(error)") }
+    }
+
+    /// Reads a record without a look at whether its columns and indexes go together.
+    init(name: String, unchecked bytes: [UInt8]) throws(RecordError) {
         var source = ByteSource(bytes, what: "the entry of table \(name)")
         let format = try source.byte()
         guard format == TableRecord.format || format == TableRecord.extendedFormat else {
@@ -165,7 +171,18 @@ struct TableRecord: Sendable, Hashable {
             name: name, columns: live + columns.filter { $0.isRetired && !$0.isDead }, key: key,
             indexes: indexes.map(\.schema))
         schema.version = version
-        do { try schema.validate() } catch { throw .catalogueDamaged(reason: "\(error)") }
+        // Numbers that no table has, or that would be given again.
+        guard nextIndexID < .max, version < StoredCatalogue.counterLimit, indexes.allSatisfy({ $0.id < nextIndexID }),
+            Set(indexes.map(\.id)).count == indexes.count
+        else { throw .catalogueDamaged(reason: "the entry of table \(name) has numbers that contradict each other") }
+    }
+
+    /// The same table without some of its indexes.
+    func leavingOut(_ isLeftOut: (Index) -> Bool) -> TableRecord {
+        var record = self
+        record.indexes.removeAll(where: isLeftOut)
+        record.schema.indexes = record.indexes.map(\.schema)
+        return record
     }
 }
 

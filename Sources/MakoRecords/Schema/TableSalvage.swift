@@ -105,6 +105,8 @@ private struct TableMending {
     private let entropy: any Entropy
     private let progress: (SalvageProgress) -> Void
     private var rowsRead: UInt64 = 0
+    /// The trees of indexes that are left out, by their tables.
+    private var leftOut: [UInt32: [String]] = [:]
 
     init(
         store: Store, report: TableSalvageReport, _ entropy: any Entropy,
@@ -148,7 +150,7 @@ private struct TableMending {
         var removed: [String] = []
         for (name, bytes) in try StoredCatalogue.entries(in: tx.view) {
             do throws(RecordError) {
-                let record = try TableRecord(name: name, bytes: bytes)
+                let record = try readRecord(name, bytes)
                 // Of a table that was renamed an older entry may have come back.
                 guard let other = records[record.id] else {
                     records[record.id] = record
@@ -169,6 +171,61 @@ private struct TableMending {
             _ = try engine { () throws(StorageError) in try tx.delete(StoredCatalogue.key(name), in: catalogue) }
         }
         return Array(records.values)
+    }
+
+    /// A description without those indexes whose conditions cannot be used.
+    private mutating func readRecord(_ name: String, _ bytes: [UInt8]) throws(RecordError) -> TableRecord {
+        do throws(RecordError) { return try TableRecord(name: name, bytes: bytes) } catch {
+            if case .storage = error { throw error }
+        }
+        let whole = try TableRecord(name: name, unchecked: bytes)
+        var refused: [UInt32: RecordError] = [:]
+        for index in whole.indexes where index.schema.condition != nil {
+            let others = whole.leavingOut { $0.schema.condition != nil && $0.id != index.id }
+            do throws(RecordError) { try others.schema.validate() } catch { refused[index.id] = error }
+        }
+        let record = whole.leavingOut { refused[$0.id] != nil }
+        do throws(RecordError) { try record.schema.validate() } catch {
+            throw .catalogueDamaged(reason: "\(error)")
+        }
+        tellLeftOut(refused, of: whole)
+        return record
+    }
+
+    private mutating func tellLeftOut(_ refused: [UInt32: RecordError], of record: TableRecord) {
+        for index in record.indexes {
+            guard let error = refused[index.id] else { continue }
+            report.findings.append("index \(index.schema.name) of table \(record.schema.name) is left out: \(error)")
+            leftOut[record.id, default: []].append(record.indexTree(index.id))
+        }
+    }
+
+    /// Leaves out indexes whose conditions ask for what the table does not have, and stores what is left where anything was left out.
+    private mutating func takeIndexes(
+        _ record: TableRecord, _ trees: (catalogue: Tree, ids: Tree), _ rows: Tree, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> TableRecord {
+        var refused: [UInt32: RecordError] = [:]
+        for index in record.indexes where index.schema.condition != nil {
+            let bare = TableHandle(
+                record: record.leavingOut { _ in true }, rows: rows, indexTrees: [], idTree: trees.ids,
+                ids: RowIDSequence())
+            do throws(RecordError) {
+                _ = try IndexCondition.all(record.leavingOut { $0.id != index.id }, bare: bare)
+            } catch {
+                if case .storage = error { throw error }
+                if !sabotaged("salvageNeedsEachIndex") { refused[index.id] = error }
+            }
+        }
+        tellLeftOut(refused, of: record)
+        let kept = record.leavingOut { refused[$0.id] != nil }
+        // Some were left out before, when the description could not be read with them.
+        guard let gone = leftOut[record.id] else { return kept }
+        try StoredCatalogue.store(kept, trees.catalogue, tx)
+        for name in gone {
+            guard let tree = tx.view.tree(named: name) else { continue }
+            try engine { () throws(StorageError) in try tx.dropTree(tree) }
+        }
+        return kept
     }
 
     /// Numbers of tables must not be given again, nor row ids be other than numbers.
@@ -209,6 +266,8 @@ private struct TableMending {
             report.findings.append("the rows of table \(name) were not found under their name; it is empty")
             _ = try engine { () throws(StorageError) in try tx.createTree(named: record.rowsTree, keys: kind) }
         }
+        guard let rows = tx.view.tree(named: record.rowsTree) else { return }
+        let record = try takeIndexes(record, trees, rows, tx)
         for index in record.indexes where !sabotaged("salvagedIndexesKept") {
             try engine { () throws(StorageError) in
                 if let old = view.tree(named: record.indexTree(index.id)) { try tx.dropTree(old) }

@@ -65,6 +65,7 @@ extension Statement {
             throw error
         }
         changes.append(own)
+        StatementRun.release(savepoint, tx)
         return outcome
     }
 
@@ -131,7 +132,13 @@ struct StatementRun {
 
     /// Goes back to before the statement. Where that fails, the transaction must not be committed.
     static func takeBack(_ savepoint: Savepoint, _ tx: borrowing WriteTransaction) {
-        do throws(StorageError) { try tx.rollback(to: savepoint) } catch { tx.breakOff(error) }
+        do throws(StorageError) { try tx.rollback(to: savepoint) } catch { return tx.breakOff(error) }
+        release(savepoint, tx)
+    }
+
+    /// Lets go of what a savepoint keeps: a transaction of many statements would keep it for each of them.
+    static func release(_ savepoint: Savepoint, _ tx: borrowing WriteTransaction) {
+        do throws(StorageError) { try tx.release(savepoint) } catch { tx.breakOff(error) }
     }
 
     private func delete(

@@ -4,6 +4,9 @@ import MakoStorage
 final class IndexCondition: @unchecked Sendable {
     // Unchecked: the spare evaluator is one thread's at a time, which the lock sees to.
 
+    /// The text of a condition is no longer: it is read whenever the catalogue is.
+    static let textBytes = 16 << 10
+
     /// What must hold, all of it.
     let conjuncts: [BoundCondition]
     /// The columns that decide.

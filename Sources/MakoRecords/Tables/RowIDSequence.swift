@@ -57,6 +57,11 @@ final class RowIDSequence: Sendable {
         try engine { () throws(StorageError) in try tx.put(bytes, for: UInt64(table.id), in: table.idTree) }
     }
 
+    /// What is stored of a table's next id; nil where it is no number.
+    static func number(_ bytes: [UInt8]) -> Int64? {
+        bytes.count == 8 ? bytes.reversed().reduce(0) { $0 << 8 | Int64($1) } : nil
+    }
+
     /// The next id without taking it.
     func peek(_ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) -> Int64 {
         let known = next.load(ordering: .relaxed)
@@ -65,10 +70,10 @@ final class RowIDSequence: Sendable {
         let stored = try engine { () throws(StorageError) in try view.get(UInt64(table.id), in: table.idTree) }
         var number: Int64 = 1
         if let stored {
-            guard stored.count == 8 else {
+            guard let stored = RowIDSequence.number(stored) else {
                 throw .catalogueDamaged(reason: "the next id of \(table.schema.name) is not a number")
             }
-            number = max(number, stored.reversed().reduce(0) { $0 << 8 | Int64($1) })
+            number = max(number, stored)
         }
         var cursor = try engine { () throws(StorageError) in try view.cursor(in: table.rows) }
         do {

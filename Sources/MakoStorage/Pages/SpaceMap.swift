@@ -70,7 +70,7 @@ final class SpaceMap {
     /// The pages at the start of a region that hold its bitmaps, and in region 0 the fixed pages.
     static func reserved(region: Int) -> Int { bitmapCopies + (region == 0 ? fixedPages : 0) }
 
-    private static func reservedBits(region: Int) -> UInt64 { 1 << UInt64(reserved(region: region)) - 1 }
+    static func reservedBits(region: Int) -> UInt64 { 1 << UInt64(reserved(region: region)) - 1 }
 
     /// The bitmap of a region in which only the fixed places are in use.
     static func emptyBitmap(region: Int) -> [UInt64] {

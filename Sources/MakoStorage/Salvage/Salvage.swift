@@ -140,8 +140,10 @@ package final class Salvage {
         // Commits that wait for nothing may not be visible yet, when those before them are on their way to the device.
         try store.flush(synced: false)
         let view = try store.snapshot()
+        var infos: [UInt32: TreeInfo] = [:]
+        for info in view.trees { infos[info.tree.id] = info }
         for (number, tree) in target.trees.sorted(by: { $0.key < $1.key }) {
-            guard let info = view.trees.first(where: { $0.tree == tree }) else { continue }
+            guard let info = infos[tree.id], info.tree == tree else { continue }
             let tally = target.tallies[number] ?? .init()
             var entry = SalvageReport.Tree(
                 number: number, name: info.name, hasItsName: true, keys: tree.keys, missing: 0)

@@ -33,6 +33,7 @@ extension Store {
         defer { expiryLock.unlock() }
         var didWork = false
         while let first = expiring.first, Epochs.hasPassed(first.epoch) || sabotaged("expiredUnderItsReader") {
+            for slot in first.slots { keepTrees(of: slot) }
             snapshots.endExpiry(first.slots)
             expiring.removeFirst()
             spaceLock.withLock {

@@ -297,10 +297,14 @@ final class DataFile {
                 base.load(fromByteOffset: Page.identityOffset, as: UInt64.self)
                     == Page.identity(page: page, type: .bitmap, level: 0)
             else { return .failure(.corrupted(page: page, reason: "the bitmap of region \(region) is stale")) }
-            return .success(
-                (0..<SpaceMap.wordsPerRegion).map {
-                    base.load(fromByteOffset: Page.bodyOffset + $0 * 8, as: UInt64.self)
-                })
+            let words = (0..<SpaceMap.wordsPerRegion).map {
+                base.load(fromByteOffset: Page.bodyOffset + $0 * 8, as: UInt64.self)
+            }
+            let reserved = SpaceMap.reservedBits(region: region)
+            guard words[0] & reserved == reserved || sabotaged("fixedPlacesTakenForFree") else {
+                return .failure(.corrupted(page: page, reason: "the bitmap of region \(region) gives fixed pages away"))
+            }
+            return .success(words)
         }.get()
     }
 }

@@ -156,7 +156,7 @@ extension Store {
 extension Writer {
     /// Whether the transaction makes the database no larger, or takes entries out of it.
     var keepsSize: Bool {
-        if allocated.count <= freed.count { return true }
+        if allocated.count <= freed.count + lists.dead.count + lists.named.count { return true }
         var (before, now) = (UInt64(0), UInt64(0))
         for index in 0..<base.treeCount { before &+= base.trees[index].count }
         for index in 0..<treeCount { now &+= trees[index].count }

@@ -173,6 +173,8 @@ struct Meta: Hashable {
     init?(_ page: UnsafeMutableRawPointer, place: UInt64, _ codec: PageCodec) {
         guard codec.open(page, number: place) || sabotaged("metaChecksumNotChecked") else { return nil }
         self.init(page)
+        // The next checkpoint goes to the other slot.
+        guard Meta.page(number: number, copy: Int(place % UInt64(Meta.copies))) == place else { return nil }
     }
 
     /// Nil when the page, which is whole, does not hold a meta.

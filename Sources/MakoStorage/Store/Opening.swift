@@ -219,6 +219,14 @@ struct Opening {
             if let path { try pin(meta, dataFile.file, path) }
             do throws(StorageError) {
                 let (directory, pages) = try readDirectory(dataFile, meta)
+                let numbers = CheckpointNumbers(header: dataFile.header, meta: meta)
+                if path == nil, let exhausted = numbers.exhausted {
+                    throw StorageError.corrupted(
+                        page: Meta.page(number: meta.number, copy: 0),
+                        reason:
+                            "the counter of \(exhausted) is beyond any that a database reaches; it can be read, or salvaged"
+                    )
+                }
                 var bitmaps = try readBitmaps(dataFile, directory)
                 let last = Checkpointer.Record(meta: meta, regions: directory.regions, directoryPages: pages)
                 for page in pages { SpaceMap.clear(page, in: &bitmaps) }
@@ -258,8 +266,11 @@ struct Opening {
         } catch { return nil }
     }
 
-    private static func readDirectory(_ dataFile: DataFile, _ meta: Meta) throws(StorageError) -> (Directory, [UInt64])
-    {
+    static func readDirectory(_ dataFile: DataFile, _ meta: Meta) throws(StorageError) -> (Directory, [UInt64]) {
+        let numbers = CheckpointNumbers(header: dataFile.header, meta: meta)
+        if let contradiction = numbers.contradiction {
+            throw .corrupted(page: Meta.page(number: meta.number, copy: 0), reason: contradiction)
+        }
         let run = meta.directory
         let count = Swift.max(1, run.pageCount)
         guard run.firstPage + UInt64(count) <= meta.regions * UInt64(SpaceMap.pagesPerRegion) else {
@@ -289,13 +300,16 @@ struct Opening {
         guard var directory = Directory(content, regions: Int(meta.regions)) else {
             throw .corrupted(page: run.firstPage, reason: "the checkpoint's directory contradicts itself")
         }
+        if let contradiction = numbers.contradiction(in: directory) {
+            throw .corrupted(page: run.firstPage, reason: contradiction)
+        }
         for index in directory.trees.indices where meta.isPlain(index) {
             directory.trees[index].mayHoldLargeValues = false
         }
         return (directory, (0..<count).map { run.firstPage + UInt64($0) })
     }
 
-    private static func readBitmaps(_ dataFile: DataFile, _ directory: Directory) throws(StorageError) -> [[UInt64]] {
+    static func readBitmaps(_ dataFile: DataFile, _ directory: Directory) throws(StorageError) -> [[UInt64]] {
         var bitmaps: [[UInt64]] = []
         for (region, state) in directory.regions.enumerated() {
             bitmaps.append(try dataFile.readBitmap(region: region, state))

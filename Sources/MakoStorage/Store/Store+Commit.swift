@@ -396,6 +396,9 @@ extension Store {
             throw .invalidArgument(
                 "the numbers that keep encrypted pages apart are used up; copy the database into a new file")
         }
+        if serial >= counterLimit - FileHeader.serialStock {
+            throw .invalidArgument("the numbers of pages are used up; copy the database into a new file")
+        }
         do throws(FileError) {
             try headerLock.withLock { () throws(FileError) in
                 guard serial > ceiling.load(ordering: .relaxed) else { return }

@@ -60,6 +60,8 @@ private struct Verifier {
     private let store: Store
     private(set) var report = VerifyReport()
     private var reached = Set<UInt64>()
+    /// The serial boundary of what is walked over.
+    private var point: UInt64 = .max
     /// Room for a page.
     private let scratch: UnsafeMutableRawBufferPointer
     private let total: Int
@@ -110,11 +112,32 @@ private struct Verifier {
         if !store.options.readOnly && file.header != store.dataFile.header {
             note("the header block is not the one that was written last")
         }
+        if store.options.readOnly { return }
+        let lock = store.checkpointer.lock
+        lock.lock()
+        defer { lock.unlock() }
+        try checkCheckpoints()
+    }
+
+    /// The checkpoints that opening may have to go back to, as they stand in the file. No other is written meanwhile.
+    private mutating func checkCheckpoints() throws(StorageError) {
+        if store.checkpointer.isRunning { return }
+        let file = try DataFile.open(store.dataFile.file, .known(store.dataFile.keys))
+        let metas = try file.readMetas()
+        if metas.count > 2 { note("the copies of a meta slot are not the same") }
+        if metas.first != store.checkpointer.last.meta { note("the newest meta is not the one that was written last") }
+        for meta in metas.prefix(2) {
+            do throws(StorageError) {
+                let (directory, _) = try Opening.readDirectory(file, meta)
+                _ = try Opening.readBitmaps(file, directory)
+            } catch { note(error) }
+        }
     }
 
     // MARK: Trees
 
     mutating func walk(_ version: Version) {
+        point = version.point
         for index in 0..<version.treeCount {
             let tree = version.trees[index]
             let name = version.names.names[tree.id] ?? "number \(tree.id)"
@@ -141,6 +164,9 @@ private struct Verifier {
         count(1)
         do throws(StorageError) {
             let page = try store.frames.resolve(reference, type: type, level: level)
+            if Page(page).serial >= point {
+                note("page \(reference.page) is younger than the commit that refers to it")
+            }
             if Page(page).tree != tree {
                 note("page \(reference.page) belongs to tree \(Page(page).tree), not \(tree)")
             }

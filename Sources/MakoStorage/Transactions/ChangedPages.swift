@@ -13,7 +13,7 @@ struct ChangedPages {
     }
 
     @inline(__always)
-    private static func empty<Element>(_ list: inout [Element]) {
+    static func empty<Element>(_ list: inout [Element]) {
         if list.isEmpty { return }
         // Taking off a few costs less than the general way.
         if list.count <= fewPages {
@@ -29,6 +29,16 @@ struct ChangedPages {
         allocated.append(contentsOf: other.allocated)
         freed.append(contentsOf: other.freed)
         other.removeAll()
+    }
+
+    /// Takes out those of the pages from a position on that `isGone` answers true for.
+    mutating func removeAllocated(from first: Int, where isGone: (UInt64) -> Bool) {
+        var kept = first
+        for index in first..<max(first, allocated.count) where !isGone(allocated[index]) {
+            allocated[kept] = allocated[index]
+            kept += 1
+        }
+        allocated.removeLast(allocated.count - kept)
     }
 
     /// Takes the first ones off.

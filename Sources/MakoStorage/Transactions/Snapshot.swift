@@ -132,7 +132,10 @@ public final class Snapshot: @unchecked Sendable {
         else { return }
         let epoch = Epochs.retire()
         while !Epochs.hasPassed(epoch) { yieldThread() }
-        store._withUnsafeGuaranteedRef { $0.snapshots.unpin(slot) }
+        store._withUnsafeGuaranteedRef { store in
+            store.keepTrees(of: slot)
+            store.snapshots.unpin(slot)
+        }
     }
 
     /// Runs `body` unless the snapshot has ended, which it does not meanwhile.
@@ -158,6 +161,9 @@ public final class Snapshot: @unchecked Sendable {
     public var commitNumber: UInt64 { state.pointee.commit }
 
     /// The tree of that name, or nil. Constant time.
+    ///
+    /// A snapshot that was closed, or ended because it was too old, still knows its trees; whatever is read of them throws. The view of a
+    /// transaction that is over knows none.
     public func tree(named name: String) -> Tree? {
         withNames { names in
             guard let id = names.ids[name],
@@ -167,7 +173,7 @@ public final class Snapshot: @unchecked Sendable {
         }
     }
 
-    /// All trees, by name.
+    /// All trees, by name; of a snapshot that has ended, too.
     public var trees: [TreeInfo] {
         // What fails here fails the transaction, and its next operation says so.
         if state.pointee.waitingPuts != 0 { do throws(StorageError) { try enterWaitingPuts(of: nil) } catch {} }
@@ -186,7 +192,7 @@ public final class Snapshot: @unchecked Sendable {
     private func withNames<R>(_ body: (TreeNames) -> R) -> R {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        if !isOpen { return body(TreeNames()) }
+        if !isOpen && (slot == nil || sabotaged("endedSnapshotLooksEmpty")) { return body(TreeNames()) }
         return state.pointee.names._withUnsafeGuaranteedRef { body($0) }
     }
 

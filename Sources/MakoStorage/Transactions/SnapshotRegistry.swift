@@ -106,6 +106,8 @@ final class SnapshotRegistry: @unchecked Sendable {
     private func free(_ slot: UnsafeMutablePointer<SnapshotSlot>) {
         if slot.pointee.hasLabel { lock.withLock { labels[slot] = nil } }
         unpin(slot)
+        slot.pointee.kept?.release()
+        slot.pointee.kept = nil
         slot.pointee.isClaimed.store(false, ordering: .releasing)
     }
 
@@ -218,7 +220,9 @@ struct SnapshotSlot: ~Copyable {
     let isClaimed = Atomic<Bool>(false)
     /// Whether the registry knows a label for it.
     var hasLabel = false
-    private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0)
+    /// What its view goes on to know its trees by when it reads no more.
+    var kept: Unmanaged<Version>?
+    private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
 }
 
 extension Snapshot.ViewState {
@@ -247,4 +251,16 @@ struct PointHold {
     }
 
     func release() { registry.release(slot) }
+}
+
+extension Store {
+    /// Lets the snapshot of a slot, which is about to let go of its pages, go on to know its trees: what is asked of them says why it ended.
+    func keepTrees(of slot: UnsafeMutablePointer<SnapshotSlot>) {
+        if sabotaged("endedSnapshotLooksEmpty") { return }
+        let point = slot.pointee.point.load(ordering: .relaxed)
+        slot.pointee.kept = spaceLock.withLock {
+            // A version stays as long as its point is in use.
+            versions.last { $0.point == point }.map { Unmanaged.passRetained($0) }
+        }
+    }
 }

@@ -370,13 +370,36 @@ public struct WriteTransaction: ~Copyable {
     /// A point inside the transaction to which it can be taken back.
     public func savepoint() -> Savepoint { Savepoint(mark: writer.savepoint()) }
 
-    /// Takes back everything done since a savepoint of this transaction. The savepoint stays usable; later ones
+    /// Takes back everything done since a savepoint of this transaction. The savepoint stays usable, until it is released; later ones
     /// do not.
     public func rollback(to savepoint: Savepoint) throws(StorageError) {
-        guard savepoint.mark.owner == ObjectIdentifier(writer), writer.openMarks.contains(savepoint.mark.number) else {
-            throw .invalidArgument("this savepoint was rolled back past, or belongs to another transaction")
-        }
+        try check(savepoint)
         writer.rollback(to: savepoint.mark)
+    }
+
+    /// Forgets a savepoint of this transaction, and those made after it. Everything done since stays done.
+    ///
+    /// What a savepoint sees is kept: each page that is changed behind it is copied, and the old one takes its place in the file until the
+    /// transaction ends. A transaction with many savepoints releases those that it does not go back to.
+    ///
+    /// ```swift
+    /// for part in parts {
+    ///     let savepoint = transaction.savepoint()
+    ///     do { try enter(part, transaction) } catch { try transaction.rollback(to: savepoint) }
+    ///     try transaction.release(savepoint)
+    /// }
+    /// ```
+    ///
+    /// - Throws: ``StorageError/invalidArgument(_:)`` when it was rolled back past or released before, or belongs to another transaction.
+    public func release(_ savepoint: Savepoint) throws(StorageError) {
+        try check(savepoint)
+        writer.release(savepoint.mark)
+    }
+
+    private func check(_ savepoint: Savepoint) throws(StorageError) {
+        guard writer.place(of: savepoint.mark) != nil else {
+            throw .invalidArgument("this savepoint was rolled back past or released, or belongs to another transaction")
+        }
     }
 
     /// Notes that a change of several entries broke off in the middle: from now on the transaction throws this error instead of

@@ -8,9 +8,9 @@
 
 /// The state of one write transaction: private roots, the pages it brought and removed, its operations.
 ///
-/// A page may be changed in place only if this transaction allocated it since its latest savepoint and it was
-/// never handed to the device; any other page is copied first. Used by one thread at a time: the hot properties go
-/// without dynamic exclusivity checks, a tenth of an ordered insertion's time.
+/// A page may be changed in place only if this transaction allocated it since its latest savepoint and the device does not have it. One that
+/// the device has gets another serial first and keeps its place; any other page is copied (`OwnPages.swift`). Used by one thread at a time: the
+/// hot properties go without dynamic exclusivity checks, a tenth of an ordered insertion's time.
 final class Writer {
     let store: Store
     let frames: FrameStore
@@ -23,26 +23,30 @@ final class Writer {
 
     @exclusivity(unchecked) var memory: WriterMemory
     @exclusivity(unchecked) var lists = WriterLists()
-    @exclusivity(unchecked) private(set) var treeCount: Int
+    @exclusivity(unchecked) var treeCount: Int
     /// The names of the trees, when they are not those from before.
     @exclusivity(unchecked) private var newNames: TreeNames?
+    /// Whether nobody else has these, so that a transaction that makes many trees need not copy them for each.
+    private var ownsNames = false
     var nextTreeID: UInt32
 
     @exclusivity(unchecked) private var recorder: OperationWriter
-    /// Where among the pages it removed are some that the log may name.
-    @exclusivity(unchecked) private var freedNamed: [Range<Int>] = []
     /// The pages of a value change their places: those of its entry are not given back with it.
     var isMovingValue = false
     /// At recovery: the runs of pages that the log names, until a value takes them.
     var reserved = Set<ValueRuns.Run>()
-    /// Pages with this serial or a later one are this transaction's, and unsealed.
-    @exclusivity(unchecked) private(set) var floor: UInt64
-    /// `allocated` up to here was handed to the device.
-    @exclusivity(unchecked) private var spilled = 0
-    /// Those behind it that were written before they became the transaction's.
-    private var written = 0
-    /// When to look again whether pages should be handed over, in pages since the last time.
-    @exclusivity(unchecked) private var spillSize: Int
+    /// Pages with this serial or a later one are this transaction's, and no savepoint needs them.
+    @exclusivity(unchecked) var floor: UInt64
+    /// The least that `floor` can be: pages from before it are not this transaction's, or the device may have a part of them.
+    var leastFloor: UInt64
+    /// How often pages of this transaction were handed to the device.
+    @exclusivity(unchecked) private(set) var spills = 0
+    /// When to look again whether pages should be handed over: at so many that only memory has.
+    @exclusivity(unchecked) var spillSize: Int
+    /// When to look again whether places should be given back: at so many pages that it gave up.
+    @exclusivity(unchecked) var returnSize = Writer.leastReturn
+    /// Whether one of the two is to be looked at before the next change.
+    @exclusivity(unchecked) var isTidyDue = false
     /// Leaves that an ascending load left behind since then.
     @exclusivity(unchecked) private var finishedLeaves = 0
     /// Leaves that were full, or had lost much, since the beginning or the last time that leaves were packed.
@@ -52,18 +56,18 @@ final class Writer {
     /// Changes when a page goes without a copy in its place, or entries go from a leaf to another: what was known of the leaves of keys is not
     /// known then.
     @exclusivity(unchecked) private(set) var shape: UInt64 = 0
-    private var savepointCount: UInt64 = 0
+    var savepointCount: UInt64 = 0
     /// The savepoints that can still be gone back to, oldest first.
-    private(set) var openMarks: [UInt64] = []
+    @exclusivity(unchecked) var openMarks: [OpenMark] = []
     var isEnded = false
     /// Whether it stands in the way of other writers. Of a transaction: what replays a log has a turn that is not its own.
     var hasTurn = true
     private var isResting = false
     /// A failure in the middle of a change leaves the private trees unusable.
-    private(set) var failure: StorageError?
+    var failure: StorageError?
 
     /// Where in the table the tree stands that a bulk load fills.
-    private(set) var loadedTree: Int?
+    var loadedTree: Int?
     static let loading = StorageError.invalidArgument(
         "a tree is being loaded in bulk; use it, and change others, before that or afterwards")
 
@@ -76,13 +80,13 @@ final class Writer {
         get { lists.batch }
         _modify { yield &lists.batch }
     }
-    /// Pages handed to this transaction, in order.
-    private(set) var allocated: [UInt64] {
+    /// Pages handed to this transaction, in order, each once.
+    var allocated: [UInt64] {
         get { lists.changed.allocated }
         _modify { yield &lists.changed.allocated }
     }
-    /// Pages it removed; the point of their death is not known before the commit.
-    private(set) var freed: [SpaceMap.DeadPage] {
+    /// Pages it removed that were there before it or that a savepoint needs; the point of their death is not known before the commit.
+    var freed: [SpaceMap.DeadPage] {
         get { lists.changed.freed }
         _modify { yield &lists.changed.freed }
     }
@@ -120,6 +124,7 @@ final class Writer {
         store.idleMemory = nil
         memory.begin(base.trees, count: base.treeCount)
         floor = store.nextSerial
+        leastFloor = floor
         recorder = OperationWriter(limit: store.largestLoggedBytes, isRecording: recording)
         state = memory.takeState(of: base)
         swap(&lists, &store.idleLists)
@@ -173,13 +178,13 @@ final class Writer {
     var names: TreeNames { newNames ?? base.names }
 
     /// Whether what was recorded names pages of values.
-    private(set) var namesPages = false
+    var namesPages = false
 
     /// Whether counts of some tree are to be found out before the pages are anybody else's.
     var hasStaleCounts = false
 
     var hasChanges: Bool {
-        !allocated.isEmpty || !freed.isEmpty || !memory.operations.isEmpty
+        !allocated.isEmpty || !freed.isEmpty || !lists.named.isEmpty || !memory.operations.isEmpty
             || !isRecording || newNames != nil && newNames !== base.names
     }
 
@@ -217,9 +222,7 @@ final class Writer {
         hints[treeCount] = .none
         streaks[treeCount] = PutStreak()
         treeCount += 1
-        var ids = names.ids
-        ids[name] = id
-        setNames(TreeNames(ids))
+        changeNames { $0.set(name, id) }
         record { $0.createTree(id, keys, options, name: name, to: &$1) }
         noteChange()
         return Tree(id: id, keys: keys)
@@ -230,10 +233,7 @@ final class Writer {
         guard names.names[id] != name else { return }
         try checkName(name)
         if isRecording && !sabotaged("renamesUnannounced") { try store.use(.renamedTrees) }
-        var ids = names.ids
-        if let old = names.names[id] { ids[old] = nil }
-        ids[name] = id
-        setNames(TreeNames(ids))
+        changeNames { $0.set(name, id) }
         if !sabotaged("renameNotLogged") { record { $0.renameTree(id, to: name, &$1) } }
         noteChange()
     }
@@ -255,12 +255,26 @@ final class Writer {
         treeCount -= 1
         streaks.update(repeating: PutStreak(), count: memory.treeCapacity)
         forgetHints()
-        setNames(TreeNames(names.ids.filter { $0.value != id }))
+        changeNames { $0.remove(id) }
         record { $0.dropTree(id, to: &$1) }
         noteChange()
     }
 
-    private func setNames(_ names: TreeNames) {
+    private func changeNames(_ change: (TreeNames) -> Void) {
+        let changed = ownsNames || sabotaged("savedNamesChanged") ? names : TreeNames(copyOf: names)
+        change(changed)
+        setNames(changed)
+        ownsNames = true
+    }
+
+    /// The names as they are, which do not change any more.
+    func sealedNames() -> TreeNames {
+        ownsNames = false
+        return names
+    }
+
+    func setNames(_ names: TreeNames) {
+        ownsNames = false
         newNames = names
         state.pointee.names = Unmanaged.passUnretained(names)
         state.pointee.trees = trees
@@ -281,94 +295,6 @@ final class Writer {
     }
 
     func noteShape() { shape &+= 1 }
-
-    // MARK: Pages
-
-    /// A fresh page that only this transaction sees.
-    func allocate(_ type: PageType, level: Int, tree: UInt32) throws(StorageError) -> UnsafeMutableRawPointer {
-        let number = takeNumber()
-        let frame = try frames.makeDirty(page: number)
-        // What the frame held before must not reach the file.
-        memset(frame, 0, pageBytes)
-        Page(frame).format(page: number, type: type, level: level, serial: try store.takeSerial(), tree: tree)
-        return frame
-    }
-
-    /// Consecutive pages with consecutive serials, for a value of its own.
-    func allocateRun(_ count: Int) throws(StorageError) -> (page: UInt64, serial: UInt64) {
-        let serial = try store.takeSerials(count)
-        if count > 1 { returnUnusedNumbers() }
-        let first = store.allocateRun(count)
-        for index in 0..<count { allocated.append(first + UInt64(index)) }
-        return (first, serial)
-    }
-
-    private func takeNumber() -> UInt64 {
-        if lists.pages.isEmpty { store.allocatePages(allocated.isEmpty ? 16 : 64, to: &lists.pages) }
-        let number = lists.pages.removeLast()
-        allocated.append(number)
-        return number
-    }
-
-    /// Gives back the numbers fetched ahead, so that what is written now does not come to stand behind them.
-    func returnUnusedNumbers() {
-        store.giveBack(lists.pages)
-        lists.pages = []
-    }
-
-    /// Gives pages back that the transaction took since its latest savepoint, and that nobody has seen.
-    func giveBackOwn(_ pages: [UInt64]) {
-        guard !pages.isEmpty else { return }
-        let gone = Set(pages)
-        allocated.removeAll { gone.contains($0) }
-        for page in pages { frames.forget(page: page) }
-        store.giveBack(pages)
-    }
-
-    /// Whether pages of this transaction were handed to the device.
-    var hasSpilled: Bool { spilled > 0 }
-
-    func free(_ page: UnsafeMutableRawPointer) {
-        noteShape()
-        noteDead(page)
-    }
-
-    private func noteDead(_ page: UnsafeMutableRawPointer) {
-        freed.append(.init(page: Page(page).number, birth: Page(page).serial, death: 0))
-    }
-
-    /// - Parameter isNamed: a frame of the log may name them.
-    func free(_ run: ValueRuns.Run, isNamed: Bool) {
-        for index in 0..<max(0, run.count) {
-            let page = SpaceMap.DeadPage(page: run.page + UInt64(index), birth: run.serial + UInt64(index), death: 0)
-            freed.append(page)
-        }
-        if isNamed && !sabotaged("namedPagesUsedAtOnce") { freedNamed.append(freed.count - run.count..<freed.count) }
-    }
-
-    /// Takes over pages that were written already.
-    func adopt(_ pages: Range<UInt64>) {
-        namesPages = true
-        allocated.append(contentsOf: pages)
-        written += pages.count
-    }
-
-    @inline(__always)
-    func isEditable(_ page: UnsafeMutableRawPointer) -> Bool {
-        Page(page).serial >= floor && (spilled == 0 || frames.isDirty(page) || sabotaged("writtenPageEditedInPlace"))
-    }
-
-    /// A copy of a page under a new number and serial; the old one is dead.
-    func copy(_ page: UnsafeMutableRawPointer) throws(StorageError) -> UnsafeMutableRawPointer {
-        let number = takeNumber()
-        let frame = try frames.makeDirty(page: number)
-        memcpy(frame, page, pageBytes)
-        let view = Page(frame)
-        if !sabotaged("copiedPageNotFreed") { noteDead(page) }
-        view.identity = view.identity & ~0xff_ffff_ffff | number
-        view.serial = try store.takeSerial()
-        return frame
-    }
 
     /// Remembers that a change broke off in the middle: the transaction can only be rolled back.
     func fail(_ error: StorageError) -> StorageError {
@@ -403,103 +329,58 @@ final class Writer {
 
     // MARK: Memory
 
-    /// Hands the transaction's own pages to the device when memory is short, or when they are finished anyway.
-    /// Between changes only.
+    /// Hands the transaction's own pages to the device when memory is short, or when they are finished anyway, and gives back the places
+    /// that it gave up. Between changes only.
     @inline(__always)
     func spillIfNeeded() throws(StorageError) {
-        if allocated.count - spilled - written >= spillSize { try spill() }
+        if isTidyDue { try tidy() }
+    }
+
+    @inline(never)
+    private func tidy() throws(StorageError) {
+        isTidyDue = false
+        if lists.dead.count >= returnSize { returnDeadPages() }
+        if lists.unwritten.count >= spillSize { try spill() }
     }
 
     /// Ascending loads leave full leaves behind that nobody comes back to: written early, they keep the device busy
-    /// while the next ones are filled. Other pages wait, because a page changed after its writing has to be copied.
+    /// while the next ones are filled. Other pages wait, because a page changed after its writing has to be written again.
     private func spill() throws(StorageError) {
-        let own = allocated.count - spilled - written
+        let own = lists.unwritten.count
         // Those of others that only memory has count, too, as long as it is worth the while.
         let isShort =
             own > frames.budgetFrames / 2
             || frames.dirtyFrames > frames.budgetFrames / 2 && own > frames.budgetFrames / 8
-        let isFinished = !isRecording && finishedLeaves >= (allocated.count - spilled - written) / 8 * 7
+        let isFinished = !isRecording && finishedLeaves >= own / 8 * 7
         finishedLeaves = 0
         // A store that only reads keeps in memory what it replays.
         guard isShort || isFinished, !store.options.readOnly else {
             spillSize = min(spillSize + Writer.spillStep(frames), frames.budgetFrames / 2 + 1)
             return
         }
-        // What is left to be packed is as full as it will be: a page that was written is not changed in place.
-        if spilled == 0 { try packLeaves() }
+        // What is left to be packed is as full as it will be: pages that were written are shared at once.
+        if !hasSpilled { try packLeaves() }
         if !sabotaged("writtenBeforeCounts") { try settleCounts() }
         try store.growFile(for: self)
-        do throws(StorageError) { try store.writePages(Array(allocated[spilled...])) } catch {
+        do throws(StorageError) { try store.writePages(lists.unwritten) } catch {
             // Some of them may be on the device: like all that is there they are copied at their next change.
             floor = store.nextSerial
+            leastFloor = floor
             forgetHints()
             throw error
         }
-        spilled = allocated.count
-        written = 0
+        lists.unwritten.removeAll(keepingCapacity: true)
+        spills += 1
         spillSize = Writer.spillStep(frames)
         forgetHints()
     }
 
+    /// Whether pages of this transaction were handed to the device.
+    @inline(__always)
+    var hasSpilled: Bool { spills > 0 }
+
     /// Notes that a leaf was left behind by an ascending load.
     func noteFinishedLeaf() { finishedLeaves &+= 1 }
-
-    // MARK: Savepoints
-
-    struct Mark {
-        var trees: [TreeState]
-        var names: TreeNames
-        var nextTreeID: UInt32
-        var operations: Int
-        var allocated: Int
-        var freed: Int
-        var number: UInt64
-        var owner: ObjectIdentifier
-        /// A transaction that had failed before has failed after a rollback to here, too.
-        var failure: StorageError?
-    }
-
-    func savepoint() -> Mark {
-        // A failure is noted by `fail` and met by the next change or the commit.
-        do throws(StorageError) {
-            if !sabotaged("savepointBeforeWaitingPuts") { try enterWaitingPuts() }
-            try packLeaves()
-            if !sabotaged("savepointBeforeCounts") { try settleCounts() }
-        } catch {}
-        savepointCount += 1
-        let mark = Mark(
-            trees: Array(UnsafeBufferPointer(start: trees, count: treeCount)), names: names, nextTreeID: nextTreeID,
-            operations: memory.operations.count, allocated: allocated.count, freed: freed.count, number: savepointCount,
-            owner: ObjectIdentifier(self), failure: failure)
-        openMarks.append(savepointCount)
-        // What exists now is sealed: it is what a rollback comes back to.
-        if !sabotaged("savepointNotSealed") { floor = store.nextSerial }
-        forgetHints()
-        return mark
-    }
-
-    func rollback(to mark: Mark) {
-        endLoading()
-        if !sabotaged("undonePutsStillWait") { forgetWaitingPuts() }
-        while let last = openMarks.last, last > mark.number { openMarks.removeLast() }
-        for (index, tree) in mark.trees.enumerated() { (trees + index).initialize(to: tree) }
-        treeCount = mark.trees.count
-        nextTreeID = mark.nextTreeID
-        setNames(sabotaged("undoneTreesKeepTheirNames") ? names : mark.names)
-        if !sabotaged("undoneOperationsLogged") { memory.operations.truncate(to: mark.operations) }
-        let dropped = Array(allocated[mark.allocated...])
-        for page in dropped { frames.forget(page: page) }
-        store.giveBack(dropped)
-        allocated.removeLast(dropped.count)
-        spilled = min(spilled, allocated.count)
-        written = 0
-        if !sabotaged("undoneFreesKept") { freed.removeLast(freed.count - mark.freed) }
-        freedNamed.removeAll { $0.upperBound > freed.count }
-        floor = store.nextSerial
-        failure = mark.failure
-        forgetHints()
-        noteChange()
-    }
 
     // MARK: Ending
 
@@ -523,11 +404,17 @@ final class Writer {
 
     /// Notes where the removed pages die.
     func setDeath(at point: UInt64) {
+        for page in lists.dead { freed.append(page) }
+        ChangedPages.empty(&lists.dead)
+        if !lists.named.isEmpty {
+            // As if born before the oldest retained checkpoint: they wait until none is older than their death.
+            let oldest = store.oldestCheckpointPoint
+            for page in lists.named {
+                freed.append(.init(page: page.page, birth: min(page.birth, oldest - 1), death: point))
+            }
+            ChangedPages.empty(&lists.named)
+        }
         for index in 0..<freed.count { freed[index].death = point }
-        guard !freedNamed.isEmpty else { return }
-        // As if born before the oldest retained checkpoint: they wait until none is older than their death.
-        let oldest = store.oldestCheckpointPoint
-        for index in freedNamed.joined() { freed[index].birth = min(freed[index].birth, oldest - 1) }
     }
 
     /// Gives everything back.
@@ -536,6 +423,6 @@ final class Writer {
         forgetWaitingPuts()
         for page in allocated { frames.forget(page: page) }
         if !sabotaged("abandonedPagesLost") { store.giveBack(allocated) }
-        lists.changed.removeAll()
+        lists.forgetPages()
     }
 }

@@ -90,11 +90,61 @@ struct WriterLists {
     var changed = ChangedPages()
     /// Page numbers fetched ahead from the space map.
     var pages: [UInt64] = []
+    /// Pages of the transaction that were changed since they were written, if they were: some more than once, some given up since.
+    var unwritten: [UInt64] = []
+    /// Pages that the transaction took and gave up, whose places are its own again.
+    var dead: [SpaceMap.DeadPage] = []
+    /// Pages it removed that a frame of the log may name.
+    var named: [SpaceMap.DeadPage] = []
     var batch = PutBatch()
 
     /// Readies the lists for the next transaction.
     mutating func rest() {
-        changed.removeAll()
+        forgetPages()
         batch.removeAll()
+    }
+
+    mutating func forgetPages() {
+        changed.removeAll()
+        ChangedPages.empty(&unwritten)
+        ChangedPages.empty(&dead)
+        ChangedPages.empty(&named)
+    }
+
+    /// Takes pages that were given up out of the lists.
+    ///
+    /// - Parameters:
+    ///   - kept: how many of those that were given up stay, because a savepoint is younger.
+    ///   - first: where in `changed.allocated` the others are.
+    /// - Returns: their places. A page that is not there was never this transaction's, whatever its entry says: it stays among those removed.
+    mutating func takeOwn(dead kept: Int, allocated first: Int) -> [UInt64] {
+        var gone = Set<UInt64>(minimumCapacity: dead.count - kept)
+        for page in dead[kept...] { gone.insert(page.page) }
+        unwritten.removeAll { gone.contains($0) }
+        var places: [UInt64] = []
+        places.reserveCapacity(gone.count)
+        changed.removeAllocated(from: first) { page in
+            guard gone.remove(page) != nil else { return false }
+            places.append(page)
+            return true
+        }
+        if !gone.isEmpty { for page in dead[kept...] where gone.contains(page.page) { changed.freed.append(page) } }
+        dead.removeLast(dead.count - kept)
+        return places
+    }
+
+    /// Pages that were removed behind a savepoint, which is released: those that the transaction took itself were kept for that savepoint alone.
+    mutating func reclaimFreed(from first: Int, bornSince floor: UInt64) {
+        var kept = first
+        for index in first..<max(first, changed.freed.count) {
+            let page = changed.freed[index]
+            if page.birth >= floor {
+                dead.append(page)
+            } else {
+                changed.freed[kept] = page
+                kept += 1
+            }
+        }
+        changed.freed.removeLast(changed.freed.count - kept)
     }
 }

@@ -11,7 +11,7 @@ extension Writer {
 
     /// Whether a tree's leaves are packed in the end: what is asked for each leaf that is full, or has lost much.
     ///
-    /// Not once pages were handed to the device, because those are not the transaction's own any more.
+    /// Not once pages were handed to the device: a walk over all that are there would bring them back to memory.
     func sharesLater<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) -> Bool {
         crowdedLeaves &+= 1
         if trees[index].levels < 2 || isBesideOwn(layout) || sabotaged("scatteredChangesPack") {
@@ -57,25 +57,25 @@ extension Writer {
         guard level > 0 else { return }
         let root = try frames.resolve(trees[index].root, type: Layout.innerType, level: level)
         guard isEditable(root) else { return }
-        var dropped: [UInt64] = []
-        pack(layout, root, level, isRoot: true, &dropped)
+        pack(layout, root, level, isRoot: true)
         if trees[index].isCounted {
             trees[index].countsAreStale = true
             hasStaleCounts = true
         }
         try shrinkRoot(layout, index)
-        if !sabotaged("packedPagesLost") { giveBackOwn(dropped) }
+        // They were never written, and are not to be.
+        returnDeadPages(always: true)
     }
 
     /// Packs what is below an inner node that is the transaction's own, as far as that is, too.
     private func pack<Layout: NodeLayout>(
-        _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ level: Int, isRoot: Bool, _ dropped: inout [UInt64]
+        _ layout: Layout.Type, _ page: UnsafeMutableRawPointer, _ level: Int, isRoot: Bool
     ) {
         if level > 1 {
             for slot in 0..<Page(page).count {
                 guard let child = ownChild(layout, page, slot) else { continue }
                 forgetCount(layout, page, slot)
-                pack(layout, child, level - 1, isRoot: false, &dropped)
+                pack(layout, child, level - 1, isRoot: false)
             }
         }
         var slot = 0
@@ -90,7 +90,7 @@ extension Writer {
                 forgetCount(layout, page, slot)
                 Layout.merge(left, right, parent: page, separator: slot + 1, scratch: scratch)
                 Layout.removeChild(page, at: slot + 1)
-                dropped.append(Page(right).number)
+                if !sabotaged("packedPagesLost") { free(right) }
                 continue
             }
             if level == 1 { fill(layout, left, from: right, page, slot) }

@@ -217,13 +217,13 @@ extension Writer {
         if trees[index].isCounted { forgetCounts(layout, index) }
     }
 
-    /// The page itself when it may be changed in place, else a copy that the parent on the path refers to.
+    /// The page itself when it may be changed in place, else what stands for it from now on: the parent on the path refers to that.
     @inline(__always)
     func own<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ level: Int, _ page: UnsafeMutableRawPointer
     ) throws(StorageError) -> UnsafeMutableRawPointer {
         if isEditable(page) { return page }
-        let copy = try copy(page)
+        let copy = try replaceable(page)
         if level == trees[index].levels - 1 {
             trees[index].root = Page(copy).reference
         } else {
@@ -320,7 +320,7 @@ extension Writer {
 
     /// The leaf behind a reference that was found before, when it can be changed in place and its keys are still those that belong there.
     ///
-    /// As long as the shape is the same nothing but copies has changed, and what was copied is not changed in place any more.
+    /// As long as the shape is the same nothing but copies has changed, and what was copied is neither changed nor given another use.
     @inline(__always)
     private func ownLeaf<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ leaf: PageReference, _ shape: UInt64

@@ -70,9 +70,14 @@ private struct ScriptGenerator {
             } else if random.chance(15), let last = saved.indices.last {
                 // An earlier savepoint ends those after it.
                 let index = random.chance(70) ? last : 0
-                steps.append(.rollbackTo("p\(index)"))
-                trees = saved[index]
-                saved.removeLast(saved.count - index - 1)
+                if random.chance(30) {
+                    steps.append(.forget("p\(index)"))
+                    saved.removeLast(saved.count - index)
+                } else {
+                    steps.append(.rollbackTo("p\(index)"))
+                    trees = saved[index]
+                    saved.removeLast(saved.count - index - 1)
+                }
             } else if random.chance(5) {
                 steps.append(.verify)
             } else if let change = change() {

@@ -16,6 +16,7 @@ import MakoStorage
 ///     delete t 5
 ///     deleterange t 5 90                  # in a byte tree up to below the key of 90; `5 end`: all from there on
 ///     rollbackto a
+///     forget a                            # it is released, and those after it
 ///     commit                              # or `commit ordered`, `commit async`, `commit async 50`: durable 50 ms later
 ///     snapshot s                          # kept open, compared by `check s` and at the end, until `release s`
 ///     reader r                            # another process opens the store beside this one, or refreshes what it shows, and compares
@@ -113,6 +114,7 @@ public enum ScriptStep: Sendable, Hashable {
     case deleteAll(String)
     case savepoint(String)
     case rollbackTo(String)
+    case forget(String)
     case checkpoint
     case step(Int)
     case snapshot(String)
@@ -181,6 +183,7 @@ public enum ScriptStep: Sendable, Hashable {
         case ("deleteall", 1): self = .deleteAll(words[0])
         case ("savepoint", 1): self = .savepoint(words[0])
         case ("rollbackto", 1): self = .rollbackTo(words[0])
+        case ("forget", 1): self = .forget(words[0])
         case ("checkpoint", 0): self = .checkpoint
         case ("step", 0): self = .step(1)
         case ("step", 1):

@@ -290,6 +290,13 @@ public final class ScriptRun {
                     try transaction.rollback(to: savepoint)
                     model = saved
                     savepoints = savepoints.filter { $0.value.number <= number }
+                case .forget(let name):
+                    guard let (number, savepoint, _) = savepoints[name] else {
+                        if script.isLenient { continue }
+                        throw Disagreement("no savepoint \(name)")
+                    }
+                    try transaction.release(savepoint)
+                    savepoints = savepoints.filter { $0.value.number < number }
                 case .check(let name) where script.isLenient && kept[name] == nil: break
                 case .check(let name): try check(name)
                 case .snapshot(let name): try keep(name, before)

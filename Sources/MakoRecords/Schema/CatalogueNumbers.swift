@@ -1,0 +1,131 @@
+import MakoStorage
+
+// The numbers of the catalogue held against each other and against what is there. Pages whose checksums are right may still hold numbers that no
+// program has written: a number that two tables have is a wrong answer for one of them.
+extension StoredCatalogue {
+    /// Counters of the catalogue stay below this: what is added to them later has room.
+    static let counterLimit: UInt64 = 1 << 62
+
+    /// - Throws: `RecordError.catalogueDamaged` when two tables have the same number, and so the same rows.
+    static func checkNumbers(of records: [TableRecord]) throws(RecordError) {
+        if sabotaged("tableNumbersNotChecked") { return }
+        var names: [UInt32: String] = [:]
+        for record in records {
+            let name = record.schema.name
+            if record.id == 0 { throw .catalogueDamaged(reason: "table \(name) has the number 0, which no table has") }
+            if let other = names.updateValue(name, forKey: record.id) {
+                throw .catalogueDamaged(reason: "tables \(other) and \(name) have the same number, \(record.id)")
+            }
+        }
+    }
+
+    /// What does not hold of the catalogue's counters, of the row ids and of the versions of tables.
+    static func findings(_ records: [TableRecord], in view: Snapshot) throws(RecordError) -> [String] {
+        guard let catalogue = view.tree(named: Catalogue.treeName) else { return [] }
+        var findings: [String] = []
+        let numbers = Set(records.map(\.id))
+        do throws(RecordError) {
+            let next = try nextTableID(catalogue, view)
+            if let last = numbers.max(), next <= last {
+                findings.append("the number of the next table is \(next), but table \(last) is there")
+            }
+        } catch {
+            if case .storage = error { throw error }
+            findings.append("\(error)")
+        }
+        for (key, bytes) in try entries(catalogue, from: [0, 0], to: [1], view) where key.count == 5 {
+            let table = key.dropFirst().reduce(0) { $0 << 8 | UInt32($1) }
+            if !numbers.contains(table) {
+                findings.append("the version of table \(table), which is not there, is stored")
+            }
+            if bytes.count != 8 { findings.append("the version of table \(table) is not a number") }
+        }
+        return try findings + idFindings(records, view)
+    }
+
+    private static func idFindings(_ records: [TableRecord], _ view: Snapshot) throws(RecordError) -> [String] {
+        guard let tree = view.tree(named: RowIDSequence.treeName) else { return [] }
+        var findings: [String] = []
+        var names: [UInt64: String] = [:]
+        for record in records where record.schema.idColumn != nil { names[UInt64(record.id)] = record.schema.name }
+        do throws(StorageError) {
+            var cursor = try view.cursor(in: tree)
+            var isThere = try cursor.first()
+            while isThere {
+                let table = cursor.integerKey
+                let bytes = try cursor.value()
+                if let name = names[table] {
+                    if RowIDSequence.number(bytes).map({ $0 < 1 }) ?? true {
+                        findings.append("the next id of table \(name) is not a number that an id can be")
+                    }
+                } else {
+                    findings.append("the next id of table \(table), which is not there or gives no ids, is stored")
+                }
+                isThere = try cursor.next()
+            }
+        } catch { throw .storage(error) }
+        return findings
+    }
+
+    /// The entries of the catalogue's tree from one key up to below another.
+    static func entries(
+        _ tree: Tree, from lower: [UInt8], to upper: [UInt8], _ view: Snapshot
+    ) throws(RecordError) -> [(key: [UInt8], bytes: [UInt8])] {
+        var entries: [([UInt8], [UInt8])] = []
+        do throws(StorageError) {
+            var cursor = try view.cursor(in: tree)
+            var isThere = try cursor.seek(lower)
+            while isThere, cursor.key.lexicographicallyPrecedes(upper) {
+                entries.append((cursor.key, try cursor.value()))
+                isThere = try cursor.next()
+            }
+        } catch { throw .storage(error) }
+        return entries
+    }
+}
+
+extension StoredHistory {
+    /// What does not hold of the history: each record can be read, follows the one before it and stands where that one ends.
+    static func findings(in view: Snapshot) throws(RecordError) -> [String] {
+        guard let tree = view.tree(named: treeName) else { return [] }
+        do throws(RecordError) {
+            guard let head = try head(tree, view) else { return ["the history has no head"] }
+            return try head.isKept ? records(tree, view) : []
+        } catch {
+            if case .storage = error { throw error }
+            return ["\(error)"]
+        }
+    }
+
+    private static func records(_ tree: Tree, _ view: Snapshot) throws(RecordError) -> [String] {
+        var findings: [String] = []
+        var last: (point: HistoryPoint, end: UInt64)?
+        var number: UInt64 = 1
+        while number > 0, findings.count < 100 {
+            let found: (number: UInt64, bytes: [UInt8])? = try engine { () throws(StorageError) in
+                var cursor = try view.cursor(in: tree)
+                return try cursor.seek(number) ? (cursor.integerKey, try cursor.value()) : nil
+            }
+            guard let found else { break }
+            do throws(RecordError) {
+                let record = try HistoryRecord(number: found.number, bytes: found.bytes)
+                if let last, record.previous != last.point {
+                    findings.append("the history's record of commit \(found.number) does not follow the one before it")
+                }
+                if let last, record.position != last.end {
+                    findings.append(
+                        "the history's record of commit \(found.number) is not where the one before it ends")
+                }
+                last = (record.point, record.position &+ UInt64(found.bytes.count))
+            } catch {
+                findings.append("\(error)")
+                last = nil
+            }
+            if found.number > view.commitNumber {
+                findings.append("the history has a record of commit \(found.number), which was not made yet")
+            }
+            number = found.number &+ 1
+        }
+        return findings
+    }
+}
