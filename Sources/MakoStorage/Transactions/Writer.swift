@@ -217,9 +217,7 @@ final class Writer {
         hints[treeCount] = .none
         streaks[treeCount] = PutStreak()
         treeCount += 1
-        var ids = names.ids
-        ids[name] = id
-        setNames(TreeNames(ids))
+        setNames(names.naming(id, name))
         record { $0.createTree(id, keys, options, name: name, to: &$1) }
         noteChange()
         return Tree(id: id, keys: keys)
@@ -227,20 +225,17 @@ final class Writer {
 
     /// Gives a tree another name.
     func renameTree(_ id: UInt32, to name: String) throws(StorageError) {
-        guard names.names[id] != name else { return }
+        guard names.name(of: id) != name else { return }
         try checkName(name)
         if isRecording && !sabotaged("renamesUnannounced") { try store.use(.renamedTrees) }
-        var ids = names.ids
-        if let old = names.names[id] { ids[old] = nil }
-        ids[name] = id
-        setNames(TreeNames(ids))
+        setNames(names.naming(id, name))
         if !sabotaged("renameNotLogged") { record { $0.renameTree(id, to: name, &$1) } }
         noteChange()
     }
 
     /// Whether a tree may get a name.
     private func checkName(_ name: String) throws(StorageError) {
-        guard names.ids[name] == nil || sabotaged("othersNameTaken") else { throw .treeExists(name) }
+        guard names.id(of: name) == nil || sabotaged("othersNameTaken") else { throw .treeExists(name) }
         guard name.utf8.count <= Limits.nameBytes else {
             throw .invalidArgument("the name of a tree has at most \(Limits.nameBytes) bytes")
         }
@@ -255,7 +250,7 @@ final class Writer {
         treeCount -= 1
         streaks.update(repeating: PutStreak(), count: memory.treeCapacity)
         forgetHints()
-        setNames(TreeNames(names.ids.filter { $0.value != id }))
+        setNames(names.removing(id))
         record { $0.dropTree(id, to: &$1) }
         noteChange()
     }

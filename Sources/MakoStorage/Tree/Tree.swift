@@ -85,17 +85,6 @@ struct TreeState {
     var options: TreeOptions { isCounted ? .subtreeCounts : [] }
 }
 
-/// The names of the trees of a version. Shared between versions until a tree is created or dropped.
-final class TreeNames: Sendable {
-    let ids: [String: UInt32]
-    let names: [UInt32: String]
-
-    init(_ ids: [String: UInt32] = [:]) {
-        self.ids = ids
-        names = Dictionary(uniqueKeysWithValues: ids.map { ($1, $0) })
-    }
-}
-
 /// The roots of all trees at one commit, in memory of its own so that readers need not count references.
 final class Version: @unchecked Sendable {
     let commit: UInt64
