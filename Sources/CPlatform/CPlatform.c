@@ -9,6 +9,7 @@ _Thread_local void *mako_thread_scope = 0;
 _Thread_local void *mako_cancellation = 0;
 struct mako_object_lock mako_object_locks[MAKO_OBJECT_LOCKS];
 int mako_has_process_barrier = 0;
+uint32_t mako_forks = 0;
 
 extern void *swift_unownedRetain(void *object);
 extern void swift_unownedRelease(void *object);
@@ -141,3 +142,40 @@ int mako_find_lock(int descriptor, int64_t from, int64_t to, int64_t *first, int
 
 void mako_unlock_bytes(int descriptor) { (void)descriptor; }
 #endif
+
+#include <pthread.h>
+#include <string.h>
+
+static void mako_count_fork(void) { __atomic_fetch_add(&mako_forks, 1, __ATOMIC_RELAXED); }
+
+__attribute__((constructor)) static void mako_watch_forks(void) { (void)pthread_atfork(0, 0, mako_count_fork); }
+
+void mako_forget(void *memory, uint64_t count) {
+    memset(memory, 0, count);
+    __asm__ volatile("" : : "r"(memory) : "memory");
+}
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/// Two steps: between them the file has both names. A second name is refused where something has it, as the renaming is.
+static int mako_link_and_unlink(const char *from, const char *to) {
+    if (link(from, to) != 0) {
+        int code = errno;
+        if (code == EPERM || code == ENOSYS || code == EOPNOTSUPP || code == EMLINK) return MAKO_NO_SUCH_RENAMING;
+        return -1;
+    }
+    return unlink(from);
+}
+
+int mako_rename_exclusively(const char *from, const char *to) {
+#if defined(__linux__) && defined(SYS_renameat2) && defined(RENAME_NOREPLACE)
+    if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return -1;
+#elif defined(__APPLE__) && defined(RENAME_EXCL)
+    if (renamex_np(from, to, RENAME_EXCL) == 0) return 0;
+    if (errno != ENOTSUP && errno != EINVAL) return -1;
+#endif
+    return mako_link_and_unlink(from, to);
+}

@@ -190,12 +190,12 @@ package enum Probe {
         guard let directory = Directory(bytes, regions: regions) else { return nil }
         let written = directory.encoded()
         guard let again = Directory(written, regions: regions) else { return "what was written cannot be read" }
-        let names = directory.names.names
+        let names = directory.names.all
         let areSame = again.trees.elementsEqual(directory.trees) {
             $0.id == $1.id && $0.kind == $1.kind && $0.levels == $1.levels && $0.root.raw == $1.root.raw
                 && $0.count == $1.count
         }
-        guard areSame, again.regions == directory.regions, again.names.names == names else {
+        guard areSame, again.regions == directory.regions, again.names.all == names else {
             return "what was written reads as something else"
         }
         guard written.count == Directory.encodedBytes(regions: regions, names: directory.names) else {

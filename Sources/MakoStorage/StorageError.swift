@@ -43,6 +43,8 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
     /// The snapshot is older than the store allows.
     case snapshotExpired(limitSeconds: Double)
     case closed
+    /// The process was forked off one that had opened the store, which stays the parent's.
+    case inherited(path: String)
     case invalidArgument(String)
 
     public var description: String {
@@ -73,12 +75,14 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
             "\(path) does not fit the backup it is to build on: \(reason); use the backups in the order in which they were made, unchanged"
         case .corrupted(let page, let reason):
             "page \(page) is damaged: \(reason); run a check, then restore a backup or salvage what can be read"
+        case .io(let error) where error.operation == "create" && error.isNotFound && error.path.hasPrefix("~"):
+            "\(error.path) cannot be created: its directory does not exist, since '~' means the home directory in shells alone; write the path in full"
         case .io(let error) where error.operation == "create" && error.isNotFound:
             "\(error.path) cannot be created: its directory does not exist; make the directory first"
         case .io(let error):
             "\(error)"
         case .diskFull(let path):
-            "no space left on the device of \(path); free some space, or delete what is not needed, which still works; nothing of the failed transaction was kept"
+            "no space left on the device of \(path); free some space, or delete what is not needed in small transactions, for which some pages are kept back; nothing of the failed transaction was kept"
         case .readOnly(let reason):
             "the store is read-only: \(reason)"
         case .keyTooLong(let bytes, let limit):
@@ -97,6 +101,8 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
             "the snapshot is older than the limit of \(limit) seconds and was ended; take a new one"
         case .closed:
             "the store or snapshot is closed"
+        case .inherited(let path):
+            "the store of \(path) was opened by the parent of this process, before the fork, and is the parent's alone; open it in the child, once the parent has closed it"
         case .invalidArgument(let what):
             what
         }

@@ -4,11 +4,12 @@ import MakoTestSupport
 
 /// `kill CYCLES [SEED]`: a writer is killed so many times. `power CYCLES [SEED]`: its file system is stopped as in a power
 /// cut. `readers CYCLES [SEED]`: readers beside a writer are killed so many times, and now and then the writer. `write PATH`, `read PATH`,
-/// `transfer PATH` and `audit PATH` are the processes that these start.
+/// `processes SECONDS [SEED]`: two and three processes at the same files are stopped before each call. `fork FOLDER`: a child is forked off a process
+/// with an open store. `transfer PATH`, `audit PATH` and `step -` are the processes that these start.
 let words = Array(CommandLine.arguments.dropFirst())
 let folder = NSTemporaryDirectory() + "mako-kill-\(ProcessInfo.processInfo.processIdentifier)"
 guard words.count >= 2 else {
-    print("usage: KillRunner kill|power|readers CYCLES [SEED]")
+    print("usage: KillRunner kill|power|readers|processes CYCLES [SEED]")
     exit(2)
 }
 do {
@@ -20,7 +21,9 @@ do {
         print(Digest.of(try store.read { try ModelStore(reading: $0) }))
     case "transfer": try Bank(path: words[1]).transfer()
     case "audit": try Bank(path: words[1]).audit()
-    case "kill", "power", "readers":
+    case "step": try SteppedProcess().run()
+    case "fork": try ForkTrial(folder: words[1]).run()
+    case "kill", "power", "readers", "processes":
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let seed = words.count > 2 ? UInt64(words[2]) ?? 1 : UInt64.random(in: 1...999_999)
@@ -30,6 +33,8 @@ do {
         switch words[0] {
         case "kill": try trial.killProcesses()
         case "power": try trial.cutPower()
+        case "processes":
+            try ProcessTrial(program: trial.program, folder: folder, seconds: trial.cycles, seed: seed).run()
         default: try ReaderTrial(trial).run()
         }
     default: throw Referee.Failure(description: "what is '\(words[0])'?")

@@ -27,6 +27,7 @@ import Testing
         "Sources/MakoRecords/Values/RowWriter.swift",
         "Sources/MakoStorage/Encryption/CipherKey.swift",
         "Sources/MakoStorage/Encryption/PageCipher.swift",
+        "Sources/MakoStorage/Encryption/SecretBytes.swift",
         "Sources/MakoStorage/Encryption/SegmentCipher.swift",
         "Sources/MakoStorage/Files/Lock.swift",
         "Sources/MakoStorage/Files/POSIXFile.swift",

@@ -303,7 +303,7 @@ import Testing
         let regions = [SpaceMap.RegionState(copy: 1, serial: 5), SpaceMap.RegionState(copy: 2, serial: 6)]
         let whole = Directory(regions: regions, trees: states, names: TreeNames(["one": 1, "two": 4])).encoded()
         let read = try #require(Directory(whole, regions: 2))
-        #expect(read.trees.map(\.id) == [1, 4] && read.regions.map(\.copy) == [1, 2] && read.names.ids["two"] == 4)
+        #expect(read.trees.map(\.id) == [1, 4] && read.regions.map(\.copy) == [1, 2] && read.names.id(of: "two") == 4)
         let ends = [18, 18 + 24 + 3, whole.count]
         for count in 0..<whole.count where !ends.contains(count) {
             #expect(Directory(Array(whole[..<count]), regions: 2) == nil, "cut after \(count) bytes")

@@ -145,7 +145,8 @@ import Testing
                 Issue.record("\(parts): \(String(describing: error))")
                 return
             }
-            #expect(!disk.exists("d/new.mako") && !disk.exists("d/new.mako-new"))
+            #expect(!disk.exists("d/new.mako"))
+            #expect(try disk.list(directory: "d").allSatisfy { !$0.hasPrefix("new.mako") })
         }
         try isRefused("d/base.mako", ["d/two"], by: "d/two")
         try isRefused("d/base.mako", ["d/one", "d/one"], by: "d/one")

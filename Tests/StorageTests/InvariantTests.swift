@@ -249,7 +249,7 @@ private final class RecordingFile: File, @unchecked Sendable {
     private let inner: any File
     private let owner: RecordingFileSystem
     private var isLog: Bool { inner.path.contains("-wal-") }
-    private var isNew: Bool { inner.path.hasSuffix("-new") }
+    private var isNew: Bool { inner.path.contains("-new-") }
 
     init(_ inner: any File, _ owner: RecordingFileSystem) {
         self.inner = inner

@@ -31,6 +31,35 @@ import Testing
         #expect(text.contains("none wrong"), "\(text)")
     }
 
+    @Test func processesAtTheSameFilesLoseNothing() throws {
+        let text = try KillTests.output("processes", "15")
+        #expect(text.contains("none lost"), "\(text)")
+    }
+
+    @Test func theChildOfAForkLeavesTheFilesToItsParent() throws {
+        let folder = NSTemporaryDirectory() + "mako-fork-\(UInt64.random(in: 0...UInt64.max))"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let text = try KillTests.output("fork", folder)
+        #expect(text.contains("nothing of the parent's touched"), "\(text)")
+    }
+
+    /// What the program tells when it ends well.
+    private static func output(_ arguments: String...) throws -> String {
+        let process = Process()
+        let program: URL = try #require(KillTests.program, "KillRunner is built beside the tests")
+        process.executableURL = program
+        process.arguments = arguments
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = output
+        try process.run()
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0, "\(text)")
+        return text
+    }
+
     private static let program: URL? = {
         for start in Bundle.allBundles.map(\.bundleURL) + [URL(fileURLWithPath: CommandLine.arguments[0])] {
             var folder = start

@@ -5,16 +5,18 @@ import Testing
 
 /// The writing end of the log by itself.
 @Suite struct LogTests {
-    private func makeLog() -> Log {
-        Log(
-            fileSystem: MemoryFileSystem(), path: "l.mako", database: DatabaseID(high: 1, low: 2),
-            segmentBytes: SegmentHeader.smallestSegment, keys: nil, entropy: SystemEntropy(), position: .start,
+    private func makeLog() throws -> Log {
+        let files = MemoryFileSystem()
+        return Log(
+            fileSystem: files, path: "l.mako", database: DatabaseID(high: 1, low: 2),
+            dataFile: try files.open("l.mako", .create), segmentBytes: SegmentHeader.smallestSegment, keys: nil,
+            entropy: SystemEntropy(), position: .start,
             lastNumber: 0)
     }
 
     /// Between the question and the answer to it the group may have been flushed, and what is durable is not written again.
     @Test func aFrameThatHasRoomHasItStillWhenTheGroupIsFlushed() throws {
-        let log = makeLog()
+        let log = try makeLog()
         defer { log.closeFiles() }
         var random = SplitMix(seed: 7)
         var flushedBetween = 0

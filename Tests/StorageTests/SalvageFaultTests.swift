@@ -95,14 +95,23 @@ import Testing
     @Test func twoDoNotSalvageToTheSamePlace() throws {
         let sample = try SalvageSample(closing: true, Self.text)
         let disk = SimulatedDisk(sample.image)
-        let other = try disk.open(SalvageSample.target + "-salvage", .create)
-        #expect(try other.lock(exclusive: true))
-        #expect(throws: StorageError.alreadyOpen(path: SalvageSample.target + "-salvage")) {
-            try SalvageSample.salvage(sample.image, on: disk)
+        let other = try Salvage(
+            from: SalvageSample.path, to: SalvageSample.target, options: SalvageSample.options(disk), progress: { _ in }
+        )
+        _ = try other.run()
+        _ = try Store.salvage(
+            from: SalvageSample.path, to: SalvageSample.target, options: SalvageSample.options(disk))
+        let made = disk.contents(of: SalvageSample.target)
+        do throws(StorageError) {
+            try other.finish()
+            Issue.record("the file of the first one was replaced")
+        } catch {
+            #expect("\(error)".contains("exists already"))
+            _ = other.abandon()
         }
-        #expect(disk.exists(SalvageSample.target + "-salvage"), "it is the other's")
-        other.close()
-        #expect(try SalvageSample.salvage(sample.image, on: disk).found == sample.latest)
+        #expect(disk.contents(of: SalvageSample.target) == made)
+        #expect(
+            try disk.list(directory: FilePath.directory(of: SalvageSample.target)).allSatisfy { !$0.contains("-new-") })
     }
 
     /// The log of the new database is small, so that space runs out in the middle of the damaged one's.
@@ -148,11 +157,11 @@ import Testing
                     isTaken = true
                 })
         }
-        guard case .io(let reason) = error else {
+        guard case .invalidArgument(let reason) = error else {
             Issue.record("\(String(describing: error))")
             return
         }
-        #expect(reason.isExists && reason.path == SalvageSample.target)
+        #expect(reason.hasPrefix("\(SalvageSample.target) exists already"))
         #expect(disk.contents(of: SalvageSample.target) == [1, 2, 3])
         #expect(disk.settledImage().files.count == 2, "and nothing else is left")
     }

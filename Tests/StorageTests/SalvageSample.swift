@@ -158,7 +158,7 @@ struct SalvageSample {
             let source = try DamagedFile(path: SalvageSample.path, fileSystem: options.fileSystem)
             defer { source.close() }
             try SalvageSample.walk(
-                tree.root, tree.levels - 1, version.names.names[tree.id] ?? "", page, source, &layout)
+                tree.root, tree.levels - 1, version.names.name(of: tree.id) ?? "", page, source, &layout)
         }
         return layout
     }

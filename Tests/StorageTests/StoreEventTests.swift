@@ -21,6 +21,7 @@ import Testing
                 case .checkpointFailed: "failed"
                 case .becameReadOnly: "readOnly"
                 case .snapshotsExpired: "expired"
+                case .weakPassphrase: "weak"
                 case .shrank: "shrank"
                 case .statistics: "statistics"
                 case .closed: "closed"

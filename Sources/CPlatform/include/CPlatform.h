@@ -100,3 +100,16 @@ int mako_find_lock(int descriptor, int64_t from, int64_t to, int64_t *first, int
 
 /// Gives up every lock of `mako_lock_byte` on this open file.
 void mako_unlock_bytes(int descriptor);
+
+/// How many forks lie between the program's start and this process. The child of a fork has one more than its parent.
+extern uint32_t mako_forks;
+static inline uint32_t mako_process_generation(void) { return __atomic_load_n(&mako_forks, __ATOMIC_RELAXED); }
+
+/// What the call below answers where the file system has no such renaming, and no second names either.
+#define MAKO_NO_SUCH_RENAMING -2
+
+/// Gives a file another name, unless something has it: -1 and EEXIST then. 0: done.
+int mako_rename_exclusively(const char *from, const char *to);
+
+/// Overwrites memory that held a secret, even where nothing reads it afterwards.
+void mako_forget(void *memory, uint64_t count);

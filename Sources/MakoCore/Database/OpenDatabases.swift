@@ -90,11 +90,13 @@ enum OpenDatabases {
     }
 
     /// One name for a file, whatever way leads to it. The file itself may not be there yet.
+    ///
+    /// The child of a fork has names of its own: what the parent has open is not the child's to share.
     private static func place(of path: String) -> String {
-        let url = URL(fileURLWithPath: path)
-        if FileManager.default.fileExists(atPath: url.path) { return url.resolvingSymlinksInPath().path }
+        let target = (try? POSIXFileSystem().target(of: path)) ?? path
+        let url = URL(fileURLWithPath: target)
         let directory = url.deletingLastPathComponent().resolvingSymlinksInPath()
-        return directory.appendingPathComponent(url.lastPathComponent).path
+        return "\(Forks.generation) \(directory.appendingPathComponent(url.lastPathComponent).path)"
     }
 }
 

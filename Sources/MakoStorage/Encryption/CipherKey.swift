@@ -4,10 +4,13 @@
     import Crypto
     import CryptoExtras
 
-    #if canImport(FoundationEssentials)
-        import struct FoundationEssentials.Data
+    // Of Unicode's normal forms the standard library knows, but tells on other platforms than Apple's alone.
+    #if canImport(Darwin)
+        import Foundation
     #else
-        import struct Foundation.Data
+        @_spi(_Unicode) import Swift
+
+        import struct FoundationEssentials.Data
     #endif
 
     /// A secret key of 256 bits, and what is done with one.
@@ -38,6 +41,22 @@
                     parallelism: Int(KeyRecord.Derivation.parallelism))
             else { return nil }
             self.init(key, cipher)
+        }
+
+        /// A passphrase as bytes: the composed form, which is the same from every keyboard, and the others that one may have typed.
+        static func forms(of passphrase: String) -> [[UInt8]] {
+            #if canImport(Darwin)
+                let composed = passphrase.precomposedStringWithCanonicalMapping
+                let decomposed = passphrase.decomposedStringWithCanonicalMapping
+            #else
+                let composed = String(String.UnicodeScalarView(passphrase._nfc))
+                let decomposed = String(String.UnicodeScalarView(passphrase._nfd))
+            #endif
+            var forms = [Array((sabotaged("passphraseTakenAsTyped") ? passphrase : composed).utf8)]
+            for form in [Array(passphrase.utf8), Array(decomposed.utf8)] where !forms.contains(form) {
+                forms.append(form)
+            }
+            return forms
         }
 
         /// A key of its own for one purpose.
@@ -120,6 +139,7 @@
 
         init?(_ bytes: [UInt8], _ cipher: Encryption.Cipher) { return nil }
         init?(passphrase: [UInt8], salt: [UInt8], rounds: Int, _ cipher: Encryption.Cipher) { return nil }
+        static func forms(of passphrase: String) -> [[UInt8]] { [Array(passphrase.utf8)] }
         func derived(salt: [UInt8], info: String) -> CipherKey { self }
         func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
             body(UnsafeRawBufferPointer(start: nil, count: 0))

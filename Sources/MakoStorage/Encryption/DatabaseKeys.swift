@@ -21,7 +21,9 @@ final class DatabaseKeys: Sendable {
         for encryption: Encryption, database: DatabaseID, path: String, entropy: any Entropy
     ) throws(StorageError) -> (keys: DatabaseKeys, record: KeyRecord) {
         guard Encryption.isAvailable else { throw .encryptionUnavailable(path: path) }
-        guard let dataKey = CipherKey(entropy.bytes(KeyRecord.keyBytes), encryption.cipher) else {
+        var bytes = entropy.bytes(KeyRecord.keyBytes)
+        defer { forget(&bytes) }
+        guard let dataKey = CipherKey(bytes, encryption.cipher) else {
             throw .encryptionUnavailable(path: path)
         }
         let keys = DatabaseKeys(database, dataKey)
@@ -61,14 +63,16 @@ final class DatabaseKeys: Sendable {
         guard record.derivation.isPossible || sabotaged("derivationUnbounded") else {
             throw .corrupted(page: 0, reason: "its key derivation asks for more time or memory than Mako ever does")
         }
-        guard let lock = encryption.secret.key(record.derivation, record.cipher) else {
-            throw .wrongKey(path: path, reason: encryption.secret.mismatch(record.derivation.kind))
-        }
         var key = [UInt8](repeating: 0, count: KeyRecord.keyBytes)
-        var box = record.box
-        let isOpen = record.context(of: database).withUnsafeBytes { context in
-            box.withUnsafeMutableBytes { box in
-                key.withUnsafeMutableBytes { lock.open(box, authenticating: context, into: $0) }
+        defer { forget(&key) }
+        let secret = encryption.secret
+        let isOpen = (0..<secret.forms).contains { form in
+            guard let lock = secret.key(record.derivation, record.cipher, form: form) else { return false }
+            var box = record.box
+            return record.context(of: database).withUnsafeBytes { context in
+                box.withUnsafeMutableBytes { box in
+                    key.withUnsafeMutableBytes { lock.open(box, authenticating: context, into: $0) }
+                }
             }
         }
         guard isOpen || sabotaged("wrongKeyNotNoticed"), let dataKey = CipherKey(key, record.cipher) else {
@@ -96,8 +100,8 @@ extension KeyRecord.Derivation {
     init(for encryption: Encryption, salt: [UInt8]) throws(StorageError) {
         switch encryption.secret.source {
         case .key: self.init(kind: .key, salt: salt)
-        case .passphrase(let text, let rounds):
-            guard !text.isEmpty else { throw .invalidArgument("the passphrase is empty") }
+        case .passphrase(let forms, let rounds):
+            guard forms.allSatisfy({ !$0.bytes.isEmpty }) else { throw .invalidArgument("the passphrase is empty") }
             let logRounds = rounds.trailingZeroBitCount
             guard rounds > 0, rounds.nonzeroBitCount == 1, Self.possibleRounds.contains(logRounds) else {
                 throw .invalidArgument(
@@ -115,8 +119,8 @@ extension Encryption.Secret {
     /// Why it does not open what was locked with a secret of this kind.
     func mismatch(_ kind: KeyRecord.Derivation.Kind) -> String {
         switch (source, kind) {
-        case (.key(let bytes), .key) where bytes.count != KeyRecord.keyBytes:
-            "a key has \(KeyRecord.keyBytes) bytes, not \(bytes.count)"
+        case (.key(let secret), .key) where secret.bytes.count != KeyRecord.keyBytes:
+            "a key has \(KeyRecord.keyBytes) bytes, not \(secret.bytes.count)"
         case (.key, .passphrase): "it was locked with a passphrase, not with a key"
         case (.passphrase, .key): "it was locked with a key, not with a passphrase"
         case (.key, .key): "it is another key"

@@ -27,18 +27,20 @@ public struct Encryption: Sendable {
     ///   - bytes: 32 bytes that nobody can guess, as a random number generator makes them. Not a passphrase.
     ///   - cipher: counts when a database is created.
     public static func key(_ bytes: [UInt8], cipher: Cipher = .aesGCM) -> Encryption {
-        Encryption(cipher: cipher, secret: Secret(.key(bytes)))
+        Encryption(cipher: cipher, secret: Secret(.key(SecretBytes(bytes))))
     }
 
     /// - Parameters:
-    ///   - text: taken as its UTF-8 bytes.
+    ///   - text: taken as the UTF-8 bytes of its composed form (Unicode's NFC), so that it is the same from every keyboard. Files of versions
+    ///     that took it as it was typed open, too.
     ///   - rounds: how much work one guess takes, when this is set for a database: scrypt's cost, a power of two from 1,024 to 262,144. Each
-    ///     takes 1 KiB of memory and some microseconds, at every opening.
+    ///     takes 1 KiB of memory and some microseconds, at every opening. Below 32,768 the store tells ``StoreEvent/weakPassphrase(rounds:)``.
     ///   - cipher: counts when a database is created.
     public static func passphrase(
         _ text: String, rounds: Int = 1 << 17, cipher: Cipher = .aesGCM
     ) -> Encryption {
-        Encryption(cipher: cipher, secret: Secret(.passphrase(Array(text.utf8), rounds: rounds)))
+        let forms = CipherKey.forms(of: text).map { SecretBytes($0) }
+        return Encryption(cipher: cipher, secret: Secret(.passphrase(forms: forms, rounds: rounds)))
     }
 
     /// Whether this build can encrypt: whether the package trait `Encryption` is on.
@@ -47,34 +49,48 @@ public struct Encryption: Sendable {
     /// What the user has, and what was derived of it: a passphrase takes its time, and a database is looked at more than once.
     final class Secret: Sendable {
         enum Source: Sendable {
-            case key([UInt8])
-            case passphrase([UInt8], rounds: Int)
+            case key(SecretBytes)
+            /// The form that new locks are made with comes first; the others are what earlier versions may have taken.
+            case passphrase(forms: [SecretBytes], rounds: Int)
         }
 
         let source: Source
         private let lock = Lock()
         // Guarded by `lock`.
-        nonisolated(unsafe) private var derived: [(from: KeyRecord.Derivation, key: CipherKey)] = []
+        nonisolated(unsafe) private var derived: [(from: KeyRecord.Derivation, form: Int, key: CipherKey)] = []
 
         init(_ source: Source) { self.source = source }
 
+        /// In how many forms the secret may have been taken.
+        var forms: Int {
+            switch source {
+            case .key: 1
+            case .passphrase(let forms, _): sabotaged("passphraseTakenAsTyped") ? 1 : forms.count
+            }
+        }
+
         /// The key that opens what was locked under these parameters. Nil when they are for another kind of secret, or the secret is none.
-        func key(_ derivation: KeyRecord.Derivation, _ cipher: Cipher) -> CipherKey? {
+        ///
+        /// - Parameter form: which of the ``forms``.
+        func key(_ derivation: KeyRecord.Derivation, _ cipher: Cipher, form: Int = 0) -> CipherKey? {
             lock.withLock {
-                if let found = derived.first(where: { $0.from == derivation && $0.key.cipher == cipher }) {
+                if let found = derived.first(where: {
+                    $0.from == derivation && $0.form == form && $0.key.cipher == cipher
+                }) {
                     return found.key
                 }
                 let key: CipherKey? =
                     switch (source, derivation.kind) {
                     case (.key(let bytes), .key):
-                        CipherKey(bytes, cipher)?.derived(salt: derivation.salt, info: "mako key")
-                    case (.passphrase(let text, _), .passphrase):
-                        CipherKey(passphrase: text, salt: derivation.salt, rounds: derivation.rounds, cipher)
+                        CipherKey(bytes.bytes, cipher)?.derived(salt: derivation.salt, info: "mako key")
+                    case (.passphrase(let forms, _), .passphrase):
+                        CipherKey(
+                            passphrase: forms[form].bytes, salt: derivation.salt, rounds: derivation.rounds, cipher)
                     default: nil
                     }
                 if let key {
                     if derived.count == 4 { derived.removeFirst() }
-                    derived.append((derivation, key))
+                    derived.append((derivation, form, key))
                 }
                 return key
             }

@@ -29,6 +29,8 @@ struct KeyRecord: Hashable {
 
         /// A file that asks for more would not be one that Mako wrote, but one made to use up time and memory.
         static let possibleRounds = 10...18
+        /// From here on guesses cost enough: 2^15 is what scrypt's author set for signing in, in 2009, with blocks of this size.
+        static let strongRounds = 1 << 15
         static let blockSize: UInt8 = 8
         static let parallelism: UInt8 = 1
 

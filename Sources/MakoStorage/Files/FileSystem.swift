@@ -21,11 +21,20 @@ public protocol FileSystem: Sendable {
     /// Opens a file. A directory is refused with `EISDIR` in every mode.
     func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File
 
+    /// Opens a file; one that this call creates has `access` before it has a byte. Nil: what new files have here.
+    func open(_ path: String, _ mode: OpenMode, access: FileAccess?) throws(FileError) -> any File
+
     /// Removes a file's name. Handles that are open on it stay usable.
     func remove(_ path: String) throws(FileError)
 
     /// Gives a file another name, replacing a file of that name in one step.
     func rename(_ from: String, to: String) throws(FileError)
+
+    /// Gives a file another name in one step, unless something has that name: `EEXIST` then.
+    func renameExclusively(_ from: String, to: String) throws(FileError)
+
+    /// Where the symbolic links at the end of a path lead; the path itself when it is none. The file need not exist.
+    func target(of path: String) throws(FileError) -> String
 
     /// The names in a directory, sorted, without `.` and `..`.
     func list(directory: String) throws(FileError) -> [String]
@@ -33,9 +42,31 @@ public protocol FileSystem: Sendable {
     /// Makes the creations, renames and removals in a directory durable.
     func syncDirectory(_ path: String) throws(FileError)
 
+    /// A directory that stays open, to be synced again and again without another descriptor.
+    func openDirectory(_ path: String) throws(FileError) -> any FileDirectory
+
     func isDirectory(_ path: String) -> Bool
 
     func exists(_ path: String) -> Bool
+}
+
+// What a file system says that knows no permissions, no symbolic links and no descriptors.
+extension FileSystem {
+    public func open(_ path: String, _ mode: OpenMode, access: FileAccess?) throws(FileError) -> any File {
+        try open(path, mode)
+    }
+
+    /// Looks first and renames then: two steps, which suits a file system that one process uses.
+    public func renameExclusively(_ from: String, to: String) throws(FileError) {
+        guard !exists(to) else { throw .taken(to) }
+        try rename(from, to: to)
+    }
+
+    public func target(of path: String) throws(FileError) -> String { path }
+
+    public func openDirectory(_ path: String) throws(FileError) -> any FileDirectory {
+        DirectoryByPath(fileSystem: self, path: path)
+    }
 }
 
 /// An open file. Reads and writes carry their position, so any number of threads may use one handle.
@@ -78,6 +109,15 @@ public protocol File: AnyObject, Sendable {
     /// Takes the file's advisory lock without waiting; `false`: another handle holds it. It ends with `close()`.
     func lock(exclusive: Bool) throws(FileError) -> Bool
 
+    /// Whether a path leads to this very file: not when another file has taken the name since it was opened, or none has it.
+    func isNamed(_ path: String) throws(FileError) -> Bool
+
+    /// Who may open the file; nil where files do not say.
+    func access() throws(FileError) -> FileAccess?
+
+    /// Gives the file the access of another one, as far as this process may. What it may not stays with the owner alone.
+    func adopt(_ access: FileAccess)
+
     /// Notes a number for other handles of the file to find, in this process or another, until this one is closed or its process ends. A
     /// handle opened for reading can do this; the content of the file does not change. `false`: this file cannot keep such notes.
     ///
@@ -97,6 +137,13 @@ public protocol File: AnyObject, Sendable {
 
 extension File {
     public func shareBlocks(of other: any File) throws(FileError) -> Bool { false }
+
+    /// Nothing is known of other files that take the name.
+    public func isNamed(_ path: String) throws(FileError) -> Bool { true }
+
+    public func access() throws(FileError) -> FileAccess? { nil }
+
+    public func adopt(_ access: FileAccess) {}
 
     public func pin(_ number: UInt64) throws(FileError) -> Bool { false }
 
@@ -132,6 +179,12 @@ package enum FilePath {
     package static func directory(of path: String) -> String {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
         return slash == path.utf8.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// The path of another name in the directory that holds `path`.
+    package static func sibling(_ name: String, of path: String) -> String {
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return name }
+        return String(path[...slash]) + name
     }
 
     /// The name in its directory.

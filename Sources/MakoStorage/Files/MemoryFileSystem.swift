@@ -29,7 +29,11 @@ public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
             files[path] = created
             return created
         }
-        return MemoryFile(path: path, content: content, isReadOnly: mode == .readOnly)
+        return MemoryFile(path: path, content: content, files: self, isReadOnly: mode == .readOnly)
+    }
+
+    fileprivate func isNamed(_ path: String, _ content: MemoryContent) -> Bool {
+        lock.withLock { files[path] === content }
     }
 
     public func remove(_ path: String) throws(FileError) {
@@ -39,6 +43,16 @@ public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
 
     public func rename(_ from: String, to: String) throws(FileError) {
         try lock.withLock { () throws(FileError) in
+            guard let content = files.removeValue(forKey: from) else {
+                throw FileError(operation: "rename", path: from, code: ENOENT)
+            }
+            files[to] = content
+        }
+    }
+
+    public func renameExclusively(_ from: String, to: String) throws(FileError) {
+        try lock.withLock { () throws(FileError) in
+            guard files[to] == nil else { throw .taken(to) }
             guard let content = files.removeValue(forKey: from) else {
                 throw FileError(operation: "rename", path: from, code: ENOENT)
             }
@@ -142,14 +156,16 @@ private final class MemoryFile: File, @unchecked Sendable {
 
     let path: String
     private let content: MemoryContent
+    private let files: MemoryFileSystem
     private let isReadOnly: Bool
     // Guarded by the content's lock.
     private var held = Held.nothing
     private var isClosed = false
 
-    init(path: String, content: MemoryContent, isReadOnly: Bool) {
+    init(path: String, content: MemoryContent, files: MemoryFileSystem, isReadOnly: Bool) {
         self.path = path
         self.content = content
+        self.files = files
         self.isReadOnly = isReadOnly
     }
 
@@ -196,6 +212,11 @@ private final class MemoryFile: File, @unchecked Sendable {
             hold(exclusive ? .exclusive : .shared)
             return true
         }
+    }
+
+    func isNamed(_ path: String) throws(FileError) -> Bool {
+        try whileOpen("open") {}
+        return files.isNamed(path, content)
     }
 
     func shareBlocks(of other: any File) throws(FileError) -> Bool {

@@ -19,6 +19,8 @@ final class POSIXFile: File, @unchecked Sendable {
     private(set) var descriptor: Int32
     /// Whether there may be locks or pins.
     private let hasLocks = Atomic(false)
+    /// Of the process that opened it; see `unlock()`.
+    private let generation = Forks.generation
     /// For durable writes that go past the system's cache: `unknown` until the first, `unsupported` where there is no such thing.
     private let direct = Atomic<Int32>(DirectAccess.unknown)
 
@@ -212,10 +214,42 @@ final class POSIXFile: File, @unchecked Sendable {
         descriptor = -1
     }
 
+    func isNamed(_ path: String) throws(FileError) -> Bool {
+        let own = try information("open")
+        var named = stat()
+        guard stat(path, &named) == 0 else {
+            let error = FileError(operation: "open", path: path, code: errno)
+            if error.isNotFound { return false }
+            throw error
+        }
+        return own.st_dev == named.st_dev && own.st_ino == named.st_ino
+    }
+
+    func access() throws(FileError) -> FileAccess? {
+        let information = try information("open")
+        return FileAccess(
+            permissions: UInt16(truncatingIfNeeded: information.st_mode & 0o777), owner: information.st_uid,
+            group: information.st_gid)
+    }
+
+    /// What fails here leaves the file with its owner, who made it.
+    func adopt(_ access: FileAccess) {
+        guard let own = try? self.access(), own != access else { return }
+        var permissions = access.permissions
+        if own.owner != access.owner, geteuid() == 0 { _ = fchown(descriptor, access.owner, gid_t.max) }
+        if own.group != access.group, fchown(descriptor, uid_t.max, access.group) != 0 {
+            permissions = access.permissionsOfOtherGroup
+        }
+        _ = fchmod(descriptor, mode_t(permissions))
+    }
+
     /// Gives up what is locked. The system does so only when nobody has the open file any more, and a process that is being started at this
     /// moment has it until it runs its own program.
     private func unlock() {
-        guard hasLocks.load(ordering: .relaxed) else { return }
+        // After a fork the parent has the same open file: its locks are not the child's to give up.
+        guard hasLocks.load(ordering: .relaxed),
+            generation == Forks.generation || sabotaged("childUnlocksItsParentsFiles")
+        else { return }
         mako_unlock_bytes(descriptor)
         _ = flock(descriptor, LOCK_UN)
     }

@@ -1,3 +1,5 @@
+import CPlatform
+
 #if canImport(Darwin)
     import Darwin
 #elseif canImport(Glibc)
@@ -18,7 +20,29 @@ public struct POSIXFileSystem: FileSystem {
         case .create: flags |= O_RDWR | O_CREAT
         case .createNew: flags |= O_RDWR | O_CREAT | O_EXCL
         }
-        let descriptor = try posix("open", path) { openDescriptor(path, flags) }
+        return try open(path, flags, permissions: 0o644)
+    }
+
+    public func open(_ path: String, _ mode: OpenMode, access: FileAccess?) throws(FileError) -> any File {
+        guard let access, mode == .create || mode == .createNew else { return try open(path, mode) }
+        while true {
+            do throws(FileError) {
+                // For its owner alone until it has the access that it is to have.
+                let file = try open(path, O_CLOEXEC | O_RDWR | O_CREAT | O_EXCL, permissions: 0o600)
+                var access = access
+                if sabotaged("newFilesReadableByAll") { access.permissions = 0o644 }
+                file.adopt(access)
+                return file
+            } catch { if !error.isExists || mode == .createNew { throw error } }
+            do throws(FileError) { return try open(path, .readWrite) } catch {
+                // It was removed in between.
+                if !error.isNotFound { throw error }
+            }
+        }
+    }
+
+    private func open(_ path: String, _ flags: Int32, permissions: mode_t) throws(FileError) -> POSIXFile {
+        let descriptor = try posix("open", path) { openDescriptor(path, flags, permissions) }
         let file = POSIXFile(path: path, descriptor: descriptor)
         // A directory can be opened for reading: refuse it here, so that every mode answers alike.
         guard try !file.isDirectory() else { throw FileError(operation: "open", path: path, code: EISDIR) }
@@ -31,6 +55,45 @@ public struct POSIXFileSystem: FileSystem {
 
     public func rename(_ from: String, to: String) throws(FileError) {
         _ = try posix("rename", from) { renamePath(from, to) }
+    }
+
+    public func renameExclusively(_ from: String, to: String) throws(FileError) {
+        let result = mako_rename_exclusively(from, to)
+        if result == 0 { return }
+        guard result == MAKO_NO_SUCH_RENAMING else { throw FileError(operation: "rename", path: from, code: errno) }
+        // No second names, no such renaming: what is left is to look first.
+        guard !isTaken(to) else { throw .taken(to) }
+        try rename(from, to: to)
+    }
+
+    /// Whether anything has a name, a symbolic link that leads nowhere included.
+    private func isTaken(_ path: String) -> Bool {
+        var information = stat()
+        return lstat(path, &information) == 0
+    }
+
+    /// As many links as Linux follows.
+    private static let mostLinks = 40
+
+    public func target(of path: String) throws(FileError) -> String {
+        var path = path
+        for _ in 0..<POSIXFileSystem.mostLinks {
+            guard let link = try contents(ofLink: path) else { return path }
+            path = link.hasPrefix("/") ? link : FilePath.sibling(link, of: path)
+        }
+        throw FileError(operation: "open", path: path, code: ELOOP)
+    }
+
+    /// What a symbolic link says; nil for anything else, or nothing.
+    private func contents(ofLink path: String) throws(FileError) -> String? {
+        var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = bytes.withUnsafeMutableBytes { buffer in
+            buffer.baseAddress.map { readlink(path, $0.assumingMemoryBound(to: CChar.self), buffer.count) } ?? -1
+        }
+        if count >= 0 { return String(decoding: bytes[..<count], as: UTF8.self) }
+        let code = errno
+        if code == EINVAL || code == ENOENT || code == ENOTDIR { return nil }
+        throw FileError(operation: "open", path: path, code: code)
     }
 
     public func list(directory: String) throws(FileError) -> [String] {
@@ -51,11 +114,16 @@ public struct POSIXFileSystem: FileSystem {
     }
 
     public func syncDirectory(_ path: String) throws(FileError) {
+        let directory = try openDirectory(path)
+        defer { directory.close() }
+        try directory.sync()
+    }
+
+    public func openDirectory(_ path: String) throws(FileError) -> any FileDirectory {
         let descriptor = try posix("sync directory", path) {
-            openDescriptor(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            openDescriptor(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         }
-        defer { _ = closeDescriptor(descriptor) }
-        try flushDirectory(descriptor, path)
+        return POSIXDirectory(path: path, descriptor: descriptor)
     }
 
     public func isDirectory(_ path: String) -> Bool {
@@ -82,7 +150,9 @@ func posix(_ operation: String, _ path: String, _ call: () -> Int32) throws(File
 
 // Free functions, so that methods of the same name do not hide the system's.
 
-private func openDescriptor(_ path: String, _ flags: Int32) -> Int32 { open(path, flags, 0o644) }
+private func openDescriptor(_ path: String, _ flags: Int32, _ permissions: mode_t) -> Int32 {
+    open(path, flags, permissions)
+}
 
 private func closeDescriptor(_ descriptor: Int32) -> Int32 { close(descriptor) }
 
@@ -94,9 +164,28 @@ private func nameOf(_ entry: UnsafeMutablePointer<dirent>) -> String {
     return String(cString: (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self))
 }
 
-private func flushDirectory(_ descriptor: Int32, _ path: String) throws(FileError) {
-    #if canImport(Darwin)
-        if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
-    #endif
-    _ = try posix("sync directory", path) { fsync(descriptor) }
+/// An open directory of the operating system.
+private final class POSIXDirectory: FileDirectory, @unchecked Sendable {
+    private let path: String
+    // -1 once closed. Whoever closes it sees to it that no other thread is inside a call.
+    private var descriptor: Int32
+
+    init(path: String, descriptor: Int32) {
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    deinit { close() }
+
+    func sync() throws(FileError) {
+        #if canImport(Darwin)
+            if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
+        #endif
+        _ = try posix("sync directory", path) { fsync(descriptor) }
+    }
+
+    func close() {
+        if descriptor >= 0 { _ = closeDescriptor(descriptor) }
+        descriptor = -1
+    }
 }

@@ -11,11 +11,13 @@ package final class JoinableThread: @unchecked Sendable {
     private let lock = Lock()
     // Guarded by `lock`; nil once joined.
     private var handle: pthread_t?
+    /// A thread runs in the process that started it, and in none that is forked off.
+    private let generation = Forks.generation
 
     fileprivate init(_ handle: pthread_t) { self.handle = handle }
 
     deinit {
-        if let handle { pthread_detach(handle) }
+        if let handle, generation == Forks.generation { pthread_detach(handle) }
     }
 
     /// Waits for the thread's end. Only the first call waits, and none from the thread itself.
@@ -24,7 +26,7 @@ package final class JoinableThread: @unchecked Sendable {
             defer { handle = nil }
             return handle
         }
-        guard let taken else { return }
+        guard let taken, generation == Forks.generation else { return }
         if pthread_equal(taken, pthread_self()) != 0 { pthread_detach(taken) } else { pthread_join(taken, nil) }
     }
 }

@@ -5,7 +5,7 @@
         /// Has the store write its events to a logger of swift-log, beside what ``eventHandler`` does already.
         ///
         /// Checkpoints are `debug`, numbers `trace`; opening, closing and a shorter file `info`; damage that was passed over, a failed
-        /// checkpoint and snapshots that were ended `warning`; the end of all writing `critical`. What belongs to an event stands in its
+        /// checkpoint, snapshots that were ended and a weak passphrase `warning`; the end of all writing `critical`. What belongs to an event stands in its
         /// metadata, under names that begin with `mako`.
         ///
         /// ```swift
@@ -48,6 +48,9 @@
             case .shrank(let before, let after):
                 logger.info(
                     "the file is shorter", metadata: ["mako.fromBytes": "\(before)", "mako.toBytes": "\(after)"])
+            case .weakPassphrase(let rounds):
+                logger.warning(
+                    "the passphrase is locked with few rounds", metadata: ["mako.rounds": "\(rounds)"])
             case .statistics(let stats):
                 logger.trace(
                     "numbers",

@@ -74,7 +74,7 @@
             case .snapshotsExpired(let count, _): expired.increment(by: count)
             case .statistics(let stats): record(stats)
             case .opened: readOnly.record(0)
-            case .shrank, .closed: break
+            case .shrank, .weakPassphrase, .closed: break
             }
         }
 

@@ -73,6 +73,7 @@ package enum LogInspection {
         operations: Bool = false,
         segment: (SegmentDescription) -> Void, frame: (FrameDescription) -> Void
     ) throws(StorageError) {
+        let path = try fileSystem.databasePath(path)
         var reader = LogReader(
             fileSystem: fileSystem, path: path, database: DatabaseID(high: 0, low: 0), readOnly: true, required: 0)
         if let header = header(of: path, fileSystem), header.key != nil {

@@ -15,6 +15,7 @@ final class Log {
     let fileSystem: any FileSystem
     let path: String
     let database: DatabaseID
+    private let dataFile: any File
     let segmentBytes: Int
     private let keys: DatabaseKeys?
     /// What encryption adds to a frame.
@@ -84,12 +85,13 @@ final class Log {
     @exclusivity(unchecked) private var filledBytes: UInt64 = 0
 
     init(
-        fileSystem: any FileSystem, path: String, database: DatabaseID, segmentBytes: Int, keys: DatabaseKeys?,
-        entropy: any Entropy, position: LogPosition, lastNumber: UInt64
+        fileSystem: any FileSystem, path: String, database: DatabaseID, dataFile: any File, segmentBytes: Int,
+        keys: DatabaseKeys?, entropy: any Entropy, position: LogPosition, lastNumber: UInt64
     ) {
         self.fileSystem = fileSystem
         self.path = path
         self.database = database
+        self.dataFile = dataFile
         let block = SegmentHeader.blockBytes
         self.segmentBytes = max(SegmentHeader.smallestSegment, (segmentBytes + block - 1) / block * block)
         self.keys = keys
@@ -103,7 +105,10 @@ final class Log {
     /// What an idle buffer keeps of its memory.
     private static let keptBytes = 1 << 20
 
-    static func segmentPath(_ path: String, _ number: UInt64) -> String { "\(path)-wal-\(number)" }
+    /// Between the data file's name and what tells one file of the log from another.
+    static let infix = "-wal-"
+
+    static func segmentPath(_ path: String, _ number: UInt64) -> String { "\(path)\(infix)\(number)" }
 
     /// The largest payload of one frame.
     var payloadLimit: Int {
@@ -116,6 +121,8 @@ final class Log {
     var written: UInt64 { closed?.start ?? (buffer.isEmpty ? position.lsn : bufferStart) }
     /// Where the last group of a segment ends that has to be made durable before anything behind it is written.
     var closedEnd: UInt64? { closed?.end }
+    /// Whether there are files, those that nothing needs included.
+    var hasFiles: Bool { !segments.isEmpty || !spare.isEmpty }
     /// Whether the data file does not name a segment yet: nothing in it is durable then.
     var hasUnrecorded: Bool { segments.contains { !$0.isRecorded } }
     /// Bytes of log files since a position, the padding of small groups included: a checkpoint there would let go of them.
@@ -156,8 +163,10 @@ final class Log {
         if let old = spare.popLast() {
             try fileSystem.rename(old, to: target)
             file = try fileSystem.open(target, .readWrite)
+            // An earlier version made it, or the database has been given other permissions since.
+            if let access = try fileAccess() { file.adopt(access) }
         } else {
-            file = try fileSystem.open(target, .create)
+            file = try fileSystem.open(target, .create, access: fileAccess())
         }
         do throws(FileError) { try fillWithZeros(file) } catch {
             file.close()
@@ -196,7 +205,7 @@ final class Log {
 
     // MARK: The next segment, made ready ahead of time
 
-    static func sparePath(_ path: String) -> String { "\(path)-wal-spare" }
+    static func sparePath(_ path: String) -> String { "\(path)\(infix)spare" }
 
     /// Whether the segment in use is half full, or follows another that was filled, and none is ready to follow it.
     var wantsSpare: Bool {
@@ -207,7 +216,7 @@ final class Log {
 
     /// Makes a file that a segment can be put into. Touches nothing that committers use.
     func makeSpare() throws(FileError) {
-        let file = try fileSystem.open(Log.sparePath(path), .create)
+        let file = try fileSystem.open(Log.sparePath(path), .create, access: fileAccess())
         defer { file.close() }
         do throws(FileError) {
             try fillWithZeros(file)
@@ -217,6 +226,9 @@ final class Log {
             throw error
         }
     }
+
+    /// Who may open the database may open its log.
+    private func fileAccess() throws(FileError) -> FileAccess? { try dataFile.access()?.forNewFile }
 
     func noteSpare() { spare.append(Log.sparePath(path)) }
 

@@ -24,7 +24,7 @@ struct DamagedCheckpoint {
 
     mutating func take(_ directory: Directory) {
         trees = directory.trees
-        names = directory.names.names
+        names = directory.names.byID
     }
 
     /// Whether a page with this serial can be part of it: later ones were written after it.
@@ -214,7 +214,7 @@ struct CheckpointFinder {
         return best
     }
 
-    private func names(in run: Run) -> [UInt32: String] { directory(run)?.names.names ?? [:] }
+    private func names(in run: Run) -> [UInt32: String] { directory(run)?.names.byID ?? [:] }
 
     /// A checkpoint by its directory alone: believed when its bitmaps are there, or when no tree was changed since.
     private func checkpoint(_ run: Run) -> DamagedCheckpoint? {

@@ -25,6 +25,7 @@ final class DamagedFile {
     init(path: String, fileSystem: any FileSystem, encryption: Encryption? = nil, isAlone: Bool = true)
         throws(StorageError)
     {
+        let path = try fileSystem.databasePath(path)
         self.path = path
         self.fileSystem = fileSystem
         if fileSystem.isDirectory(path) { throw .notADatabase(path: path, reason: "it is a directory") }

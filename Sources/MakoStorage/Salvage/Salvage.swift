@@ -72,7 +72,10 @@ package final class Salvage {
             path: damaged, fileSystem: options.fileSystem, encryption: options.encryption)
         self.source = source
         reached = PageSet(limit: source.pageCount)
-        do throws(StorageError) { target = try SalvageTarget(path: path, options: options) } catch {
+        do throws(StorageError) {
+            let access = try storage { () throws(FileError) in try source.file.access() }
+            target = try SalvageTarget(path: path, options: options, access: access)
+        } catch {
             source.close()
             throw error
         }

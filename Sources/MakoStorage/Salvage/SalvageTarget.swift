@@ -3,9 +3,8 @@ final class SalvageTarget {
     private static let batchBytes = 32 << 20
 
     let store: Store
-    private let path: String
-    private let temporary: String
-    private let fileSystem: any FileSystem
+    private let new: NewFile
+    private let file: TemporaryFile
 
     /// The tree that stands for each tree of the damaged database.
     private(set) var trees: [UInt32: Tree] = [:]
@@ -35,17 +34,21 @@ final class SalvageTarget {
         var origin: Origin
     }
 
-    init(path: String, options: StoreOptions) throws(StorageError) {
-        self.path = path
-        fileSystem = options.fileSystem
-        temporary = sabotaged("salvageWritesUnderItsName") ? path : path + "-salvage"
-        try NewFile(fileSystem: fileSystem, path: path).refuseExisting()
-        let new = NewFile(fileSystem: fileSystem, path: temporary)
-        try new.clear()
+    /// - Parameter access: that of the damaged file.
+    init(path: String, options: StoreOptions, access: FileAccess?) throws(StorageError) {
+        new = try NewFile(at: path, on: options.fileSystem)
+        try new.refuseExisting()
         var options = options.withoutEvents
         options.readOnly = false
-        do throws(StorageError) { store = try Store(at: temporary, options: options) } catch {
-            new.remove()
+        let file = try new.begin(access: access)
+        self.file = file
+        do throws(StorageError) {
+            try DataFile.create(
+                file.file, segmentBytes: options.logSegmentBytes, encryption: options.encryption,
+                entropy: options.entropy)
+            store = try Store(of: file, options: options)
+        } catch {
+            file.discard()
             throw error
         }
     }
@@ -150,15 +153,11 @@ final class SalvageTarget {
 
     // MARK: The end
 
-    /// Closes the new database and gives it its name.
+    /// Gives the new database its name, and closes it.
     func finish() throws(StorageError) {
-        try store.close()
-        do throws(FileError) {
-            guard !fileSystem.exists(path) || sabotaged("salvageWritesUnderItsName") else {
-                throw FileError.taken(path)
-            }
-            try NewFile(fileSystem: fileSystem, path: temporary).rename(to: path)
-        } catch { throw StorageError(error) }
+        try store.settle()
+        guard try file.publish(as: new.path, replacing: false) else { throw new.taken }
+        store.abandon()
     }
 
     /// What to tell of a failure. A store that takes no more writes says so; what made it so says more.
@@ -169,7 +168,8 @@ final class SalvageTarget {
 
     /// Gives up: nothing is left of the new database.
     func abandon() {
-        try? store.shutDown(clean: false)
-        if !sabotaged("salvageWritesUnderItsName") { NewFile(fileSystem: fileSystem, path: temporary).remove() }
+        if sabotaged("salvageWritesUnderItsName") { _ = try? file.publish(as: new.path, replacing: true) }
+        store.abandon()
+        file.discard()
     }
 }

@@ -7,7 +7,7 @@ extension Store {
     /// - Returns: whether there was anything to do.
     /// - Throws: what the piece of work met. Nothing is lost by it; see ``Durability`` for failed syncs.
     public func step() throws(StorageError) -> Bool {
-        if options.readOnly || isClosed.load(ordering: .acquiring) { return false }
+        if options.readOnly || isClosed.load(ordering: .acquiring) || isInherited { return false }
         defer { events?.deliver() }
         noteStatistics()
         if isFlushDue {

@@ -44,9 +44,9 @@ extension Store {
         to path: String, on fileSystem: any FileSystem, _ encryption: Encryption?, _ progress: (CopyProgress) -> Void
     ) throws(StorageError) -> CopyReport {
         if let next = follower?.successor { return try next.copy(to: path, on: fileSystem, encryption, progress) }
-        let new = NewFile(fileSystem: fileSystem, path: path)
+        let new = try NewFile(at: path, on: fileSystem)
         try new.refuseExisting()
-        return try copy(to: new, encryption, progress)
+        return try copy(to: new, replacing: false, encryption, progress)
     }
 
     /// Rewrites a database that nobody has open, in the smallest form.
@@ -78,70 +78,60 @@ extension Store {
         at path: String, options: StoreOptions = .init(), encryption: Encryption?,
         progress: (CopyProgress) -> Void = { _ in }
     ) throws(StorageError) -> CopyReport {
-        guard options.fileSystem.exists(path) else { throw .notFound(path: path) }
+        let new = try NewFile(at: path, on: options.fileSystem)
+        guard options.fileSystem.exists(new.path) else { throw .notFound(path: path) }
         var options = options
         options.readOnly = false
         options.background = .manual
-        let store = try Store(at: path, options: options)
-        // Its lock lasts until the new file has taken the name.
+        let store = try Store(at: new.path, options: options)
+        // Its lock lasts until the new file has taken the name. A process that waits for it compares the file with the name then.
         defer { store.abandon() }
         guard try storage({ () throws(FileError) in try store.dataFile.file.pins() }).isEmpty else {
             throw .alreadyOpen(path: path)
         }
+        // No log is left: it would be a stranger's beside the new file.
         try store.checkpointer.lock.withLock { () throws(StorageError) in try store.finish() }
-        try store.removeLog()
-        return try store.copy(to: NewFile(fileSystem: options.fileSystem, path: path), encryption, progress)
-    }
-
-    /// Removes what is left of the log, that of an earlier life which nothing needs included: it would be a stranger's beside the new file.
-    private func removeLog() throws(StorageError) {
-        do throws(FileError) {
-            try commitLock.withLock { () throws(FileError) in try log.removeAll() }
-            try options.fileSystem.syncDirectory(FilePath.directory(of: path))
-        } catch { throw StorageError(error) }
+        return try store.copy(to: new, replacing: true, encryption, progress)
     }
 
     /// Copies into a file of another name, which takes the name of `new` in the end.
-    private func copy(to new: NewFile, _ encryption: Encryption?, _ progress: (CopyProgress) -> Void)
-        throws(StorageError) -> CopyReport
-    {
+    private func copy(
+        to new: NewFile, replacing: Bool, _ encryption: Encryption?, _ progress: (CopyProgress) -> Void
+    ) throws(StorageError) -> CopyReport {
         if encryption != nil && !Encryption.isAvailable { throw .encryptionUnavailable(path: new.path) }
         let source = try capture(label: "copy")
         defer { source.snapshot.close() }
-        let target = NewFile(fileSystem: new.fileSystem, path: new.temporaryPath)
-        try target.clear()
+        let access = try storage { () throws(FileError) in try dataFile.file.access() }
+        let target = try new.begin(access: access)
         do throws(StorageError) {
             let store = try makeTarget(target, source.version, encryption)
             defer { store.abandon() }
             try store.fill(from: source.snapshot, source.version, progress)
-            try store.close()
-            let bytes = try storage { () throws(FileError) in try Store.size(of: target) }
-            try storage { () throws(FileError) in try target.rename(to: new.path) }
+            try store.settle()
+            let bytes = try storage { () throws(FileError) in try target.file.size() }
+            guard try target.publish(as: new.path, replacing: replacing) else { throw new.taken }
             return CopyReport(commitNumber: source.version.commit, bytes: bytes)
         } catch {
-            // What failed is told; what is there of the copy takes up space that may be what was missing.
-            target.remove()
+            target.discard()
             throw error
         }
     }
 
     /// An empty store whose first commit will have the number of the version that is copied.
-    private func makeTarget(_ file: NewFile, _ version: Version, _ encryption: Encryption?) throws(StorageError)
-        -> Store
+    private func makeTarget(_ target: TemporaryFile, _ version: Version, _ encryption: Encryption?)
+        throws(StorageError) -> Store
     {
-        try file.make { file throws(StorageError) in
-            let segmentBytes = Int(dataFile.header.segmentBytes)
-            let commit = version.treeCount == 0 ? version.commit : max(1, version.commit) - 1
-            try DataFile.create(
-                file, segmentBytes: segmentBytes, commit: commit, encryption: encryption, entropy: options.entropy)
-        }
+        let segmentBytes = Int(dataFile.header.segmentBytes)
+        let commit = version.treeCount == 0 ? version.commit : max(1, version.commit) - 1
+        try DataFile.create(
+            target.file, segmentBytes: segmentBytes, commit: commit, encryption: encryption, entropy: options.entropy)
         var own = options.withoutEvents
         own.encryption = encryption
-        own.fileSystem = file.fileSystem
+        own.fileSystem = target.fileSystem
         own.readOnly = false
         own.background = .manual
         own.diskReserveBytes = 0
-        return try Store(at: file.path, options: own)
+        return try Store(of: target, options: own)
     }
 
     /// Enters all trees of a version into this empty store, in one transaction.
@@ -199,14 +189,15 @@ extension Store {
 
     private static let entriesPerReport = 1000
 
-    private static func size(of file: NewFile) throws(FileError) -> UInt64 {
-        let file = try file.fileSystem.open(file.path, .readOnly)
-        defer { file.close() }
-        return try file.size()
+    /// Writes the last checkpoint of a file that is about to get its name. The store is to be abandoned then, which closes the file.
+    func settle() throws(StorageError) {
+        stopBackground()
+        try checkpointer.lock.withLock { () throws(StorageError) in try finish() }
+        if options.diskReserveBytes == 0 { try cutOffUnused() }
     }
 
     /// Closes the files without a last checkpoint.
-    private func abandon() {
+    func abandon() {
         try? shutDown(clean: false)
     }
 }

@@ -225,7 +225,7 @@ struct Directory {
     var names: TreeNames
 
     static func encodedBytes(regions: Int, names: TreeNames) -> Int {
-        regions * 9 + names.ids.reduce(0) { $0 + 24 + $1.key.utf8.count }
+        regions * 9 + names.all.reduce(0) { $0 + 24 + $1.key.utf8.count }
     }
 
     func encoded() -> [UInt8] {
@@ -239,7 +239,7 @@ struct Directory {
             append(region.serial)
         }
         for tree in trees {
-            let name = names.names[tree.id] ?? ""
+            let name = names.name(of: tree.id) ?? ""
             append(tree.id)
             append(TreeState.kindByte(tree.kind, sabotaged("countsForgottenByDirectory") ? [] : tree.options))
             append(UInt8(truncatingIfNeeded: tree.levels))

@@ -62,7 +62,7 @@ extension Store {
     ///   before then.
     @discardableResult
     public func refresh() throws(StorageError) -> Bool {
-        guard !isClosed.load(ordering: .acquiring) else { throw .closed }
+        try requireOpen()
         guard let follower else { return false }
         return try follower.lock.withLock { () throws(StorageError) in
             follower.empty(self)

@@ -1,10 +1,16 @@
-/// A file that comes into being whole: it is written under another name, made durable and then renamed.
+/// The place of a file that is to come into being, whole or not at all.
 struct NewFile {
     let fileSystem: any FileSystem
+    /// Where a symbolic link leads, if the caller's path is one.
     let path: String
 
-    /// The name under which it is written. A crash leaves it behind; the next attempt writes over it.
-    var temporaryPath: String { path + "-new" }
+    init(at path: String, on fileSystem: any FileSystem) throws(StorageError) {
+        self.fileSystem = fileSystem
+        self.path = try fileSystem.databasePath(path)
+    }
+
+    /// What a file that has the name already means.
+    var taken: StorageError { .invalidArgument("\(path) exists already; choose another name, or move it away") }
 
     /// Refuses a place where a database's log lies without its data file: that is somebody's data, which a new database must not take over.
     func refuseOrphans() throws(StorageError) {
@@ -26,66 +32,49 @@ struct NewFile {
 
     /// Refuses a place where a file or a log is.
     func refuseExisting() throws(StorageError) {
-        if fileSystem.exists(path) {
-            throw .invalidArgument("\(path) exists already; choose another name, or move it away")
-        }
+        if fileSystem.exists(path) { throw taken }
         try refuseOrphans()
+    }
+
+    /// Begins the file under a name of its own.
+    ///
+    /// - Parameter access: that of the database it is made from.
+    func begin(access: FileAccess?) throws(StorageError) -> TemporaryFile {
+        try TemporaryFile.make(for: path, on: fileSystem, access: access)
     }
 
     /// Writes the file and gives it its name.
     ///
     /// - Parameters:
-    ///   - isWanted: asked when everything is written; false leaves the name to whoever has taken it meanwhile.
-    ///   - body: writes the content into an empty file, which nobody else can write to.
+    ///   - replacing: whether it takes the place of a file that the caller has locked.
+    ///   - body: writes the content into an empty file, which no other process writes to.
+    /// - Returns: false when another file got the name meanwhile; nothing is left of this one then.
     func make(
-        if isWanted: () -> Bool = { true }, _ body: (any File) throws(StorageError) -> Void
-    ) throws(StorageError) {
-        let file = try storage { () throws(FileError) in try fileSystem.open(temporaryPath, .create) }
-        defer { file.close() }
-        let isFree = try storage { () throws(FileError) in try file.lock(exclusive: true) }
-        guard isFree else { throw .alreadyOpen(path: path) }
+        access: FileAccess?, replacing: Bool = false, _ body: (any File) throws(StorageError) -> Void
+    ) throws(StorageError) -> Bool {
+        let new = try begin(access: access)
         do throws(StorageError) {
-            try storage { () throws(FileError) in try file.resize(to: 0) }
-            try body(file)
-            try storage { () throws(FileError) in try file.sync() }
+            try body(new.file)
+            try storage { () throws(FileError) in try new.file.sync() }
+            if try new.publish(as: path, replacing: replacing) {
+                new.file.close()
+                return true
+            }
         } catch {
-            // What is there of it takes up space that may be what was missing.
-            try? fileSystem.remove(temporaryPath)
+            new.discard()
             throw error
         }
-        guard isWanted() else { return }
-        try storage { () throws(FileError) in
-            try NewFile(fileSystem: fileSystem, path: temporaryPath).rename(to: path)
-        }
+        new.discard()
+        return false
     }
+}
 
-    /// Gives the file its last name, durably.
-    func rename(to path: String) throws(FileError) {
-        try fileSystem.rename(self.path, to: path)
-        if !sabotaged("newFileNameNotSynced") { try fileSystem.syncDirectory(FilePath.directory(of: path)) }
-    }
-
-    /// Removes what an earlier attempt that broke off has left under this name, but not under one that is running.
-    ///
-    /// - Throws: ``StorageError/alreadyOpen(path:)`` then.
-    func clear() throws(StorageError) {
-        if fileSystem.exists(path) {
-            let file = try storage { () throws(FileError) in try fileSystem.open(path, .readWrite) }
-            defer { file.close() }
-            let isFree = try storage { () throws(FileError) in try file.lock(exclusive: true) }
-            guard isFree else { throw .alreadyOpen(path: path) }
+extension FileSystem {
+    /// Where a database's file is: where the symbolic link leads that the caller's path may be. Its log lies beside it there.
+    func databasePath(_ path: String) throws(StorageError) -> String {
+        guard !path.isEmpty else {
+            throw .invalidArgument("the path of a database file is empty; give the file a name")
         }
-        remove()
-    }
-
-    /// Removes the database with its log. What cannot be removed stays.
-    func remove() {
-        let directory = FilePath.directory(of: path)
-        let prefix = directory == "." && !path.hasPrefix("./") ? "" : directory == "/" ? "/" : directory + "/"
-        let name = FilePath.name(of: path)
-        for file in (try? fileSystem.list(directory: directory)) ?? []
-        where file == name || file.hasPrefix(name + "-wal-") || file == name + "-new" {
-            try? fileSystem.remove(prefix + file)
-        }
+        return try storage { () throws(FileError) in sabotaged("linksReplaced") ? path : try target(of: path) }
     }
 }

@@ -20,7 +20,11 @@ struct Opening {
     let pins: [UInt64]
     let filePages: UInt64
 
+    /// The directory that holds the files, of a store that writes.
+    let directory: (any FileDirectory)?
+
     init(path: String, options: StoreOptions) throws(StorageError) {
+        let path = try options.fileSystem.databasePath(path)
         if options.readOnly {
             self = try Opening.reading(path, options)
         } else {
@@ -28,10 +32,18 @@ struct Opening {
         }
     }
 
+    /// Opens a file that the caller has made, and has open and locked. It is closed when this throws.
+    init(of file: TemporaryFile, options: StoreOptions) throws(StorageError) {
+        try self.init(file.path, options, file.file)
+    }
+
     private init(_ path: String, _ options: StoreOptions, _ file: any File) throws(StorageError) {
         self.path = path
         self.options = options
         do throws(StorageError) {
+            directory = try storage { () throws(FileError) in
+                options.readOnly ? nil : try options.fileSystem.openDirectory(FilePath.directory(of: path))
+            }
             let dataFile = try DataFile.open(
                 file, repairing: !options.readOnly, .secret(options.encryption), entropy: options.entropy)
             let frames = try FrameStore(file: file, codec: dataFile.codec, budgetBytes: options.cacheBytes)
@@ -60,7 +72,7 @@ struct Opening {
                 keys: dataFile.keys)
             let numbers = try storage { [tail] () throws(FileError) in try tail.segmentNumbers() }
             log = Log(
-                fileSystem: options.fileSystem, path: path, database: dataFile.header.id,
+                fileSystem: options.fileSystem, path: path, database: dataFile.header.id, dataFile: file,
                 segmentBytes: Int(dataFile.header.segmentBytes), keys: dataFile.keys, entropy: options.entropy,
                 position: meta.log,
                 lastNumber: max(
@@ -98,9 +110,11 @@ struct Opening {
         throw .alreadyOpen(path: path)
     }
 
-    /// Whether the checkpoint was retained after it was pinned: whoever lets go of one afterwards has met the pin.
+    /// Whether the checkpoint was retained after it was pinned: whoever lets go of one afterwards has met the pin. Neither has another file
+    /// taken the name before that.
     private func isStillThere() throws(StorageError) -> Bool {
-        try DataFile.open(dataFile.file, .known(dataFile.keys)).readMetas().contains(last.meta)
+        guard try storage({ () throws(FileError) in try dataFile.file.isNamed(path) }) else { return false }
+        return try DataFile.open(dataFile.file, .known(dataFile.keys)).readMetas().contains(last.meta)
             || sabotaged("pinNotLookedAtAgain")
     }
 
@@ -153,10 +167,13 @@ struct Opening {
 
     // MARK: The file
 
+    /// How often to begin again because another process has put another file in the place of the one that was opened.
+    private static let openings = 100
+
     private static func openFile(_ path: String, _ options: StoreOptions) throws(StorageError) -> any File {
         let fileSystem = options.fileSystem
         if fileSystem.isDirectory(path) { throw .notADatabase(path: path, reason: "it is a directory") }
-        for _ in 0..<4 {
+        for _ in 0..<openings {
             if !fileSystem.exists(path) {
                 if options.readOnly { throw .notFound(path: path) }
                 try create(path, options, over: nil)
@@ -172,6 +189,15 @@ struct Opening {
                     options.readOnly ? true : try file.lock(exclusive: true)
                 }
                 guard isLocked || sabotaged("secondWriterLetIn") else { throw .alreadyOpen(path: path) }
+                // Compacting puts another file in the place of one that it has locked; what was opened before is nothing any more.
+                let isThere = try storage { () throws(FileError) in
+                    let mayBeReplaced = options.readOnly || sabotaged("replacedFileWrittenTo")
+                    return mayBeReplaced ? true : try file.isNamed(path)
+                }
+                guard isThere else {
+                    file.close()
+                    continue
+                }
                 let size = try storage { () throws(FileError) in try file.size() }
                 if size > 0 { return file }
                 if options.readOnly { throw .notADatabase(path: path, reason: "it is empty") }
@@ -189,9 +215,11 @@ struct Opening {
     /// Brings an empty database into being, in the place of an empty file or of none.
     private static func create(_ path: String, _ options: StoreOptions, over empty: (any File)?) throws(StorageError) {
         if options.encryption != nil && !Encryption.isAvailable { throw .encryptionUnavailable(path: path) }
-        let new = NewFile(fileSystem: options.fileSystem, path: path)
+        let new = try NewFile(at: path, on: options.fileSystem)
         try new.refuseOrphans()
-        try new.make(if: { empty != nil || !options.fileSystem.exists(path) }) { file throws(StorageError) in
+        let access = try storage { () throws(FileError) in try empty?.access() }
+        // Where another process was faster, its file is the one to open.
+        _ = try new.make(access: access, replacing: empty != nil) { file throws(StorageError) in
             try DataFile.create(
                 file, segmentBytes: options.logSegmentBytes, encryption: options.encryption, entropy: options.entropy)
         }

@@ -22,7 +22,7 @@ extension Store {
         durability: Durability? = nil, timeout: Duration? = nil,
         _ body: @escaping @Sendable (borrowing WriteTransaction) throws -> R
     ) async throws -> R {
-        guard !isClosed.load(ordering: .acquiring) else { throw StorageError.closed }
+        try requireOpen()
         let timeout = timeout ?? options.writerTimeout
         let call = WaitingCall<R>()
         let timer = timeout.map { timeout in
@@ -63,7 +63,7 @@ extension Store {
     ///
     /// - Throws: `CancellationError` when the task was cancelled before `body` began, and what `body` throws.
     public func read<R: Sendable>(_ body: @escaping @Sendable (Snapshot) throws -> R) async throws -> R {
-        guard !isClosed.load(ordering: .acquiring) else { throw StorageError.closed }
+        try requireOpen()
         return try await WaitingCall<R>().result { call in
             do throws(FileError) {
                 let ticket = try self.readerThreads.run {

@@ -46,12 +46,13 @@ extension Store {
         if let next = follower?.successor {
             return try next.backup(to: path, on: fileSystem, sharesBlocks: sharesBlocks, progress: progress)
         }
-        let new = NewFile(fileSystem: fileSystem, path: path)
+        let new = try NewFile(at: path, on: fileSystem)
         try new.refuseExisting()
         let source = try captureForBackup()
         defer { source.close() }
         var report = CopyReport(commitNumber: source.version.commit, bytes: 0)
-        try new.make { file throws(StorageError) in
+        let access = try storage { () throws(FileError) in try dataFile.file.access() }
+        let isMade = try new.make(access: access) { file throws(StorageError) in
             let backup = try Backup(of: self, source, to: file)
             // What is on the device before the blocks are shared need not be copied.
             let unwritten = backup.pages.filter { frames.isUnwritten(page: $0) }
@@ -62,6 +63,7 @@ extension Store {
             try backup.writeTables()
             report.bytes = try storage { () throws(FileError) in try file.size() }
         }
+        guard isMade else { throw new.taken }
         return report
     }
 
@@ -86,7 +88,7 @@ extension Store {
         to path: String, since point: BackupPoint, progress: (CopyProgress) -> Void = { _ in }
     ) throws(StorageError) -> CopyReport {
         if let next = follower?.successor { return try next.backup(to: path, since: point, progress: progress) }
-        let new = NewFile(fileSystem: options.fileSystem, path: path)
+        let new = try NewFile(at: path, on: options.fileSystem)
         try new.refuseExisting()
         let source = try captureForBackup()
         defer { source.close() }
@@ -97,7 +99,8 @@ extension Store {
             throw .wrongBase(path: self.path, reason: "the backup shows commit \(point.commit), which is newer")
         }
         var report = CopyReport(commitNumber: source.version.commit, bytes: 0)
-        try new.make { file throws(StorageError) in
+        let access = try storage { () throws(FileError) in try dataFile.file.access() }
+        let isMade = try new.make(access: access) { file throws(StorageError) in
             let part = BackupPart(writing: file, listsPages: frames.codec.isEncrypted)
             let backup = try Backup(of: self, source, to: part, since: point.basis)
             try backup.writePages(backup.pages, progress)
@@ -110,6 +113,7 @@ extension Store {
             }
             report.bytes = try storage { () throws(FileError) in try file.size() }
         }
+        guard isMade else { throw new.taken }
         return report
     }
 
@@ -119,7 +123,7 @@ extension Store {
     func capture(label: String) throws(StorageError) -> (
         snapshot: Snapshot, version: Version, live: [[UInt64]]
     ) {
-        guard !isClosed.load(ordering: .acquiring) else { throw .closed }
+        try requireOpen()
         let isLatched = commitLock.withLock { latch != nil }
         if !options.readOnly && !isLatched { try flush(synced: true) }
         // A commit by checkpoint enters its pages into the map before it is published.
@@ -153,7 +157,7 @@ extension Store {
     }
 
     fileprivate func captureForBackup() throws(StorageError) -> BackupSource {
-        guard !isClosed.load(ordering: .acquiring) else { throw .closed }
+        try requireOpen()
         let isLatched = commitLock.withLock { latch != nil }
         if !options.readOnly && !isLatched { try flush(synced: true) }
         return try checkpointer.lock.withLock { () throws(StorageError) in

@@ -5,7 +5,7 @@ extension Store {
     ///
     /// - Throws: ``StorageError/diskFull(path:)`` and I/O errors; nothing is lost then, the log still has it all.
     public func checkpoint() throws(StorageError) {
-        guard !isClosed.load(ordering: .acquiring) else { throw .closed }
+        try requireOpen()
         if options.readOnly { throw .readOnly(reason: "it was opened so") }
         defer { events?.deliver() }
         try flush(synced: true)

@@ -12,6 +12,8 @@ extension Store {
     ///
     /// - Parameter isShown: whether to wait until new snapshots show the commit, and what was there before it, whatever the durability.
     func commitOrHold(_ writer: Writer, _ durability: Durability, isShown: Bool) throws(StorageError) {
+        // A transaction that was open at the fork is a copy of the parent's, in which it goes on.
+        guard !isInherited else { throw .inherited(path: path) }
         // What fails here is noted as the transaction's failure.
         do throws(StorageError) {
             if !sabotaged("waitingPutsLostAtCommit") { try writer.enterWaitingPuts() }
@@ -94,13 +96,13 @@ extension Store {
     }
 
     func takeBack(_ writer: Writer) {
-        guard !writer.isEnded else { return }
+        guard !writer.isEnded, !isInherited else { return }
         writer.abandon()
         forgetPages(of: writer)
     }
 
     func releaseTurn(of writer: Writer) {
-        guard writer.hasTurn else { return }
+        guard writer.hasTurn, !isInherited else { return }
         writer.hasTurn = false
         writer.rest()
         turn.release()
@@ -146,7 +148,7 @@ extension Store {
     /// commit in it counts as durable. So a log whose end is missing is known to be damaged, and one that was never begun is not missed.
     private func recordSegment(_ number: UInt64) throws(FileError) {
         if !sabotaged("segmentNameNotSynced") {
-            try options.fileSystem.syncDirectory(FilePath.directory(of: path))
+            try syncDirectory()
         }
         try headerLock.withLock { () throws(FileError) in
             if !sabotaged("newestSegmentNotRecorded") { try dataFile.update { $0.newestSegment = number } }

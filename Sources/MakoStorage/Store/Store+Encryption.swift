@@ -21,6 +21,7 @@ extension Store {
     ///   key, and I/O errors: then it opens with the old key, or where the error came late with the new one.
     public func changeKey(to new: Encryption) throws(StorageError) {
         guard let keys = dataFile.keys else { throw .notEncrypted(path: path) }
+        guard !isInherited else { throw .inherited(path: path) }
         if let reason = writeRefusal {
             throw isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
         }
@@ -30,6 +31,17 @@ extension Store {
                 try dataFile.update { $0.key = record }
                 encryption = new
             }
+            noteWeakPassphrase()
+            events?.deliver()
         } catch { throw failed(error, "changing the key") }
+    }
+
+    /// Tells of a passphrase that takes little work to guess.
+    func noteWeakPassphrase() {
+        guard let derivation = headerLock.withLock({ dataFile.header.key?.derivation }),
+            derivation.kind == .passphrase,
+            derivation.rounds < KeyRecord.Derivation.strongRounds, !sabotaged("weakPassphraseNotTold")
+        else { return }
+        events?.note(.weakPassphrase(rounds: derivation.rounds))
     }
 }

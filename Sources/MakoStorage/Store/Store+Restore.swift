@@ -21,30 +21,28 @@ extension Store {
         _ base: String, applying parts: [String], to path: String, options: StoreOptions = .init(),
         progress: (CopyProgress) -> Void = { _ in }
     ) throws(StorageError) -> CopyReport {
-        let new = NewFile(fileSystem: options.fileSystem, path: path)
+        let new = try NewFile(at: path, on: options.fileSystem)
         try new.refuseExisting()
-        let target = NewFile(fileSystem: options.fileSystem, path: new.temporaryPath)
-        try target.clear()
+        var restoration = try Restoration(base, parts, options)
+        let target = try new.begin(access: restoration.access)
         do throws(StorageError) {
-            var restoration = try Restoration(base, parts, options)
-            try target.make { file throws(StorageError) in try restoration.write(to: file, progress) }
-            let report = try check(target, options, restoration.point, parts.last ?? base)
-            try storage { () throws(FileError) in try target.rename(to: path) }
+            try restoration.write(to: target.file, progress)
+            try storage { () throws(FileError) in try target.file.sync() }
+            var reading = options
+            reading.readOnly = true
+            let store = try Store(of: target, options: reading)
+            defer { store.abandon() }
+            let report = try check(store, restoration.point, parts.last ?? base)
+            guard try target.publish(as: new.path, replacing: false) else { throw new.taken }
             return report
         } catch {
-            target.remove()
+            target.discard()
             throw error
         }
     }
 
     /// Verifies all of what was put together, before it gets its name.
-    private static func check(
-        _ target: NewFile, _ options: StoreOptions, _ point: BackupPoint, _ last: String
-    ) throws(StorageError) -> CopyReport {
-        var reading = options
-        reading.readOnly = true
-        let store = try Store(at: target.path, options: reading)
-        defer { try? store.close() }
+    private static func check(_ store: Store, _ point: BackupPoint, _ last: String) throws(StorageError) -> CopyReport {
         let report = try store.verify()
         if let failure = report.readFailure, !sabotaged("readFailureBlamesTheBackup") { throw .io(failure) }
         if let finding = report.findings.first, !sabotaged("restoredUnverified") {
@@ -63,6 +61,8 @@ private struct Restoration {
     private let codec: PageCodec
     /// What it becomes.
     let point: BackupPoint
+    /// That of the backup: what is restored is as secret.
+    let access: FileAccess?
     private static let pagesPerMove = 256
 
     init(_ base: String, _ paths: [String], _ options: StoreOptions) throws(StorageError) {
@@ -82,14 +82,14 @@ private struct Restoration {
                 newest = try Restoration.fileHeader(of: header, in: file) ?? newest
             }
         }
-        let access: KeyAccess
+        let keys: KeyAccess
         if let newest {
-            access = .known(try KeyAccess.secret(options.encryption).keys(of: newest, path: paths.last ?? base))
+            keys = .known(try KeyAccess.secret(options.encryption).keys(of: newest, path: paths.last ?? base))
         } else {
-            access = .secret(options.encryption)
+            keys = .secret(options.encryption)
         }
-        codec = try Restoration.codec(of: base, access, fileSystem, newest)
-        var point = try BackupPoint(of: base, access, fileSystem)
+        codec = try Restoration.codec(of: base, keys, fileSystem, newest)
+        var point = try BackupPoint(of: base, keys, fileSystem)
         var parts: [(String, BackupPart.Header)] = []
         for (path, header) in zip(paths, headers) {
             guard header.base == point || sabotaged("anyBaseTaken") else {
@@ -102,6 +102,9 @@ private struct Restoration {
         }
         self.parts = parts
         self.point = point
+        let file = try Restoration.open(base, fileSystem)
+        defer { file.close() }
+        self.access = try storage { () throws(FileError) in try file.access() }
     }
 
     /// The header block of the database, out of a part whose pages are encrypted.

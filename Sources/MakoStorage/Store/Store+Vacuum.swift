@@ -9,7 +9,7 @@ extension Store {
     ///   and I/O errors. The store holds what it held in any case.
     /// - Complexity: linear in the pages to be moved; in the entries of trees whose large values are moved.
     public func shrink() throws(StorageError) {
-        guard !isClosed.load(ordering: .acquiring) else { throw .closed }
+        try requireOpen()
         if options.readOnly { throw .readOnly(reason: "it was opened so") }
         defer { events?.deliver() }
         try vacuum.run(self)

@@ -17,7 +17,12 @@ import Synchronization
 ///
 /// Copy-on-write pages with a logical redo log and checkpoints; `docs/architecture.md` has the design.
 public final class Store: @unchecked Sendable {
+    /// The data file's path: where a symbolic link led, if it was opened by one.
     public let path: String
+    /// The directory of the files; nil in a store that only reads. Open all the time: to sync it must not take a descriptor that is not there.
+    private let directory: (any FileDirectory)?
+    /// That of the process that opened the store.
+    private let generation = Forks.generation
     let options: StoreOptions
     let frames: FrameStore
     let dataFile: DataFile
@@ -126,6 +131,11 @@ public final class Store: @unchecked Sendable {
         try self.init(opening)
     }
 
+    /// Opens a file that is made, as the writer or the reader that the options say. The file is the store's to close.
+    convenience init(of file: TemporaryFile, options: StoreOptions) throws(StorageError) {
+        try self.init(Opening(of: file, options: options))
+    }
+
     /// A store in memory. It is gone when the last reference to it goes.
     public static func inMemory(options: StoreOptions = .init()) throws(StorageError) -> Store {
         var options = options
@@ -136,6 +146,7 @@ public final class Store: @unchecked Sendable {
 
     private init(_ opening: Opening) throws(StorageError) {
         path = opening.path
+        directory = opening.directory
         options = opening.options
         encryption = options.encryption
         clock = StoreClock(options.clock)
@@ -163,20 +174,35 @@ public final class Store: @unchecked Sendable {
         do throws(StorageError) {
             try recover(opening)
             events?.note(.opened(recovery, seconds: Double(clock.now) / 1e9))
+            noteWeakPassphrase()
             if !options.readOnly && options.background == .threads { try startBackground() }
             events?.deliver()
         } catch {
             isClosed.store(true, ordering: .releasing)
             log.closeFiles()
+            directory?.close()
             dataFile.file.close()
             throw error
         }
     }
 
     deinit {
-        if !isClosed.load(ordering: .acquiring) { try? shutDown(clean: true) }
+        if !isClosed.load(ordering: .acquiring) && !isInherited { try? shutDown(clean: true) }
         idleMemory?.deallocate()
         idleLists.batch.deallocate()
+    }
+
+    /// Whether this is the child of a fork, and its parent has opened the store. The files are the parent's then, and so are the threads; locks
+    /// may be held that no thread of the child will give up.
+    var isInherited: Bool {
+        generation != Forks.generation && !sabotaged("childWritesItsParentsFiles")
+    }
+
+    /// Throws when the store is closed, or was opened by the parent of this process.
+    @inline(__always)
+    func requireOpen() throws(StorageError) {
+        guard !isClosed.load(ordering: .acquiring) else { throw .closed }
+        guard !isInherited else { throw .inherited(path: path) }
     }
 
     // MARK: Reading
@@ -192,7 +218,7 @@ public final class Store: @unchecked Sendable {
     ///   - hasAge: false for one that no age limit ends.
     ///   - isLent: whether the caller keeps the store while the snapshot is used, and then ends the loan.
     func takeSnapshot(hasAge: Bool, _ label: String?, isLent: Bool = false) throws(StorageError) -> Snapshot {
-        guard !isClosed.load(ordering: .acquiring) else { throw .closed }
+        try requireOpen()
         guard let slot = snapshots.claim(hasAge: hasAge, label: label) else {
             throw .invalidArgument("too many snapshots are open")
         }
@@ -228,7 +254,7 @@ public final class Store: @unchecked Sendable {
     /// - Parameter timeout: how long to wait at most, when it is to differ from ``StoreOptions/writerTimeout``; zero for not at all.
     /// - Throws: ``StorageError/writerTimeout(seconds:)`` when that time was up, ``StorageError/readOnly(reason:)``.
     public func beginWrite(timeout: Duration? = nil) throws(StorageError) -> WriteTransaction {
-        guard !isClosed.load(ordering: .acquiring) else { throw .closed }
+        try requireOpen()
         try takeTurn(timeout: timeout)
         return try beginWriteWithTurn()
     }
@@ -246,6 +272,7 @@ public final class Store: @unchecked Sendable {
 
     /// Waits for the writer before, as long as the caller or the options say.
     func takeTurn(timeout: Duration? = nil) throws(StorageError) {
+        guard !isInherited else { throw .inherited(path: path) }
         let timeout = timeout ?? options.writerTimeout
         if !turn.take(timeout: timeout) { throw .timedOut(after: timeout ?? .zero) }
     }
@@ -281,6 +308,7 @@ public final class Store: @unchecked Sendable {
     }
 
     func shutDown(clean: Bool) throws(StorageError) {
+        guard !isInherited else { return isClosed.store(true, ordering: .releasing) }
         stopBackground()
         _ = turn.take(timeout: nil)
         defer {
@@ -302,6 +330,7 @@ public final class Store: @unchecked Sendable {
         defer {
             waitForWriters()
             log.closeFiles()
+            directory?.close()
             dataFile.file.close()
         }
         if let follower {
@@ -325,7 +354,8 @@ public final class Store: @unchecked Sendable {
     /// The last checkpoint: both meta slots say the same, so that nothing needs the log any more.
     func finish() throws(StorageError) {
         try flush(synced: true)
-        let usesLog = dataFile.header.newestSegment != 0 || commitLock.withLock { log.hasUnrecorded }
+        let hasFiles = commitLock.withLock { sabotaged("unusedLogLeft") ? log.hasUnrecorded : log.hasFiles }
+        let usesLog = dataFile.header.newestSegment != 0 || hasFiles
         guard usesLog || newest.commit != checkpointer.last.meta.commit else { return }
         try checkpointer.runToEnd(self)
         returnIdleNumbers()
@@ -337,7 +367,10 @@ public final class Store: @unchecked Sendable {
                 try dataFile.update { $0.newestSegment = 0 }
             }
             try commitLock.withLock { () throws(FileError) in try log.removeAll() }
-            try options.fileSystem.syncDirectory(FilePath.directory(of: path))
+            try syncDirectory()
         } catch { throw StorageError(error) }
     }
+
+    /// Makes the names of the files durable.
+    func syncDirectory() throws(FileError) { try directory?.sync() }
 }

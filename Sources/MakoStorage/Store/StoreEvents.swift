@@ -12,6 +12,9 @@ public enum StoreEvent: Sendable {
     case snapshotsExpired(count: Int, limitSeconds: Double)
     /// The file was cut short.
     case shrank(fromBytes: UInt64, toBytes: UInt64)
+    /// The passphrase that the store was opened with, or was given, is locked with so few rounds of scrypt that guesses are cheap: fewer than
+    /// 32,768. ``Store/changeKey(to:)`` with more mends that.
+    case weakPassphrase(rounds: Int)
     /// The numbers, every ``StoreOptions/statisticsInterval``.
     case statistics(StoreStats)
     /// The store was closed; `error` is what its last checkpoint met, if anything.

@@ -38,7 +38,7 @@ extension Store {
         if let next = follower?.successor { return try next.verify(progress: progress) }
         try takeTurn()
         defer { turn.release() }
-        guard !isClosed.load(ordering: .acquiring) else { throw .closed }
+        try requireOpen()
         let isLatched = commitLock.withLock { latch != nil }
         if !options.readOnly && !isLatched { try flush(synced: false) }
         let (version, live) = spaceLock.withLock { (versions[versions.count - 1], space.live) }
@@ -140,7 +140,7 @@ private struct Verifier {
         point = version.point
         for index in 0..<version.treeCount {
             let tree = version.trees[index]
-            let name = version.names.names[tree.id] ?? "number \(tree.id)"
+            let name = version.names.name(of: tree.id) ?? "number \(tree.id)"
             var counted: UInt64 = 0
             if tree.levels > 0 {
                 switch tree.kind {

@@ -115,7 +115,7 @@ public struct BulkLoader: ~Copyable {
     }
 
     private var wrongKind: StorageError {
-        .wrongKeyKind(tree: writer.names.names[tree.id] ?? "", expected: tree.keys)
+        .wrongKeyKind(tree: writer.names.name(of: tree.id) ?? "", expected: tree.keys)
     }
 
     /// Makes what was appended a part of the tree.

@@ -166,7 +166,7 @@ public final class Snapshot: @unchecked Sendable {
     /// transaction that is over knows none.
     public func tree(named name: String) -> Tree? {
         withNames { names in
-            guard let id = names.ids[name],
+            guard let id = names.id(of: name),
                 let index = treeIndex(state.pointee.trees, count: state.pointee.treeCount, id: id)
             else { return nil }
             return Tree(id: id, keys: state.pointee.trees[index].kind)
@@ -178,7 +178,7 @@ public final class Snapshot: @unchecked Sendable {
         // What fails here fails the transaction, and its next operation says so.
         if state.pointee.waitingPuts != 0 { do throws(StorageError) { try enterWaitingPuts(of: nil) } catch {} }
         return withNames { names in
-            names.ids.compactMap { name, id in
+            names.all.compactMap { name, id in
                 treeIndex(state.pointee.trees, count: state.pointee.treeCount, id: id).map {
                     let tree = state.pointee.trees[$0]
                     return TreeInfo(

@@ -359,7 +359,8 @@ public struct WriteTransaction: ~Copyable {
         try writer.check()
         let index = try writer.index(of: tree)
         guard writer.trees[index].kind == tree.keys, kind == nil || kind == tree.keys else {
-            throw StorageError.wrongKeyKind(tree: writer.names.names[tree.id] ?? "", expected: writer.trees[index].kind)
+            throw StorageError.wrongKeyKind(
+                tree: writer.names.name(of: tree.id) ?? "", expected: writer.trees[index].kind)
         }
         try writer.spillIfNeeded()
         return index

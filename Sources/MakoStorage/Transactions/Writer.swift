@@ -26,8 +26,6 @@ final class Writer {
     @exclusivity(unchecked) var treeCount: Int
     /// The names of the trees, when they are not those from before.
     @exclusivity(unchecked) private var newNames: TreeNames?
-    /// Whether nobody else has these, so that a transaction that makes many trees need not copy them for each.
-    private var ownsNames = false
     var nextTreeID: UInt32
 
     @exclusivity(unchecked) private var recorder: OperationWriter
@@ -222,7 +220,7 @@ final class Writer {
         hints[treeCount] = .none
         streaks[treeCount] = PutStreak()
         treeCount += 1
-        changeNames { $0.set(name, id) }
+        setNames(names.naming(id, name))
         record { $0.createTree(id, keys, options, name: name, to: &$1) }
         noteChange()
         return Tree(id: id, keys: keys)
@@ -230,17 +228,17 @@ final class Writer {
 
     /// Gives a tree another name.
     func renameTree(_ id: UInt32, to name: String) throws(StorageError) {
-        guard names.names[id] != name else { return }
+        guard names.name(of: id) != name else { return }
         try checkName(name)
         if isRecording && !sabotaged("renamesUnannounced") { try store.use(.renamedTrees) }
-        changeNames { $0.set(name, id) }
+        setNames(names.naming(id, name))
         if !sabotaged("renameNotLogged") { record { $0.renameTree(id, to: name, &$1) } }
         noteChange()
     }
 
     /// Whether a tree may get a name.
     private func checkName(_ name: String) throws(StorageError) {
-        guard names.ids[name] == nil || sabotaged("othersNameTaken") else { throw .treeExists(name) }
+        guard names.id(of: name) == nil || sabotaged("othersNameTaken") else { throw .treeExists(name) }
         guard name.utf8.count <= Limits.nameBytes else {
             throw .invalidArgument("the name of a tree has at most \(Limits.nameBytes) bytes")
         }
@@ -255,26 +253,12 @@ final class Writer {
         treeCount -= 1
         streaks.update(repeating: PutStreak(), count: memory.treeCapacity)
         forgetHints()
-        changeNames { $0.remove(id) }
+        setNames(names.removing(id))
         record { $0.dropTree(id, to: &$1) }
         noteChange()
     }
 
-    private func changeNames(_ change: (TreeNames) -> Void) {
-        let changed = ownsNames || sabotaged("savedNamesChanged") ? names : TreeNames(copyOf: names)
-        change(changed)
-        setNames(changed)
-        ownsNames = true
-    }
-
-    /// The names as they are, which do not change any more.
-    func sealedNames() -> TreeNames {
-        ownsNames = false
-        return names
-    }
-
     func setNames(_ names: TreeNames) {
-        ownsNames = false
         newNames = names
         state.pointee.names = Unmanaged.passUnretained(names)
         state.pointee.trees = trees

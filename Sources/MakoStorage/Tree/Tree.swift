@@ -85,38 +85,6 @@ struct TreeState {
     var options: TreeOptions { isCounted ? .subtreeCounts : [] }
 }
 
-/// The names of the trees of a version. Shared between versions until a tree is created or dropped.
-///
-/// Unchecked: only the writer that made it changes it, before it is a version's or a savepoint's.
-final class TreeNames: @unchecked Sendable {
-    private(set) var ids: [String: UInt32]
-    private(set) var names: [UInt32: String]
-
-    init(_ ids: [String: UInt32] = [:]) {
-        self.ids = ids
-        var names: [UInt32: String] = [:]
-        names.reserveCapacity(ids.count)
-        for (name, id) in ids { names[id] = name }
-        self.names = names
-    }
-
-    /// The same names, to be changed.
-    init(copyOf other: TreeNames) {
-        ids = other.ids
-        names = other.names
-    }
-
-    /// Gives a tree a name, in the place of any that it had.
-    func set(_ name: String, _ id: UInt32) {
-        if let old = names.updateValue(name, forKey: id) { ids[old] = nil }
-        ids[name] = id
-    }
-
-    func remove(_ id: UInt32) {
-        if let name = names.removeValue(forKey: id) { ids[name] = nil }
-    }
-}
-
 /// The roots of all trees at one commit, in memory of its own so that readers need not count references.
 final class Version: @unchecked Sendable {
     let commit: UInt64

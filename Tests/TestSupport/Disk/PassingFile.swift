@@ -9,6 +9,11 @@ extension PassingFileSystem {
     public func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File { try inner.open(path, mode) }
     public func remove(_ path: String) throws(FileError) { try inner.remove(path) }
     public func rename(_ from: String, to: String) throws(FileError) { try inner.rename(from, to: to) }
+    public func renameExclusively(_ from: String, to: String) throws(FileError) {
+        try inner.renameExclusively(from, to: to)
+    }
+
+    public func target(of path: String) throws(FileError) -> String { try inner.target(of: path) }
     public func list(directory: String) throws(FileError) -> [String] { try inner.list(directory: directory) }
     public func syncDirectory(_ path: String) throws(FileError) { try inner.syncDirectory(path) }
     public func isDirectory(_ path: String) -> Bool { inner.isDirectory(path) }
@@ -43,6 +48,9 @@ extension PassingFile {
     public func allocate(_ range: Range<UInt64>) throws(FileError) { try inner.allocate(range) }
     public func sync() throws(FileError) { try inner.sync() }
     public func lock(exclusive: Bool) throws(FileError) -> Bool { try inner.lock(exclusive: exclusive) }
+    public func isNamed(_ path: String) throws(FileError) -> Bool { try inner.isNamed(path) }
+    public func access() throws(FileError) -> FileAccess? { try inner.access() }
+    public func adopt(_ access: FileAccess) { inner.adopt(access) }
     public func pin(_ number: UInt64) throws(FileError) -> Bool { try inner.pin(number) }
     public func pins() throws(FileError) -> [UInt64] { try inner.pins() }
     public func close() { inner.close() }

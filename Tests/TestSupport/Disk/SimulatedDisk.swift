@@ -256,6 +256,18 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         }
     }
 
+    public func renameExclusively(_ from: String, to: String) throws(FileError) {
+        try call(.rename, from) { () throws(FileError) in
+            guard state.names[to] == nil else { throw FileError(operation: "rename", path: to, code: EEXIST) }
+            guard let file = state.names.removeValue(forKey: from) else {
+                throw FileError(operation: "rename", path: from, code: ENOENT)
+            }
+            hasChanged = true
+            state.names[to] = file
+            state.pendingNames.append(.rename(from, to, file))
+        }
+    }
+
     public func list(directory: String) throws(FileError) -> [String] {
         try call(.list, directory) {
             state.names.keys.filter { parentDirectory($0) == directory }.map(lastName).sorted()
@@ -415,6 +427,8 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
             pins[file]?[handle] = nil
         }
     }
+
+    func isNamed(_ path: String, _ file: Int) -> Bool { lock.withLock { state.names[path] == file } }
 
     func isAlive(_ handle: Int) -> Bool { lock.withLock { handle == generation } }
 

@@ -99,6 +99,11 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
         }
     }
 
+    func isNamed(_ path: String) throws(FileError) -> Bool {
+        try checkOpen("open")
+        return disk.isNamed(path, file)
+    }
+
     func pin(_ number: UInt64) throws(FileError) -> Bool {
         try checkOpen("pin")
         try disk.pin(number, of: file, path, ObjectIdentifier(self))

@@ -1,0 +1,119 @@
+import Foundation
+import MakoStorage
+
+/// A child that is forked off a process with an open store: its calls are refused, and what it lets go of leaves the parent's files alone.
+struct ForkTrial {
+    private typealias Fork = @convention(c) () -> Int32
+
+    let folder: String
+
+    /// Swift does not offer the call: most programs have threads, and the child has only one of them.
+    private static func fork() throws -> Int32 {
+        #if canImport(Darwin)
+            let anywhere = UnsafeMutableRawPointer(bitPattern: -2)
+        #else
+            let anywhere: UnsafeMutableRawPointer? = nil
+        #endif
+        guard let symbol = dlsym(anywhere, "fork") else { throw Referee.Failure(description: "there is no fork here") }
+        return unsafeBitCast(symbol, to: Fork.self)()
+    }
+
+    func run() throws {
+        let path = folder + "/forked.mako"
+        var options = StoreOptions()
+        options.logSegmentBytes = 64 << 10
+        let parent = try Store(at: path, options: options)
+        let tree = try parent.write { try $0.createTree(named: "t", keys: .integer) }
+        try parent.write { try $0.put([1], for: 1, in: tree) }
+        let transaction = try parent.beginWrite()
+        try transaction.put([9], for: 9, in: tree)
+        try child("commits a transaction of before") {
+            try ForkTrial.refused(path) { try transaction.commitOrHold(durability: nil, isShown: true) }
+        }
+        try transaction.commit()
+        try child("calls") {
+            try ForkTrial.refused(path) { try parent.write { try $0.put([2], for: 2, in: tree) } }
+            try ForkTrial.refused(path) { _ = try parent.snapshot() }
+            try ForkTrial.refused(path) { _ = try parent.beginWrite() }
+            try ForkTrial.refused(path) { try parent.checkpoint() }
+            try ForkTrial.refused(path) { _ = try parent.backup(to: path + "-copy") }
+            try ForkTrial.refused(path) { _ = try parent.verify() }
+            guard try !parent.step() else { throw Referee.Failure(description: "it does work for its parent") }
+            // The file is locked by the parent still, whatever the child has closed.
+            do {
+                _ = try Store(at: path, options: options)
+                throw Referee.Failure(description: "it opened what its parent has open")
+            } catch StorageError.alreadyOpen {}
+        }
+        try child("closes") {
+            try parent.close()
+            do { try parent.write { try $0.put([2], for: 2, in: tree) } } catch StorageError.closed { return }
+            throw Referee.Failure(description: "it wrote to a store that is closed")
+        }
+        try parent.write { try $0.put([3], for: 3, in: tree) }
+        try grandchild(path, options)
+        do {
+            _ = try Store(at: path, options: options)
+            throw Referee.Failure(description: "a child gave up the lock of its parent")
+        } catch StorageError.alreadyOpen {}
+        try parent.close()
+        let again = try Store(at: path, options: options)
+        let rows = try again.read { view in try view.count(of: tree) }
+        guard rows == 3, try again.verify().isClean else {
+            throw Referee.Failure(description: "\(rows) rows are there, not 3")
+        }
+        try again.close()
+        print("forked, and nothing of the parent's touched")
+    }
+
+    /// A store that only the child has references to ends there.
+    private func grandchild(_ path: String, _ options: StoreOptions) throws {
+        let other = path + "-other"
+        var store: Store? = try Store(at: other, options: options)
+        try store?.write { _ = try $0.createTree(named: "t", keys: .integer) }
+        let before = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+        try child("lets go") { store = nil }
+        guard try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == before else {
+            throw Referee.Failure(description: "a store that ended in the child removed files of its parent's")
+        }
+        try store?.write { _ = try $0.createTree(named: "u", keys: .integer) }
+        try store?.close()
+        let again = try Store(at: other, options: options)
+        guard try again.snapshot().trees.count == 2 else { throw Referee.Failure(description: "a commit is lost") }
+        try again.close()
+    }
+
+    private static func refused(_ path: String, _ body: () throws -> Void) throws {
+        do { try body() } catch StorageError.inherited(path) { return }
+        throw Referee.Failure(description: "a call of the child was not refused")
+    }
+
+    /// Runs `body` in a child, and waits for it.
+    private func child(_ what: String, _ body: () throws -> Void) throws {
+        fflush(nil)
+        let child = try ForkTrial.fork()
+        if child == 0 {
+            do {
+                try body()
+                _exit(0)
+            } catch {
+                FileHandle.standardError.write(Data("the child that \(what): \(error)\n".utf8))
+                _exit(1)
+            }
+        }
+        var status: Int32 = 0
+        for _ in 0..<3000 {
+            let ended = waitpid(child, &status, WNOHANG)
+            if ended == child {
+                guard status == 0 else {
+                    throw Referee.Failure(description: "the child that \(what) failed: \(status)")
+                }
+                return
+            }
+            usleep(10_000)
+        }
+        _ = kill(child, SIGKILL)
+        _ = waitpid(child, &status, 0)
+        throw Referee.Failure(description: "the child that \(what) does not end")
+    }
+}
