@@ -34,7 +34,7 @@ CYCLES ?= 2000
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
 
-.PHONY: help demo test check test-random test-threads coverage crash soak kill power sabotage bench fuzz differential format lint docs clean
+.PHONY: help demo test check test-random test-threads sqllogictest metamorphic coverage crash soak kill power sabotage bench fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -48,6 +48,8 @@ help:
 	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
 	@echo 'make sabotage            487 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
+	@echo 'make sqllogictest SQLLOGICTEST=dir  scripts of sqllogictest; without a folder the ones in Tests/SQLLogic'
+	@echo 'make metamorphic SECONDS=60         one question in several forms that must agree; SEED=first'
 	@echo 'make differential        random questions to SQLite, random operations to LMDB; TRIPLES=200000 SEQUENCES=200000'
 	@echo 'make fuzz SECONDS=60     nine fuzzers, so long each: pages, files, logs, rows, queries, imports, operations'
 	@echo '                         RUNS=20000000 and TARGETS="PageFuzz LogFuzz" are possible, too'
@@ -99,6 +101,17 @@ test-random:
 soak:
 	@scripts/need swift lz4 macros
 	$(SOAK_RUNNER) seconds $(or $(SECONDS),600) $(SEED)
+
+# Scripts of sqllogictest: no more may be refused than the list beside the project's own scripts says, or the one for the public scripts.
+SQLLOGICTEST :=
+REFUSED = $(if $(SQLLOGICTEST),'$(abspath $(SQLLOGICTEST))' Tests/SQLLogic/RefusedPublic.txt,Tests/SQLLogic Tests/SQLLogic/Refused.txt)
+sqllogictest:
+	@scripts/need swift lz4 macros
+	$(SOAK_RUNNER) sqllogic $(REFUSED)
+
+metamorphic:
+	@scripts/need swift lz4 macros
+	$(SOAK_RUNNER) metamorphic $(or $(SECONDS),60) $(SEED)
 
 # All tests with threads, in a build of their own: suites whose names end in ConcurrencyTests, and what else starts a thread or a task.
 THREADED := 'ConcurrencyTests/|ObjectLockTests/|OpenDatabaseTests/|MainActorTests/|BatchedResultsTests/|EventTests/|LiveQueryTests/|ChangeStreamTests/|KeyedStoreTests/|CursorTests/cancel|ExampleTests/|ObservationTests/|BZObjectStoreGuideTests/|ChangeHistoryTests/reads|RenamedHistoryTests/whoever|HierarchyQueryTests/oneMoment|InheritanceTests/objectsOf|MisuseTests/closing|WritingFaultTests/closing|ReopenedTests/closing|ReopenedTests/theNextSegment|FileSystemTests/.*hread|TreeTests/aSecondWriter|DurabilityTests/theFlusher'

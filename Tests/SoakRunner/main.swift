@@ -3,7 +3,8 @@ import MakoTestSupport
 import RandomRuns
 
 // `seconds N [FIRST]` goes on for so long, `seeds N [FIRST]` through so many seeds of each layer; `repeat LAYER SEED` runs one with a
-// line per step. `work …` is the process that the first two start, one for each core.
+// line per step. `sqllogic SCRIPTS [REFUSALS]` runs scripts of sqllogictest and compares what is refused with a list; `metamorphic SECONDS
+// [FIRST]` puts questions to the database in several forms that must agree. `work …` is the process that the first two start, one for each core.
 
 let words = Array(CommandLine.arguments.dropFirst())
 let numbers = words.dropFirst().compactMap { UInt64($0) }
@@ -20,8 +21,14 @@ case ("repeat", 1):
         print(error)
         exit(1)
     }
+case ("sqllogic", _):
+    guard words.count == 2 || words.count == 3 else { fallthrough }
+    exit(try LogicCommand(scripts: words[1], refusals: words.dropFirst(2).first).run() ? 0 : 1)
+case ("metamorphic", 1...2):
+    exit(try MetamorphicCommand(seconds: Double(numbers[0]), first: numbers.dropFirst().first).run() ? 0 : 1)
 case ("work", 4): Worker(first: numbers[0], unit: numbers[1], stride: numbers[2], end: numbers[3]).run()
 default:
     print("usage: SoakRunner seconds N [FIRST] | seeds N [FIRST] | repeat store|records|objects SEED")
+    print("       SoakRunner sqllogic SCRIPTS [REFUSALS] | metamorphic SECONDS [FIRST]")
     exit(2)
 }

@@ -14,7 +14,7 @@ enum SchemaText {
             columns.append("PRIMARY KEY (\(keys.map(name).joined(separator: ", ")))")
         }
         var text = "CREATE TABLE \(name(schema.name)) (\n    \(columns.joined(separator: ",\n    "))\n);\n"
-        for index in schema.indexes { text += statement(index, table: schema.name) }
+        for index in schema.indexes where index != schema.keyIndex { text += statement(index, of: schema) }
         return text
     }
 
@@ -68,15 +68,20 @@ enum SchemaText {
 
     private static func column(_ column: ColumnSchema) -> String {
         var text = "\(name(column.name)) \(column.type.statementName)"
+        if column.isNoCase { text += " COLLATE NOCASE" }
         if !column.isOptional { text += " NOT NULL" }
         if !column.defaultValue.isNull { text += " DEFAULT \(literal(column.defaultValue))" }
         if let target = column.target, target != AnyReference.anyTable { text += " REFERENCES \(name(target))" }
         return text
     }
 
-    private static func statement(_ index: IndexSchema, table: String) -> String {
+    private static func statement(_ index: IndexSchema, of schema: EntitySchema) -> String {
+        let table = schema.name
         let columns = index.columns.map { column in
-            name(column.name) + (column.noCase ? " COLLATE NOCASE" : "") + (column.descending ? " DESC" : "")
+            let isDeclared = schema.column(named: column.name)?.isNoCase == true
+            let collation =
+                column.noCase ? " COLLATE NOCASE" : isDeclared && index.fullText == nil ? " COLLATE BINARY" : ""
+            return name(column.name) + collation + (column.descending ? " DESC" : "")
         }
         if index.fullText != nil {
             let over = columns.joined(separator: ", ")

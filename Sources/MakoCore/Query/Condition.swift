@@ -136,6 +136,7 @@ extension Expr {
         case .function(let name, let arguments, let at):
             return .function(name, try Expr.filled(arguments, values), at: at)
         case .noCase(let inner): return .noCase(try inner.filled(values))
+        case .binary(let inner): return .binary(try inner.filled(values))
         }
     }
 

@@ -44,6 +44,7 @@ extension PredicateTest {
     /// Whether a value is one of those that a property holds.
     static func holds(_ steps: [PathStep], _ element: PredicateTerm) throws(MakoError) -> PredicateTest {
         if element.isOptional { throw .predicate("contains(…) of a value that may be nil") }
+        if case .constant(let value) = element, value.isNaN { return .constant(false) }
         return some(.any, .comparison(.equal, try steps.expr(), try element.expr()))
     }
 

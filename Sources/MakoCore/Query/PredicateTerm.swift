@@ -141,17 +141,44 @@ struct PredicateTest {
 // MARK: - Comparisons
 
 extension PredicateTest {
+    /// The engine has NaN below all numbers and equal to itself; to Swift no comparison with it is true.
+    ///
+    /// - Parameter least: what NaN alone is below, where the values compared may be NaN.
     static func compared(
-        _ operation: ComparisonOperator, _ inverse: ComparisonOperator, _ left: PredicateTerm, _ right: PredicateTerm
+        _ operation: ComparisonOperator, _ inverse: ComparisonOperator, _ left: PredicateTerm, _ right: PredicateTerm,
+        _ least: StoredValue?
     ) throws(MakoError) -> PredicateTest {
         let (first, second) = (try left.expr(), try right.expr())
-        return PredicateTest(
+        var test = PredicateTest(
             isTrue: .comparison(operation, first, second), isFalse: .comparison(inverse, first, second),
             needsValues: true)
+        guard let least else { return test }
+        if left.isNaN || right.isNaN {
+            let values = [first, second].filter { if case .literal = $0 { false } else { true } }
+            return PredicateTest(
+                isTrue: .constant(false), isFalse: .joined(values.map { .not(.isNull($0)) }, true),
+                needsValues: !values.isEmpty)
+        }
+        // The side that the engine may find to be the smaller, or equal, for being NaN.
+        let side: Expr
+        switch operation {
+        case .less, .lessOrEqual: side = first
+        case .greater, .greaterOrEqual: side = second
+        case .equal, .notEqual:
+            if case .literal = second { return test }
+            side = first
+        }
+        if case .literal = side { return test }
+        let limit = Expr.literal(least, at: .none)
+        test.isTrue = .joined([test.isTrue, .comparison(.greaterOrEqual, side, limit)], true)
+        test.isFalse = .joined([test.isFalse, .comparison(.less, side, limit)], false)
+        return test
     }
 
     /// As Swift compares: nil equals nil, and is unlike any value.
-    static func equal(_ left: PredicateTerm, _ right: PredicateTerm) throws(MakoError) -> PredicateTest {
+    static func equal(
+        _ left: PredicateTerm, _ right: PredicateTerm, least: StoredValue? = nil
+    ) throws(MakoError) -> PredicateTest {
         switch (left, right) {
         case (.constant(.null), .constant(.null)): return .constant(true)
         case (let term, .constant(.null)), (.constant(.null), let term):
@@ -163,7 +190,7 @@ extension PredicateTest {
             return try equalParts(steps, values)
         default: break
         }
-        var test = try compared(.equal, .notEqual, left, right)
+        var test = try compared(.equal, .notEqual, left, right, least)
         var differing = [test.isFalse]
         if (left.isOptional || right.isOptional) && !sabotaged("predicateNilUnknown") {
             let (first, second) = (try left.isNil(), try right.isNil())
@@ -192,6 +219,7 @@ extension PredicateTest {
     private static func equalParts(_ steps: [PathStep], _ values: [StoredValue]) throws(MakoError) -> PredicateTest {
         var same: [MakoRecords.Condition] = []
         var other: [MakoRecords.Condition] = []
+        if values.contains(where: \.isNaN) { return .constant(false) }
         for (column, value) in zip(try steps.exprs(), values) {
             if value.isNull {
                 same.append(.isNull(column))
@@ -207,13 +235,15 @@ extension PredicateTest {
     /// Whether a value is one of a list.
     static func isAmong(_ element: PredicateTerm, _ values: [StoredValue]) throws(MakoError) -> PredicateTest {
         let expr = try element.expr()
-        let items = values.filter { !$0.isNull }
+        let hasNil = values.contains(where: \.isNull)
+        // Nothing is equal to NaN.
+        let items = values.filter { !$0.isNull && !$0.isNaN }
         let isIn = MakoRecords.Condition.isIn(expr, items.map { .literal($0, at: .none) })
         var test =
             items.isEmpty ? .constant(false) : PredicateTest(isTrue: isIn, isFalse: .not(isIn), needsValues: true)
         if element.isOptional {
             test.needsValues = false
-            if items.count < values.count {
+            if hasNil {
                 test.isTrue = .joined([test.isTrue, .isNull(expr)], false)
                 test.isFalse = .joined([test.isFalse, .not(.isNull(expr))], true)
             } else if !items.isEmpty {
@@ -224,7 +254,19 @@ extension PredicateTest {
     }
 }
 
+extension StoredValue {
+    /// Whether it is a number, or a date, that is not one.
+    var isNaN: Bool {
+        switch self {
+        case .double(let number), .date(let number): number.isNaN
+        default: false
+        }
+    }
+}
+
 extension PredicateTerm {
+    fileprivate var isNaN: Bool { if case .constant(let value) = self { value.isNaN } else { false } }
+
     /// Whether the term is nil, a condition included.
     fileprivate func missing() throws(MakoError) -> MakoRecords.Condition {
         if case .test(let test) = self { return test.isNil ?? .constant(false) }

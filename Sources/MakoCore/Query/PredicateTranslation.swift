@@ -190,11 +190,27 @@ extension PredicateExpressions.NilLiteral: TranslatablePredicate {
 
 /// Any optional.
 private protocol OptionalValue {
+    static var wrappedType: Any.Type { get }
     var wrapped: Any? { get }
 }
 
 extension Optional: OptionalValue {
+    static var wrappedType: Any.Type { Wrapped.self }
     var wrapped: Any? { self }
+}
+
+extension PredicateExpression {
+    /// The least number that values of its type can have, above which NaN is not; nil: all values of the type have an order.
+    fileprivate static var least: StoredValue? { StoredValue.least(of: Output.self) }
+}
+
+extension StoredValue {
+    fileprivate static func least(of type: Any.Type) -> StoredValue? {
+        if let optional = type as? any OptionalValue.Type { return least(of: optional.wrappedType) }
+        if sabotaged("predicateComparesNaN") { return nil }
+        if type == Date.self { return .date(-.infinity) }
+        return type is any BinaryFloatingPoint.Type ? .double(-.infinity) : nil
+    }
 }
 
 /// Any range.
@@ -225,11 +241,19 @@ extension PartialRangeFrom: RangeValue {
     func bounds() throws(MakoError) -> PredicateRange { PredicateRange(low: try bound(lowerBound)) }
 }
 extension PartialRangeThrough: RangeValue {
-    func bounds() throws(MakoError) -> PredicateRange { PredicateRange(high: try bound(upperBound)) }
+    func bounds() throws(MakoError) -> PredicateRange {
+        PredicateRange(low: .least(of: Bound.self), high: try bound(upperBound))
+    }
 }
 extension PartialRangeUpTo: RangeValue {
     func bounds() throws(MakoError) -> PredicateRange {
-        PredicateRange(high: try bound(upperBound), includesHigh: false)
+        PredicateRange(low: .least(of: Bound.self), high: try bound(upperBound), includesHigh: false)
+    }
+}
+
+extension Expr {
+    fileprivate static func least(of type: Any.Type) -> Expr? {
+        StoredValue.least(of: type).map { .literal($0, at: .none) }
     }
 }
 
@@ -237,24 +261,25 @@ extension PartialRangeUpTo: RangeValue {
 
 extension PredicateExpressions.Equal: TranslatablePredicate {
     func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
-        .test(try .equal(try scope.term(lhs), try scope.term(rhs)))
+        .test(try .equal(try scope.term(lhs), try scope.term(rhs), least: LHS.least))
     }
 }
 
 extension PredicateExpressions.NotEqual: TranslatablePredicate {
     func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
-        .test(try PredicateTest.equal(try scope.term(lhs), try scope.term(rhs)).negated)
+        .test(try PredicateTest.equal(try scope.term(lhs), try scope.term(rhs), least: LHS.least).negated)
     }
 }
 
 extension PredicateExpressions.Comparison: TranslatablePredicate {
     func term(_ scope: inout PredicateScope) throws(MakoError) -> PredicateTerm {
         let (left, right) = (try scope.term(lhs), try scope.term(rhs))
+        let least = LHS.least
         switch op {
-        case .lessThan: return .test(try .compared(.less, .greaterOrEqual, left, right))
-        case .lessThanOrEqual: return .test(try .compared(.lessOrEqual, .greater, left, right))
-        case .greaterThan: return .test(try .compared(.greater, .lessOrEqual, left, right))
-        case .greaterThanOrEqual: return .test(try .compared(.greaterOrEqual, .less, left, right))
+        case .lessThan: return .test(try .compared(.less, .greaterOrEqual, left, right, least))
+        case .lessThanOrEqual: return .test(try .compared(.lessOrEqual, .greater, left, right, least))
+        case .greaterThan: return .test(try .compared(.greater, .lessOrEqual, left, right, least))
+        case .greaterThanOrEqual: return .test(try .compared(.greaterOrEqual, .less, left, right, least))
         @unknown default: throw .predicate("the comparison \(op) is not translated")
         }
     }

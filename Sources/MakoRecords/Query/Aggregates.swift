@@ -59,8 +59,13 @@ struct Accumulator {
     let function: AggregateFunction
     private var tally = Tally()
     private var best: Value = .null
+    /// Whether texts are compared without regard to case.
+    private let isNoCase: Bool
 
-    init(_ function: AggregateFunction) { self.function = function }
+    init(_ function: AggregateFunction, isNoCase: Bool = false) {
+        self.function = function
+        self.isNoCase = isNoCase
+    }
 
     mutating func add(_ operand: Operand) {
         if operand.isNull && !sabotaged("nullsCounted") { return }
@@ -69,7 +74,7 @@ struct Accumulator {
         case .count: break
         case .sum, .average, .total: tally.add(operand)
         case .minimum, .maximum:
-            guard let order = Accumulator.compare(operand, best) else {
+            guard let order = Accumulator.compare(operand, best, isNoCase) else {
                 if best.isNull { best = operand.value }
                 return
             }
@@ -81,11 +86,16 @@ struct Accumulator {
     mutating func addRow() { tally.addRow() }
 
     /// Against a kept value, without making one of the operand.
-    private static func compare(_ operand: Operand, _ value: Value) -> Int? {
+    private static func compare(_ operand: Operand, _ value: Value, _ isNoCase: Bool) -> Int? {
         switch (operand, value) {
         case (.integer(let a), .integer(let b)): KeyOrder.compare(a, b)
         case (.double(let a), .double(let b)): KeyOrder.compare(KeyOrder.bits(a), KeyOrder.bits(b))
-        case (.text(let a), .text(var b)): b.withUTF8 { KeyOrder.compareRaw(a, UnsafeRawBufferPointer($0)) }
+        case (.text(let a), .text(var b)):
+            b.withUTF8 {
+                isNoCase
+                    ? Folding.compare(a, UnsafeRawBufferPointer($0))
+                    : KeyOrder.compareRaw(a, UnsafeRawBufferPointer($0))
+            }
         default: operand.value.compare(value)
         }
     }
@@ -106,14 +116,17 @@ extension Plan {
             return try extremeDecimal(function, values, in: view)
         }
         try Plan.check(function, values.kinds[0], expr)
-        if case .column = expr, let value = try extreme(function, of: values.bound(0), in: view) { return value }
+        let isNoCase = Plan.isNoCase(expr, values.bound(0))
+        if case .column = expr, let value = try extreme(function, of: values.bound(0), isNoCase: isNoCase, in: view) {
+            return value
+        }
         if let tallies = ColumnTallies([(function, values.bound(0))], table) {
             if try recorded({ try tallies.addRows(of: self, in: view) }) == nil {
                 try covered(reading: values.program).forEachResult(in: view) { (_, row) in tallies.add(row) }
             }
             return tallies.result(0).value
         }
-        var accumulator = Accumulator(function)
+        var accumulator = Accumulator(function, isNoCase: isNoCase)
         try covered(reading: values.program).forEachResult(in: view) { (key, row) throws(RecordError) in
             accumulator.add(try values.operand(0, row, key))
         }
@@ -141,6 +154,7 @@ extension Plan {
         if let found = try indexedValues(expr, counting: true, in: view) { return found }
         let values = try ExpressionRun([expr], self, view)
         let isDecimal = values.kinds[0] == .decimal
+        let isNoCase = Plan.isNoCase(expr, values.bound(0))
         var groups: [[UInt8]: (value: Value, count: Int)] = [:]
         var coding = KeyBuffer()
         try covered(reading: values.program).forEachResult(in: view) { (key, row) throws(RecordError) in
@@ -149,12 +163,19 @@ extension Plan {
             if isDecimal, let decimal = DecimalText(operand.value) {
                 coding.append(Value.blob(decimal.order))
             } else {
-                coding.append(operand)
+                coding.append(operand, noCase: isNoCase)
             }
             let place = coding.bytes
             if (groups[place]?.count += 1) == nil { groups[place] = (operand.value, 1) }
         }
         return groups.sorted { KeyOrder.precedes($0.key, $1.key) }.map(\.value)
+    }
+
+    /// Whether the texts of an expression of one table are compared without regard to case.
+    private static func isNoCase(_ source: Expr, _ bound: BoundExpr) -> Bool {
+        if let explicit = source.explicitCollation { return explicit }
+        if case .column(let column) = bound { return column.isNoCase }
+        return false
     }
 
     static func check(_ function: AggregateFunction, _ kind: ValueKind, _ expr: Expr) throws(RecordError) {
@@ -185,7 +206,8 @@ extension Plan {
 
     /// The smallest or largest value of a column, where rows come in its order without being sorted.
     func extreme(
-        _ function: AggregateFunction, of column: BoundExpr, in view: Snapshot, _ measure: StepMeasure? = nil
+        _ function: AggregateFunction, of column: BoundExpr, isNoCase: Bool, in view: Snapshot,
+        _ measure: StepMeasure? = nil
     ) throws(RecordError) -> Value? {
         guard function == .minimum || function == .maximum, bound.limit == nil, bound.offset == 0,
             case .column(let name) = column, name.node < 0
@@ -194,7 +216,7 @@ extension Plan {
         let found = Planner.plan(
             BoundSelection(
                 table: bound.table, catalogue: bound.catalogue, joins: bound.joins, condition: condition,
-                orders: [BoundOrder(expr: column, descending: function == .maximum, noCase: false)], limit: 1,
+                orders: [BoundOrder(expr: column, descending: function == .maximum, noCase: isNoCase)], limit: 1,
                 offset: 0, parameters: bound.parameters, namedParameters: bound.namedParameters,
                 references: bound.references))
         guard found.orders.isEmpty else { return nil }

@@ -115,7 +115,7 @@ extension Expr {
         case .choice(let choice): choice.expressions.reduce(1) { $0 + $1.size }
         case .condition(let condition, _): condition.expressions.reduce(1) { $0 + $1.size }
         case .arithmetic(_, let left, let right, _): 1 + left.size + right.size
-        case .negate(let inner), .noCase(let inner): 1 + inner.size
+        case .negate(let inner), .noCase(let inner), .binary(let inner): 1 + inner.size
         case .function(_, let arguments, _): arguments.reduce(1) { $0 + $1.size }
         }
     }

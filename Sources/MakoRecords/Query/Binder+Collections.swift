@@ -276,7 +276,7 @@ extension Binder {
             }
             let path = "\(owner.schema.name).\(owner.schema.keyNames[0])"
             let link = BoundCondition.comparison(
-                .equal, .column(column), .outer(OuterValue(index: 0, kind: kind(key), path: path)))
+                .equal, .column(column), .outer(OuterValue(index: 0, kind: kind(key), path: path, collation: nil)))
             return made(
                 form, selection([link] + own.flatMap(\.conjuncts)), output: output, aggregate: aggregate,
                 countsRows: aggregate == .count && output == nil)
@@ -342,7 +342,7 @@ extension Expr {
         case .choice(let choice): choice.columns
         case .condition(let condition, _): condition.columns()
         case .arithmetic(_, let left, let right, _): left.columns + right.columns
-        case .negate(let inner), .noCase(let inner): inner.columns
+        case .negate(let inner), .noCase(let inner), .binary(let inner): inner.columns
         case .function(_, let arguments, _): arguments.flatMap(\.columns)
         }
     }

@@ -37,7 +37,8 @@ extension Binder {
             if isLast {
                 return BoundColumn(
                     node: node, ordinal: column.ordinal, type: column.type, path: written,
-                    isSealed: column.sealedType != nil, isDecimal: holdsDecimals(column, place))
+                    isSealed: column.sealedType != nil, isDecimal: holdsDecimals(column, place),
+                    isNoCase: column.isNoCase)
             }
             if column.type == .keys {
                 throw at.error(Binder.leadsToMany(place, name))
@@ -54,7 +55,7 @@ extension Binder {
             // The key of the target stands in the reference itself.
             if step == path.count - 2, let key = Binder.singleKey(next), path.last == key {
                 return BoundColumn(
-                    node: node, ordinal: column.ordinal, type: column.type, path: written)
+                    node: node, ordinal: column.ordinal, type: column.type, path: written, isNoCase: column.isNoCase)
             }
             guard Binder.fits(column.type, next) else {
                 throw at.error("\(place.schema.name).\(name) does not hold the key of \(target)")

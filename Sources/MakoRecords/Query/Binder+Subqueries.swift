@@ -11,7 +11,8 @@ extension Binder {
     /// A value of the query around, as it is called in here.
     func outside(_ expr: BoundExpr, _ path: String) -> BoundExpr {
         guard let outer else { return expr }
-        return .outer(OuterValue(index: outer.value(expr), kind: kind(expr), path: path))
+        let collation = outer.binder.collation(.column([]), expr)
+        return .outer(OuterValue(index: outer.value(expr), kind: kind(expr), path: path, collation: collation))
     }
 
     mutating func bindScalar(_ subquery: Subquery) throws(RecordError) -> BoundExpr {
@@ -20,7 +21,11 @@ extension Binder {
 
     mutating func bindInQuery(_ value: Expr, _ subquery: Subquery) throws(RecordError) -> BoundCondition {
         var left = try bind(value)
-        let bound = try bind(subquery, .list)
+        var bound = try bind(subquery, .list)
+        let collation = Collation.ofComparison(self.collation(value, left), bound.collation)
+        if collation?.isNoCase == true, isText(left), bound.kind == .text || bound.kind == .null {
+            (left, bound) = (Binder.folded(left), bound.folded)
+        }
         // What is compared is one value of the kind that the sub-query gives.
         let (a, b) = (kind(left), bound.kind)
         guard a == b || a == .null || b == .null || (a.isNumber && b.isNumber) else {
@@ -88,6 +93,7 @@ extension Binder {
         let condition = try statement.condition.map { (condition) throws(RecordError) in try bind(condition) }
         let aggregate = isAggregate ? outputs[0].expr.aggregate : nil
         var output: BoundExpr?
+        var collation: Collation?
         if form == .exists {
             try checkNames(outputs)
         } else if let aggregate {
@@ -95,10 +101,13 @@ extension Binder {
                 var bound = try bind(argument)
                 if aggregate.function.adds { bound = Binder.counted(bound) }
                 try Plan.check(aggregate.function, kind(bound), argument)
+                collation = self.collation(argument, bound)
                 return bound
             }
         } else {
-            output = try bind(outputs[0].expr)
+            let bound = try bind(outputs[0].expr)
+            collation = self.collation(outputs[0].expr, bound)
+            output = bound
         }
         let orders = try orders(statement, outputs)
         let offset = max(0, statement.offset ?? 0)
@@ -111,7 +120,7 @@ extension Binder {
             limit: limit, offset: offset, parameters: parameters, namedParameters: named, references: references,
             matches: matches)
         return made(
-            form, selection, output: output, aggregate: aggregate?.function,
+            form, selection, output: output, collation: collation, aggregate: aggregate?.function,
             countsRows: aggregate.map { $0.argument == nil } ?? false)
     }
 
@@ -140,15 +149,18 @@ extension Binder {
             try statement.prepared(catalogue, values, named, nil, budget)
         }
         let first: SelectPlan
+        let collation: Collation?
         let text: String
         var tables: Set<String>
         if statement.compounds.isEmpty {
             first = try prepare(statement)
             (text, tables) = (first.description, first.tables)
+            collation = first.collations.first ?? nil
         } else {
             let plan = try statement.compound(prepare)
             first = plan.first
             text = plan.description
+            collation = plan.collations.first ?? nil
             tables = first.tables
             for (_, part) in plan.rest { tables.formUnion(part.tables) }
         }
@@ -156,7 +168,7 @@ extension Binder {
         let output = first.group?.outputs.first ?? first.outputs.first
         return BoundSubquery(
             form, .statement(statement, catalogue, values, named), outers: [], tables: tables,
-            kind: form == .exists ? .null : output.map(Binder.kind) ?? .null,
+            kind: form == .exists ? .null : output.map(Binder.kind) ?? .null, collation: collation,
             description: "(\(text.split(separator: "\n").joined(separator: "; ")))")
     }
 
@@ -202,8 +214,8 @@ extension Binder {
 
     /// A sub-query over one table, with the ways to its rows.
     func made(
-        _ form: BoundSubquery.Form, _ selection: BoundSelection, output: BoundExpr?, aggregate: AggregateFunction?,
-        countsRows: Bool
+        _ form: BoundSubquery.Form, _ selection: BoundSelection, output: BoundExpr?, collation: Collation? = nil,
+        aggregate: AggregateFunction?, countsRows: Bool
     ) -> BoundSubquery {
         let plan = Planner.plan(selection, reading: [output].compactMap { $0 })
         let outers = outer?.values ?? []
@@ -220,8 +232,8 @@ extension Binder {
         let kind = Binder.kind(output ?? .constant(.null), of: countsRows ? .count : aggregate)
         return BoundSubquery(
             form, .plan(plan), outers: outers, output: output, aggregate: aggregate, countsRows: countsRows, link: link,
-            tables: tables, kind: kind, description: SubqueryLinks.text(form, plan, link, output, aggregate, countsRows)
-        )
+            tables: tables, kind: kind, isNoCase: collation?.isNoCase == true && isText(output ?? .constant(.null)),
+            collation: collation, description: SubqueryLinks.text(form, plan, link, output, aggregate, countsRows))
     }
 }
 

@@ -30,7 +30,9 @@ extension Binder {
             guard kind(bound) == .text || kind(bound) == .null else {
                 throw inner.position.error("\(describe(bound)), not text")
             }
-            return .noCase(bound)
+            return bound
+        case .binary(let inner):
+            return try bind(inner)
         case .arithmetic(let operation, let left, let right, let at):
             return try bindArithmetic(operation, left, right, at)
         case .function(let name, let arguments, let at):
@@ -155,6 +157,7 @@ extension Binder {
         for argument in arguments { bound.append(try bind(argument)) }
         if arguments.contains(where: \.isCondition) { bound = bound.map(Binder.counted) }
         try checkArguments(function, bound, arguments)
+        if function == .nullif, let choice = nullIf(bound, arguments) { return try constantFolded(choice) }
         return try constantFolded(.function(function, bound))
     }
 

@@ -152,11 +152,9 @@ struct Binder {
         var first = try bind(left)
         var second = try bind(right)
         if let decimals = try decimals(operation, first, second, left, right) { return decimals }
+        let collation = Collation.ofComparison(collation(left, first), collation(right, second))
         try agree(&first, &second, left, right)
-        if case .noCase = first { if case .noCase = second {} else { second = .noCase(second) } }
-        if case .noCase = second { if case .noCase = first {} else { first = .noCase(first) } }
-        first = folded(first)
-        second = folded(second)
+        collate(&first, &second, collation)
         if first.constant?.isNull == true || second.constant?.isNull == true { return .constant(nil) }
         if let a = first.constant, let b = second.constant {
             return .constant(a.compare(b).map { Binder.holds(operation, $0) })
@@ -191,13 +189,6 @@ struct Binder {
         }
     }
 
-    /// A no-case constant is folded once.
-    private func folded(_ expr: BoundExpr) -> BoundExpr {
-        if case .noCase(.constant(.text(let text))) = expr { return .constant(.text(Folding.folded(text))) }
-        if case .noCase(.constant(.null)) = expr { return .constant(.null) }
-        return expr
-    }
-
     /// Whole-number columns are compared with whole numbers, doubles with doubles, wherever that says the same.
     private func normalised(
         _ operation: ComparisonOperator, _ left: BoundExpr, _ right: BoundExpr
@@ -227,16 +218,15 @@ struct Binder {
         // With one condition among them all are numbers, as each is compared with the same.
         let isCounted = value.isCondition || items.contains(where: \.isCondition)
         let plain = isCounted ? Binder.counted(try bind(value)) : try bind(value)
+        // The items are compared as the value is, whatever they bring.
+        let collation = collation(value, plain)
         var left = plain
         var bound: [BoundExpr] = []
         for item in items {
             var item = (isCounted ? Binder.counted(try bind(item)) : try bind(item), item)
             left = plain
             try agree(&left, &item.0, value, item.1)
-            if case .noCase = left {
-                if case .noCase = item.0 {} else { item.0 = .noCase(item.0) }
-            }
-            item.0 = folded(item.0)
+            collate(&left, &item.0, collation)
             if case .column(let column) = left, let constant = item.0.constant,
                 let fitting = column.type.coerced(constant)
             {
@@ -294,8 +284,7 @@ struct Binder {
     }
 
     private mutating func text(_ source: Expr) throws(RecordError) -> BoundExpr {
-        var bound = try bind(source)
-        if case .noCase(let inner) = bound { bound = inner }
+        let bound = try bind(source)
         guard kind(bound) == .text || kind(bound) == .null else {
             throw source.position.error("\(describe(bound)), not text")
         }

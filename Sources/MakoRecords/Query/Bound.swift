@@ -68,6 +68,8 @@ struct BoundColumn: Sendable, Hashable {
     var isSealed = false
     /// Whether its texts are decimals.
     var isDecimal = false
+    /// Whether it is declared `COLLATE NOCASE`.
+    var isNoCase = false
 
     var kind: ValueKind { isDecimal ? .decimal : ValueKind(type) }
 }
@@ -86,6 +88,7 @@ indirect enum BoundExpr: Sendable, Hashable {
     case arithmetic(ArithmeticOperator, BoundExpr, BoundExpr)
     case negate(BoundExpr)
     case function(QueryFunction, [BoundExpr])
+    /// The no-case form of a text, where a comparison is without regard to case.
     case noCase(BoundExpr)
     /// A value of a group: one of its keys or aggregates, by number; and the text it was asked for by.
     case result(Int, ValueKind, String)

@@ -4,6 +4,7 @@ struct OuterValue: Sendable, Hashable {
     let index: Int
     let kind: ValueKind
     let path: String
+    let collation: Collation?
 }
 
 /// A statement's sub-queries are counted: places that name one twice must not make many of few.
@@ -88,13 +89,19 @@ final class BoundSubquery: Sendable, Hashable {
     /// Every table whose rows decide.
     let tables: Set<String>
     let kind: ValueKind
+    /// Whether its texts are compared without regard to case: those of a list with others, and the smallest and largest with each other.
+    let isNoCase: Bool
+    /// The collation of what it gives.
+    let collation: Collation?
     let description: String
 
     init(
         _ form: Form, _ source: Source, outers: [BoundExpr], output: BoundExpr? = nil,
         aggregate: AggregateFunction? = nil, countsRows: Bool = false, link: Link? = nil, tables: Set<String>,
-        kind: ValueKind, description: String
+        kind: ValueKind, isNoCase: Bool = false, collation: Collation? = nil, description: String
     ) {
+        self.isNoCase = isNoCase
+        self.collation = collation
         self.form = form
         self.source = source
         self.outers = outers
@@ -112,7 +119,15 @@ final class BoundSubquery: Sendable, Hashable {
     func reading(_ outers: [BoundExpr]) -> BoundSubquery {
         BoundSubquery(
             form, source, outers: outers, output: output, aggregate: aggregate, countsRows: countsRows, link: link,
-            tables: tables, kind: kind, description: description)
+            tables: tables, kind: kind, isNoCase: isNoCase, collation: collation, description: description)
+    }
+
+    /// The same list, with the no-case forms of its texts.
+    var folded: BoundSubquery {
+        BoundSubquery(
+            form, source, outers: outers, output: output.map(Binder.folded), aggregate: aggregate,
+            countsRows: countsRows, link: link, tables: tables, kind: kind, isNoCase: true, collation: collation,
+            description: description)
     }
 
     /// Whether it must be asked anew for each row.

@@ -48,11 +48,20 @@ enum Calculation {
 
     static func rounded(_ operand: Operand, _ digits: Operand) -> Operand {
         guard let number = operand.asDouble, case .integer(let digits) = digits else { return .null }
-        let places = min(max(digits, 0), 15)
-        var scale = 1.0
-        for _ in 0..<places { scale *= 10 }
-        let scaled = number * scale
-        return .double(scaled.isFinite ? scaled.rounded(.toNearestOrAwayFromZero) / scale : number)
+        // Numbers beyond have no fraction.
+        let isWhole = !(number.magnitude < 0x1p52)
+        if digits <= 0 {
+            return .double(isWhole ? number : (number + (number < 0 ? -0.5 : 0.5)).rounded(.towardZero) + 0)
+        }
+        if digits <= 15 {
+            var scale = 1.0
+            for _ in 0..<digits { scale *= 10 }
+            let scaled = number * scale
+            let half = (scaled - scaled.rounded(.down) - 0.5).magnitude
+            // Far enough from a half the product says what the decimal does.
+            if scaled.magnitude < 0x1p49, half > 1e-3 { return .double(scaled.rounded() / scale) }
+        }
+        return .double(DecimalDigits(number)?.rounded(Int(min(digits, 30))) ?? number)
     }
 
     /// How many Unicode scalars the text has.
@@ -98,14 +107,16 @@ enum Calculation {
         return nil
     }
 
-    /// From the `start`-th scalar, counted from 1, or from the end when it is negative. A negative start may lie before the first
-    /// scalar: the length counts from there.
+    /// From the `start`-th scalar, counted from 1, or from the end when it is negative. A start may lie before the first scalar, where there
+    /// is a place 0 and nothing: the length counts from there. A negative length takes what stands before the start.
     static func part(of bytes: UnsafeRawBufferPointer, from start: Int64, length: Int64) -> UnsafeRawBufferPointer {
         let count = scalars(bytes)
         // Clamped, so that no sum overflows.
-        let begin = start > 0 ? min(start - 1, count) : (start < 0 ? max(start, -1 << 62) + count : 0)
-        let end = begin + min(max(length, 0), count - min(begin, 0))
-        let first = max(begin, 0)
+        let begin = start < 0 ? max(start, -1 << 61) + count : min(start, 1 << 61) - 1
+        let length = min(max(length, -1 << 61), 1 << 61)
+        // Before the first scalar there is one place when it is counted from the beginning, and as many as wanted from the end.
+        let (start, end) = length < 0 ? (max(begin, 0) + length, max(begin, 0)) : (begin, begin + length)
+        let first = min(max(start, 0), count)
         let last = max(first, min(end, count))
         var scalar: Int64 = -1
         var low = bytes.count

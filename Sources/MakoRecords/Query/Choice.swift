@@ -110,15 +110,7 @@ extension BoundChoice: CustomStringConvertible {
 /// What `CASE x` compares, while its branches are bound.
 struct ChoiceSubject {
     let expr: BoundExpr
-    let isNoCase: Bool
-
-    init(_ bound: BoundExpr) {
-        if case .noCase(let inner) = bound {
-            (expr, isNoCase) = (inner, true)
-        } else {
-            (expr, isNoCase) = (bound, false)
-        }
-    }
+    let collation: Collation?
 
     /// Whether it is worked out for each row.
     var isValue: Bool { expr.constant == nil }
@@ -127,8 +119,7 @@ struct ChoiceSubject {
     var compared: BoundExpr {
         var text = "the subject"
         if case .column(let column) = expr { text = column.path }
-        let operand = isValue ? BoundExpr.subject(Binder.kind(expr), text) : expr
-        return isNoCase ? .noCase(operand) : operand
+        return isValue ? .subject(Binder.kind(expr), text) : expr
     }
 }
 
@@ -136,7 +127,10 @@ extension Binder {
     mutating func bind(_ choice: Expr.Choice) throws(RecordError) -> BoundExpr {
         let around = subject
         defer { subject = around }
-        let own = try choice.subject.map { (source) throws(RecordError) in ChoiceSubject(try bind(source)) }
+        let own = try choice.subject.map { (source) throws(RecordError) in
+            let bound = try bind(source)
+            return ChoiceSubject(expr: bound, collation: collation(source, bound))
+        }
         var branches: [BoundChoice.Branch] = []
         var kind = ValueKind.null
         let isCounted = choice.givesConditions

@@ -40,6 +40,20 @@ struct CompoundPlan: Sendable, CustomStringConvertible {
     let limit: Int?
     let offset: Int
 
+    /// The collations of the columns: those that the first question that has one brings.
+    var collations: [Collation?] { CompoundPlan.collations([first] + rest.map(\.plan)) }
+
+    fileprivate static func collations(_ plans: [SelectPlan]) -> [Collation?] {
+        plans.dropFirst().reduce(plans[0].collations) { known, plan in
+            zip(known, plan.collations).map { $0 ?? $1 }
+        }
+    }
+
+    /// Those under which the rows of a question meet the ones before it.
+    private func collations(upTo place: Int) -> [Bool] {
+        CompoundPlan.collations([first] + rest.prefix(place + 1).map(\.plan)).map { $0?.isNoCase == true }
+    }
+
     var description: String {
         var lines = [first.description]
         for (operation, plan) in rest { lines += [operation.rawValue, plan.description] }
@@ -63,8 +77,9 @@ struct CompoundPlan: Sendable, CustomStringConvertible {
     func rows(in view: Snapshot, noting measure: StepMeasure? = nil) throws(RecordError) -> [[Value]] {
         if limit == 0 { return [] }
         var rows = try first.rows(in: view, noting: measure)
-        for (operation, plan) in rest {
-            rows = CompoundPlan.joined(rows, try plan.rows(in: view, noting: measure), operation)
+        for (place, (operation, plan)) in rest.enumerated() {
+            let others = try plan.rows(in: view, noting: measure)
+            rows = CompoundPlan.joined(rows, others, operation, collations(upTo: place))
         }
         sort(&rows)
         rows.removeFirst(min(offset, rows.count))
@@ -82,7 +97,7 @@ struct CompoundPlan: Sendable, CustomStringConvertible {
             let (others, part) = try plan.analysis(in: view)
             let step = run.steps[place]
             step.rows = rows.count + others.count
-            rows = run.during(place) { CompoundPlan.joined(rows, others, operation) }
+            rows = run.during(place) { CompoundPlan.joined(rows, others, operation, collations(upTo: place)) }
             step.passed = rows.count
             steps += part.steps
             subqueries += part.subqueries
@@ -101,12 +116,14 @@ struct CompoundPlan: Sendable, CustomStringConvertible {
             rows: rows.count, time: own.time)
     }
 
-    private static func joined(_ first: [[Value]], _ second: [[Value]], _ operation: SetOperator) -> [[Value]] {
+    private static func joined(
+        _ first: [[Value]], _ second: [[Value]], _ operation: SetOperator, _ areNoCase: [Bool]
+    ) -> [[Value]] {
         if operation == .unionAll { return first + second }
         var buffer = KeyBuffer()
         func code(_ row: [Value]) {
             buffer.clear()
-            for value in row { KeyCoding.append(value, to: &buffer) }
+            for (value, isNoCase) in zip(row, areNoCase) { KeyCoding.append(value, noCase: isNoCase, to: &buffer) }
         }
         var others = KeyTable()
         if operation != .union {
@@ -150,9 +167,9 @@ extension KeyCoding {
     static func append(_ value: Value, noCase: Bool = false, to buffer: inout KeyBuffer) {
         switch value {
         case .null: buffer.appendNull()
-        case .integer(let number): append(.integer(number), isMixed: true, to: &buffer)
-        case .unsigned(let number): append(.unsigned(number), isMixed: true, to: &buffer)
-        case .double(let number): append(.double(number), isMixed: true, to: &buffer)
+        case .integer(let number): append(.integer(number), .mixed, to: &buffer)
+        case .unsigned(let number): append(.unsigned(number), .mixed, to: &buffer)
+        case .double(let number): append(.double(number), .mixed, to: &buffer)
         default:
             // Behind all numbers, whose first byte this is, too.
             buffer.append(UInt64.max)
@@ -189,7 +206,7 @@ extension SelectStatement {
             }
             rest.append((clause.operation, plan))
         }
-        let terms = try terms(first.names)
+        let terms = try terms(first.names, CompoundPlan.collations([first] + rest.map(\.plan)))
         for (order, term) in zip(orderBy, terms) {
             let parts = [first] + rest.map(\.plan)
             guard parts.contains(where: { $0.kinds[term.place] == .decimal }) else { continue }
@@ -202,11 +219,11 @@ extension SelectStatement {
     }
 
     /// Such rows are sorted by their own columns.
-    private func terms(_ names: [String]) throws(RecordError) -> [CompoundPlan.Term] {
+    private func terms(_ names: [String], _ collations: [Collation?]) throws(RecordError) -> [CompoundPlan.Term] {
         var terms: [CompoundPlan.Term] = []
         for order in orderBy {
             var place: Int?
-            switch order.expr {
+            switch order.expr.uncollated {
             case .literal(.integer(let number), _) where number >= 1 && number <= names.count: place = Int(number) - 1
             case .column(let path, _):
                 let name = path.joined(separator: ".")
@@ -217,7 +234,8 @@ extension SelectStatement {
                 throw order.expr.position.error(
                     "rows of several questions are ordered by the name or the number of a column")
             }
-            terms.append(CompoundPlan.Term(place: place, descending: order.descending, noCase: order.noCase))
+            let isNoCase = order.noCase || (order.expr.explicitCollation ?? collations[place]?.isNoCase ?? false)
+            terms.append(CompoundPlan.Term(place: place, descending: order.descending, noCase: isNoCase))
         }
         return terms
     }

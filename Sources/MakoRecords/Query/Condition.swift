@@ -75,8 +75,10 @@ public indirect enum Expr: Sendable, Hashable {
     case arithmetic(ArithmeticOperator, Expr, Expr, at: SourcePosition = .none)
     case negate(Expr)
     case function(String, [Expr], at: SourcePosition = .none)
-    /// `COLLATE NOCASE`
+    /// `COLLATE NOCASE`: how the value is compared, not what it is.
     case noCase(Expr)
+    /// `COLLATE BINARY`, by bytes.
+    case binary(Expr)
     /// `(SELECT max(age) FROM Person)`: the value of its first row.
     case subquery(Subquery)
     /// What is worked out of many rows or values: `people.@sum.salary`, the path, the function and the path behind it.
@@ -114,7 +116,7 @@ public indirect enum Expr: Sendable, Hashable {
             .condition(_, let at):
             at
         case .choice(let choice): choice.at
-        case .negate(let inner), .noCase(let inner): inner.position
+        case .negate(let inner), .noCase(let inner), .binary(let inner): inner.position
         case .subquery(let subquery): subquery.at
         }
     }

@@ -29,7 +29,7 @@ struct EntrySkip: Sendable {
         var next: IndexCover.Part?
         for aggregate in aggregates {
             guard aggregate.function == .minimum || aggregate.function == .maximum, let argument = aggregate.argument,
-                let place = place(argument), place <= count
+                !aggregate.isNoCase, let place = place(argument), place <= count
             else { return nil }
             if place == count { next = EntrySkip.part(index.parts[place]) }
         }

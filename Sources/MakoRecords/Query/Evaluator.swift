@@ -117,7 +117,9 @@ final class Evaluator {
             return Truth(Evaluator.holds(operation, KeyOrder.compareRaw(content, bytes), 0))
         case .comparison(let operation, let left, let right):
             let first = try value(left, row, key)
-            guard let order = first.compare(try value(right, row, key)) else { return .unknown }
+            guard let order = first.compare(try value(right, row, key)) else {
+                return sabotaged("nullPartitionLost") ? .no : .unknown
+            }
             return Truth(Evaluator.holds(operation, order, 0))
         case .and(let first, let count):
             var result = Truth.yes

@@ -8,6 +8,7 @@ extension Expr {
             return .arithmetic(operation, try left.rewritten(change), try right.rewritten(change), at: at)
         case .negate(let inner): return .negate(try inner.rewritten(change))
         case .noCase(let inner): return .noCase(try inner.rewritten(change))
+        case .binary(let inner): return .binary(try inner.rewritten(change))
         case .function(let name, let arguments, let at):
             return .function(name, try Expr.rewritten(arguments, change), at: at)
         case .choice(let choice):
@@ -55,7 +56,7 @@ extension Expr {
         if aggregate != nil { return true }
         return switch self {
         case .arithmetic(_, let left, let right, _): left.hasAggregate || right.hasAggregate
-        case .negate(let inner), .noCase(let inner): inner.hasAggregate
+        case .negate(let inner), .noCase(let inner), .binary(let inner): inner.hasAggregate
         case .function(_, let arguments, _): arguments.contains(where: \.hasAggregate)
         case .choice(let choice): choice.expressions.contains(where: \.hasAggregate)
         case .condition(let condition, _): condition.expressions.contains(where: \.hasAggregate)

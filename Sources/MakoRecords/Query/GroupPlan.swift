@@ -4,12 +4,16 @@ struct BoundAggregate: Sendable {
     /// Whether only different values count.
     let isDistinct: Bool
     let argument: BoundExpr?
+    /// Whether its texts are compared without regard to case.
+    let isNoCase: Bool
 }
 
 /// How rows are put together to groups, and what is told of each group: keys and aggregates are the results that the other expressions name,
 /// first the keys.
 struct GroupPlan: Sendable {
     let keys: [BoundExpr]
+    /// Which keys are the same whatever the case of their letters.
+    let areNoCase: [Bool]
     let aggregates: [BoundAggregate]
     let having: BoundCondition?
     let outputs: [BoundExpr]
@@ -23,7 +27,8 @@ struct GroupPlan: Sendable {
     /// What rows are put together by, in words; nil: all are one group.
     var keyText: String? {
         if keys.isEmpty { return nil }
-        return "group by " + keys.map(\.description).joined(separator: ", ") + (isInOrder ? " in order" : "")
+        let texts = zip(keys, areNoCase).map { "\($0)" + ($1 ? " COLLATE NOCASE" : "") }
+        return "group by " + texts.joined(separator: ", ") + (isInOrder ? " in order" : "")
     }
 }
 
@@ -32,6 +37,10 @@ struct GroupResults {
     private static let mark = "\u{0}"
 
     fileprivate(set) var values: [BoundExpr] = []
+    /// Those that the keys bring as columns.
+    fileprivate var collations: [Collation?] = []
+
+    func collation(_ number: Int) -> Collation? { collations.indices.contains(number) ? collations[number] : nil }
 
     static func name(_ number: Int, at: SourcePosition) -> Expr { .column([mark, "\(number)"], at: at) }
 
@@ -48,15 +57,19 @@ struct GroupBinder {
     private(set) var binder: Binder
     private let keys: [Expr]
     private(set) var boundKeys: [BoundExpr] = []
+    private(set) var areNoCase: [Bool] = []
     private var asked: [Expr] = []
     private(set) var aggregates: [BoundAggregate] = []
 
     init(_ binder: Binder, keys: [Expr]) throws(RecordError) {
         self.binder = binder
-        self.keys = keys
+        // What stands behind COLLATE in other expressions is the key as well.
+        self.keys = keys.map(\.uncollated)
         for key in keys {
             if key.hasAggregate { throw key.position.error("rows are not grouped by what is known of groups only") }
-            boundKeys.append(try self.binder.bind(key))
+            let bound = try self.binder.bind(key)
+            boundKeys.append(bound)
+            areNoCase.append(self.binder.isNoCase(key, bound))
         }
     }
 
@@ -92,15 +105,18 @@ struct GroupBinder {
     ) throws(RecordError) -> Int {
         if let known = asked.firstIndex(of: part) { return known }
         var bound: BoundExpr?
+        var isNoCase = false
         if let argument {
             if argument.hasAggregate { throw argument.position.error("an aggregate of aggregates is not there") }
             var value = function == .count && !isDistinct ? try binder.bindUnseen(argument) : try binder.bind(argument)
             if function.adds { value = Binder.counted(value) }
             try Plan.check(function, Binder.kind(value), argument)
+            isNoCase = binder.isNoCase(argument, value)
             bound = value
         }
         asked.append(part)
-        aggregates.append(BoundAggregate(function: function, isDistinct: isDistinct, argument: bound))
+        aggregates.append(
+            BoundAggregate(function: function, isDistinct: isDistinct, argument: bound, isNoCase: isNoCase))
         return asked.count - 1
     }
 
@@ -109,6 +125,9 @@ struct GroupBinder {
         var results = GroupResults()
         for (number, (key, bound)) in zip(keys, boundKeys).enumerated() {
             results.values.append(.result(number, Binder.kind(bound), key.position.words))
+            var collation: Collation?
+            if case .column = bound { collation = binder.collation(key, bound) }
+            results.collations.append(collation)
         }
         for (number, aggregate) in aggregates.enumerated() {
             let kind: ValueKind =

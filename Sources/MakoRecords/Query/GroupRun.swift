@@ -16,8 +16,8 @@ final class GroupRun {
     /// What rows are counted by has no value to look at.
     private let countsRows: [Bool]
     private let areDistinct: [Bool]
-    /// Keys that are worked out may be whole in one row and broken in the next.
-    private let areMixed: [Bool]
+    private let forms: [KeyCoding.Form]
+    private let argumentForms: [KeyCoding.Form]
     /// Where there is one group, of plain columns.
     let tallies: ColumnTallies?
     // One thread's, and never read while it is changed: to have that checked would cost as much for each row as all the rest.
@@ -40,7 +40,8 @@ final class GroupRun {
         functions = plan.aggregates.map(\.function)
         countsRows = plan.aggregates.map { $0.argument == nil }
         areDistinct = plan.aggregates.map(\.isDistinct)
-        areMixed = plan.keys.map { KeyCoding.isMixed($0) }
+        forms = zip(plan.keys, plan.areNoCase).map { KeyCoding.form($0, noCase: $1) }
+        argumentForms = plan.aggregates.map { $0.isNoCase ? .folded : .mixed }
         seen = SeenValues()
         let isPlain = plan.keys.isEmpty && !plan.aggregates.contains(where: \.isDistinct)
         tallies = isPlain ? ColumnTallies(plan.aggregates.map { ($0.function, $0.argument) }, table) : nil
@@ -93,8 +94,8 @@ final class GroupRun {
 
     private func codeKeys(_ row: RowReader, _ key: RowKey) throws(RecordError) {
         buffer.clear()
-        for index in areMixed.indices {
-            KeyCoding.append(try keys.operand(index, row, key), isMixed: areMixed[index], to: &buffer)
+        for index in forms.indices {
+            KeyCoding.append(try keys.operand(index, row, key), forms[index], to: &buffer)
         }
     }
 
@@ -102,7 +103,7 @@ final class GroupRun {
         _ row: RowReader, _ key: RowKey, to number: Int, _ isNew: Bool
     ) throws(RecordError) {
         if isNew {
-            for index in areMixed.indices { values.append(store.keep(try keys.operand(index, row, key))) }
+            for index in forms.indices { values.append(store.keep(try keys.operand(index, row, key))) }
         }
         let first = number &* functions.count
         for index in functions.indices {
@@ -112,8 +113,8 @@ final class GroupRun {
             }
             let operand = try arguments.operand(index, row, key)
             if operand.isNull && !sabotaged("nullsCounted") { continue }
-            if areDistinct[index] && !seen.isNew(operand, number, index) { continue }
-            add(operand, functions[index], first &+ index)
+            if areDistinct[index] && !seen.isNew(operand, argumentForms[index], number, index) { continue }
+            add(operand, argumentForms[index], functions[index], first &+ index)
         }
     }
 
@@ -124,14 +125,16 @@ final class GroupRun {
     }
 
     @inline(__always)
-    private func add(_ operand: Operand, _ function: AggregateFunction, _ place: Int) {
+    private func add(_ operand: Operand, _ form: KeyCoding.Form, _ function: AggregateFunction, _ place: Int) {
         places[place].tally.addRow()
         switch function {
         case .count: break
         case .sum, .average, .total: places[place].tally.add(operand)
         case .minimum, .maximum:
             let old = places[place].best
-            if let order = operand.compare(store.operand(old)), function == .minimum ? order >= 0 : order <= 0 {
+            let other = store.operand(old)
+            let known = form == .folded ? operand.compareWithoutCase(other) : operand.compare(other)
+            if let order = known, function == .minimum ? order >= 0 : order <= 0 {
                 return
             }
             places[place].best = store.keep(operand, insteadOf: old)
@@ -140,7 +143,7 @@ final class GroupRun {
 
     /// Puts each group's results where expressions over groups find them, in the order of the keys.
     func forEachGroup(_ supply: SuppliedRows, _ body: () throws(RecordError) -> Bool) throws(RecordError) {
-        let keyCount = areMixed.count
+        let keyCount = forms.count
         for number in hasCurrent ? [0] : table.sortedNumbers() {
             for index in 0..<keyCount { supply.results[index] = store.operand(values[number * keyCount + index]) }
             for (index, function) in functions.enumerated() {
@@ -164,9 +167,20 @@ enum KeyCoding {
         return Binder.kind(expr).isNumber
     }
 
-    static func append(_ operand: Operand, isMixed: Bool, to buffer: inout KeyBuffer) {
-        guard isMixed, let number = operand.asDouble else { return buffer.append(operand) }
-        append(operand, number, to: &buffer)
+    /// How an expression's values are coded.
+    enum Form: UInt8 {
+        case plain
+        /// What is worked out may be whole in one row and broken in the next.
+        case mixed
+        /// Text without regard to case.
+        case folded
+    }
+
+    static func form(_ expr: BoundExpr, noCase: Bool) -> Form { noCase ? .folded : isMixed(expr) ? .mixed : .plain }
+
+    static func append(_ operand: Operand, _ form: Form, to buffer: inout KeyBuffer) {
+        if form == .mixed, let number = operand.asDouble { return append(operand, number, to: &buffer) }
+        buffer.append(operand, noCase: form == .folded && !sabotaged("collationForgottenInGroups"))
     }
 
     /// A number so that the order of bytes is that of numbers, whole or not: as a double, and then as what doubles do not tell apart.
@@ -186,11 +200,11 @@ struct SeenValues: ~Copyable {
     private var table = KeyTable()
     private var buffer = KeyBuffer()
 
-    mutating func isNew(_ operand: Operand, _ group: Int, _ aggregate: Int) -> Bool {
+    mutating func isNew(_ operand: Operand, _ form: KeyCoding.Form, _ group: Int, _ aggregate: Int) -> Bool {
         buffer.clear()
         buffer.append(Int64(group))
         buffer.append(Int64(aggregate))
-        KeyCoding.append(operand, isMixed: true, to: &buffer)
+        KeyCoding.append(operand, form, to: &buffer)
         return table.place(of: buffer.raw).isNew
     }
 }

@@ -20,6 +20,7 @@ extension Plan {
         _ column: BoundColumn, counting: Bool, in view: Snapshot, _ measure: StepMeasure? = nil
     ) throws(RecordError) -> [(value: Value, count: Int)]? {
         guard !hasResidual, bound.limit == nil, bound.offset == 0, column.node < 0, !column.isDecimal,
+            !column.isNoCase,
             let ordinal = column.ordinal
         else {
             return nil
@@ -97,7 +98,8 @@ extension SelectPlan {
         let found: [[Value]]?
         if let group {
             found = try ends(group, plan, view, measure).map { [$0] }
-        } else if isDistinct, outputs.count == 1, case .column(let column) = outputs[0], orders.isEmpty,
+        } else if isDistinct, outputs.count == 1, collations.first??.isNoCase != true,
+            case .column(let column) = outputs[0], orders.isEmpty,
             plan.bound.orders.isEmpty
         {
             found = try plan.indexedValues(column, counting: false, in: view, measure)?.map { [$0.value] }
@@ -119,7 +121,8 @@ extension SelectPlan {
         var values: [Value] = []
         for aggregate in group.aggregates {
             guard let argument = aggregate.argument,
-                let value = try plan.extreme(aggregate.function, of: argument, in: view, measure)
+                let value = try plan.extreme(
+                    aggregate.function, of: argument, isNoCase: aggregate.isNoCase, in: view, measure)
             else { return nil }
             values.append(value)
         }

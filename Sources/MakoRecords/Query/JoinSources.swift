@@ -120,7 +120,7 @@ struct LocalNodes {
             return .column(
                 BoundColumn(
                     node: places[column.node] ?? -1, ordinal: column.ordinal, type: column.type, path: column.path,
-                    isSealed: column.isSealed, isDecimal: column.isDecimal))
+                    isSealed: column.isSealed, isDecimal: column.isDecimal, isNoCase: column.isNoCase))
         case .constant, .result, .rank, .excerpt, .outer, .element, .subject: return expr
         case .choice(let choice): return .choice(choice.mapped({ self.expr($0) }, { self.condition($0) }))
         case .condition(let condition): return .condition(self.condition(condition))
@@ -173,7 +173,7 @@ struct LocalNodes {
         local.column = match.column.map {
             BoundColumn(
                 node: node, ordinal: $0.ordinal, type: $0.type, path: $0.path, isSealed: $0.isSealed,
-                isDecimal: $0.isDecimal)
+                isDecimal: $0.isDecimal, isNoCase: $0.isNoCase)
         }
         return local
     }

@@ -151,7 +151,7 @@ extension Expr {
     fileprivate var needsItsRow: Bool {
         switch self {
         case .column: true
-        case .negate(let inner), .noCase(let inner): inner.needsItsRow
+        case .negate(let inner), .noCase(let inner), .binary(let inner): inner.needsItsRow
         case .arithmetic(_, let left, let right, _): left.needsItsRow || right.needsItsRow
         case .function(let name, let arguments, _):
             !["coalesce", "ifnull"].contains(Folding.folded(name)) && arguments.first?.needsItsRow == true

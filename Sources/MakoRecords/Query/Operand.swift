@@ -70,6 +70,12 @@ enum Operand {
         }
     }
 
+    /// The order of two values; of texts, without regard to case.
+    func compareWithoutCase(_ other: Operand) -> Int? {
+        guard case .text(let a) = self, case .text(let b) = other else { return compare(other) }
+        return Folding.compare(a, b)
+    }
+
     /// The number as a double, rounded where it must be.
     var asDouble: Double? {
         switch self {

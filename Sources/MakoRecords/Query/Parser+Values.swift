@@ -101,12 +101,13 @@ extension Parser {
         var part = try primary()
         while takeWord("COLLATE") {
             let value = asValue(part, start)
-            guard takeWord("NOCASE") else {
-                if takeWord("BINARY") { continue }
+            if takeWord("NOCASE") {
+                part = .value(.noCase(value.uncollated))
+            } else if takeWord("BINARY") {
+                part = .value(.binary(value.uncollated))
+            } else {
                 throw unexpected("NOCASE")
             }
-            if case .noCase = value { continue }
-            part = .value(.noCase(value))
         }
         return part
     }

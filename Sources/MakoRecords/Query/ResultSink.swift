@@ -3,7 +3,7 @@ import MakoStorage
 /// Takes the rows of a result: leaves out those that are there already, sorts, cuts.
 final class ResultSink {
     private let outputs: ExpressionRun
-    private let isMixed: [Bool]
+    private let forms: [KeyCoding.Form]
     private let sorter: Sorter?
     private let limit: Int
     private let offset: Int
@@ -12,12 +12,12 @@ final class ResultSink {
     private var seen: DistinctRows?
 
     init(
-        _ bound: [BoundExpr], _ orders: [BoundOrder], isDistinct: Bool, isInOrder: Bool = false, limit: Int?,
-        offset: Int,
+        _ bound: [BoundExpr], _ orders: [BoundOrder], isDistinct: Bool, _ collations: [Collation?],
+        isInOrder: Bool = false, limit: Int?, offset: Int,
         _ values: ([BoundExpr]) -> ExpressionRun
     ) {
         outputs = values(bound)
-        isMixed = bound.map { KeyCoding.isMixed($0) }
+        forms = zip(bound, collations).map { KeyCoding.form($0, noCase: $1?.isNoCase == true) }
         self.limit = limit ?? .max
         self.offset = offset
         left = offset
@@ -33,7 +33,7 @@ final class ResultSink {
         if limit == 0 { return false }
         if let seen {
             seen.begin()
-            for index in isMixed.indices { seen.append(try outputs.operand(index, row, key), isMixed[index]) }
+            for index in forms.indices { seen.append(try outputs.operand(index, row, key), forms[index]) }
             if !seen.isNew() { return true }
         }
         if let sorter {
@@ -70,7 +70,7 @@ final class DistinctRows {
 
     func begin() { buffer.clear() }
 
-    func append(_ operand: Operand, _ isMixed: Bool) { KeyCoding.append(operand, isMixed: isMixed, to: &buffer) }
+    func append(_ operand: Operand, _ form: KeyCoding.Form) { KeyCoding.append(operand, form, to: &buffer) }
 
     func isNew() -> Bool { isInOrder ? differsFromLast() : table.place(of: buffer.raw).isNew }
 

@@ -8,25 +8,26 @@ struct RowSequence {
     ///   - wanted: the order of what is put together.
     ///   - place: which of the keys an expression of that order is.
     /// - Returns: nil: the keys are not plain columns.
-    init?(_ keys: [BoundExpr], wanted: [BoundOrder], _ place: (BoundExpr) -> Int?) {
+    init?(_ keys: [BoundExpr], _ areNoCase: [Bool], wanted: [BoundOrder], _ place: (BoundExpr) -> Int?) {
         guard !keys.isEmpty, keys.allSatisfy(RowSequence.isColumn) else { return nil }
         var orders: [BoundOrder] = []
         var serves = true
         for order in wanted where order.expr.constant == nil {
-            guard let place = place(order.expr), !order.noCase, !RowSequence.isDecimal(keys[place]) else {
+            guard let place = place(order.expr), order.noCase == areNoCase[place], !RowSequence.isDecimal(keys[place])
+            else {
                 serves = false
                 orders = []
                 break
             }
-            orders.append(BoundOrder(expr: keys[place], descending: order.descending, noCase: false))
+            orders.append(BoundOrder(expr: keys[place], descending: order.descending, noCase: areNoCase[place]))
         }
         // An index is walked in one direction: the rest may as well go on as the last of those that are wanted.
         let descending = orders.last?.descending ?? false
-        let rest = keys.map { BoundOrder(expr: $0, descending: descending, noCase: false) }
-        var columns: [BoundExpr] = []
+        let rest = zip(keys, areNoCase).map { BoundOrder(expr: $0, descending: descending, noCase: $1) }
+        var columns: [BoundOrder] = []
         self.orders = (orders + rest).filter { order in
-            if columns.contains(order.expr) { return false }
-            columns.append(order.expr)
+            if columns.contains(where: { $0.expr == order.expr && $0.noCase == order.noCase }) { return false }
+            columns.append(order)
             return true
         }
         self.serves = serves

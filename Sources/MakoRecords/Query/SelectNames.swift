@@ -11,7 +11,10 @@ struct SelectNames {
             return statement.outputs.first { $0.isNamed && $0.name == path[0] }?.expr
         }
         var copy = statement
-        copy.groupBy = statement.groupBy.map { key in (named(key) ?? key).named(by: key) }
+        copy.groupBy = statement.groupBy.map { key in
+            let plain = key.uncollated
+            return key.collating((named(plain) ?? plain).named(by: plain))
+        }
         copy.having = statement.having.map { having in
             do throws(RecordError) { return try having.rewritten(named) } catch { return having }
         }
@@ -68,7 +71,9 @@ struct SelectNames {
         _ statement: SelectStatement, _ outputs: [SelectStatement.Output]
     ) throws(RecordError) -> [Expr] {
         var keys: [Expr] = []
-        for key in statement.groupBy { keys.append(try numbered(key, outputs) ?? key) }
+        for key in statement.groupBy {
+            keys.append(try numbered(key.uncollated, outputs).map { key.collating($0) } ?? key)
+        }
         return keys
     }
 
@@ -78,12 +83,13 @@ struct SelectNames {
     ) throws(RecordError) -> [Order] {
         var orders = statement.orderBy
         for index in orders.indices {
-            if case .column(let path, _) = orders[index].expr, path.count == 1,
+            let source = orders[index].expr
+            if case .column(let path, _) = source.uncollated, path.count == 1,
                 let output = outputs.first(where: { $0.isNamed && $0.name == path[0] })
             {
-                orders[index].expr = output.expr
-            } else if let expr = try numbered(orders[index].expr, outputs) {
-                orders[index].expr = expr
+                orders[index].expr = source.collating(output.expr)
+            } else if let expr = try numbered(source.uncollated, outputs) {
+                orders[index].expr = source.collating(expr)
             }
         }
         return orders

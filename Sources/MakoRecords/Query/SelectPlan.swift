@@ -16,6 +16,8 @@ struct SelectPlan: Sendable, CustomStringConvertible {
     let outputs: [BoundExpr]
     let group: GroupPlan?
     let isDistinct: Bool
+    /// The collations of what is told.
+    let collations: [Collation?]
     /// What is left to be sorted by once rows or groups are there.
     let orders: [BoundOrder]
     let limit: Int?
@@ -197,19 +199,21 @@ struct SelectPlanner {
         var binder = given
         var group: GroupPlan?
         var bound: [BoundExpr] = []
+        var collations: [Collation?] = []
         if statement.isGrouped {
-            (group, binder) = try grouped(statement, outputs, binder)
+            (group, binder, collations) = try grouped(statement, outputs, binder)
         } else {
             for output in outputs {
                 bound.append(
                     try statement.isDistinct ? binder.bind(output.expr) : binder.bindUnseen(output.expr))
             }
+            for (output, expr) in zip(outputs, bound) { collations.append(binder.collation(output.expr, expr)) }
         }
         var tables = binder.budget.tables.union(binder.joins.map(\.target.schema.name))
         var (feed, start, orders, isCut, isInOrder) = (feed, start, orders, false, false)
         if case .table(let plan) = feed {
             let way = try StatementWay(
-                plan, group, bound, orders: orders, isDistinct: statement.isDistinct, binder.joins, view)
+                plan, group, bound, orders: orders, isDistinct: statement.isDistinct, collations, binder.joins, view)
             (feed, group, start) = (.table(way.plan), way.group, way.plan.description)
             (orders, isCut, isInOrder) = (way.orders, way.isCut, way.isInOrder)
             tables.formUnion(plan.bound.allTables)
@@ -220,7 +224,8 @@ struct SelectPlanner {
         let endLines = SelectPlanner.endLines(statement, isCut: isCut, isInOrder: isInOrder, group, orders)
         return SelectPlan(
             feed: feed, names: outputs.map(\.name), outputs: bound, group: group, isDistinct: statement.isDistinct,
-            orders: orders, limit: statement.limit.map { max(0, $0) }, offset: max(0, statement.offset ?? 0),
+            collations: collations, orders: orders, limit: statement.limit.map { max(0, $0) },
+            offset: max(0, statement.offset ?? 0),
             isCut: isCut, isInOrder: isInOrder, nodes: binder.joins,
             countsRows: counts && statement.groupBy.isEmpty && statement.having == nil, tables: tables,
             endLines: endLines,
@@ -229,7 +234,7 @@ struct SelectPlanner {
 
     private func grouped(
         _ statement: SelectStatement, _ outputs: [SelectStatement.Output], _ binder: Binder
-    ) throws(RecordError) -> (GroupPlan, Binder) {
+    ) throws(RecordError) -> (GroupPlan, Binder, [Collation?]) {
         var names = try GroupBinder(binder, keys: try SelectNames.keys(statement, outputs))
         var exprs: [Expr] = []
         for output in outputs { exprs.append(try names.named(output.expr)) }
@@ -239,21 +244,27 @@ struct SelectPlanner {
         var groups = names.binder
         groups.results = names.results()
         var bound: [BoundExpr] = []
-        for expr in exprs { bound.append(try groups.bind(expr)) }
+        var collations: [Collation?] = []
+        for expr in exprs {
+            let output = try groups.bind(expr)
+            bound.append(output)
+            collations.append(groups.collation(expr, output))
+        }
         let condition = try having.map { (having) throws(RecordError) in try groups.bind(having) }
         var boundOrders: [BoundOrder] = []
         for order in orders { boundOrders.append(try groups.bind(order)) }
         if orders.isEmpty, names.boundKeys.contains(where: { Binder.kind($0) == .decimal }) {
             // Groups come in the order of their bytes, which is not that of decimals.
-            for key in groups.results?.values.prefix(names.boundKeys.count) ?? [] {
+            for (key, isNoCase) in zip(groups.results?.values ?? [], names.areNoCase) {
                 let isDecimal = Binder.kind(key) == .decimal
                 boundOrders.append(
-                    BoundOrder(expr: isDecimal ? Binder.decimalOrder(key) : key, descending: false, noCase: false))
+                    BoundOrder(expr: isDecimal ? Binder.decimalOrder(key) : key, descending: false, noCase: isNoCase))
             }
         }
         let plan = GroupPlan(
-            keys: names.boundKeys, aggregates: names.aggregates, having: condition, outputs: bound, orders: boundOrders)
-        return (plan, names.binder)
+            keys: names.boundKeys, areNoCase: names.areNoCase, aggregates: names.aggregates, having: condition,
+            outputs: bound, orders: boundOrders)
+        return (plan, names.binder, collations)
     }
 
     private static func lines(_ group: GroupPlan?) -> [String] {
@@ -279,11 +290,7 @@ struct SelectPlanner {
 extension Binder {
     mutating func bind(_ order: Order) throws(RecordError) -> BoundOrder {
         var expr = try bind(order.expr)
-        var noCase = order.noCase
-        if case .noCase(let inner) = expr {
-            expr = inner
-            noCase = true
-        }
+        let noCase = order.noCase || isNoCase(order.expr, expr)
         if noCase && kind(expr) != .text && kind(expr) != .null {
             throw order.expr.position.error("only text has a no-case order")
         }

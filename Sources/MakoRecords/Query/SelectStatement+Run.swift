@@ -110,7 +110,7 @@ extension SelectPlan {
             rows: nodes.count, results: (group?.keys.count ?? 0) + (group?.aggregates.count ?? 0))
         if let group { return try grouped(group, view, supply, run) }
         let sink = ResultSink(
-            outputs, orders, isDistinct: isDistinct, isInOrder: isInOrder, limit: isCut ? nil : limit,
+            outputs, orders, isDistinct: isDistinct, collations, isInOrder: isInOrder, limit: isCut ? nil : limit,
             offset: isCut ? 0 : offset
         ) { ExpressionRun(bound: $0, table, nodes, view, supply) }
         if limit == 0 { return [] }
@@ -128,7 +128,9 @@ extension SelectPlan {
     ) throws(RecordError) -> [[Value]] {
         let run = GroupRun(group, table, nodes, view, supply)
         run.begin()
-        let sink = ResultSink(group.outputs, orders, isDistinct: isDistinct, limit: limit, offset: offset) {
+        let sink = ResultSink(
+            group.outputs, orders, isDistinct: isDistinct, collations, limit: limit, offset: offset
+        ) {
             ExpressionRun(bound: $0, nil, [], view, supply)
         }
         let having = group.having.map { Evaluator(Program(nil, $0), view, supply) }

@@ -15,6 +15,7 @@ struct StatementWay {
     private(set) var isCut: Bool
 
     private let expressions: [BoundExpr]
+    private let areNoCase: [Bool]
     private let view: Snapshot?
     private let reads: ColumnSet?
 
@@ -23,7 +24,7 @@ struct StatementWay {
     ///   - joins: what the paths in them lead to.
     init(
         _ plan: Plan, _ group: GroupPlan?, _ outputs: [BoundExpr], orders: [BoundOrder], isDistinct: Bool,
-        _ joins: [JoinNode], _ view: Snapshot?
+        _ collations: [Collation?], _ joins: [JoinNode], _ view: Snapshot?
     ) throws(RecordError) {
         self.plan = plan
         self.group = group
@@ -31,6 +32,7 @@ struct StatementWay {
         self.isDistinct = isDistinct
         isCut = group == nil && !isDistinct
         expressions = group?.read ?? outputs
+        areNoCase = group?.areNoCase ?? collations.map { $0?.isNoCase == true }
         let table = plan.table
         let sorting = orders + plan.bound.orders
         reads = Planner.Question.reads(expressions + sorting.map(\.expr), table, joins)
@@ -82,12 +84,12 @@ struct StatementWay {
 
     private var sequence: RowSequence? {
         if let group {
-            return RowSequence(group.keys, wanted: group.orders) { expr in
+            return RowSequence(group.keys, areNoCase, wanted: group.orders) { expr in
                 guard case .result(let number, _, _) = expr, number < group.keys.count else { return nil }
                 return number
             }
         }
-        return isDistinct ? RowSequence(expressions, wanted: orders) { expressions.firstIndex(of: $0) } : nil
+        return isDistinct ? RowSequence(expressions, areNoCase, wanted: orders) { expressions.firstIndex(of: $0) } : nil
     }
 
     private func planned(_ bound: BoundSelection, isGrouping: Bool = false) throws(RecordError) -> Plan? {

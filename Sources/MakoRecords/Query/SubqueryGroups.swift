@@ -65,7 +65,7 @@ final class SubqueryGroups {
     ) throws(RecordError) {
         let slots = link.columns.map { $0.ordinal.map { all.table.layout.allSlots[$0] } }
         let values = isCount ? nil : ValueRun(subquery, view, nil, cancellation)
-        let empty = Accumulator(subquery.aggregate ?? .count)
+        let empty = Accumulator(subquery.aggregate ?? .count, isNoCase: subquery.isNoCase)
         var buffer = KeyBuffer()
         let scan = RowScan(all, view, nil, cancellation)
         scan.measure = measure

@@ -82,7 +82,12 @@ final class SubqueryRun {
             let rows = try rows(statement, catalogue, parameters, named)
             for row in rows {
                 arena.reset()
-                list.add(arena.operand(row.first ?? .null))
+                let operand = arena.operand(row.first ?? .null)
+                if subquery.isNoCase, case .text(let bytes) = operand {
+                    list.add(.text(arena.fold(bytes)))
+                } else {
+                    list.add(operand)
+                }
             }
         } else {
             let values = valueRun()
@@ -125,7 +130,7 @@ final class SubqueryRun {
             return value
         }
         if aggregate == .count, subquery.output == nil, let count = try countedRows() { return .integer(Int64(count)) }
-        var accumulator = Accumulator(aggregate)
+        var accumulator = Accumulator(aggregate, isNoCase: subquery.isNoCase)
         let values = subquery.output == nil ? nil : valueRun()
         try forEachRow { key, row throws(RecordError) in
             if let values { accumulator.add(try values.operand(row, key)) } else { accumulator.addRow() }

@@ -19,11 +19,14 @@ public struct ColumnSchema: Sendable, Hashable {
     public internal(set) var isRetired: Bool
     /// The type of the values that stand encrypted in the column's blobs; nil: it is not encrypted.
     public var sealedType: ColumnType?
+    /// Whether its texts are compared, ordered, grouped and told apart without regard to case, where nothing else is said: `COLLATE NOCASE`.
+    public var isNoCase: Bool
 
     public init(
         _ name: String, _ type: ColumnType, isOptional: Bool = false, default: Value = .null, target: String? = nil,
-        originalName: String? = nil, sealing sealedType: ColumnType? = nil
+        originalName: String? = nil, sealing sealedType: ColumnType? = nil, isNoCase: Bool = false
     ) {
+        self.isNoCase = isNoCase
         self.sealedType = sealedType
         self.name = name
         self.type = type
@@ -131,6 +134,16 @@ public struct EntitySchema: Sendable, Hashable {
         if case .rowID(let name) = key { name } else { nil }
     }
 
+    /// The index that tells keys apart without regard to case, where a column of the key is declared so: rows are found by the bytes of
+    /// their keys.
+    public var keyIndex: IndexSchema? {
+        guard case .columns(let names) = key, names.contains(where: { column(named: $0)?.isNoCase == true }) else {
+            return nil
+        }
+        let parts = names.map { IndexColumn($0, noCase: column(named: $0)?.isNoCase == true) }
+        return IndexSchema("primary key", parts, isUnique: true)
+    }
+
     /// The names a condition may use.
     var visibleNames: [String] { liveColumns.map(\.name) + (idColumn.map { [$0] } ?? []) }
 
@@ -155,6 +168,9 @@ public struct EntitySchema: Sendable, Hashable {
             }
             if column.type == .keys { try validateKeys(column) }
             if column.sealedType != nil { try validateSealed(column) }
+            if column.isNoCase && column.type != .text {
+                throw refuse("\(column.name) has a collation and holds \(column.type.name); only texts have one")
+            }
         }
         if case .columns(let names) = key {
             if names.isEmpty || Set(names).count != names.count { throw refuse("its key has no columns, or one twice") }

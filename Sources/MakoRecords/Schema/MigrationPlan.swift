@@ -76,7 +76,10 @@ struct MigrationPlan {
         try planKey(wanted, wantedColumns)
         let orderChanged = old?.liveColumns.map(\.name) != wantedColumns.map(\.name)
         let converted = Set((conversions.map(\.to) + added.keys).map { record.columns[$0].name })
-        planIndexes(wanted, converted)
+        var indexed = wanted
+        indexed.columns = wantedColumns
+        if let index = indexed.keyIndex, !indexed.indexes.contains(index) { indexed.indexes.append(index) }
+        planIndexes(indexed, converted)
         let isChanged = !steps.isEmpty || orderChanged || old?.key != wanted.key
         if isChanged && steps.isEmpty { steps.append(.reorder) }
 
@@ -133,6 +136,8 @@ struct MigrationPlan {
             planned.fill = column.defaultValue
             if let found {
                 used.insert(found.ordinal)
+                // What a type says of its property says nothing of the column's collation.
+                if found.type == .text, column.type == .text { planned.isNoCase = found.isNoCase }
                 if found.isRetired && found.name == column.name { steps.append(.restoreColumn(column.name)) }
                 if found.name != column.name {
                     steps.append(.renameColumn(from: found.name, to: column.name))

@@ -3,7 +3,8 @@
 //
 //   format (1) = 1, table id (4), version (8), next index id (4)
 //   key: 0 and the name of the id column, or 1, a count (4) and the names of the key columns
-//   column count (4), then per ordinal: name, type (1; 16 and then the type of what is sealed for an encrypted one), flags (1: optional 1, retired 2, has target 4), default, fill, [target]
+//   column count (4), then per ordinal: name, type (1; 16 and then the type of what is sealed for an encrypted one; 17
+//   and then the type, for one that is compared without regard to case), flags (1: optional 1, retired 2, has target 4), default, fill, [target]
 //   live count (4), then the ordinals (4) of the live columns in the model's order
 //   index count (4), then: id (4), name, flags (1: unique 1, full text 2, has condition 4, spatial 8), column count (4), then: name, flags (1:
 //   descending 1, no case 2); behind the columns of a full-text index its stemming (1), behind those of a partial one its condition, a text
@@ -36,6 +37,8 @@ struct TableRecord: Sendable, Hashable {
     static let extendedFormat: UInt8 = 2
     /// The type of an encrypted column, in the place of blob, so that no program takes what is sealed for plain bytes.
     static let sealedCode: UInt8 = 16
+    /// Stands before the type of a column that is compared without regard to case, so that no program compares it by bytes.
+    static let noCaseCode: UInt8 = 17
 
     static let rowsTreePrefix = "mako.rows."
     static let indexTreePrefix = "mako.index."
@@ -62,6 +65,7 @@ struct TableRecord: Sendable, Hashable {
         for column in columns {
             out.text(column.name)
             if column.sealedType != nil { out.byte(TableRecord.sealedCode) }
+            if column.isNoCase && !sabotaged("collationNotStored") { out.byte(TableRecord.noCaseCode) }
             out.byte((column.sealedType ?? column.type).rawValue)
             out.byte((column.isOptional ? 1 : 0) | (column.isRetired ? 2 : 0) | (column.target != nil ? 4 : 0))
             out.value(column.defaultValue)
@@ -125,7 +129,8 @@ struct TableRecord: Sendable, Hashable {
             let name = try source.text()
             var code = try source.byte()
             let isSealed = code == TableRecord.sealedCode
-            if isSealed { code = try source.byte() }
+            let isNoCase = code == TableRecord.noCaseCode
+            if isSealed || isNoCase { code = try source.byte() }
             guard let type = ColumnType(rawValue: code) else {
                 throw .catalogueDamaged(
                     reason: "column \(name) has type \(code), which this version of Mako does not know")
@@ -133,7 +138,7 @@ struct TableRecord: Sendable, Hashable {
             let flags = try source.byte()
             var column = ColumnSchema(
                 name, isSealed ? .blob : type, isOptional: flags & 1 != 0, default: try source.value(),
-                sealing: isSealed ? type : nil)
+                sealing: isSealed ? type : nil, isNoCase: isNoCase)
             column.fill = try source.value()
             if flags & 4 != 0 { column.target = try source.text() }
             column.isRetired = flags & 2 != 0

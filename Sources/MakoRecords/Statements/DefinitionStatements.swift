@@ -8,6 +8,7 @@ public struct CreateTableStatement: Sendable, Hashable {
         var isRequired = false
         var isUnique = false
         var noCase = false
+        var collationAt = SourcePosition.none
         var defaultValue: Value = .null
         var defaultAt = SourcePosition.none
         var target: TableName?
@@ -35,7 +36,8 @@ public struct CreateIndexStatement: Sendable, Hashable {
     struct Part: Sendable, Hashable {
         let column: ColumnName
         let descending: Bool
-        let noCase: Bool
+        /// True is NOCASE, false is BINARY; nil: the column's.
+        let collation: Bool?
     }
 
     let name: ColumnName

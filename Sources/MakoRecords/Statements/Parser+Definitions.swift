@@ -62,13 +62,15 @@ extension Parser {
         } else if takeWord("UNIQUE") {
             column.isUnique = true
         } else if isWord("COLLATE") {
-            column.noCase = try takeCollation()
+            let start = token
+            column.noCase = try takeCollation() ?? false
+            column.collationAt = span(start)
         } else if takeWord("DEFAULT") {
             let start = token
             let value = try operand()
-            if case .noCase = value { column.noCase = true }
             column.defaultValue = try value.constant
             column.defaultAt = span(start)
+            if let isNoCase = value.explicitCollation { (column.noCase, column.collationAt) = (isNoCase, span(start)) }
         } else if takeWord("REFERENCES") {
             column.target = try tableName()
             if isSymbol("(") { _ = try columnList() }
@@ -135,7 +137,7 @@ extension Expr {
                 if case .literal(.text(let text), _) = arguments[0], let date = DateText.parse(text) {
                     return .date(date)
                 }
-            case .noCase(let inner): return try inner.constant
+            case .noCase(let inner), .binary(let inner): return try inner.constant
             default: break
             }
             throw position.error("a value is expected here, written out")

@@ -152,10 +152,10 @@ extension Parser {
         try expectSymbol("(")
         repeat {
             let column = try columnName()
-            let noCase = try takeCollation()
+            let collation = try takeCollation()
             let descending = takeWord("DESC")
             if !descending { _ = takeWord("ASC") }
-            statement.parts.append(.init(column: column, descending: descending, noCase: noCase))
+            statement.parts.append(.init(column: column, descending: descending, collation: collation))
         } while takeSymbol(",")
         try expectSymbol(")")
         if takeWord("WHERE") {
@@ -170,8 +170,9 @@ extension Parser {
         return .createIndex(statement)
     }
 
-    mutating func takeCollation() throws(RecordError) -> Bool {
-        guard takeWord("COLLATE") else { return false }
+    /// Whether text is compared without regard to case; nil: nothing is said.
+    mutating func takeCollation() throws(RecordError) -> Bool? {
+        guard takeWord("COLLATE") else { return nil }
         if takeWord("BINARY") { return false }
         guard takeWord("NOCASE") else { throw unexpected("NOCASE") }
         return true

@@ -57,11 +57,12 @@ extension StatementRun {
                 throw part.column.at.error("\(part.column.name) is the key, by which rows are found as it is")
             }
             let column = try part.column.find(in: target)
-            if part.noCase && column.type != .text {
+            if part.collation == true && column.type != .text {
                 throw part.column.at.error(
                     "\(target.schema.name).\(column.name) holds \(column.type.name); only text has a no-case order")
             }
-            index.columns.append(IndexColumn(column.name, descending: part.descending, noCase: part.noCase))
+            index.columns.append(
+                IndexColumn(column.name, descending: part.descending, noCase: part.collation ?? column.isNoCase))
         }
         var schema = target.schema
         schema.indexes.append(index)
@@ -73,6 +74,11 @@ extension StatementRun {
         -> StatementOutcome
     {
         guard let owner = try statement.owner(catalogue) else { return StatementOutcome() }
+        if owner.schema.keyIndex?.name == statement.name.name {
+            throw statement.name.at.error(
+                "\(statement.name.name) keeps the keys of \(owner.schema.name) apart without regard to case; it goes with the table"
+            )
+        }
         var schema = owner.schema
         schema.indexes.removeAll { $0.name == statement.name.name }
         _ = try Catalogue.migrate(to: schema, in: tx)
@@ -88,7 +94,7 @@ extension CreateIndexStatement {
         return ["_latitude", "_longitude"].map {
             Part(
                 column: ColumnName(name: part.column.name + $0, at: part.column.at), descending: part.descending,
-                noCase: part.noCase)
+                collation: part.collation)
         }
     }
 }
@@ -206,9 +212,12 @@ extension CreateTableStatement {
         guard let value = type.coerced(column.defaultValue) else {
             throw column.defaultAt.error("\(column.name.name) holds \(type.name), not \(column.defaultValue)")
         }
+        if column.noCase && type != .text {
+            throw column.collationAt.error("\(column.name.name) holds \(type.name); only text has a collation")
+        }
         return ColumnSchema(
             column.name.name, type, isOptional: !column.isRequired && !isKey, default: value,
-            target: column.target?.name)
+            target: column.target?.name, isNoCase: column.noCase)
     }
 
     /// The type of what refers to rows of a table; nil: there is no such table, which may come later.

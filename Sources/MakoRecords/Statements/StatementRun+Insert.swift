@@ -145,8 +145,7 @@ extension StatementRun {
 
     private func value(of expr: Expr, _ binder: inout Binder) throws(RecordError) -> Value {
         if case .literal(let value, _) = expr { return value }
-        var bound = try binder.bind(expr)
-        if case .noCase(let inner) = bound { bound = inner }
+        let bound = try binder.bind(expr)
         guard let value = bound.constant else {
             throw expr.position.error("there is no row yet whose columns could be named here")
         }

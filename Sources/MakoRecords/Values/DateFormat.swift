@@ -3,6 +3,9 @@ extension DateText {
     /// The marks that a pattern may have behind `%`.
     private static let marks = "YmdHMSfjws%".unicodeScalars
 
+    /// The beginning of the Julian day numbers, 4714-11-24 12:00 before our era: SQLite knows no date before it.
+    private static let start = -211_845_067_200.0
+
     /// The first mark of a pattern that has no meaning; empty when the pattern ends behind a `%`.
     static func unknownMark(_ pattern: String) -> String? {
         var isMark = false
@@ -22,7 +25,7 @@ extension DateText {
     ///
     /// - Returns: `nil` for an unknown mark, and for dates that no calendar reaches.
     static func format(_ seconds: Double, _ pattern: String) -> String? {
-        guard seconds.isFinite, abs(seconds) < 2.5e11 else { return nil }
+        guard seconds >= start, seconds < end else { return nil }
         // Half a millisecond before a full second is not rounded up to it, which would carry into everything else.
         let whole = seconds.rounded(.down)
         let total = Int(whole + epoch)
@@ -38,7 +41,8 @@ extension DateText {
             }
             isMark = false
             switch scalar {
-            case "Y": text += padded(year, 4)
+            // The sign is one of the four places.
+            case "Y": text += year < 0 ? "-" + padded(-year, 3) : padded(year, 4)
             case "m": text += padded(month, 2)
             case "d": text += padded(day, 2)
             case "H": text += padded(time / 3600, 2)

@@ -2,10 +2,12 @@
 enum DateText {
     /// Seconds from 1970-01-01 to 2001-01-01.
     static let epoch = 978_307_200.0
+    /// From the year 10000 on a date has no text that is read again.
+    static let end = 252_423_993_600.0
 
     /// `2026-01-31`, `2026-01-31 10:20:30` or with a fraction; a date too far away is shown as its seconds.
     static func format(_ seconds: Double) -> String {
-        guard seconds.isFinite, abs(seconds) < 2.5e11 else { return String(seconds) }
+        guard seconds > -2.5e11, seconds < end else { return String(seconds) }
         let whole = seconds.rounded(.down)
         let total = Int(whole + epoch)
         let fraction = seconds - whole

@@ -28,6 +28,20 @@ enum Folding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// The order of two texts without regard to case.
+    static func compare(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
+        var index = 0
+        while index < a.count, index < b.count, a[index] < 0x80, b[index] < 0x80 {
+            let (first, second) = (lowercased(a[index]), lowercased(b[index]))
+            if first != second { return first < second ? -1 : 1 }
+            index += 1
+        }
+        var rests: ([UInt8], [UInt8]) = ([], [])
+        forEachByte(of: UnsafeRawBufferPointer(rebasing: a[index...])) { rests.0.append($0) }
+        forEachByte(of: UnsafeRawBufferPointer(rebasing: b[index...])) { rests.1.append($0) }
+        return KeyOrder.compareKeys(rests.0, rests.1)
+    }
+
     @inline(__always)
     static func lowercased(_ byte: UInt8) -> UInt8 {
         byte >= 65 && byte <= 90 ? byte | 0x20 : byte
