@@ -309,6 +309,10 @@ struct EntityParser {
                 Syntax(binding), Repair.typed(binding))
             return
         }
+        if let fault = Self.fault(of: name, type: binding.typeAnnotation?.type) {
+            find(fault.id, fault.message, Syntax(pattern), Repair.transient(variable))
+            return
+        }
         var property = PropertySource(
             name: name, codeName: pattern.identifier.text, type: type,
             defaultValue: binding.initializer?.value.trimmedDescription, node: Syntax(pattern))
@@ -438,7 +442,8 @@ extension EntityParser {
         guard variable.bindingSpecifier.tokenKind == .keyword(.var), variable.bindings.count == 1,
             let binding = variable.bindings.first, binding.accessorBlock == nil,
             binding.pattern.is(IdentifierPatternSyntax.self), type(of: binding) != nil,
-            !isStatic(variable), !has("Transient", variable)
+            !isStatic(variable), !has("Transient", variable),
+            fault(of: binding.pattern.trimmedDescription.trimmingBackticks, type: binding.typeAnnotation?.type) == nil
         else { return false }
         return !variable.modifiers.contains {
             [.keyword(.lazy), .keyword(.weak), .keyword(.unowned)].contains($0.name.tokenKind)

@@ -56,9 +56,9 @@ extension EntityRender {
                     + ["return indexes"]),
             "\(member)class var entityModel: EntityModel {\n    _$model\n}",
             "private static let _$model = EntityModel(\n    \(type).self, table: \"\(source.table ?? type)\", "
-                + "id: \\\(type).id, properties: _$properties\(type)(\(type).self), "
+                + "\(idPath)properties: _$properties\(type)(\(type).self), "
                 + "keys: \(keyNames), indexes: _$indexes\(type)(\(type).self)\(modelOptions)"
-                + "\(source.isSubclass ? ", superclass: \(source.firstInherited ?? "").entityModel" : ""))",
+                + "\(modelEnd(superclass: source.isSubclass ? source.firstInherited ?? "" : nil)))",
         ]
         if !isFinal {
             members.append(

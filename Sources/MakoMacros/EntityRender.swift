@@ -113,6 +113,18 @@ extension EntityRender {
             + (source.isPartial ? ", isPartial: true" : "") + (source.isObservable ? ", isObservable: true" : "")
     }
 
+    /// The key path of `id`, where that is the key or stored. One that the type computes says something of its own.
+    var idPath: String {
+        let isStored = source.properties.contains { $0.name == "id" && !$0.isMany }
+        return !isStored && source.memberNames.contains("id") ? "" : "id: \\\(type).id, "
+    }
+
+    /// The last words about the model: what its superclass is, and whether it names its table itself.
+    func modelEnd(superclass: String?) -> String {
+        (superclass.map { ", superclass: \($0).entityModel" } ?? "")
+            + (source.table == nil ? "" : ", declaresTable: true")
+    }
+
     var keyNames: String {
         let keys = source.rowNumberKey == nil ? source.keyProperties.map { "\"\($0.name)\"" } : []
         return "[\(keys.joined(separator: ", "))]"
@@ -122,8 +134,9 @@ extension EntityRender {
         var lines = listing("properties", "PropertyModel", nil, propertyModels(root: type))
         lines += listing("indexes", "IndexModel", nil, indexModels(root: type))
         lines.append(
-            "return EntityModel(\(type).self, table: \"\(source.table ?? type)\", id: \\\(type).id, "
-                + "properties: properties, keys: \(keyNames), indexes: indexes\(modelOptions))")
+            "return EntityModel(\(type).self, table: \"\(source.table ?? type)\", \(idPath)"
+                + "properties: properties, keys: \(keyNames), indexes: indexes\(modelOptions)\(modelEnd(superclass: nil)))"
+        )
         return block("\(access)static let entityModel: EntityModel =", lines) + "()"
     }
 

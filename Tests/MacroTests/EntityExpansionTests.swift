@@ -216,6 +216,34 @@ import Testing
     }
 }
 
+@Suite struct EntityIdentityExpansionTests {
+    @Test func aComputedIDIsNotTakenForTheKey() {
+        let computed = expand(
+            "@Entity final class A { @Attribute(.primaryKey) var code = \"\"; var id: String { code } }")
+        #expect(computed.messages.isEmpty && computed.text.contains("table: \"A\", properties:"))
+        let stored = expand("@Entity struct A { @Attribute(.primaryKey) var code: String; var id: Int }")
+        #expect(stored.messages.isEmpty && stored.text.contains("table: \"A\", id: \\A.id, properties:"))
+        let given = expand("@Entity class A { @Attribute(.primaryKey) var code = \"\" }")
+        #expect(given.messages.isEmpty && given.text.contains("table: \"A\", id: \\A.id, properties:"))
+    }
+
+    @Test func aTableThatIsNamedIsDeclared() {
+        #expect(expand("@Entity(\"A\") final class A { var x = 1 }").text.contains(", declaresTable: true)"))
+        #expect(!expand("@Entity final class A { var x = 1 }").text.contains("declaresTable"))
+        #expect(
+            expand("@Entity(\"B\") class A: B { var x = 1 }", conformances: []).text.contains(
+                "entityModel, declaresTable: true)"))
+    }
+
+    @Test func parenthesesAndGenericsAreStored() {
+        for type in ["(Int)", "(any ObjectEntity)?", "Array<Int>", "[String: [Int]]", "Result"] {
+            #expect(
+                !expand("@Entity final class A { var x: \(type)? }").messages.contains { $0.contains("holds a") },
+                "\(type)")
+        }
+    }
+}
+
 @Suite struct EntityDiagnosticsTests {
     @Test(
         arguments: [
@@ -353,6 +381,16 @@ import Testing
             ("@Entity final class A { @Attribute(.unique) @Transient var x = 1 }", "'x' is not stored"),
             ("@Entity final class A { @Relationship(.weak) static var x: A? }", "'x' is not stored"),
             ("@Entity struct A { @Relationship static var x = 1, y = 2 }", "'x', 'y' is not stored"),
+            ("@Entity final class A { var `Type`: Int = 1 }", "cannot have the name 'Type'"),
+            ("@Entity struct A { var `self`: Int }", "cannot have the name 'self'"),
+            ("@Entity struct A { var `Protocol`: Int? }", "cannot have the name 'Protocol'"),
+            ("@Entity final class A { var ID = 0 }", "which Identifiable gives the type of 'id'"),
+            ("@Entity final class A { var x: (Int, Int) = (1, 2) }", "holds a tuple"),
+            ("@Entity struct A { var x: [(a: Int, b: String)] }", "holds a tuple"),
+            ("@Entity struct A { var x: (Int, Int)? }", "make it a Codable struct"),
+            ("@Entity final class A { var x: () -> Void = { } }", "holds a closure"),
+            ("@Entity final class A { var x: (@Sendable (Int) -> Int)? }", "mark it @Transient"),
+            ("@Entity struct A { var x: [String: () -> Void] }", "holds a closure"),
         ])
     func refused(_ source: String, _ part: String) {
         let messages = complaints(source)

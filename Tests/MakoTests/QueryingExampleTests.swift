@@ -115,7 +115,9 @@ enum QueryingExample {
         return (above.array, along.array, without.array)
     }
 
-    static func terminals(_ db: Database) throws -> (City?, City?, Int, Bool, [Int], [String], [String: [City]], Int) {
+    static func terminals(_ db: Database) throws -> (
+        City?, City?, Int, Bool, [Int], [String], GroupedObjects<String, City>, Int
+    ) {
         // EXAMPLE Querying.md
         let cities = db.query(City.self)
         let largest = try cities.orderBy(\.population, .descending).first()

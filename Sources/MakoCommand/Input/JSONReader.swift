@@ -1,3 +1,5 @@
+import MakoStorage
+
 /// Rows of JSON: one array of objects, or one object on each line.
 ///
 /// Columns are the keys in the order in which they are first met. Nested arrays and objects stay JSON text.
@@ -17,7 +19,7 @@ struct JSONReader: InputReader {
     private var scanner: JSONScanner
     private let layout: Layout
     private var place = Place.start
-    private var indexes: [String: Int] = [:]
+    private var indexes: [TextKey: Int] = [:]
     private var line = 0
 
     init(_ input: ByteInput, layout: Layout) throws(InputError) {
@@ -100,11 +102,11 @@ struct JSONReader: InputReader {
         var fields = [InputField](repeating: .missing, count: columns.count)
         for (key, value) in members {
             let index: Int
-            if let known = indexes[key] {
+            if let known = indexes[TextKey(key)] {
                 index = known
             } else {
                 index = columns.count
-                indexes[key] = index
+                indexes[TextKey(key)] = index
                 columns.append(key)
                 fields.append(.missing)
             }

@@ -1,8 +1,10 @@
+import MakoStorage
+
 /// Which database a call means that names none.
 extension Database {
     @TaskLocal private static var taskDefault: Database?
     private static let processDefault = Protected<Database?>(nil)
-    private static let named = Protected<[String: Database]>([:])
+    private static let named = Protected<[TextKey: Database]>([:])
 
     /// What `person.commit()` and `Person.query()` fall back to.
     public static var `default`: Database? {
@@ -17,7 +19,7 @@ extension Database {
     /// Database.register(try Database(at: "log.mako"), as: "log")
     /// try Entry(text: "begun").commit()
     /// ```
-    public static func register(_ database: Database?, as name: String) { named.with { $0[name] = database } }
+    public static func register(_ database: Database?, as name: String) { named.with { $0[TextKey(name)] = database } }
 
     /// Runs a closure with another default, for this task and its children.
     public static func withDefault<R>(_ database: Database, _ body: () throws -> R) rethrows -> R {
@@ -35,7 +37,7 @@ extension Database {
     @usableFromInline
     static func current(for model: EntityModel) throws(MakoError) -> Database {
         if let name = model.databaseName {
-            if let database = named.with({ $0[name] }) { return database }
+            if let database = named.with({ $0[TextKey(name)] }) { return database }
             throw .noDatabase(entity: "\(model.name), which is of the database \"\(name)\"")
         }
         if let scope = ThreadScope.current { return scope.database }

@@ -16,7 +16,7 @@ enum OpenDatabases {
         let number: UInt32
     }
 
-    private static let entries = Protected<[String: Entry]>([:])
+    private static let entries = Protected<[TextKey: Entry]>([:])
     private static let changed = NSCondition()
 
     /// The open database of a file, else the one that a closure opens.
@@ -25,7 +25,7 @@ enum OpenDatabases {
     static func database(
         at path: String, _ options: DatabaseOptions, opening: (String) throws(MakoError) -> Database
     ) throws(MakoError) -> (database: Database, isShared: Bool) {
-        let file = place(of: path)
+        let file = TextKey(place(of: path))
         while true {
             switch claim(file) {
             case nil: break
@@ -45,7 +45,7 @@ enum OpenDatabases {
                 continue
             }
             do throws(MakoError) {
-                let database = try opening(file)
+                let database = try opening(file.text)
                 change(file, .open(Held(database: database, number: database.number)))
                 return (database, false)
             } catch {
@@ -56,7 +56,7 @@ enum OpenDatabases {
     }
 
     /// Somebody's own opening, or what is there.
-    private static func claim(_ file: String) -> Entry? {
+    private static func claim(_ file: TextKey) -> Entry? {
         entries.with { entries in
             if let entry = entries[file] { return entry }
             entries[file] = .opening(ObjectIdentifier(Thread.current))
@@ -64,7 +64,7 @@ enum OpenDatabases {
         }
     }
 
-    private static func change(_ file: String, _ entry: Entry?) {
+    private static func change(_ file: TextKey, _ entry: Entry?) {
         entries.with { $0[file] = entry }
         tell()
     }
@@ -75,7 +75,7 @@ enum OpenDatabases {
         changed.unlock()
     }
 
-    private static func wait(while isThere: (Entry) -> Bool, _ file: String) {
+    private static func wait(while isThere: (Entry) -> Bool, _ file: TextKey) {
         changed.lock()
         while let entry = entries.with({ $0[file] }), isThere(entry) { changed.wait() }
         changed.unlock()
@@ -83,6 +83,7 @@ enum OpenDatabases {
 
     /// A database has given its file back.
     static func closed(_ file: String, _ number: UInt32) {
+        let file = TextKey(file)
         entries.with { entries in
             if case .open(let held)? = entries[file], held.number == number { entries[file] = nil }
         }

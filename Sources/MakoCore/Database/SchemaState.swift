@@ -75,7 +75,9 @@ final class SchemaState: Sendable {
             let binding = try Binding(model: model, catalogue: catalogue)
             while bindings.count <= model.number { bindings.append(nil) }
             bindings[model.number] = binding
-            if !model.isPartial { byTable[model.table, default: []].append(binding) }
+            if model.isPartial { continue }
+            for other in byTable[model.table] ?? [] { try model.checkNaming(beside: other.model) }
+            byTable[model.table, default: []].append(binding)
         }
         self.bindings = bindings
         self.byTable = byTable

@@ -68,13 +68,32 @@ extension EntitySchema {
 }
 
 extension EntityModel {
-    /// Makes sure that no rule gives two types a table in common: only their declarations do that.
-    fileprivate func checkNaming(beside other: EntityModel) throws(MakoError) {
-        if namesTable || other.namesTable || givenTable == other.givenTable { return }
+    /// Makes sure that no rule gives two types a table in common, nor that both are called the same: only their declarations do that.
+    func checkNaming(beside other: EntityModel) throws(MakoError) {
+        if self === other || declaresTable || other.declaresTable || sabotaged("tableSharedUnasked") { return }
+        if givenTable == other.givenTable {
+            let (own, others) = EntityModel.fullNames(self, other)
+            throw .migration(
+                entity: own,
+                reason: "its table is called \(table), as is that of \(others); give one of them a name of its own by "
+                    + "@Entity(\"…\"). Types that are to share the table say so by @Entity(\"\(table)\")")
+        }
         throw .migration(
             entity: name,
             reason: "the naming of tables calls its table \(table), as it does that of \(other.name); "
                 + "give one of them a name by @Entity(\"…\")")
+    }
+
+    /// What two types of one name are called with the types and modules around them, as far as it takes to tell them apart.
+    private static func fullNames(_ first: EntityModel, _ second: EntityModel) -> (String, String) {
+        func parts(_ model: EntityModel) -> [Substring] {
+            // Of a private type the context is an address.
+            String(reflecting: model.type).split(separator: ".").filter { !$0.hasPrefix("(") }
+        }
+        let (a, b) = (parts(first), parts(second))
+        let isInside = a.count > 1 && a.first == b.first && a.dropFirst() != b.dropFirst()
+        func joined(_ parts: [Substring]) -> String { parts.dropFirst(isInside ? 1 : 0).joined(separator: ".") }
+        return (joined(a), joined(b))
     }
 
     /// Makes sure that it is the same by which of a table's models a row goes.

@@ -10,10 +10,9 @@ extension EntityModel {
         if !identityColumns.isEmpty { declared.addIndex(identityColumns.map { IndexColumn($0) }, isUnique: true) }
         for property in columns { try declared.add(property) }
         declared.indexReferences()
-        let keyColumns = keyNames.compactMap { key in columns.first { $0.name == key }?.column }
         return EntitySchema(
             name: table, columns: declared.columns,
-            key: keyColumns.isEmpty ? .rowID(column: rowNumberName) : .columns(keyColumns), indexes: declared.indexes)
+            key: hasColumnKey ? .columns(keyColumns) : .rowID(column: rowNumberName), indexes: declared.indexes)
     }
 
     private func checkShape() throws(MakoError) {

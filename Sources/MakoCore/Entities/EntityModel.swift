@@ -12,6 +12,8 @@ public final class EntityModel: @unchecked Sendable {
     public var table: String { settledTable.load()?.text ?? givenTable }
     /// The name of the declaration.
     let givenTable: String
+    /// Whether the declaration itself names the table, so that another type may show it too.
+    let declaresTable: Bool
     private let settledTable = AtomicLazyReference<TableName>()
     /// All properties in the order of their declaration.
     public let properties: [PropertyModel]
@@ -45,6 +47,8 @@ public final class EntityModel: @unchecked Sendable {
     /// What the row's number is called in conditions.
     let rowNumberName: String
     let keyPaths: [AnyKeyPath: String]
+    /// Whether conditions may name `id`; not where it is computed of something else than the key.
+    private let identifiesByID: Bool
     /// The properties with several columns.
     let composites: CompositeColumns
     /// Position in the tables of bindings.
@@ -55,7 +59,8 @@ public final class EntityModel: @unchecked Sendable {
     private static let count = Protected(0)
 
     /// - Parameters:
-    ///   - id: the key path of `id`, so that conditions may name it.
+    ///   - declaresTable: whether the declaration names the table, though it be as the type is called.
+    ///   - id: the key path of `id` where that is the key, so that conditions may name it; nil: it is a property of another meaning.
     ///   - keys: the names of the properties that are the key; none when the row's number is.
     ///   - raisesEvents: whether watchers are told of its objects.
     ///   - database: the name under which ``Database/register(_:as:)`` knows the database of its objects; nil: the current one.
@@ -66,7 +71,7 @@ public final class EntityModel: @unchecked Sendable {
     public init<T: Entity>(
         _ type: T.Type, table: String, id: PartialKeyPath<T>? = nil, properties: [PropertyModel], keys: [String] = [],
         indexes: [IndexModel] = [], raisesEvents: Bool = true, database: String? = nil, hasStamps: Bool = false,
-        isPartial: Bool = false, isObservable: Bool = false, superclass: EntityModel? = nil
+        isPartial: Bool = false, isObservable: Bool = false, superclass: EntityModel? = nil, declaresTable: Bool = false
     ) {
         let keys = superclass?.keyNames ?? keys
         self.hasStamps = hasStamps || superclass?.hasStamps == true
@@ -77,6 +82,7 @@ public final class EntityModel: @unchecked Sendable {
         self.superclass = superclass
         self.type = type
         givenTable = table
+        self.declaresTable = declaresTable || table != "\(type)"
         self.properties = properties
         self.indexes = indexes
         let columns = properties.filter { property in
@@ -100,7 +106,12 @@ public final class EntityModel: @unchecked Sendable {
         keyNames = keys
         var rowNumberName = "id"
         var keyPaths: [AnyKeyPath: String] = [:]
-        if let id, keys.isEmpty { keyPaths[id] = "id" }
+        // A stored `id` beside another key is a property like any other.
+        let named: AnyKeyPath? = id
+        let isOwn = properties.contains { $0.keyPath == named } && !sabotaged("idTakenForTheKey")
+        let key: AnyKeyPath? = isOwn || superclass?.identifiesByID == false ? nil : named
+        identifiesByID = key != nil || isOwn
+        if let key, keys.isEmpty { keyPaths[key] = "id" }
         for property in properties {
             switch property.kind {
             case .many, .absent: continue
@@ -115,10 +126,11 @@ public final class EntityModel: @unchecked Sendable {
             }
             guard case .rowNumber = property.kind else { continue }
             rowNumberName = property.column
-            if let id { keyPaths[id] = property.column }
+            if let key { keyPaths[key] = property.column }
         }
-        if let id, let key = keys.first, keys.count == 1, let property = properties.first(where: { $0.name == key }) {
-            keyPaths[id] = property.column
+        if let key, let name = keys.first, keys.count == 1, let property = properties.first(where: { $0.name == name })
+        {
+            keyPaths[key] = property.column
         }
         self.rowNumberName = rowNumberName
         self.keyPaths = keyPaths
@@ -151,6 +163,12 @@ public final class EntityModel: @unchecked Sendable {
         var model = index(type, keys, isUnique: false)
         model.fullText = FullTextOptions(stemming: stemming)
         return model
+    }
+
+    /// The columns of the key.
+    var keyColumns: [String] {
+        let named = keyNames.compactMap { key in columns.first { $0.name == key }?.column }
+        return named.isEmpty ? [rowNumberName] : named
     }
 
     /// The name of the type for messages.
@@ -252,7 +270,7 @@ extension EntityModel {
 
     func columnName(of keyPath: AnyKeyPath) throws(MakoError) -> String {
         if let name = keyPaths[keyPath] { return name }
-        throw .unknownProperty(entity: name, name: "\(keyPath)", nearest: nil)
+        throw .unknownProperty(entity: name, name: keyPath.text, nearest: nil)
     }
 
     /// The columns that identify an object together.

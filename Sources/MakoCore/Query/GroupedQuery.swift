@@ -11,11 +11,7 @@ public struct GroupColumn<T: Entity>: Sendable {
         do throws(MakoError) {
             let argument = try path.map { (path) throws(MakoError) in try path.expr() }
             source = .success(SelectStatement.aggregate(function, argument, isDistinct: isDistinct))
-            if case .column(let names, _)? = argument {
-                name = called + names.joined(separator: ".") + ")"
-            } else {
-                name = called + "*)"
-            }
+            name = called + (argument?.writtenPath ?? "*") + ")"
         } catch {
             source = .failure(error)
             name = called + ")"
@@ -257,7 +253,7 @@ extension Query {
             for path in repeat (each properties).path() {
                 let expr = try path.expr()
                 exprs.append(expr)
-                if case .column(let steps, _) = expr { names.append(steps.joined(separator: ".")) }
+                if let name = expr.writtenPath { names.append(name) }
             }
             return GroupedQuery(self, .success(exprs), names)
         } catch {

@@ -288,7 +288,7 @@ extension Query {
         for keyPath in keyPaths {
             guard let name = model.keyPaths[keyPath] else {
                 throw .query(
-                    message: "\(keyPath) is not a stored property of \(model.name); stored ones can be prefetched")
+                    message: "\(keyPath.text) is not a stored property of \(model.name); stored ones can be prefetched")
             }
             // The row's number has no column: it is in the key. Of a value with several columns all are read.
             let whole = model.composite(named: name) ?? model.place(ofColumn: name).map { model.columns[$0.position] }

@@ -6,13 +6,13 @@ final class ParsedTexts<Parsed: Sendable>: @unchecked Sendable {
     // Unchecked: the lock guards what is known.
 
     private struct Key: Hashable {
-        let text: String
+        let text: TextKey
         /// How many values were given for it: too many are refused.
         let values: Int
 
         /// A number below 64 that a program's texts seldom share: to hash one takes longer than to compare it.
         var place: Int {
-            let bytes = text.utf8
+            let bytes = text.text.utf8
             guard let first = bytes.first, let last = bytes.last else { return 0 }
             let middle = bytes[bytes.index(bytes.startIndex, offsetBy: bytes.count / 2)]
             return (bytes.count &* 7 &+ Int(first) &* 11 &+ Int(middle) &* 13 &+ Int(last) &* 17) & 63
@@ -30,7 +30,7 @@ final class ParsedTexts<Parsed: Sendable>: @unchecked Sendable {
 
     /// What the text says, read now where it is new.
     func of<E: Error>(_ text: String, values: Int, _ parse: () throws(E) -> Parsed) throws(E) -> Parsed {
-        let key = Key(text: text, values: sabotaged("parsedForAnyValues") ? 0 : values)
+        let key = Key(text: TextKey(text), values: sabotaged("parsedForAnyValues") ? 0 : values)
         if let parsed = find(key) { return parsed }
         let parsed = try parse()
         guard text.utf8.count <= Self.longest else { return parsed }

@@ -33,7 +33,7 @@ extension PredicateScope {
         var names: [String] = []
         for step in steps { names.append(try step.name.get()) }
         // Its first name tells what a condition on many is about.
-        guard let first = condition.paths.first, first.starts(with: names) else {
+        guard let first = condition.paths.first, first.drop(while: \.isEmpty).starts(with: names) else {
             throw .predicate("a condition on each of many must begin with what is asked of them")
         }
         return condition

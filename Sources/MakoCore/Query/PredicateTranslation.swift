@@ -80,10 +80,10 @@ extension PredicateExpressions.KeyPath: NamedPredicate {
     fileprivate var propertyName: String {
         guard let entity = Root.Output.self as? any Entity.Type else {
             // Behind an optional, or a member of a value.
-            return (root as? any NamedPredicate)?.propertyName ?? "\(keyPath)"
+            return (root as? any NamedPredicate)?.propertyName ?? keyPath.text
         }
         let model = entity.entityModel
-        return (model.keyPaths[keyPath] ?? model.manyName(of: keyPath)).map { "\(model.name).\($0)" } ?? "\(keyPath)"
+        return (model.keyPaths[keyPath] ?? model.manyName(of: keyPath)).map { "\(model.name).\($0)" } ?? keyPath.text
     }
 }
 
@@ -110,11 +110,11 @@ extension PredicateExpressions.KeyPath: TranslatablePredicate {
             // As many texts are empty by their scalars as by their characters.
             case .collectionIsEmpty: return .test(try .equal(root, .constant(.text(""))))
             case .collectionCount: return .value(.function("characters", [try root.expr()]), isOptional: false)
-            default: throw .predicate("\(keyPath) is no stored property")
+            default: throw .predicate("\(keyPath.text) is no stored property")
             }
         }
         guard case .path(let steps, _) = root else {
-            throw .predicate("\(keyPath) is asked of a value that is no property")
+            throw .predicate("\(keyPath.text) is asked of a value that is no property")
         }
         let isOptional = Output.self is any OptionalValue.Type
         if let many = Root.Output.self as? any ManyValues.Type {
@@ -123,12 +123,12 @@ extension PredicateExpressions.KeyPath: TranslatablePredicate {
                 return .value(try (steps + [.count]).expr(), isOptional: false)
             }
             if kind == .collectionIsEmpty || keyPath == many._$isEmpty { return .test(try .isEmpty(steps)) }
-            if kind != nil { throw .predicate("\(keyPath) asks for one of many") }
+            if kind != nil { throw .predicate("\(keyPath.text) asks for one of many") }
         }
         if let entity = Root.Output.self as? any Entity.Type {
             return .path(steps + [try PredicateTerm.step(entity, keyPath)], isOptional: isOptional)
         }
-        guard steps.last?.composite != nil else { throw .predicate("\(keyPath) is no stored property") }
+        guard steps.last?.composite != nil else { throw .predicate("\(keyPath.text) is no stored property") }
         return .path(steps.member(keyPath), isOptional: isOptional)
     }
 }
@@ -136,7 +136,7 @@ extension PredicateExpressions.KeyPath: TranslatablePredicate {
 extension PredicateTerm {
     fileprivate static func step<T: Entity>(_ type: T.Type, _ keyPath: AnyKeyPath) throws(MakoError) -> PathStep {
         guard let keyPath = keyPath as? PartialKeyPath<T> else {
-            throw .predicate("\(keyPath) is no stored property")
+            throw .predicate("\(keyPath.text) is no stored property")
         }
         return PathStep(T.self, keyPath)
     }

@@ -30,8 +30,8 @@ extension Query {
         return try await away { (query) throws(MakoError) in try query.fetchLightweight(columns, retaining) }
     }
     /// The objects by the value of a property, which is asked for here when all are fetched.
-    public func groupBy<V: Hashable>(_ keyPath: KeyPath<T, V>) async throws(MakoError) -> [V: [T]] {
-        Dictionary(grouping: try await fetch(), by: { $0[keyPath: keyPath] })
+    public func groupBy<V: Hashable>(_ keyPath: KeyPath<T, V>) async throws(MakoError) -> GroupedObjects<V, T> {
+        GroupedObjects(try await fetch()) { $0[keyPath: keyPath] }
     }
     public func count() async throws(MakoError) -> Int {
         try await away { (query) throws(MakoError) in try query.count() }

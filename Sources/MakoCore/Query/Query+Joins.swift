@@ -68,7 +68,7 @@ extension Query {
     public func joinTo<J: Entity>(
         _ left: KeyPath<Row<T>, Related<J>>, _ kind: JoinKind = .left, as name: String? = nil
     ) -> Query {
-        let key = J.entityModel.hasColumnKey ? J.entityModel.keyNames : [J.entityModel.rowNumberProperty]
+        let key = J.entityModel.keyColumns
         return adding(
             QueryJoin(
                 model: J.entityModel, name: name ?? J.entityModel.name, left: left.path().source,

@@ -177,8 +177,8 @@ extension Query {
     }
 
     /// The objects by the value of a property.
-    public func groupBy<V: Hashable>(_ keyPath: KeyPath<T, V>) throws(MakoError) -> [V: [T]] {
-        Dictionary(grouping: try fetch(), by: { $0[keyPath: keyPath] })
+    public func groupBy<V: Hashable>(_ keyPath: KeyPath<T, V>) throws(MakoError) -> GroupedObjects<V, T> {
+        GroupedObjects(try fetch()) { $0[keyPath: keyPath] }
     }
 
     /// How many objects have each value of a property, ordered by value.

@@ -145,7 +145,7 @@ struct PathStep: Sendable {
         }
         let hint = parts.isEmpty ? "" : " and the parts of values: " + parts.joined(separator: "; ")
         return .query(
-            message: "\(keyPath) is not a stored property of \(model.name); conditions take stored properties only"
+            message: "\(keyPath.text) is not a stored property of \(model.name); conditions take stored properties only"
                 + hint)
     }
 
@@ -187,7 +187,7 @@ struct CompositeStep: Sendable {
     var fault: MakoError {
         let columns = property.fields.map(\.column).joined(separator: ", ")
         if let member {
-            return .query(message: "\(member) is no part of \(entity).\(property.name), which has \(columns)")
+            return .query(message: "\(member.text) is no part of \(entity).\(property.name), which has \(columns)")
         }
         return .query(
             message: "\(entity).\(property.name) has the columns \(columns); name one of its parts here, as in "
@@ -229,8 +229,8 @@ extension [PathStep] {
         }
         var names: [String] = []
         for step in self { names.append(try step.name.get()) }
-        if names.last == "@count" { return .collection([String](names.dropLast()), .count, []) }
-        return .column(names)
+        if names.last == "@count" { return .collection(Expr.ownNames([String](names.dropLast())), .count, []) }
+        return .ownPath(names)
     }
 
     /// The property's columns, in their order: one unless its values have several.
@@ -238,7 +238,7 @@ extension [PathStep] {
         guard let composite = last?.composite, composite.member == nil else { return [try expr()] }
         var names: [String] = []
         for step in dropLast() { names.append(try step.name.get()) }
-        return composite.property.fields.map { .column(names + [$0.column]) }
+        return composite.property.fields.map { .ownPath(names + [$0.column]) }
     }
 
     /// The path to a member of the property's value.

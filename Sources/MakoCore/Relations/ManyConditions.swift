@@ -89,7 +89,7 @@ extension Condition {
         do throws(MakoError) {
             var names: [String] = []
             for step in path { names.append(try step.name.get()) }
-            return Condition(.elements(quantifier, names, try condition.source.condition()))
+            return Condition(.elements(quantifier, Expr.ownNames(names), try condition.source.condition()))
         } catch { return Condition(source: .failed(error)) }
     }
 }

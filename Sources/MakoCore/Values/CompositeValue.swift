@@ -109,7 +109,7 @@ public struct ValueParts<Root: CompositeValue> {
         get throws(MakoError) {
             guard let number = Root.valueParts.firstIndex(where: { $0.part.keyPath == keyPath }) else {
                 throw .typeMismatch(
-                    entity: "\(Root.self)", property: "\(keyPath)", expected: "one of its parts", found: "another path")
+                    entity: "\(Root.self)", property: keyPath.text, expected: "one of its parts", found: "another path")
             }
             return try value(number)
         }

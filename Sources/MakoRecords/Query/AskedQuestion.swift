@@ -7,6 +7,7 @@ struct AskedQuestion {
     let name: String
     let statement: SelectStatement
     let columns: [(name: String, expr: Expr)]
+    private let sources: [JoinScope.Source]
 
     init(_ table: CommonTable, as name: String, _ catalogue: Catalogue) throws(RecordError) {
         self.name = name
@@ -23,6 +24,7 @@ struct AskedQuestion {
         statement = SelectNames(statement, sources).statement
         statement.groupBy = try SelectNames.keys(statement, outputs)
         self.statement = statement
+        self.sources = sources
         try AskedQuestion.check(outputs, sources)
         columns = outputs.enumerated().map { place, output in
             (table.columns?[place] ?? AskedQuestion.name(of: output), output.expr)
@@ -103,7 +105,15 @@ struct AskedQuestion {
         guard case .column(let start, let at) = column.expr else {
             throw at.error("\(name).\(first) is no reference, so that no path goes on there")
         }
-        return .column(start + path.dropFirst(), at: at)
+        return .column(try qualified(start, at) + path.dropFirst(), at: at)
+    }
+}
+
+extension AskedQuestion {
+    /// A column by its name alone, behind the name of its table: what goes on from it would be taken for a column of a table of that name.
+    private func qualified(_ path: [String], _ at: SourcePosition) throws(RecordError) -> [String] {
+        guard path.count == 1 else { return path }
+        return [sources[try JoinScope(sources, prefersFirst: true).start(path[...], at).node].name] + path
     }
 }
 

@@ -28,9 +28,11 @@ extension Binder {
         switch element {
         case .values(let own)? where path == own: return .element
         case .values(let own)? where path.starts(with: own):
-            throw at.error("\(own.joined(separator: ".")) holds plain values, which have no \(path[own.count])")
+            throw at.error("\(Expr.written(own)) holds plain values, which have no \(path[own.count])")
         case .rows(let own)?:
-            if path.starts(with: own) { return .column(try resolve(rest(path, own), at)) }
+            if path.starts(with: own) {
+                return .column(try resolve(rest(path, own), at, isPath: !own.isEmpty))
+            }
             guard let outer else { return nil }
             return outside(try outer.binder.bind(.column(path, at: at)), path.joined(separator: "."))
         default: return try outerValue(path, at)
@@ -54,11 +56,12 @@ extension Binder {
         if case .rows(let own)? = element {
             guard path.starts(with: own) else { return nil }
             start = own.count
+            if own.isEmpty, path.count > 1, path[0] == Expr.ownRow || isOwnName(path[0]) { start = 1 }
         } else if scope != nil {
             guard let source = source(path) else { return nil }
             start = source.start
             place = source.table
-        } else if path.count > 1, isOwnName(path[0]) {
+        } else if path.count > 1, path[0] == Expr.ownRow || isOwnName(path[0]) {
             start = 1
         }
         for step in start..<max(start, path.count) {
@@ -122,7 +125,7 @@ extension Binder {
     ) throws(RecordError) -> BoundCondition {
         if results != nil { throw at.error("a condition on many asks rows, not groups; it stands in WHERE") }
         guard let (collection, count) = collection(path, isExpected: true), count == path.count else {
-            throw at.error("\(path.joined(separator: ".")) leads to no more than one row or value")
+            throw at.error("\(Expr.written(path)) leads to no more than one row or value")
         }
         if quantifier == .none {
             return .not(try bindElements(.any, path, condition, isRelative: isRelative, at))
@@ -171,7 +174,7 @@ extension Binder {
     ) throws(RecordError) -> BoundExpr {
         if results != nil { throw at.error("a column beside aggregates must stand in GROUP BY") }
         guard let (collection, count) = collection(path, isExpected: true) else {
-            throw at.error("\(path.joined(separator: ".")) leads to no more than one row or value")
+            throw at.error("\(Expr.written(path)) leads to no more than one row or value")
         }
         let further = Array(path.dropFirst(count)) + rest
         let own = Array(path.prefix(count))
@@ -179,7 +182,7 @@ extension Binder {
         switch collection {
         case .values:
             guard further.isEmpty else {
-                throw at.error("\(own.joined(separator: ".")) holds plain values, which have no \(further[0])")
+                throw at.error("\(Expr.written(own)) holds plain values, which have no \(further[0])")
             }
             value = .gathered(BoundGathered(try bind(.column(own, at: at)), holdsKeys: false, function: function))
         case .rows(.keys) where function == .count && further.isEmpty:
@@ -252,7 +255,9 @@ extension Binder {
 
     /// A path as the names of this query have it, whatever a condition on many makes of them.
     mutating func resolved(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundColumn {
-        if case .rows(let own)? = element, path.starts(with: own) { return try resolve(rest(path, own), at) }
+        if case .rows(let own)? = element, path.starts(with: own) {
+            return try resolve(rest(path, own), at, isPath: !own.isEmpty)
+        }
         return try resolve(path, at)
     }
 

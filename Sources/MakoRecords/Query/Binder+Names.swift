@@ -1,9 +1,16 @@
 // Names: columns, and paths over to-one references.
 extension Binder {
-    mutating func resolve(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundColumn {
+    /// A name before a dot is that of a table where one has it: of the query's own, of one that is joined. Else a path begins there.
+    ///
+    /// - Parameter isPath: whether the first name is a column's, whatever tables are called.
+    mutating func resolve(
+        _ path: [String], _ at: SourcePosition, isPath: Bool = false
+    ) throws(RecordError) -> BoundColumn {
         var path = ArraySlice(path)
-        // `Person.name` for `name`, where there is no such column.
-        if scope == nil, path.count > 1, isOwnName(path[0]) { path = path.dropFirst() }
+        let isPath = isPath || path.count > 1 && path.first == Expr.ownRow
+        if scope == nil, path.count > 1, isPath ? path.first == Expr.ownRow : isOwnName(path[0]) {
+            path = path.dropFirst()
+        }
         var node = -1
         var place = table
         var owner = ""
@@ -11,7 +18,7 @@ extension Binder {
             (node, path) = try scope.start(path, at)
             place = scope.sources[node].table
             owner = scope.sources[node].name + "."
-        } else if let reference = reference(path) {
+        } else if !isPath, let reference = try reference(path, at) {
             node = reference
             place = joins[node].target
             owner = joins[node].path + "."
@@ -30,9 +37,10 @@ extension Binder {
                 if catalogue.relations(of: place.schema.name)?.inverses[name] != nil {
                     throw at.error(Binder.leadsToMany(place, name))
                 }
+                let nearest = Spelling.nearest(to: name, in: place.schema.visibleNames)
                 throw at.error(
-                    "\(place.schema.name) has no column \(name)",
-                    nearest: Spelling.nearest(to: name, in: place.schema.visibleNames))
+                    "\(place.schema.name) has no column \(name)" + (nearest == nil ? at.textHint(name) : ""),
+                    nearest: nearest)
             }
             if isLast {
                 return BoundColumn(
@@ -71,12 +79,17 @@ extension Binder {
         column.type == .text && catalogue.relations(of: place.schema.name)?.decimals.contains(column.name) == true
     }
 
-    /// Whether a name at the start of a path stands for the table and not for a column of it.
+    /// Whether a name before a dot is what the query calls its table.
+    func isQualifier(_ name: String) -> Bool {
+        if sabotaged("columnBeatsTable"), table.schema.column(named: name) != nil { return false }
+        return Folding.folded(name) == Folding.folded(alias ?? table.schema.name)
+    }
+
+    /// The same; also for the table's own name beside another one, where no column has it.
     func isOwnName(_ name: String) -> Bool {
-        if table.schema.column(named: name) != nil { return false }
-        if name == table.schema.name { return true }
-        let folded = Folding.folded(name)
-        return folded == Folding.folded(alias ?? table.schema.name) && column(name, in: table) == nil
+        if isQualifier(name) { return true }
+        return alias != nil && Folding.folded(name) == Folding.folded(table.schema.name)
+            && column(name, in: table) == nil
     }
 
     /// The column of that name; of a name in another case, where only one is meant.

@@ -1,10 +1,11 @@
 // Sub-queries: each is bound against its own table, inside the scope of the query around it.
 extension Binder {
-    /// A name that means the query around: `Person.id` where the sub-query's own table is another.
+    /// A name that means the query around: `Person.id` where the sub-query's own table is another. Columns of its own table that are
+    /// called as a table around it are named behind the name of their table.
     mutating func outerValue(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundExpr? {
-        guard let outer, path.count > 1, !table.schema.visibleNames.contains(path[0]),
-            Folding.folded(path[0]) != Folding.folded(alias ?? table.schema.name), outer.isTable(path[0])
+        guard let outer, path.count > 1, path[0] != Expr.ownRow, !isQualifier(path[0]), outer.isTable(path[0])
         else { return nil }
+        if sabotaged("columnBeatsTable"), table.schema.visibleNames.contains(path[0]) { return nil }
         return outside(try outer.binder.bind(.column(path, at: at)), path.joined(separator: "."))
     }
 
@@ -182,8 +183,7 @@ extension Binder {
         let conditions = [statement.condition, statement.having] + statement.joins.map(\.condition)
         for condition in conditions { exprs += condition?.columns() ?? [] }
         for case .column(let path, let at) in exprs.flatMap(\.columns) {
-            guard path.count > 1, !own.contains(Folding.folded(path[0])), outer?.isTable(path[0]) == true,
-                !table.schema.visibleNames.contains(path[0])
+            guard path.count > 1, !own.contains(Folding.folded(path[0])), outer?.isTable(path[0]) == true
             else { continue }
             throw at.error("a sub-query that groups, joins or puts together cannot name the query around it")
         }

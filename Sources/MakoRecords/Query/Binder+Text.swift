@@ -21,7 +21,7 @@ extension Binder {
     private mutating func match(
         _ path: [String], _ at: SourcePosition, _ text: String
     ) throws(RecordError) -> BoundMatch {
-        let name = path.joined(separator: ".")
+        let name = Expr.written(path)
         if scope == nil, path.count == 1, table.schema.column(named: path[0]) == nil,
             let index = try wholeIndex(path[0], at)
         {

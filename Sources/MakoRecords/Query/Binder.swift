@@ -269,8 +269,16 @@ struct Binder {
             let isLeftConstant = left.constant != nil
             let source = isLeftConstant ? leftSource : rightSource
             let (subject, object) = isLeftConstant ? (right, left) : (left, right)
-            throw source.position.error("\(describe(subject)), which cannot be compared with \(phrase(object))")
+            throw source.position.error(
+                "\(describe(subject)), which cannot be compared with \(phrase(object))"
+                    + Binder.hint(kind(subject), object.constant))
         }
+    }
+
+    /// How a value would be written that is compared with one of another kind.
+    private static func hint(_ kind: ValueKind, _ value: Value?) -> String {
+        guard case .text? = value else { return "" }
+        return kind == .date ? "; a date is written as '2026-01-31' or '2026-01-31 10:20:30'" : ""
     }
 
     private static func fit(_ value: Value, to kind: ValueKind) -> Value? {

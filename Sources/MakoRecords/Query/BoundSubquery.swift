@@ -41,7 +41,7 @@ final class OuterScope {
         if let scope = binder.scope {
             let folded = Folding.folded(name)
             if scope.sources.contains(where: { Folding.folded($0.name) == folded }) { return true }
-        } else if binder.isOwnName(name) {
+        } else if binder.isOwnName(name) || binder.isReference(name) {
             return true
         }
         return binder.outer?.isTable(name) == true

@@ -24,6 +24,14 @@ public struct SourcePosition: Sendable, Hashable {
             "the text has \(asked), but \(given == 1 ? "1 value was" : "\(given) values were") given")
     }
 
+    /// What an unknown name in double quotes may have been meant as; empty for one that is written otherwise.
+    func textHint(_ name: String) -> String {
+        guard offset < text.utf8.count,
+            text.utf8[text.utf8.index(text.startIndex, offsetBy: offset)] == UInt8(ascii: "\"")
+        else { return "" }
+        return "; double quotes make a name, and a text is written in single quotes: \(Value.text(name))"
+    }
+
     func error(_ message: String, nearest: String? = nil) -> RecordError {
         .syntax(QueryError(text: text, offset: offset, length: max(1, length), message: message, nearest: nearest))
     }
@@ -95,6 +103,23 @@ public indirect enum Expr: Sendable, Hashable {
     public static func path(_ dotted: String) -> Expr {
         .column(dotted.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
     }
+
+    /// The name before paths whose first column is the row's own, whatever tables are called; no table or column has it.
+    static let ownRow = ""
+
+    /// The column at the end of a path over the row's own columns, though a table be called as the first of them.
+    public static func ownPath(_ names: [String]) -> Expr { .column(ownNames(names)) }
+
+    /// The names of such a path.
+    public static func ownNames(_ names: [String]) -> [String] { names.count > 1 ? [ownRow] + names : names }
+
+    /// The path as it is written; nil where this is no column.
+    public var writtenPath: String? {
+        guard case .column(let path, _) = self else { return nil }
+        return Expr.written(path)
+    }
+
+    static func written(_ path: [String]) -> String { path.drop { $0 == ownRow }.joined(separator: ".") }
 
     /// Reads one expression of the where language.
     ///

@@ -27,11 +27,12 @@ extension Parser {
     /// `[AS] x` behind a table.
     mutating func alias() throws(RecordError) -> String? {
         if takeWord("AS") {
-            guard let name = takeName() else { throw unexpected("a name") }
+            guard let name = takeName(), !name.isEmpty else { throw unexpected("a name") }
             return name
         }
         switch token.kind {
         case .name(let name):
+            if name.isEmpty { throw unexpected("a name") }
             advance()
             return name
         case .word(let name) where !Parser.clauseWords.contains(Folding.folded(name)):

@@ -21,29 +21,38 @@ struct JoinScope {
         visible = sources.count
     }
 
-    /// The table where a path begins, and the rest of the path.
+    /// The table where a path begins, and the rest of the path. A name before a dot is a table's where one has it, else a column's.
     func start(
         _ path: ArraySlice<String>, _ at: SourcePosition
     ) throws(RecordError) -> (node: Int, rest: ArraySlice<String>) {
         guard let first = path.first else { throw at.error("a name is expected here") }
-        if path.count > 1, let found = try named(first, at, exactly: true) { return (found, path.dropFirst()) }
-        if let found = try holder(of: first, at, exactly: true) { return (found, path) }
-        if path.count > 1, let found = try named(first, at, exactly: false) { return (found, path.dropFirst()) }
-        if let found = try holder(of: first, at, exactly: false) { return (found, path) }
+        if path.count > 1 {
+            if first == Expr.ownRow { return (0, path.dropFirst()) }
+            if sabotaged("columnBeatsTable"), let found = try holder(of: first, at, exactly: true) {
+                return (found, path)
+            }
+            if let found = try named(first, at) { return (found, path.dropFirst()) }
+        }
+        for isExact in [true, false] {
+            if let found = try holder(of: first, at, exactly: isExact) { return (found, path) }
+        }
         let tables = sources.prefix(visible)
         if path.count > 1 {
             let names = tables.map(\.name) + tables.flatMap(\.table.schema.visibleNames)
             throw at.error("there is no table or column \(first)", nearest: Spelling.nearest(to: first, in: names))
         }
+        let nearest = Spelling.nearest(to: first, in: tables.flatMap(\.table.schema.visibleNames))
         throw at.error(
-            "no table of \(tables.map(\.name).joined(separator: ", ")) has a column \(first)",
-            nearest: Spelling.nearest(to: first, in: tables.flatMap(\.table.schema.visibleNames)))
+            "no table of \(tables.map(\.name).joined(separator: ", ")) has a column \(first)"
+                + (nearest == nil ? at.textHint(first) : ""), nearest: nearest)
     }
 
-    private func named(_ name: String, _ at: SourcePosition, exactly: Bool) throws(RecordError) -> Int? {
-        let folded = Folding.folded(name)
-        let found = sources.indices.filter {
-            exactly ? sources[$0].name == name : Folding.folded(sources[$0].name) == folded
+    /// The table of that name; of a name in another case, where none has it exactly.
+    private func named(_ name: String, _ at: SourcePosition) throws(RecordError) -> Int? {
+        var found = sources.indices.filter { sources[$0].name == name }
+        if found.isEmpty {
+            let folded = Folding.folded(name)
+            found = sources.indices.filter { Folding.folded(sources[$0].name) == folded }
         }
         guard let first = found.first else { return nil }
         if found.count > 1 { throw at.error("two tables are called \(name); give one of them a name of its own by AS") }

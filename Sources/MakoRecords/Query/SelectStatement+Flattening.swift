@@ -152,6 +152,8 @@ extension Subquery {
         var isShadowed = false
         var isUsed = false
         func exchanged(_ subquery: Subquery, _ names: [String]) throws(RecordError) -> Subquery {
+            // Inside a table of that name it means that table.
+            if names.contains(where: asked.isNamed) { return subquery }
             if names.contains(where: { Folding.folded($0) == Folding.folded(source) }) { isShadowed = true }
             return subquery.asking(
                 try subquery.statement.rewritten(

@@ -142,6 +142,7 @@ public struct SelectStatement: Sendable, Hashable {
         orderBy: [Order], limit: Int?, offset: Int?
     ) {
         table = selection.table
+        alias = selection.alias
         references = selection.joins
         condition = selection.condition
         self.outputs = outputs.map { Output(expr: $0.expr, name: $0.name, isNamed: true) }
@@ -196,14 +197,25 @@ public struct SelectStatement: Sendable, Hashable {
         return Output(expr: .column([name, "*"], at: at), name: "*")
     }
 
-    /// Of one table alone: with its columns named as if it had no other name.
+    /// Of one table alone: with its columns named as if it had no other name. Paths keep it: their first column may be called as a table is.
     func unaliased() -> SelectStatement {
         guard let alias, joins.isEmpty else { return self }
         func change(_ expr: Expr) -> Expr? {
-            guard case .column(let path, let at) = expr, path.count > 1, path[0] == alias else { return nil }
-            return .column(Array(path.dropFirst()), at: at)
+            guard case .column(let path, let at) = expr, path.count == 2, path[0] == alias else { return nil }
+            return .column([path[1]], at: at)
         }
-        do throws(RecordError) { return try rewritten(change) } catch { return self }
+        do throws(RecordError) {
+            var copy = try rewritten(change)
+            // The name of a result comes before that of a column.
+            for index in orderBy.indices {
+                if case .column(let path, _) = copy.orderBy[index].expr, path.count == 1,
+                    outputs.contains(where: { $0.isNamed && $0.name == path[0] })
+                {
+                    copy.orderBy[index].expr = orderBy[index].expr
+                }
+            }
+            return copy
+        } catch { return self }
     }
 
     /// The statement with parts of its expressions exchanged, and with its sub-queries.

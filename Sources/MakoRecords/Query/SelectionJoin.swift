@@ -30,7 +30,7 @@ extension Binder {
         guard case .column(let path, let at) = join.left, case .column(let target, let targetAt) = join.target else {
             throw join.left.position.error("a join names two columns")
         }
-        if Folding.folded(join.name) == Folding.folded(table.schema.name) {
+        if isQualifier(join.name) || Folding.folded(join.name) == Folding.folded(table.schema.name) {
             throw at.error("\(join.name) is the query's own table; give the join a name of its own")
         }
         if references[join.name] != nil {
@@ -65,13 +65,24 @@ extension Binder {
     }
 
     /// The joined row where a path begins.
-    func reference(_ path: ArraySlice<String>) -> Int? {
+    func reference(_ path: ArraySlice<String>, _ at: SourcePosition) throws(RecordError) -> Int? {
         guard !references.isEmpty, path.count > 1, let first = path.first else { return nil }
         if let exact = references[first] { return exact }
-        if table.schema.column(named: first) != nil { return nil }
-        let folded = Folding.folded(first)
-        return references.first { Folding.folded($0.key) == folded }?.value
+        let found = references(named: first)
+        if found.count > 1 {
+            throw at.error("\(first) may be \(found.map(\.key).sorted().joined(separator: " or "))")
+        }
+        return found.first?.value
     }
+
+    /// The joined rows of that name, in any case.
+    private func references(named name: String) -> [String: Int] {
+        let folded = Folding.folded(name)
+        return references.filter { Folding.folded($0.key) == folded }
+    }
+
+    /// Whether a name before a dot is that of a joined row.
+    func isReference(_ name: String) -> Bool { !references.isEmpty && !references(named: name).isEmpty }
 }
 
 /// The columns of joined rows, for rows that are known by their keys.

@@ -88,7 +88,8 @@ final class IndexCondition: @unchecked Sendable {
             { expr in
                 switch expr {
                 case .column(let path, _):
-                    if path.count > 1, schema.column(named: path[0])?.target != nil { isFurther = true }
+                    let isOwn = path.count == 2 && Folding.folded(path[0]) == Folding.folded(schema.name)
+                    if path.count > 1, !isOwn, schema.column(named: path[0])?.target != nil { isFurther = true }
                 case .subquery, .collection: isFurther = true
                 default: break
                 }

@@ -1,3 +1,5 @@
+import MakoStorage
+
 /// How a text is shown with what was found in it.
 public struct ExcerptStyle: Sendable, Hashable {
     static let usualWords = 16
@@ -17,6 +19,17 @@ public struct ExcerptStyle: Sendable, Hashable {
         self.behind = behind
         self.ellipsis = ellipsis
         self.words = words
+    }
+
+    /// By the bytes of its texts.
+    public static func == (left: ExcerptStyle, right: ExcerptStyle) -> Bool {
+        left.words == right.words && TextKey(left.before) == TextKey(right.before)
+            && TextKey(left.behind) == TextKey(right.behind) && TextKey(left.ellipsis) == TextKey(right.ellipsis)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        for text in [before, behind, ellipsis] { hasher.combine(TextKey(text)) }
+        hasher.combine(words)
     }
 }
 

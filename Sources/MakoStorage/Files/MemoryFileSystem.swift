@@ -12,13 +12,13 @@
 public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
     private let lock = Lock()
     // Guarded by `lock`.
-    private var files: [String: MemoryContent] = [:]
+    private var files: [TextKey: MemoryContent] = [:]
 
     public init() {}
 
     public func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
         let content = try lock.withLock { () throws(FileError) -> MemoryContent in
-            if let existing = files[path] {
+            if let existing = files[TextKey(path)] {
                 if mode == .createNew { throw FileError(operation: "open", path: path, code: EEXIST) }
                 return existing
             }
@@ -26,7 +26,7 @@ public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
                 throw FileError(operation: "open", path: path, code: ENOENT)
             }
             let created = MemoryContent()
-            files[path] = created
+            files[TextKey(path)] = created
             return created
         }
         return MemoryFile(path: path, content: content, files: self, isReadOnly: mode == .readOnly)
@@ -37,16 +37,16 @@ public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
     }
 
     public func remove(_ path: String) throws(FileError) {
-        let removed = lock.withLock { files.removeValue(forKey: path) }
+        let removed = lock.withLock { files.removeValue(forKey: TextKey(path)) }
         guard removed != nil else { throw FileError(operation: "remove", path: path, code: ENOENT) }
     }
 
     public func rename(_ from: String, to: String) throws(FileError) {
         try lock.withLock { () throws(FileError) in
-            guard let content = files.removeValue(forKey: from) else {
+            guard let content = files.removeValue(forKey: TextKey(from)) else {
                 throw FileError(operation: "rename", path: from, code: ENOENT)
             }
-            files[to] = content
+            files[TextKey(to)] = content
         }
     }
 
@@ -62,18 +62,23 @@ public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
 
     public func list(directory: String) throws(FileError) -> [String] {
         lock.withLock {
-            files.keys.filter { FilePath.directory(of: $0) == directory }.map(FilePath.name(of:)).sorted()
+            let directory = TextKey(directory)
+            return files.keys.map(\.text).filter { TextKey(FilePath.directory(of: $0)) == directory }
+                .map(FilePath.name(of:)).sorted()
         }
     }
 
     public func syncDirectory(_ path: String) throws(FileError) {}
 
     public func isDirectory(_ path: String) -> Bool {
-        lock.withLock { files[path] == nil && files.keys.contains { FilePath.directory(of: $0) == path } }
+        let path = TextKey(path)
+        return lock.withLock {
+            files[path] == nil && files.keys.contains { TextKey(FilePath.directory(of: $0.text)) == path }
+        }
     }
 
     public func exists(_ path: String) -> Bool {
-        lock.withLock { files[path] != nil }
+        lock.withLock { files[TextKey(path)] != nil }
     }
 }
 

@@ -52,7 +52,7 @@ struct LogReader {
         let prefix = FilePath.name(of: path) + "-wal-"
         return try fileSystem.list(directory: FilePath.directory(of: path)).compactMap { name in
             guard name.hasPrefix(prefix), let number = UInt64(name.dropFirst(prefix.count)),
-                number < SegmentHeader.numberLimit, name == prefix + String(number)
+                number < SegmentHeader.numberLimit, TextKey(name) == TextKey(prefix + String(number))
             else { return nil }
             return number
         }.sorted()

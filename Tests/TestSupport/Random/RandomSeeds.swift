@@ -17,9 +17,14 @@ public enum RandomSeeds {
 
     /// Runs a part of the seeds and answers the first failures.
     public static func failures<W: RandomWorkload>(_ workload: W.Type, part: Int) -> [String] {
+        failures(part: part) { seed, log in try RandomRounds<W>.run(seed: seed, log: log) }
+    }
+
+    /// The same for runs that need no disk.
+    public static func failures(part: Int, _ body: (UInt64, StepLog) throws -> Void) -> [String] {
         var failures: [String] = []
         func run(_ seed: UInt64, _ log: StepLog) {
-            do { try RandomRounds<W>.run(seed: seed, log: log) } catch { failures.append("\(error)") }
+            do { try body(seed, log) } catch { failures.append("seed \(seed): \(error)") }
         }
         if let one {
             if part == 0 { run(one, .printed) }
