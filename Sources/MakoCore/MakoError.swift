@@ -28,6 +28,8 @@ public enum MakoError: Error, Sendable, Hashable {
     case duplicate(entity: String, properties: [String], values: [StoredValue])
     /// Other objects refer to this one and the relationship's delete rule is `.deny`.
     case deniedByReference(entity: String, from: String, property: String)
+    /// A statement was to store the key of a row that is not there.
+    case danglingReference(entity: String, property: String, target: String, value: StoredValue)
     /// A value does not fit its property.
     case typeMismatch(entity: String, property: String, expected: String, found: String)
     /// A row of a `SELECT` has a value in a column that is none of the type that was asked for; rows are counted from 0.
@@ -92,6 +94,8 @@ extension MakoError: CustomStringConvertible, LocalizedError {
                 + "\(values.map(\.description).joined(separator: ", ")) already; change the value or update that object"
         case .deniedByReference(let entity, let from, let property):
             "this \(entity) cannot be removed: \(from).\(property) refers to it and its delete rule is .deny"
+        case .danglingReference(let entity, let property, let target, let value):
+            "\(RecordError.danglingReference(table: entity, column: property, target: target, value: value))"
         case .typeMismatch(let entity, let property, let expected, let found):
             "\(entity).\(property) takes \(expected), not \(found)"
         case .columnMismatch(let column, let row, let expected, let found):
@@ -158,6 +162,11 @@ extension MakoError {
         case .incompatibleSchema(let table, _), .conversionFailed(let table, _, _, _), .idsExhausted(let table),
             .rowTooLarge(let table), .invalidKey(let table, _):
             self = .migration(entity: table, reason: "\(error)")
+        case .referenced(let table, _, let other, let column, _, .deny):
+            self = .deniedByReference(entity: table, from: other, property: column)
+        case .referenced: self = .query(message: "\(error)")
+        case .danglingReference(let table, let column, let target, let value):
+            self = .danglingReference(entity: table, property: column, target: target, value: value)
         case .migrationFailed(let table, let reason): self = .migration(entity: table, reason: reason)
         case .stepFailed(let table, let step, let row, let reason):
             self = .migration(

@@ -21,6 +21,10 @@ public enum RecordError: Error, Sendable, Hashable {
     case duplicateKey(table: String, key: RowKey, columns: [String], values: [Value])
     case invalidKey(table: String, reason: String)
     case idsExhausted(table: String)
+    /// Rows refer to a row that was to be deleted; nil: the file has no delete rule for their column. Nothing was changed.
+    case referenced(table: String, key: RowKey, by: String, column: String, rows: Int, rule: ReferenceRule?)
+    /// A value was to be stored that refers to a row which is not there.
+    case danglingReference(table: String, column: String, target: String, value: Value)
     case rowTooLarge(table: String)
 
     /// An encrypted value cannot be sealed or opened.
@@ -67,6 +71,17 @@ extension RecordError: CustomStringConvertible {
             "the key does not fit table \(table): \(reason)"
         case .idsExhausted(let table):
             "\(table) holds a row with the largest possible id, so no further id can be given"
+        case .referenced(let table, let key, let other, let column, let rows, let rule):
+            "the row with key \(key) of \(table) cannot be deleted: \(other).\(column) of \(rows) "
+                + (rows == 1 ? "row refers to it" : "rows refers to it")
+                + (rule == nil
+                    ? ", and the file has no delete rule for that"
+                    : rule == .deny ? ", and its delete rule is deny" : "")
+                + "; change or delete \(rows == 1 ? "that row" : "those rows") first"
+        case .danglingReference(let table, let column, AnyReference.anyTable, let value):
+            "\(table).\(column) cannot be \(value): there is no such row"
+        case .danglingReference(let table, let column, let target, let value):
+            "\(table).\(column) cannot be \(value): \(target) has no row with that key"
         case .rowTooLarge(let table):
             "a row of \(table) is too large to be stored"
         case .valueSealed(let table, let column, let problem):

@@ -56,6 +56,47 @@ import Testing
         return nil
     }()
 
+    @Test func referencesHoldUnlessTheyAreIgnored() throws {
+        let script = """
+            CREATE TABLE Owner (id INTEGER PRIMARY KEY, name TEXT);
+            CREATE TABLE Dog (id INTEGER PRIMARY KEY, owner INTEGER REFERENCES Owner);
+            INSERT INTO Owner VALUES (1, 'Ada'), (2, 'Bob');
+            INSERT INTO Dog VALUES (1, 2), (2, 2);
+            """
+        #expect(try mako("shell", "dogs.mako", input: script).status == 0)
+        let refused = try mako("query", "dogs.mako", "DELETE FROM Owner")
+        #expect(refused.status == 65 && refused.errors.contains("Dog.owner of 2 rows"))
+        #expect(refused.errors.contains("or pass --ignore-references"))
+        let dangling = try mako("query", "dogs.mako", "INSERT INTO Dog (owner) VALUES (7)")
+        #expect(dangling.status == 65 && dangling.errors.contains("Owner has no row with that key"))
+        #expect(try mako("check", "dogs.mako").status == 0)
+        // A dump brings in tables before those that they refer to.
+        let dump = try mako("dump", "dogs.mako").output
+        #expect(dump.contains("PRAGMA foreign_keys = OFF;\n"))
+        #expect(try mako("shell", "copy.mako", input: dump).status == 0)
+        #expect(try mako("query", "copy.mako", "SELECT count(*) FROM Dog", "-f", "csv").output == "count(*)\n2\n")
+        #expect(
+            try mako("query", "dogs.mako", "DELETE FROM Owner", "--ignore-references").output == "2 rows changed\n")
+        let checked = try mako("check", "dogs.mako")
+        #expect(checked.status == 1 && checked.errors.contains("2 references lead to rows that are not there"))
+        #expect(checked.output.contains("Dog.owner refers to rows that are not there, 2 times"))
+        #expect(try mako("info", "dogs.mako", "Dog", "-f", "csv").output.contains("refers to,delete rule,indexes"))
+    }
+
+    @Test func anImportStoresNoKeyThatLeadsNowhere() throws {
+        let script = """
+            CREATE TABLE Town (id INTEGER PRIMARY KEY, name TEXT);
+            CREATE TABLE Visit (id INTEGER PRIMARY KEY, town INTEGER REFERENCES Town);
+            INSERT INTO Town VALUES (1, 'Bergen');
+            """
+        #expect(try mako("shell", "towns.mako", input: script).status == 0)
+        try "id,town\n1,1\n2,5\n".write(toFile: folder + "visits.csv", atomically: true, encoding: .utf8)
+        let refused = try mako("import", "visits.csv", "towns.mako", "--table", "Visit")
+        #expect(refused.status == 65 && refused.errors.contains("Visit.town cannot be 5"))
+        #expect(try mako("import", "visits.csv", "towns.mako", "--table", "Visit", "--ignore-references").status == 0)
+        #expect(try mako("check", "towns.mako").status == 1)
+    }
+
     @Test func fromACSVFileToAnswersAndBack() throws {
         let imported = try mako("import", "people.csv", "people.mako", "--index", "age")
         #expect(imported.status == 0 && imported.errors.isEmpty)

@@ -92,6 +92,17 @@ import Testing
         #expect(answer("UPDTE Person SET age = 0").complaints.contains("did you mean UPDATE?"))
     }
 
+    @Test func aPragmaHasStatementsIgnoreReferences() {
+        let (output, complaints, _) = answer(
+            "CREATE TABLE Dog (owner INTEGER REFERENCES Person);", "INSERT INTO Dog VALUES (1, 9);",
+            "PRAGMA foreign_keys = OFF;", "INSERT INTO Dog VALUES (1, 9);", "PRAGMA foreign_keys = ON;",
+            "INSERT INTO Dog VALUES (2, 9);")
+        #expect(output == "done\n1 row changed\n")
+        #expect(
+            complaints.contains("Dog.owner cannot be 9: Person has no row with that key, or say PRAGMA foreign_keys"))
+        #expect(complaints.split(separator: "\n").count == 2)
+    }
+
     @Test func helpCommentsAndLeaving() {
         #expect(answer("-- nothing", "", ".help").output.contains(".tables"))
         #expect(answer(".quit", ".help").output.isEmpty)

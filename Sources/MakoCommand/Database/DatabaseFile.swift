@@ -44,8 +44,10 @@ struct DatabaseFile {
     }
 
     /// Runs a statement: one that only asks on the newest commit, any other in a transaction of its own, which a history of the file tells of.
+    ///
+    /// - Parameter ignoringReferences: writes keys that lead nowhere, and deletes rows whatever refers to them.
     func run(
-        _ statement: Statement, parameters: [Value] = [], named: [String: Value] = [:]
+        _ statement: Statement, parameters: [Value] = [], named: [String: Value] = [:], ignoringReferences: Bool = false
     ) throws -> StatementOutcome {
         if statement.isReadOnly {
             var outcome = StatementOutcome()
@@ -58,7 +60,8 @@ struct DatabaseFile {
             let before = try Catalogue.load(view: tx.view)
             var changes = ChangeSet()
             let outcome = try statement.run(
-                before, in: tx, changes: &changes, parameters: parameters, named: named)
+                before, in: tx, changes: &changes, parameters: parameters, named: named,
+                ignoringReferences: ignoringReferences)
             var gone: [String] = []
             if case .dropTable(let drop) = statement, outcome.changesSchema {
                 gone = [try before.requireTable(drop.table.name).schema.name]

@@ -18,6 +18,8 @@ struct TableImport {
         var indexes: [String] = []
         /// Drop a table of that name first.
         var replaces = false
+        /// Store keys that lead to no row.
+        var ignoresReferences = false
     }
 
     /// What an import did.
@@ -77,7 +79,7 @@ struct TableImport {
                 _ = try Catalogue.migrate(to: plan.schema(withIndexes: false), in: tx)
                 catalogue = try Catalogue.load(view: tx.view, previous: catalogue)
             }
-            let rows = try storeRows(in: catalogue.requireTable(table), plan, tx)
+            let rows = try storeRows(in: catalogue.requireTable(table), plan, catalogue, tx)
             if isNew, !plan.indexes.isEmpty { _ = try Catalogue.migrate(to: plan.schema(withIndexes: true), in: tx) }
             // Whoever follows the history reads the table anew: a list of millions of keys would not be of use.
             try HistoryWriter(SystemEntropy()).append(
@@ -92,7 +94,11 @@ struct TableImport {
             try ByteInput(path: path, name: source), delimiter: options.delimiter, header: options.hasHeader)
     }
 
-    private func storeRows(in table: TableHandle, _ plan: ImportPlan, _ tx: borrowing WriteTransaction) throws -> Int {
+    private func storeRows(
+        in table: TableHandle, _ plan: ImportPlan, _ catalogue: Catalogue, _ tx: borrowing WriteTransaction
+    ) throws -> Int {
+        let columns = plan.stored.map { table.schema.column(named: $0.name) }
+        var check = ReferenceCheck(options.ignoresReferences ? [] : columns, of: table, catalogue)
         let layout = try table.layout(for: plan.stored.map(\.name))
         var reader = try reader()
         var writer = RowWriter()
@@ -100,10 +106,14 @@ struct TableImport {
         var rows = 0
         while let row = try reader.next() {
             writer.begin(layout)
+            var values: [Value] = []
             for (position, column) in plan.stored.enumerated() {
-                writer.set(position, try value(row, column))
+                let value = try value(row, column)
+                writer.set(position, value)
+                if !check.isEmpty { values.append(value) }
             }
             do {
+                if !check.isEmpty { try check.note(values, tx.view) }
                 _ = try table.insert(&writer, key: try key(row, plan), in: tx, changes: &changes)
             } catch let error as RecordError {
                 throw lineError(row, error)
@@ -112,6 +122,10 @@ struct TableImport {
             // Nobody asks what an import changed, and a list of millions of keys would only take room.
             if changes.count >= 10_000 { changes.removeAll() }
             progress(.storing, reader.consumed, rows)
+        }
+        do throws(RecordError) { try check.finish(tx.view) } catch {
+            if !error.isAboutReferences { throw error }
+            throw InputError(source: source, line: nil, message: "\(error), or pass --ignore-references")
         }
         return rows
     }

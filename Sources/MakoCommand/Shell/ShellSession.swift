@@ -10,19 +10,21 @@ final class ShellSession {
     private var format: RowFormat
     private let width: () -> Int?
     private let showsTime: Bool
+    private var ignoresReferences: Bool
     private let output: (String) -> Void
     private let complaint: (String) -> Void
     private var pending = ""
 
     init(
         database: DatabaseFile, format: RowFormat = .table, width: @escaping () -> Int? = { nil },
-        showsTime: Bool = false,
+        showsTime: Bool = false, ignoresReferences: Bool = false,
         output: @escaping (String) -> Void, complaint: @escaping (String) -> Void
     ) {
         self.database = database
         self.format = format
         self.width = width
         self.showsTime = showsTime
+        self.ignoresReferences = ignoresReferences
         self.output = output
         self.complaint = complaint
     }
@@ -45,6 +47,9 @@ final class ShellSession {
                         change rows; each statement is a transaction
         CREATE TABLE …, DROP TABLE …, CREATE [UNIQUE | SPATIAL] INDEX … ON … [WHERE …], DROP INDEX …
                         change tables and indexes
+        PRAGMA foreign_keys = OFF | ON
+                        whether statements ignore references: by themselves they store no key that leads to no row, and
+                        delete rows by the delete rules of the file
         .tables         the tables and how many rows they have
         .schema [TABLE] the columns and indexes
         .mode FORM      how rows are shown: table, line, csv, tsv, json, jsonl
@@ -162,13 +167,23 @@ final class ShellSession {
         if text.isEmpty { return }
         attempt {
             let statement = try Statement.parse(text)
-            if case .explain = statement { try explain(statement) } else { try answer(statement) }
+            switch statement {
+            case .explain: try explain(statement)
+            case .foreignKeys(let areEnforced, _): ignoresReferences = !areEnforced
+            default: try answer(statement)
+            }
         }
     }
 
     private func answer(_ statement: Statement) throws {
         let start = ContinuousClock.now
-        let outcome = try database.run(statement)
+        let outcome: StatementOutcome
+        do { outcome = try database.run(statement, ignoringReferences: ignoresReferences) } catch let error
+            as RecordError
+            where error.isAboutReferences
+        {
+            throw Failure("\(error), or say PRAGMA foreign_keys = OFF", .badInput)
+        }
         let duration = ContinuousClock.now - start
         let timing = showsTime ? ", \(DisplayText.duration(duration))" : ""
         guard statement.isReadOnly else {

@@ -23,6 +23,10 @@ struct DumpCommand: Verb {
             let handles =
                 try tables.isEmpty ? catalogue.handles : tables.map { name in try catalogue.requireTable(name) }
             Terminal.write("-- \(file), commit \(view.commitNumber)\n")
+            // Rows may refer to rows of tables that come later.
+            if !schemaOnly, handles.contains(where: { $0.schema.liveColumns.contains { $0.target != nil } }) {
+                Terminal.write("PRAGMA foreign_keys = OFF;\n")
+            }
             for handle in handles {
                 Terminal.write("\n" + SchemaText.statements(handle.schema))
                 if !schemaOnly { try dumpRows(of: handle, view) }

@@ -45,6 +45,9 @@ struct ImportCommand: Verb {
     @Flag(help: "Drop a table of that name first.")
     var replace = false
 
+    @Flag(help: "Store keys that lead to no row of the table that they refer to.")
+    var ignoreReferences = false
+
     @Flag(help: "Show progress even when standard error is no terminal.")
     var progress = false
 
@@ -55,7 +58,7 @@ struct ImportCommand: Verb {
         let options = TableImport.Options(
             format: try inputFormat(), delimiter: try delimiterByte(), hasHeader: !noHeader,
             key: key.map { $0.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) } }, indexes: index,
-            replaces: replace)
+            replaces: replace, ignoresReferences: ignoreReferences)
         let start = ContinuousClock.now
         let size = OpenFile.size(of: input.path)
         var reading = ProgressReporter("reading", total: size, isForced: progress)

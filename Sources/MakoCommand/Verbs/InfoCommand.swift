@@ -34,7 +34,7 @@ struct InfoCommand: Verb {
         if stats { return try showStats(database.store.stats) }
         try database.read { view, catalogue in
             if let table {
-                try showColumns(of: catalogue.requireTable(table), view)
+                try showColumns(of: catalogue.requireTable(table), catalogue, view)
             } else {
                 if format == .table { Terminal.write(summary(view)) }
                 try showTables(catalogue, view)
@@ -98,22 +98,24 @@ struct InfoCommand: Verb {
         }
     }
 
-    private func showColumns(of handle: TableHandle, _ view: Snapshot) throws {
+    private func showColumns(of handle: TableHandle, _ catalogue: Catalogue, _ view: Snapshot) throws {
         let schema = handle.schema
         if format == .table {
             Terminal.write("\(schema.name), \(DisplayText.count(try handle.count(in: view), "row"))\n\n")
         }
         // NULL would read like a default that somebody chose.
         let none: Value = format == .table ? .text("") : .null
-        var printer = printer(["column", "type", "optional", "default", "refers to", "indexes"])
+        var printer = printer(["column", "type", "optional", "default", "refers to", "delete rule", "indexes"])
         if case .rowID(let column) = schema.key {
-            printer.row([.text(column), .text("integer"), .bool(false), none, none, .text("key")])
+            printer.row([.text(column), .text("integer"), .bool(false), none, none, none, .text("key")])
         }
         for column in schema.liveColumns {
             printer.row([
                 .text(column.name), .text(column.type.name), .bool(column.isOptional),
                 column.defaultValue.isNull ? none : .text(SchemaText.literal(column.defaultValue)),
-                column.target.map(Value.text) ?? none, .text(uses(of: column.name, in: schema)),
+                column.target.map(Value.text) ?? none,
+                column.target == nil ? none : .text(catalogue.deleteRules(of: column.name, in: schema)),
+                .text(uses(of: column.name, in: schema)),
             ])
         }
         printer.finish()

@@ -34,12 +34,21 @@ struct QueryCommand: Verb {
     @Option(name: .shortAndLong, help: "The form of the rows: table, line, csv, tsv, json or jsonl.")
     var format: RowFormat = .table
 
+    @Flag(help: "Writes keys that lead to no row, and deletes rows whatever refers to them.")
+    var ignoreReferences = false
+
     func perform() throws {
         let parsed = try Statement.parse(statement)
         let given = ParameterText(parameters, names: try ParameterPlaces.ofStatement(statement).names)
         let database = try parsed.isReadOnly ? DatabaseFile(reading: file, access) : changed()
         let start = ContinuousClock.now
-        let outcome = try database.run(parsed, parameters: given.positions, named: given.named)
+        let outcome: StatementOutcome
+        do {
+            outcome = try database.run(
+                parsed, parameters: given.positions, named: given.named, ignoringReferences: ignoreReferences)
+        } catch let error as RecordError where error.isAboutReferences {
+            throw Failure("\(error), or pass --ignore-references", .badInput)
+        }
         let duration = ContinuousClock.now - start
         guard parsed.isReadOnly else {
             try database.store.close()
@@ -59,6 +68,16 @@ struct QueryCommand: Verb {
     private func changed() throws -> DatabaseFile {
         guard FileManager.default.fileExists(atPath: file) else { return try DatabaseFile(reading: file, access) }
         return try DatabaseFile(writing: file, access)
+    }
+}
+
+extension RecordError {
+    /// Whether a statement failed by a reference, which it can be had to ignore.
+    var isAboutReferences: Bool {
+        switch self {
+        case .referenced, .danglingReference: true
+        default: false
+        }
     }
 }
 

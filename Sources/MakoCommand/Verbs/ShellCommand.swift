@@ -20,6 +20,9 @@ struct ShellCommand: Verb {
     @Flag(help: "Only asks: nothing can be changed, and others may write meanwhile.")
     var readOnly = false
 
+    @Flag(help: "Writes keys that lead to no row, and deletes rows whatever refers to them.")
+    var ignoreReferences = false
+
     func perform() throws {
         let database =
             readOnly
@@ -36,7 +39,8 @@ struct ShellCommand: Verb {
         }
         let session = ShellSession(
             database: database, format: format, width: { Terminal.width }, showsTime: isInteractive,
-            output: { Terminal.write($0) }, complaint: { Terminal.write($0, to: .error) })
+            ignoresReferences: ignoreReferences, output: { Terminal.write($0) },
+            complaint: { Terminal.write($0, to: .error) })
         if isInteractive { Terminal.write("Mako, \(file). Type .help for help, .quit or Ctrl-D to leave.\n") }
         while let line = reader.read(prompt: session.prompt), session.take(line) {}
         session.end()

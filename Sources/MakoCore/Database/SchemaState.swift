@@ -14,14 +14,8 @@ final class Binding: Sendable {
     let identityIndex: String?
     /// Columns of this and other tables that refer to this one.
     let referrers: [Referrer]
-
-    struct Referrer: Sendable {
-        let table: TableHandle
-        let layout: RowLayout
-        let column: String
-        /// Whether the column holds many keys.
-        let holdsMany: Bool
-    }
+    /// The columns by which its rows own others.
+    let owned: OwnedColumns?
 
     init(model: EntityModel, catalogue: Catalogue) throws(MakoError) {
         self.model = model
@@ -36,17 +30,9 @@ final class Binding: Sendable {
         holdsValues = model.columns.contains { $0.coding?.holdsValue == true }
         mergesUpserts = model.mergesUpserts
         identityIndex = model.identityIndex
-        var referrers: [Referrer] = []
-        for other in catalogue.handles {
-            for column in other.schema.liveColumns
-            where column.target == model.table || column.target == AnyReference.anyTable {
-                let layout = try records { () throws(RecordError) in try other.layout(for: [column.name]) }
-                referrers.append(
-                    Referrer(
-                        table: other, layout: layout, column: column.name, holdsMany: column.type == .keys))
-            }
+        (referrers, owned) = try records { () throws(RecordError) in
+            (try catalogue.referrers(of: table), try catalogue.ownedColumns(of: table))
         }
-        self.referrers = referrers
     }
 
     /// What the objects of one fetch have in common; nil: they refer to nothing.

@@ -1,55 +1,35 @@
 import MakoRecords
 import MakoStorage
 
-/// A row that another one owns, or did; by whatever type it was reached.
-struct OwnedRow: Hashable {
-    let model: EntityModel
-    let key: RowKey
-
-    static func == (left: OwnedRow, right: OwnedRow) -> Bool {
-        left.key == right.key && left.model.hasTable(of: right.model)
-    }
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(model.table)
-        hasher.combine(key)
-    }
-}
-
 extension Transaction {
     /// The rows that a stored row owns, in their order there; none when there is no such row.
-    func owned(by key: RowKey?, _ binding: Binding) throws(MakoError) -> [OwnedRow] {
-        let model = binding.model
-        guard let key, model.ownedColumns != 0 else { return [] }
-        return try translated {
-            var owned: [OwnedRow] = []
-            try binding.table.withRow(key, layout: binding.layout, in: view) { row in
-                for (position, property) in model.columns.enumerated()
-                where model.ownedColumns & 1 << UInt64(position) != 0 {
-                    guard case .column(let type, _, _, let target?) = property.kind else { continue }
-                    let held = target.entityModel
-                    if type == .keys {
-                        KeyTree(row.blob(position))?.forEachKey { _, key in
-                            owned.append(OwnedRow(model: held, key: key))
-                        }
-                    } else if let key = ReferenceKeys.read(row, position, of: held) {
-                        owned.append(OwnedRow(model: held, key: key))
-                    }
-                }
-            }
-            return owned
+    func owned(by key: RowKey?, _ binding: Binding) throws(MakoError) -> [RowPlace] {
+        guard let key, let owned = binding.owned else { return [] }
+        return try records { () throws(RecordError) in try owned.rows(ownedBy: key, schema.catalogue, view) }
+    }
+
+    /// The same by a table, whose type may not be in use.
+    func owned(by key: RowKey, of table: TableHandle) throws(MakoError) -> [RowPlace] {
+        if let binding = schema.binding(ofTable: table.schema.name) { return try owned(by: key, binding) }
+        return try records { () throws(RecordError) in
+            try schema.catalogue.ownedColumns(of: table)?.rows(ownedBy: key, schema.catalogue, view) ?? []
         }
     }
 
     /// Notes the rows that a row owned and does not any more.
-    func noteLetGo(_ before: [OwnedRow], by key: RowKey, _ binding: Binding) throws(MakoError) {
+    func noteLetGo(_ before: [RowPlace], by key: RowKey, _ binding: Binding) throws(MakoError) {
+        if !before.isEmpty { noteLetGo(before, keeping: try owned(by: key, binding)) }
+    }
+
+    func noteLetGo(_ before: [RowPlace], keeping kept: [RowPlace]) {
         if before.isEmpty || sabotaged("ownedRowsStay") { return }
-        let kept = Set(try owned(by: key, binding))
+        let kept = Set(kept)
         for row in before where !kept.contains(row) { orphans.append((row, false)) }
     }
 
     /// Notes that somebody stored a row as a new one: whoever let go of the one before it did not mean this.
     func noteStoredAnew(_ key: RowKey, _ binding: Binding) {
-        if !orphans.isEmpty { orphans.append((OwnedRow(model: binding.model, key: key), true)) }
+        if !orphans.isEmpty { orphans.append((RowPlace(binding.table, key), true)) }
     }
 
     /// Removes the rows that were let go of and that nobody owns now, and what those owned; then nothing waits any more.
@@ -59,7 +39,7 @@ extension Transaction {
         while !orphans.isEmpty {
             let noted = orphans
             orphans = []
-            var last: [OwnedRow: Bool] = [:]
+            var last: [RowPlace: Bool] = [:]
             for (row, isStoredAnew) in noted { last[row] = isStoredAnew }
             // In the order of the notes, so that the same work leaves the same file.
             for (row, _) in noted {
@@ -67,24 +47,21 @@ extension Transaction {
                     !isStoredAnew || sabotaged("storedAnewRemoved")
                 else { continue }
                 // A table that was dropped meanwhile has no rows, and is not to come back for their sake.
-                guard let binding = schema.binding(row.model) else { continue }
-                if !sabotaged("movedOrphanRemoved"), try hasOwner(row, binding) { continue }
-                try removeTelling(row.key, binding)
+                guard let table = schema.catalogue.table(numbered: row.table) else { continue }
+                if !sabotaged("movedOrphanRemoved"), try isOwned(row, table) { continue }
+                try removeTelling(row)
             }
         }
         try settle()
     }
 
-    /// Whether another row owns a row. Of a table whose type is not in use nobody knows which columns own: any that holds the row may.
-    private func hasOwner(_ row: OwnedRow, _ binding: Binding) throws(MakoError) -> Bool {
+    private func isOwned(_ row: RowPlace, _ table: TableHandle) throws(MakoError) -> Bool {
         try settleIndexes()
-        for referrer in binding.referrers {
-            let owner = schema.binding(ofTable: referrer.table.schema.name)?.model
-            if let owner, !owner.owns(column: referrer.column) { continue }
-            let keys = try holders(of: row.key, row.model, in: referrer.column, of: referrer.table)
-            if keys.contains(where: { owner?.hasTable(of: row.model) != true || $0 != row.key }) { return true }
+        return try records { () throws(RecordError) in
+            let known = schema.binding(ofTable: table.schema.name)?.referrers
+            let referrers: [Referrer] = if let known { known } else { try schema.catalogue.referrers(of: table) }
+            return try schema.catalogue.isOwned(row, referrers, view)
         }
-        return false
     }
 
     /// Whether an object whose row may have been let go of has none any more: it is to be stored anew with who refers to it now.
@@ -93,31 +70,5 @@ extension Transaction {
             return false
         }
         return try !records { () throws(RecordError) in try binding.table.contains(key, in: view) }
-    }
-
-    /// The rows of a table that refer to a row by one of their columns.
-    func holders(
-        of key: RowKey, _ model: EntityModel, in column: String, of table: TableHandle
-    ) throws(MakoError) -> [RowKey] {
-        try schema.holders(of: key, model, in: column, of: table, view)
-    }
-}
-
-extension SchemaState {
-    /// The rows of a table that refer to a row by one of their columns.
-    func holders(
-        of key: RowKey, _ model: EntityModel, in column: String, of table: TableHandle, _ view: Snapshot
-    ) throws(MakoError) -> [RowKey] {
-        try records { () throws(RecordError) in
-            if table.schema.column(named: column)?.type == .keys {
-                return try table.keys(holding: key, in: column, view: view)
-            }
-            let isAny = table.schema.column(named: column)?.target == AnyReference.anyTable
-            let value = isAny ? AnyReference(table: model.table, key: key).stored : ReferenceKeys.value(of: key, model)
-            let selection = Selection(
-                table: table.schema.name,
-                condition: .comparison(.equal, .column([column]), .literal(value, at: .none)))
-            return try selection.plan(catalogue).keys(in: view)
-        }
     }
 }

@@ -1,6 +1,13 @@
 import MakoRecords
 import MakoStorage
 
+/// An object whose row is being removed, and what it was before.
+struct RemovedObject {
+    let object: any ObjectEntity
+    let before: ObjectState
+}
+
+// Rows go in the order of the record layer's traversal (decision 61); what objects take part in, hooks, undo and events, is done here.
 extension Transaction {
     /// Removes an object's row; the object is sterile afterwards. False: it had none.
     func remove<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
@@ -9,32 +16,22 @@ extension Transaction {
         if before.flags.contains(.sterile) || model.isPartial { return false }
         guard let key = before.key, before.flags.contains(.exists) else { return false }
         if before.database != database.number { throw .foreignObject(entity: model.name) }
-        let binding = try binding(model)
-        let hooks = Swift.type(of: object)._$hooks
-        if hooks.contains(.willDelete) {
-            // The hook may lead back here.
-            if before.flags.contains(.removing) { return true }
-            object.lockedState { state in _ = state.flags.insert(.removing) }
-            defer { object.lockedState { state in _ = state.flags.remove(.removing) } }
-            try ask(.willDelete, object, hooks)
-        }
-        let wasThere = try remove(key, current(binding))
-        undo.recordState(of: object, before)
-        object.lockedState { state in
-            if !sabotaged("removedObjectNotSterile") { state.flags.insert(.sterile) }
-            state.flags.remove(.exists)
-        }
-        noteTellings(of: object, key, .delete, model, hooks, before.extra?.options)
-        return wasThere
+        // A hook may lead back here, by this object or by another one of the same row.
+        guard begin(RowPlace(try binding(model).table, key)) else { return true }
+        return try finishing { () throws(MakoError) in try self.ask(object, before) }
     }
 
     /// Removes a row nobody holds an object of: where its class has hooks about that, an object is read, so that they are called.
     @discardableResult
     func removeTelling(_ key: RowKey, _ binding: Binding) throws(MakoError) -> Bool {
-        guard let type = binding.model.type as? any ObjectEntity.Type, !type._$hooks.isDisjoint(with: .aboutRemoval),
-            !sabotaged("hooksOfRowsSkipped")
-        else { return try remove(key, binding) }
-        return try removeLoaded(type, key)
+        try removeTelling(RowPlace(binding.table, key), binding.model)
+    }
+
+    /// - Parameter model: the model by whose class the row is removed; nil: its table's.
+    @discardableResult
+    func removeTelling(_ row: RowPlace, _ model: EntityModel? = nil) throws(MakoError) -> Bool {
+        guard begin(row) else { return false }
+        return try finishing { () throws(MakoError) in try self.reach(row, model) }
     }
 
     /// Removes many rows as ``removeTelling(_:_:)`` does each; answers how many there were.
@@ -50,99 +47,157 @@ extension Transaction {
         return count
     }
 
+    /// Removes a row by its key, after what refers to it was dealt with by the relationships' delete rules. No hook of its own is called.
+    @discardableResult
+    func remove(_ key: RowKey, _ binding: Binding) throws(MakoError) -> Bool {
+        guard begin(RowPlace(binding.table, key)) else { return false }
+        return try finishing { () throws(MakoError) in true }
+    }
+
     /// Whether a row of the table goes without a hook to be called, anything that refers to it and anything that it owns.
     private func concernsRowsAlone(_ binding: Binding) -> Bool {
         if let type = binding.model.type as? any ObjectEntity.Type, !type._$hooks.isDisjoint(with: .aboutRemoval) {
             return false
         }
-        return binding.referrers.isEmpty && binding.model.ownedColumns == 0 && silences.isEmpty
+        return binding.referrers.isEmpty && binding.owned == nil && silences.isEmpty
     }
 
-    private func removeLoaded<T: ObjectEntity>(_ type: T.Type, _ key: RowKey) throws(MakoError) -> Bool {
-        let model = type.entityModel
-        let row: FoundRow?
-        if releases.concernHolders(inTable: model.table) {
-            row = try database.foundRow(model, key: key, context: nil)
-        } else {
-            row = try withoutSettlingLists { () throws(MakoError) in
-                try database.foundRow(model, key: key, context: nil)
+    // MARK: The traversal
+
+    /// Begins the removal of a row; false: it has begun already.
+    private func begin(_ row: RowPlace) -> Bool {
+        guard removal.begin(row) else { return false }
+        removed.append(nil)
+        return true
+    }
+
+    /// Removes the row whose removal was begun last, with all that goes with it.
+    ///
+    /// - Parameter isToGo: asks the row's object; false leaves the row where it is.
+    /// - Returns: whether there was such a row.
+    private func finishing(_ isToGo: () throws(MakoError) -> Bool) throws(MakoError) -> Bool {
+        let floor = removal.depth - 1
+        do throws(MakoError) {
+            if try isToGo() { return try run(above: floor) }
+            unwind(to: floor)
+            return false
+        } catch {
+            unwind(to: floor)
+            throw error
+        }
+    }
+
+    private func unwind(to floor: Int) {
+        removal.unwind(to: floor)
+        removed.removeSubrange(floor...)
+    }
+
+    private func run(above floor: Int) throws(MakoError) -> Bool {
+        var wasThere = false
+        while let step = try next(above: floor) {
+            switch step {
+            case .reach(let row):
+                removed.append(nil)
+                try willWriteFurtherRows()
+                if try !reach(row, nil) { unwind(to: removal.depth - 1) }
+            case .deny(let referrer, _):
+                let target = referrer.target.schema.name
+                throw .deniedByReference(
+                    entity: schema.binding(ofTable: target)?.model.name ?? target, from: referrer.table.schema.name,
+                    property: referrer.column)
+            case .clear(let referrer, let holders, let row), .unruled(let referrer, let holders, let row):
+                try clear(referrer, holders, of: row.key)
+            case .delete(let row):
+                wasThere = try delete(row, removed.removeLast())
             }
         }
-        guard let object = try row?.object(type) else { return false }
-        return try remove(object)
-    }
-
-    /// Removes a row by its key, after what refers to it was dealt with by the relationships' delete rules.
-    @discardableResult
-    func remove(_ key: RowKey, _ binding: Binding) throws(MakoError) -> Bool {
-        try settleIndexes()
-        let row = EventHub.Identity(table: binding.model.table, key: key)
-        if !binding.referrers.isEmpty {
-            // Rows may refer to each other in a circle of cascades.
-            guard removing.insert(row).inserted else { return false }
-        }
-        defer { removing.remove(row) }
-        let binding = try release(from: key, binding)
-        // Who asked for silence is noted after this.
-        if !silences.isEmpty { silences.append((row, false)) }
-        let owned = try owned(by: key, binding)
-        let wasThere = try tableAlone(binding.table) { (table, tx) throws(RecordError) in
-            try table.delete(key, in: tx, changes: &self.changes)
-        }
-        try noteLetGo(owned, by: key, binding)
         return wasThere
     }
 
-    /// Deals with what refers to a row, also with what hooks have brought into use meanwhile.
-    ///
-    /// - Returns: the row's table as it is by now.
-    private func release(from key: RowKey, _ binding: Binding) throws(MakoError) -> Binding {
-        for referrer in binding.referrers {
-            try release(referrer, from: key, binding)
-            let now = current(binding)
-            // What has been released refers to the row no more.
-            if now !== binding { return try release(from: key, now) }
-        }
-        return binding
+    private func next(above floor: Int) throws(MakoError) -> RemovalWalk.Step? {
+        try settleIndexes()
+        return try records { () throws(RecordError) in try removal.next(above: floor, schema.catalogue, view) }
     }
 
-    private func release(_ referrer: Binding.Referrer, from key: RowKey, _ binding: Binding) throws(MakoError) {
-        let keys = try holders(of: key, binding.model, in: referrer.column, of: referrer.table)
-        // The row itself may refer to itself.
-        let others = referrer.table.schema.name == binding.model.table ? keys.filter { $0 != key } : keys
-        if others.isEmpty { return }
-        let rule = binding.model.deleteRule(from: referrer.table.schema.name, column: referrer.column)
-        if rule == .nullify && referrer.holdsMany && !sabotaged("nullifyMissed") {
-            for other in others { releases.note(key, of: binding.table, heldBy: other, referrer) }
+    // MARK: Its steps
+
+    /// Asks the object of a row, where its class has hooks about its removal. False: the row is not to go, or is not there.
+    private func reach(_ row: RowPlace, _ model: EntityModel?) throws(MakoError) -> Bool {
+        guard let table = schema.catalogue.table(numbered: row.table) else { return false }
+        guard let model = model ?? schema.binding(ofTable: table.schema.name)?.model,
+            let type = model.type as? any ObjectEntity.Type, !type._$hooks.isDisjoint(with: .aboutRemoval),
+            !sabotaged("hooksOfRowsSkipped")
+        else { return true }
+        return try askLoaded(type, row.key, table)
+    }
+
+    private func askLoaded<T: ObjectEntity>(
+        _ type: T.Type, _ key: RowKey, _ table: TableHandle
+    ) throws(MakoError) -> Bool {
+        let row: FoundRow?
+        if releases.concernHolders(of: table) {
+            row = try database.foundRow(type.entityModel, key: key, context: nil)
+        } else {
+            row = try withoutSettlingLists { () throws(MakoError) in
+                try database.foundRow(type.entityModel, key: key, context: nil)
+            }
+        }
+        guard let object = try row?.object(type) else { return false }
+        return try ask(object, object.lockedState { $0 })
+    }
+
+    /// Calls the hook of an object whose row was reached.
+    private func ask<T: ObjectEntity>(_ object: T, _ before: ObjectState) throws(MakoError) -> Bool {
+        let place = removed.count - 1
+        let hooks = Swift.type(of: object)._$hooks
+        if hooks.contains(.willDelete) {
+            object.lockedState { state in _ = state.flags.insert(.removing) }
+            defer { object.lockedState { state in _ = state.flags.remove(.removing) } }
+            try ask(.willDelete, object, hooks)
+        }
+        removed[place] = RemovedObject(object: object, before: before)
+        return true
+    }
+
+    /// Has rows refer to a removed row no more.
+    private func clear(_ referrer: Referrer, _ holders: [RowKey], of key: RowKey) throws(MakoError) {
+        if referrer.holdsMany {
+            for holder in holders { releases.note(key, heldBy: holder, referrer) }
             if sabotaged("listWrittenForEachMember") { try settle() }
             return
         }
         try willWriteFurtherRows()
-        switch rule {
-        case .deny:
-            if sabotaged("denyIgnored") { return }
-            throw .deniedByReference(
-                entity: binding.model.name, from: referrer.table.schema.name, property: referrer.column)
-        case .cascade:
-            if sabotaged("cascadeMissed") { return }
-            for other in others {
-                if let target = schema.binding(ofTable: referrer.table.schema.name) {
-                    try removeTelling(other, target)
-                } else {
-                    _ = try tableAlone(referrer.table) { (table, tx) throws(RecordError) in
-                        try table.delete(other, in: tx, changes: &self.changes)
-                    }
-                }
-            }
-        case .nullify:
-            if sabotaged("nullifyMissed") { return }
-            for other in others {
-                writer.begin(referrer.layout)
-                writer.setNull(0)
-                _ = try tableAlone(referrer.table) { (table, tx) throws(RecordError) in
-                    try table.update(&self.writer, key: other, in: tx, changes: &self.changes)
-                }
+        for holder in holders {
+            writer.begin(referrer.layout)
+            writer.setNull(0)
+            _ = try tableAlone(referrer.table) { (table, tx) throws(RecordError) in
+                try table.update(&self.writer, key: holder, in: tx, changes: &self.changes)
             }
         }
+    }
+
+    private func delete(_ row: RowPlace, _ removed: RemovedObject?) throws(MakoError) -> Bool {
+        guard let table = schema.catalogue.table(numbered: row.table) else { return false }
+        // Who asked for silence is noted after this.
+        if !silences.isEmpty {
+            silences.append((EventHub.Identity(table: table.schema.name, key: row.key), false))
+        }
+        let owned = try owned(by: row.key, of: table)
+        let wasThere = try tableAlone(table) { (table, tx) throws(RecordError) in
+            try table.delete(row.key, in: tx, changes: &self.changes)
+        }
+        noteLetGo(owned, keeping: [])
+        if let removed { note(removed.object, removed.before, row.key) }
+        return wasThere
+    }
+
+    private func note<T: ObjectEntity>(_ object: T, _ before: ObjectState, _ key: RowKey) {
+        let type = Swift.type(of: object)
+        undo.recordState(of: object, before)
+        object.lockedState { state in
+            if !sabotaged("removedObjectNotSterile") { state.flags.insert(.sterile) }
+            state.flags.remove(.exists)
+        }
+        noteTellings(of: object, key, .delete, type.entityModel, type._$hooks, before.extra?.options)
     }
 }

@@ -32,12 +32,14 @@ public final class Transaction: @unchecked Sendable {
     @exclusivity(unchecked) var hasTouched = false
     /// What objects are told after the commit.
     let completions = CompletionLog()
-    /// Rows whose removal has begun.
-    @exclusivity(unchecked) var removing: Set<EventHub.Identity> = []
+    /// The removals that have begun.
+    @exclusivity(unchecked) var removal = RemovalWalk()
+    /// The objects of their rows, where these have hooks about that, in the same order.
+    @exclusivity(unchecked) var removed: [RemovedObject?] = []
     /// Rows of whose changes watchers are not told, or are told after all; what was noted last counts.
     @exclusivity(unchecked) var silences: [(row: EventHub.Identity, isSilent: Bool)] = []
     /// Rows whose owners let go of them, or that were stored anew after that; what was noted last counts.
-    @exclusivity(unchecked) var orphans: [(row: OwnedRow, isStoredAnew: Bool)] = []
+    @exclusivity(unchecked) var orphans: [(row: RowPlace, isStoredAnew: Bool)] = []
     /// What columns of many keys are still to lose.
     @exclusivity(unchecked) var releases = ListReleases()
     /// Those that were noted before the call that is running.
@@ -364,9 +366,7 @@ public final class Transaction: @unchecked Sendable {
         do throws(MakoError) {
             try lockProperties(of: models)
             reports = try migrate(tables, from: old)
-            let catalogue = try records { () throws(RecordError) in
-                try Catalogue.load(view: view, previous: old.catalogue)
-            }
+            let catalogue = try catalogue(describing: old.models + models, previous: old.catalogue)
             let new = try SchemaState(catalogue: catalogue, models: old.models + models, version: old.version + 1)
             try release(savepoint)
             schema = new
@@ -382,6 +382,18 @@ public final class Transaction: @unchecked Sendable {
         for report in reports where report.changesRows {
             // Steps by hand and other keys may reach rows of any table.
             rewrites += report.isByHand || report.changesKey ? old.tables.union(schema.tables).sorted() : [report.table]
+        }
+    }
+
+    /// The tables as they are by now, with the delete rules that the models declare. Every writer of the file has these from then on.
+    private func catalogue(describing models: [EntityModel], previous: Catalogue) throws(MakoError) -> Catalogue {
+        try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+            try records { () throws(RecordError) in
+                let loaded = try Catalogue.load(view: tx.view, previous: previous)
+                var rules = loaded.rules
+                if !sabotaged("rulesNotStored") { rules.adopt(models) }
+                return try loaded.adopting(rules, in: tx)
+            }
         }
     }
 

@@ -104,12 +104,12 @@ private struct DeclaredSchema {
             return
         }
         if let target, type != .keys { type = try target.entityModel.referenceType() }
-        columns.append(
-            ColumnSchema(
-                property.column, type, isOptional: isOptional && !model.keyNames.contains(property.name),
-                default: defaultValue,
-                target: property.refersToAny ? AnyReference.anyTable : target?.entityModel.table,
-                originalName: original, sealing: property.sealedType))
+        var column = ColumnSchema(
+            property.column, type, isOptional: isOptional && !model.keyNames.contains(property.name),
+            default: defaultValue, target: property.refersToAny ? AnyReference.anyTable : target?.entityModel.table,
+            originalName: original, sealing: property.sealedType)
+        column.takesOneKey = property.coding?.listsObjects == true
+        columns.append(column)
     }
 
     /// - Returns: the former name of the column.

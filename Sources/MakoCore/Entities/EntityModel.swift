@@ -243,9 +243,11 @@ extension EntityModel {
         return next != nil && (absentColumns ^ other.absentColumns) & inherited == 0
     }
 
-    /// Whether rows own what a column of theirs refers to.
-    func owns(column name: String) -> Bool {
-        ownedColumns != 0 && columns.contains { $0.column == name && $0.relation.contains(.owned) }
+    /// Whether the class is another's subclass, whatever it leaves out of its table.
+    private func isSubclass(of other: EntityModel) -> Bool {
+        var next = superclass
+        while let each = next, each !== other { next = each.superclass }
+        return next != nil
     }
 
     /// What the row's number is called in Swift.
@@ -297,12 +299,14 @@ extension EntityModel {
         return type
     }
 
-    /// The rule for the objects that refer to this entity through a column of theirs.
-    func deleteRule(from table: String, column: String) -> DeleteRule {
+    /// The rule for the objects of a model, or of a subclass of it, that refer to this entity through a column of theirs.
+    func deleteRule(from other: EntityModel, column: String) -> DeleteRule {
         for property in properties {
             guard case .many(let target, let rule) = property.kind, let inverse = property.inverse else { continue }
             let model = target.entityModel
-            if model.table == table, model.keyPaths[inverse] == column { return rule }
+            let isMeant =
+                model.hasTable(of: other) || other.isSubclass(of: model) && !sabotaged("ruleOfSubclassMissed")
+            if isMeant, model.keyPaths[inverse] == column { return rule }
         }
         return .nullify
     }

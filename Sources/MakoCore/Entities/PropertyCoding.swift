@@ -21,6 +21,8 @@ protocol AnyPropertyCoding: Sendable {
     var sealedType: ColumnType? { get }
     /// The key path from a value to how many it holds; nil: it is one.
     var countPath: AnyKeyPath? { get }
+    /// Whether it is a plain list or set of objects.
+    var listsObjects: Bool { get }
     /// Whether it is a struct that is an entity itself.
     var holdsValue: Bool { get }
     /// Saves the struct that the property of a struct holds, and notes its key there.
@@ -63,6 +65,7 @@ final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyProper
     var sealedType: ColumnType? { C.sealedType }
     var countPath: AnyKeyPath? { (C.Property.self as? any ManyValues.Type)?._$count }
 
+    var listsObjects: Bool { (C.self as? any ObjectListing.Type)?.listsObjects == true }
     var holdsValue: Bool { C.self is any HeldValueCodec.Type }
 
     func saveHeldValue<Root: Entity>(

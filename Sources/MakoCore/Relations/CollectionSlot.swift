@@ -149,3 +149,17 @@ public enum CollectionCodec<Form: CollectionForm>: SlotCodec {
         if let bytes = slot.encoded { writer.set(position, bytes) } else { writer.setNull(position) }
     }
 }
+
+/// A coding of collections that tells plain lists from what has names or lists inside.
+protocol ObjectListing {
+    static var listsObjects: Bool { get }
+}
+
+extension CollectionCodec: ObjectListing {
+    static var listsObjects: Bool {
+        // A form takes apart only what it would put together.
+        do throws(OtherForm) {
+            return try Form.value(.list([.key(.rowID(0))]), { _ in nil }) != nil
+        } catch { return false }
+    }
+}

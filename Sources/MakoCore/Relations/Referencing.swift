@@ -80,7 +80,9 @@ extension ObjectEntity {
         return try database.viewing(Swift.type(of: self).entityModel) { (view, binding, schema) throws(MakoError) in
             var found: [String: Set<RowKey>] = [:]
             for referrer in binding.referrers {
-                let keys = try schema.holders(of: key, binding.model, in: referrer.column, of: referrer.table, view)
+                let keys = try records { () throws(RecordError) in
+                    try referrer.rows(referringTo: key, schema.catalogue, view)
+                }
                 found[referrer.table.schema.name, default: []].formUnion(keys)
             }
             return found.sorted { $0.key < $1.key }.map { table, keys in
@@ -123,7 +125,9 @@ enum ReferenceCondition: Sendable {
             for column in columns {
                 let stored = binding.table.schema.column(named: column)
                 if stored?.type == .keys {
-                    let keys = try schema.holders(of: key, target, in: column, of: binding.table, view)
+                    let keys = try records { () throws(RecordError) in
+                        try binding.table.keys(holding: key, in: column, view: view)
+                    }
                     parts.append(try Self.among(keys, binding.table.schema))
                 } else if stored?.target == AnyReference.anyTable {
                     let value = AnyReference(table: target.table, key: key).stored
@@ -147,9 +151,10 @@ enum ReferenceCondition: Sendable {
                 var isReferred = false
                 for referrer in binding.referrers where !isReferred {
                     let isOwn = referrer.table.schema.name == binding.model.table
-                    isReferred = try schema.holders(
-                        of: key, binding.model, in: referrer.column, of: referrer.table, view
-                    ).contains { !isOwn || $0 != key }
+                    let keys = try records { () throws(RecordError) in
+                        try referrer.rows(referringTo: key, schema.catalogue, view)
+                    }
+                    isReferred = keys.contains { !isOwn || $0 != key }
                 }
                 if !isReferred { keys.append(key) }
             }

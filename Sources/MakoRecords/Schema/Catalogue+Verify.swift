@@ -6,6 +6,8 @@ public struct DatabaseReport: Sendable, Hashable {
     public internal(set) var findings: [String] = []
     /// What is damaged of the few pages that are there twice: nothing is lost by it yet.
     public internal(set) var damagedCopies: [String] = []
+    /// References that lead to rows which are not there. The file is whole with them.
+    public internal(set) var danglingReferences: [DanglingReferences] = []
     public internal(set) var tables = 0
     public internal(set) var rows = 0
     /// Pages that were read and checked.
@@ -33,7 +35,11 @@ extension Catalogue {
         do throws(RecordError) {
             let view = try engine { () throws(StorageError) in try store.snapshot() }
             defer { view.close() }
-            for table in try Catalogue.load(view: view).handles { report.check(table, in: view) }
+            let catalogue = try Catalogue.load(view: view)
+            for table in catalogue.handles {
+                report.check(table, in: view)
+                report.checkReferences(of: table, catalogue, view)
+            }
             report.findings += try StoredCatalogue.findings(StoredCatalogue.records(in: view), in: view)
             report.findings += try StoredHistory.findings(in: view)
         } catch { report.findings.append("the tables cannot be read: \(error)") }
@@ -48,5 +54,11 @@ extension DatabaseReport {
             findings += try table.verify(in: view)
             rows += try table.count(in: view)
         } catch { findings.append("table \(table.schema.name): \(error)") }
+    }
+
+    fileprivate mutating func checkReferences(of table: TableHandle, _ catalogue: Catalogue, _ view: Snapshot) {
+        do throws(RecordError) {
+            danglingReferences += try catalogue.danglingReferences(of: table, in: view)
+        } catch { findings.append("the references of table \(table.schema.name): \(error)") }
     }
 }

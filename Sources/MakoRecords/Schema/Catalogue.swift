@@ -11,7 +11,10 @@ public final class Catalogue: Sendable {
     static let treeName = "mako.catalogue"
 
     private let byName: [String: TableHandle]
+    private let byNumber: [UInt32: TableHandle]
     private let relations: [String: TableRelations]
+    /// What becomes of rows when rows go that they refer to.
+    public let rules: ReferenceRules
     /// How selections from these tables were run.
     let plans = KeptPlans()
     /// What indexes tell of their tables.
@@ -19,12 +22,21 @@ public final class Catalogue: Sendable {
     /// Every table, sorted by name.
     public let handles: [TableHandle]
 
-    private init(_ handles: [TableHandle], _ relations: [String: TableRelations] = [:]) {
+    private init(
+        _ handles: [TableHandle], _ rules: ReferenceRules = ReferenceRules(),
+        _ relations: [String: TableRelations] = [:]
+    ) {
         self.relations = relations
+        self.rules = rules
         self.handles = handles.sorted { $0.schema.name < $1.schema.name }
         var byName: [String: TableHandle] = [:]
-        for handle in handles { byName[handle.schema.name] = handle }
+        var byNumber: [UInt32: TableHandle] = [:]
+        for handle in handles {
+            byName[handle.schema.name] = handle
+            byNumber[handle.id] = handle
+        }
         self.byName = byName
+        self.byNumber = byNumber
     }
 
     /// A catalogue without tables.
@@ -35,8 +47,16 @@ public final class Catalogue: Sendable {
 
     public func table(named name: String) -> TableHandle? { byName[name] }
 
+    /// A table by its number in the file, which it keeps under other names.
+    public func table(numbered number: UInt32) -> TableHandle? { byNumber[number] }
+
     /// The same tables with what their types know of them, by the tables' names.
-    public func describing(_ relations: [String: TableRelations]) -> Catalogue { Catalogue(handles, relations) }
+    public func describing(_ relations: [String: TableRelations]) -> Catalogue {
+        Catalogue(handles, rules, relations)
+    }
+
+    /// The same tables with other delete rules.
+    func with(_ rules: ReferenceRules) -> Catalogue { Catalogue(handles, rules, relations) }
 
     /// What is known of a table's relations; nil: nobody described it.
     func relations(of table: String) -> TableRelations? { relations[table] }
@@ -67,7 +87,7 @@ public final class Catalogue: Sendable {
             handles.append(
                 try StoredCatalogue.handle(record, idTree, sequences[record.id] ?? RowIDSequence(), view))
         }
-        return Catalogue(handles)
+        return Catalogue(handles, try ReferenceRules.stored(in: view))
     }
 
     /// Whether two moments have the same tables, indexes among them. Next to nothing where a file was not opened anew between them; else what is
@@ -100,6 +120,9 @@ public final class Catalogue: Sendable {
             _ = try tx.delete(StoredCatalogue.key(name), in: catalogue)
             try StoredCatalogue.forgetStepVersion(of: record.id, catalogue, tx)
         } catch { throw .storage(error) }
+        let rules = try ReferenceRules.stored(in: tx.view)
+        let left = try rules.without(table: name)
+        if left != rules { try left.store(in: tx) }
         return true
     }
 }

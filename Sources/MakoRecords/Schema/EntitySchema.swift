@@ -11,6 +11,9 @@ public struct ColumnSchema: Sendable, Hashable {
     public var target: String?
     /// The name the column had before, when a migration is to rename it.
     public var originalName: String?
+    /// For a column of keys in a wanted schema: whether its values are plain lists, so that a single key that it held before as a reference becomes
+    /// a list of one.
+    public var takesOneKey = false
     /// The column's number in its table: given by the catalogue, never given twice.
     public internal(set) var ordinal: Int
     /// What rows read that were written before the column was added: the default of that day, whatever the default is now.

@@ -31,6 +31,9 @@ struct FollowedReferences {
     ) throws(RecordError) -> [String: [MigrationStep]] {
         var steps: [String: [MigrationStep]] = [:]
         if merged.isEmpty && renamed.isEmpty { return steps }
+        let rules = try ReferenceRules.stored(in: tx.view)
+        let followed = try rules.renamed(newName)
+        if followed != rules { try followed.store(in: tx) }
         for record in records {
             let columns = columns(of: record)
             if !columns.steps.isEmpty { steps[record.schema.name] = columns.steps }

@@ -199,7 +199,8 @@ private struct TableSurvey {
         do throws(RecordError) {
             let value = try row.value(conversion.from, opening: access)
             if !value.isNull { survey.steps[step].rows += 1 }
-            if RowConversion.convert(value, to: column) == nil {
+            let old = plan.stored?.columns[conversion.from]
+            if RowConversion.convert(value, to: column, from: old) == nil {
                 let isPlain = column.sealedType == nil && plan.stored?.columns[conversion.from].sealedType == nil
                 let shown = isPlain ? "\(value)" : "a value of type \(value.typeName)"
                 return fail(step, "row \(key): \(shown) does not become a \((column.sealedType ?? column.type).name)")

@@ -7,19 +7,33 @@ struct RowConversion {
     private let ofNull: Value?
     /// Whether the column is encrypted, so that its values must be sealed.
     let seals: Bool
+    /// The type of a reference that becomes a list of one key; nil: none does.
+    private let reference: ColumnType?
 
     /// To the type of a column; of an encrypted one, to that of what is sealed there.
-    init(to column: ColumnSchema) {
+    ///
+    /// - Parameter old: the column that holds the values; nil: they are of none.
+    init(to column: ColumnSchema, from old: ColumnSchema? = nil) {
+        let isListed =
+            column.takesOneKey && old?.target == column.target && column.target != AnyReference.anyTable
+        reference = isListed && old?.type != .keys ? old?.type : nil
         type = column.sealedType ?? column.type
         ofNull = column.isOptional ? .null : (column.defaultValue.isNull ? nil : column.defaultValue)
         seals = column.sealedType != nil
     }
 
     /// The value under the column's type, or `nil` when it cannot be one.
-    static func convert(_ value: Value, to column: ColumnSchema) -> Value? { RowConversion(to: column).convert(value) }
+    static func convert(_ value: Value, to column: ColumnSchema, from old: ColumnSchema? = nil) -> Value? {
+        RowConversion(to: column, from: old).convert(value)
+    }
 
     func convert(_ value: Value) -> Value? {
         if value.isNull { return ofNull }
+        if let reference, !sabotaged("singleReferenceLost") {
+            if reference != .reference { return .blob(KeyTree.list([.key(RowKey(values: [value]))]).encoded) }
+            guard case .integer(let id) = value else { return nil }
+            return .blob(KeyTree.list([.key(.rowID(id))]).encoded)
+        }
         if let fitting = type.coerced(value) { return fitting }
         switch (type, value) {
         case (.text, .integer), (.text, .unsigned), (.text, .double): return .text(value.description)
@@ -77,9 +91,8 @@ struct ConversionFailures {
             self.number = number
             example = value
         }
-        guard rows.last != key, RowConversion.convert(value, to: record.columns[conversions[number].to]) == nil else {
-            return
-        }
+        let (from, to) = (stored.columns[conversions[number].from], record.columns[conversions[number].to])
+        guard rows.last != key, RowConversion.convert(value, to: to, from: from) == nil else { return }
         rows.append(key)
         if rows.count == ConversionFailures.namedRows { try check() }
     }

@@ -65,7 +65,8 @@ struct RowRewrite: ~Copyable {
             conversions.append(
                 Conversion(
                     from: conversion.from, isSealed: stored.columns[conversion.from].sealedType != nil,
-                    conversion: RowConversion(to: record.columns[conversion.to])))
+                    conversion: RowConversion(
+                        to: record.columns[conversion.to], from: stored.columns[conversion.from])))
         }
         for column in record.columns {
             guard let source = source(of: column, stored, isRenumbered) else {

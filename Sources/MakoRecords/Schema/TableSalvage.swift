@@ -129,6 +129,7 @@ private struct TableMending {
         }
         let trees = try StoredCatalogue.trees(transaction)
         let records = try takeRecords(trees.catalogue, transaction)
+        try mendRules(transaction)
         try mendIDs(trees, records, rowTrees, transaction)
         for record in records.sorted(by: { $0.schema.name < $1.schema.name }) {
             try mend(record, trees, transaction)
@@ -226,6 +227,14 @@ private struct TableMending {
             try engine { () throws(StorageError) in try tx.dropTree(tree) }
         }
         return kept
+    }
+
+    /// Has a writer know of the delete rules, or drops those that cannot be read.
+    private mutating func mendRules(_ tx: borrowing WriteTransaction) throws(RecordError) {
+        do throws(RecordError) { try ReferenceRules.announce(in: tx) } catch .catalogueDamaged(let reason) {
+            try ReferenceRules().store(in: tx)
+            report.findings.append("\(reason); they are declared anew when the file is opened with its types")
+        }
     }
 
     /// Numbers of tables must not be given again, nor row ids be other than numbers.

@@ -192,10 +192,12 @@ extension Parser {
 
     private mutating func pragma() throws(RecordError) -> Statement {
         let at = token
+        if takeWord("foreign_keys") { return try foreignKeys(position(at)) }
         guard takeWord("table_info") else {
             if case .word(let word) = at.kind {
                 throw position(at).error(
-                    "there is no PRAGMA \(word)", nearest: Spelling.nearest(to: word, in: ["table_info"]))
+                    "there is no PRAGMA \(word)",
+                    nearest: Spelling.nearest(to: word, in: ["table_info", "foreign_keys"]))
             }
             throw unexpected("table_info")
         }
@@ -209,5 +211,17 @@ extension Parser {
         }
         try expectSymbol(")")
         return .tableInfo(table)
+    }
+
+    private mutating func foreignKeys(_ at: SourcePosition) throws(RecordError) -> Statement {
+        try expectSymbol("=")
+        for (words, isOn) in [(["ON", "TRUE", "YES"], true), (["OFF", "FALSE", "NO"], false)] {
+            for word in words where takeWord(word) { return .foreignKeys(areEnforced: isOn, at) }
+        }
+        if case .literal(.integer(let number)) = token.kind, number == 0 || number == 1 {
+            advance()
+            return .foreignKeys(areEnforced: number == 1, at)
+        }
+        throw unexpected("ON or OFF")
     }
 }

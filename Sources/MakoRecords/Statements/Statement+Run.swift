@@ -26,6 +26,8 @@ extension Statement {
             catalogue.statistics.forget(found)
             catalogue.plans.forget()
             return QueryRows(columns: [], rows: [])
+        case .foreignKeys(_, let at):
+            throw at.error("PRAGMA foreign_keys is for the shell, whose later statements it concerns")
         default:
             throw SourcePosition.none.error("the statement changes the database and needs a transaction for writing")
         }
@@ -37,13 +39,15 @@ extension Statement {
     ///   - catalogue: of the transaction's view; load it anew when the outcome says that the schema has changed.
     ///   - changes: takes what is done to rows.
     ///   - cancellation: ends a SELECT, at the latest a thousand rows later.
-    /// - Throws: `syntax` before anything is done; `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch` for rows that cannot be
-    ///   stored; `incompatibleSchema` for tables that cannot be made.
+    ///   - ignoringReferences: writes keys that lead nowhere, and deletes rows whatever refers to them.
+    /// - Throws: `syntax` before anything is done; `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch`, `danglingReference` for
+    ///   rows that cannot be stored; `referenced` for rows that cannot be deleted; `incompatibleSchema` for tables that cannot be made.
     public func run(
         _ catalogue: Catalogue, in tx: borrowing WriteTransaction, changes: inout ChangeSet, parameters: [Value] = [],
-        named: [String: Value] = [:], cancellation: Cancellation? = nil
+        named: [String: Value] = [:], cancellation: Cancellation? = nil, ignoringReferences: Bool = false
     ) throws(RecordError) -> StatementOutcome {
-        var run = StatementRun(catalogue: catalogue, parameters: parameters, named: named)
+        var run = StatementRun(
+            catalogue: catalogue, parameters: parameters, named: named, ignoresReferences: ignoringReferences)
         if isReadOnly {
             var outcome = StatementOutcome()
             outcome.rows = try read(
@@ -111,6 +115,7 @@ struct StatementRun {
     let catalogue: Catalogue
     let parameters: [Value]
     let named: [String: Value]
+    let ignoresReferences: Bool
 
     /// How many rows an UPDATE works out before it writes them.
     static var portion: Int { 1024 }
@@ -126,7 +131,7 @@ struct StatementRun {
         case .dropTable(let statement): return try drop(statement, &changes, tx)
         case .createIndex(let statement): return try create(statement, tx)
         case .dropIndex(let statement): return try drop(statement, tx)
-        case .select, .explain, .tableInfo, .analyze: return StatementOutcome()
+        case .select, .explain, .tableInfo, .analyze, .foreignKeys: return StatementOutcome()
         }
     }
 
@@ -146,12 +151,21 @@ struct StatementRun {
     ) throws(RecordError) -> StatementOutcome {
         let target = try statement.table.findWritable(in: catalogue)
         var outcome = StatementOutcome()
-        if statement.condition == nil {
+        var removal = RowRemoval(catalogue)
+        let isAlone = ignoresReferences ? true : try removal.concernsRowsAlone(target, tx.view)
+        if statement.condition == nil, isAlone {
             outcome.changed = try target.deleteAll(in: tx, changes: &changes)
             return outcome
         }
         let keys = try statement.rows(catalogue, view: tx.view, parameters: parameters, named: named)
-        for key in keys where try target.delete(key, in: tx, changes: &changes) { outcome.changed += 1 }
+        for key in keys {
+            let isGone =
+                isAlone
+                ? try target.delete(key, in: tx, changes: &changes)
+                : try removal.delete(key, of: target, tx, &changes)
+            if isGone { outcome.changed += 1 }
+        }
+        try removal.finish(tx, &changes)
         return outcome
     }
 
@@ -170,6 +184,10 @@ struct StatementRun {
             sabotaged("statementMeetsItsOwnRows")
             ? Portions(of: plan) : try Portions(of: plan, changing: names, in: view)
         let layout = try target.layout(for: names)
+        var references = ReferenceCheck(ignoresReferences ? [] : columns, of: target, catalogue)
+        var removal = RowRemoval(catalogue)
+        let owned = ignoresReferences ? nil : try catalogue.ownedColumns(of: target)
+        let changesOwned = owned.map { owned in names.contains { owned.contains($0) } } ?? false
         // Rows that are written already would tell others what they did not hold before.
         let isAllAtOnce = values.readsOtherRows && !sabotaged("statementReadsItsOwnRows")
         var writer = RowWriter()
@@ -185,6 +203,10 @@ struct StatementRun {
                 }
             }
             for (place, key) in keys.enumerated() {
+                if !references.isEmpty {
+                    try references.note(found[place * columns.count..<(place + 1) * columns.count], view)
+                }
+                if changesOwned { try removal.noteOwned(by: key, target, view) }
                 writer.begin(layout)
                 for (position, assignment) in statement.assignments.enumerated() {
                     let value = found[place * columns.count + position]
@@ -194,6 +216,8 @@ struct StatementRun {
                 if try target.update(&writer, key: key, in: tx, changes: &changes) { outcome.changed += 1 }
             }
         }
+        try references.finish(view)
+        try removal.finish(tx, &changes)
         return outcome
     }
 

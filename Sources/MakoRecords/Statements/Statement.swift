@@ -9,6 +9,7 @@
 ///     CREATE [UNIQUE | SPATIAL] INDEX [IF NOT EXISTS] name ON table (column [COLLATE NOCASE] [DESC], …) [WHERE condition]
 ///     DROP INDEX [IF EXISTS] name [ON table]
 ///     PRAGMA table_info(table)       EXPLAIN [ANALYZE] SELECT …       ANALYZE [table]
+///     PRAGMA foreign_keys = ON | OFF, in a shell
 ///
 /// Expressions and conditions are those of the where language. The words have no reserved spelling: a name in double quotes is never one.
 public enum Statement: Sendable, Hashable {
@@ -21,6 +22,8 @@ public enum Statement: Sendable, Hashable {
     case createIndex(CreateIndexStatement)
     case dropIndex(DropIndexStatement)
     case tableInfo(TableName)
+    /// Whether the statements of a shell that follow heed references; see ``run(_:in:changes:parameters:named:cancellation:ignoringReferences:)``.
+    case foreignKeys(areEnforced: Bool, SourcePosition)
     /// How a question is run; measured, it is run once and each step tells what it did.
     case explain(SelectStatement, isMeasured: Bool = false)
     /// Forgets what indexes were found to tell, and the plans that were kept: the next question looks anew.
@@ -39,7 +42,7 @@ public enum Statement: Sendable, Hashable {
     /// Whether it changes nothing, so that a snapshot can answer it.
     public var isReadOnly: Bool {
         switch self {
-        case .select, .tableInfo, .explain, .analyze: true
+        case .select, .tableInfo, .explain, .analyze, .foreignKeys: true
         default: false
         }
     }

@@ -27,14 +27,23 @@ extension StatementRun {
     func drop(
         _ statement: DropTableStatement, _ changes: inout ChangeSet, _ tx: borrowing WriteTransaction
     ) throws(RecordError) -> StatementOutcome {
-        let name: String
-        do throws(RecordError) { name = try statement.table.findWritable(in: catalogue).schema.name } catch {
+        let table: TableHandle
+        do throws(RecordError) { table = try statement.table.findWritable(in: catalogue) } catch {
             if statement.allowsMissing, catalogue.table(named: statement.table.name) == nil {
                 return StatementOutcome()
             }
             throw error
         }
-        _ = try Catalogue.dropTable(name, in: tx)
+        var removal = RowRemoval(catalogue)
+        if !ignoresReferences, !(try removal.concernsRowsAlone(table, tx.view)) {
+            try removal.refuseReferences(to: table, tx.view)
+            for key in try table.allKeys(in: tx.view) { try removal.noteOwned(by: key, table, tx.view) }
+            // That the table is gone says what became of its rows.
+            var own = changes.empty
+            try table.deleteAll(in: tx, changes: &own)
+            try removal.finish(tx, &changes)
+        }
+        _ = try Catalogue.dropTable(table.schema.name, in: tx)
         return changed
     }
 

@@ -22,7 +22,11 @@ extension StatementRun {
         let batch = isBatched ? IndexBatch() : nil
         var writer = RowWriter()
         var outcome = StatementOutcome()
+        var references = ReferenceCheck(ignoresReferences ? [] : places.map(\.column), of: target, catalogue)
+        var removal = RowRemoval(catalogue)
         for row in rows {
+            let noted = references.count
+            if !references.isEmpty { try references.note(row, tx.view) }
             writer.begin(target.layout)
             var id: RowKey?
             for (place, value) in zip(places, row) {
@@ -33,24 +37,43 @@ extension StatementRun {
                 try check(value, column, place.name, target)
                 writer.set(place.position, value)
             }
-            guard let key = try store(&writer, id, statement.conflict, target, batch, &changes, tx) else { continue }
+            // A single row has no savepoint to go back to.
+            if references.count > noted {
+                if let own = try ownKey(id, &writer, target) { references.forget(ownKey: own) }
+                if rows.count == 1 { try references.finish(tx.view) }
+            }
+            let stored = try store(&writer, id, statement.conflict, target, batch, &removal, &changes, tx)
+            guard let key = stored else {
+                references.forget(after: min(noted, references.count))
+                continue
+            }
             outcome.changed += 1
             outcome.lastKey = key
         }
         try batch?.flush(in: tx)
+        try references.finish(tx.view)
+        try removal.finish(tx, &changes)
         return outcome
     }
 
     /// Stores a row; nil: it was left out.
     private func store(
         _ writer: inout RowWriter, _ id: RowKey?, _ conflict: InsertStatement.Conflict, _ target: TableHandle,
-        _ batch: IndexBatch?, _ changes: inout ChangeSet, _ tx: borrowing WriteTransaction
+        _ batch: IndexBatch?, _ removal: inout RowRemoval, _ changes: inout ChangeSet,
+        _ tx: borrowing WriteTransaction
     ) throws(RecordError) -> RowKey? {
         switch conflict {
         case .refuse: break
         case .replace:
+            // The row of the same key stays referred to; others go by the delete rules.
+            let own = try ownKey(id, &writer, target)
             for other in try target.conflicting(&writer, key: id, view: tx.view) {
-                try target.delete(other, in: tx, changes: &changes)
+                if ignoresReferences || other == own {
+                    if !ignoresReferences { try removal.noteOwned(by: other, target, tx.view) }
+                    try target.delete(other, in: tx, changes: &changes)
+                } else {
+                    _ = try removal.delete(other, of: target, tx, &changes)
+                }
             }
         case .ignore:
             do throws(RecordError) {
@@ -63,6 +86,14 @@ extension StatementRun {
             }
         }
         return try target.insert(&writer, key: id, in: tx, changes: &changes, batch: batch)
+    }
+
+    /// The key of the row that is being written; nil where the table is to give one.
+    private func ownKey(
+        _ id: RowKey?, _ writer: inout RowWriter, _ target: TableHandle
+    ) throws(RecordError) -> RowKey? {
+        if let id { return id }
+        return target.isRowID ? nil : try target.keyOfDraft(&writer)
     }
 
     /// The row id that a statement gives; nil where the table is to give one.

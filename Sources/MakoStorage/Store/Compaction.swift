@@ -106,6 +106,8 @@ extension Store {
         do throws(StorageError) {
             let store = try makeTarget(target, source.version, encryption)
             defer { store.abandon() }
+            let heeded = WriterFeatures(rawValue: headerLock.withLock { dataFile.header.mustWrite })
+            if !heeded.isEmpty { try store.use(heeded) }
             try store.fill(from: source.snapshot, source.version, progress)
             try store.settle()
             let bytes = try storage { () throws(FileError) in try target.file.size() }

@@ -23,12 +23,28 @@ struct FormatFeatures: OptionSet, Hashable {
     static let known: FormatFeatures = [.namedValues, .byteRanges, .encryption, .renamedTrees, .subtreeCounts]
 }
 
+/// What a program must heed that writes a file, as bits of the header's `mustWrite`.
+///
+/// A bit is set as those of ``FormatFeatures`` are. A program that does not know it reads the file, and refuses to write it.
+package struct WriterFeatures: OptionSet, Hashable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    /// The catalogue has delete rules, which whoever deletes rows applies.
+    package static let referenceRules = WriterFeatures(rawValue: 1 << 0)
+
+    /// What this program heeds.
+    static let known: WriterFeatures = [.referenceRules]
+}
+
 extension FileHeader {
     var features: FormatFeatures { FormatFeatures(rawValue: mustRead) }
 
     /// Refuses a file that uses what this program does not know.
     func checkFeatures(path: String, writing: Bool) throws(StorageError) {
-        let unknown = mustRead & ~FormatFeatures.known.rawValue | (writing ? mustWrite : 0)
+        let unknown =
+            mustRead & ~FormatFeatures.known.rawValue | (writing ? mustWrite & ~WriterFeatures.known.rawValue : 0)
         if unknown != 0 { throw .unsupportedFeatures(path: path, bits: unknown) }
     }
 }
@@ -46,6 +62,18 @@ extension Store {
                     try dataFile.update { $0.mustRead = all }
                 }
                 features.store(all, ordering: .relaxed)
+            }
+        } catch { throw failed(error, "recording a feature of the file format") }
+    }
+
+    /// Sees to it that the header says that whoever writes the file must heed a feature, before the file has it.
+    func use(_ feature: WriterFeatures) throws(StorageError) {
+        do throws(FileError) {
+            try headerLock.withLock { () throws(FileError) in
+                let known = dataFile.header.mustWrite
+                if known & feature.rawValue == feature.rawValue || options.readOnly { return }
+                if sabotaged("writerFeatureNotRecorded") { return }
+                try dataFile.update { $0.mustWrite = known | feature.rawValue }
             }
         } catch { throw failed(error, "recording a feature of the file format") }
     }

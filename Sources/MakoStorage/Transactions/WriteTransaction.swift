@@ -35,6 +35,12 @@ public struct WriteTransaction: ~Copyable {
     public func _lend(_ key: UInt64, _ tree: Tree) throws(StorageError) -> _Loan { try writer.lend(key, tree) }
     public func _takeBack(_ loan: _Loan) { loan.end() }
 
+    /// Notes, durably, that the file has from now on what programs must heed that write it.
+    package func use(_ feature: WriterFeatures) throws(StorageError) {
+        try writer.check()
+        try store.use(feature)
+    }
+
     // MARK: Trees
 
     /// Creates an empty tree.

@@ -1,0 +1,175 @@
+import MakoStorage
+
+// The delete rules of a database, as the value of the tree "mako.catalogue" under the key 00 03. Numbers are little endian; a text is its
+// length (4) and its UTF-8.
+//
+//   format (1) = 1, count (4), then for each reference, in the order of these bytes: table, column, target, rule (1: nullify 0, cascade 1,
+//   deny 2), flags (1: owned 1)
+//
+// The header's bit "must write" 1 says that they are there: a program that does not apply them must not write the file.
+
+/// What becomes of the rows that refer to a row when that row is deleted.
+public enum ReferenceRule: UInt8, Sendable, Hashable {
+    /// Their reference becomes NULL; a collection loses the key.
+    case nullify
+    /// They are deleted as well.
+    case cascade
+    /// The deletion is refused while there are any.
+    case deny
+}
+
+/// The delete rules of a database's references, as its types declare them.
+///
+/// They are stored in the catalogue, so that every writer applies them, whether it knows the types or not. A table without types has no rules:
+/// statements refuse to delete a row of it that others refer to.
+public struct ReferenceRules: Sendable, Hashable {
+    /// What is known of one reference.
+    public struct Entry: Sendable, Hashable {
+        public var rule: ReferenceRule
+        /// Whether a row is deleted when the last row lets go of it that owns it by this reference.
+        public var isOwned: Bool
+
+        public init(_ rule: ReferenceRule, isOwned: Bool) {
+            self.rule = rule
+            self.isOwned = isOwned
+        }
+    }
+
+    // By bytes, because names that differ in their Unicode composition are two names.
+    private var entries: [[UInt8]: Entry] = [:]
+
+    public init() {}
+
+    public var isEmpty: Bool { entries.isEmpty }
+
+    /// The rule of a column for rows of one table. A column that refers to rows of any table has one for all, and others for single tables.
+    func entry(_ table: String, _ column: String, target: String) -> Entry? {
+        entries[Self.key(table, column, target)] ?? entries[Self.key(table, column, AnyReference.anyTable)]
+    }
+
+    /// - Parameter target: the name of the table that is referred to, or ``AnyReference/anyTable``.
+    public mutating func set(_ entry: Entry, table: String, column: String, target: String) {
+        entries[Self.key(table, column, target)] = entry
+    }
+
+    public mutating func remove(table: String, column: String, target: String) {
+        entries[Self.key(table, column, target)] = nil
+    }
+
+    private static func key(_ table: String, _ column: String, _ target: String) -> [UInt8] {
+        var sink = ByteSink()
+        for text in [table, column, target] { sink.text(text) }
+        return sink.bytes
+    }
+
+    private static func names(_ key: [UInt8]) throws(RecordError) -> [String] {
+        var source = ByteSource(key, what: "the delete rules")
+        return [try source.text(), try source.text(), try source.text()]
+    }
+
+    /// The rules of references that the tables have.
+    func fitting(_ tables: [TableHandle]) throws(RecordError) -> ReferenceRules {
+        var columns: Set<[UInt8]> = []
+        for table in tables {
+            for column in table.schema.liveColumns {
+                if let target = column.target { columns.insert(Self.key(table.schema.name, column.name, target)) }
+            }
+        }
+        var fitting = ReferenceRules()
+        for (key, entry) in entries {
+            let names = try Self.names(key)
+            if columns.contains(key) || columns.contains(Self.key(names[0], names[1], AnyReference.anyTable)) {
+                fitting.entries[key] = entry
+            }
+        }
+        return fitting
+    }
+
+    /// The rules of all references but those of one table's columns.
+    func without(table: String) throws(RecordError) -> ReferenceRules {
+        var left = ReferenceRules()
+        let name = Array(table.utf8)
+        for (key, entry) in entries where try Array(Self.names(key)[0].utf8) != name { left.entries[key] = entry }
+        return left
+    }
+
+    /// The same rules for tables that have got other names.
+    func renamed(_ newName: (String) -> String) throws(RecordError) -> ReferenceRules {
+        var renamed = ReferenceRules()
+        for (key, entry) in entries {
+            let names = try Self.names(key)
+            renamed.entries[Self.key(newName(names[0]), names[1], newName(names[2]))] = entry
+        }
+        return renamed
+    }
+
+    // MARK: The stored form
+
+    private static let format: UInt8 = 1
+    private static let storedKey: [UInt8] = [0, 3]
+
+    private var encoded: [UInt8] {
+        var sink = ByteSink()
+        sink.byte(Self.format)
+        sink.number(UInt32(truncatingIfNeeded: entries.count))
+        var bytes = sink.bytes
+        for (key, entry) in entries.sorted(by: { KeyOrder.precedes($0.key, $1.key) }) {
+            bytes += key
+            bytes += [entry.rule.rawValue, entry.isOwned ? 1 : 0]
+        }
+        return bytes
+    }
+
+    private init(_ bytes: [UInt8]) throws(RecordError) {
+        var source = ByteSource(bytes, what: "the delete rules")
+        guard try source.byte() == Self.format else {
+            throw .catalogueDamaged(reason: "the delete rules have another format")
+        }
+        for _ in 0..<(try source.count()) {
+            let names = [try source.text(), try source.text(), try source.text()]
+            guard let rule = ReferenceRule(rawValue: try source.byte()) else { throw source.damaged }
+            let flags = try source.byte()
+            guard flags < 2 else { throw source.damaged }
+            entries[Self.key(names[0], names[1], names[2])] = Entry(rule, isOwned: flags == 1)
+        }
+        guard source.isAtEnd else { throw source.damaged }
+    }
+
+    static func stored(in view: Snapshot) throws(RecordError) -> ReferenceRules {
+        guard let tree = view.tree(named: Catalogue.treeName),
+            let bytes = try engine({ () throws(StorageError) in try view.get(storedKey, in: tree) })
+        else { return ReferenceRules() }
+        return try ReferenceRules(bytes)
+    }
+
+    func store(in tx: borrowing WriteTransaction) throws(RecordError) {
+        let tree = try StoredCatalogue.trees(tx).catalogue
+        let bytes = encoded
+        do throws(StorageError) {
+            if isEmpty {
+                _ = try tx.delete(Self.storedKey, in: tree)
+                return
+            }
+            try tx.use(.referenceRules)
+            try tx.put(bytes, for: Self.storedKey, in: tree)
+        } catch { throw .storage(error) }
+    }
+
+    /// Marks a file that has got the catalogue of another one as one whose rules a writer must know.
+    static func announce(in tx: borrowing WriteTransaction) throws(RecordError) {
+        if try stored(in: tx.view).isEmpty { return }
+        try engine { () throws(StorageError) in try tx.use(.referenceRules) }
+    }
+}
+
+extension Catalogue {
+    /// The catalogue with other delete rules, which are stored where they differ from those that it has.
+    public func adopting(
+        _ rules: ReferenceRules, in tx: borrowing WriteTransaction
+    ) throws(RecordError) -> Catalogue {
+        let fitting = try rules.fitting(handles)
+        if fitting == self.rules { return self }
+        try fitting.store(in: tx)
+        return with(fitting)
+    }
+}

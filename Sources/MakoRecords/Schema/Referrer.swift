@@ -1,0 +1,162 @@
+import MakoStorage
+
+/// A row of a database: the number of its table, and its key there.
+public struct RowPlace: Sendable, Hashable {
+    public let table: UInt32
+    public let key: RowKey
+
+    public init(_ table: TableHandle, _ key: RowKey) { self.init(table: table.number, key: key) }
+
+    init(table: UInt32, key: RowKey) {
+        self.table = table
+        self.key = key
+    }
+}
+
+/// A column that may refer to rows of a table.
+public struct Referrer: Sendable {
+    public let table: TableHandle
+    public let column: String
+    /// The column alone.
+    public let layout: RowLayout
+    /// Whether the column holds many keys.
+    public let holdsMany: Bool
+    private let isAny: Bool
+    private let type: ColumnType
+    /// The table whose rows are referred to.
+    public let target: TableHandle
+    /// What becomes of its rows when a row goes that they refer to; nil: the file does not say it.
+    public let rule: ReferenceRule?
+    /// Whether its rows own those that they refer to; nil: the file does not say it.
+    public let isOwner: Bool?
+
+    /// - Throws: `RecordError.columnNotFound`.
+    public init(
+        _ column: ColumnSchema, of table: TableHandle, to target: TableHandle, _ entry: ReferenceRules.Entry? = nil
+    ) throws(RecordError) {
+        self.table = table
+        self.column = column.name
+        self.target = target
+        layout = try table.layout(for: [column.name])
+        type = column.type
+        holdsMany = column.type == .keys
+        isAny = column.target == AnyReference.anyTable
+        rule = entry?.rule
+        isOwner = entry?.isOwned
+    }
+
+    /// The rows that refer to a row of the target.
+    ///
+    /// - Complexity: a look-up where an index begins with the column, else a scan of the table.
+    public func rows(
+        referringTo key: RowKey, _ catalogue: Catalogue, _ view: Snapshot
+    ) throws(RecordError) -> [RowKey] {
+        if holdsMany { return try table.keys(holding: key, in: column, view: view) }
+        let value: Value
+        if isAny {
+            value = AnyReference(table: target.schema.name, key: key).stored
+        } else {
+            let values = try key.values(in: target.schema)
+            // A column holds one value, and one of another type is the key of no row.
+            guard values.count == 1, let fitting = type.coerced(values[0]) else { return [] }
+            value = fitting
+        }
+        let selection = Selection(
+            table: table.schema.name, condition: .comparison(.equal, .column([column]), .literal(value, at: .none)))
+        return try selection.plan(catalogue).keys(in: view)
+    }
+}
+
+extension Catalogue {
+    /// The columns of all tables that may refer to rows of a table, with their delete rules.
+    public func referrers(of target: TableHandle) throws(RecordError) -> [Referrer] {
+        var referrers: [Referrer] = []
+        for table in handles {
+            for column in table.schema.liveColumns
+            where column.target == target.schema.name || column.target == AnyReference.anyTable {
+                let entry = rules.entry(table.schema.name, column.name, target: target.schema.name)
+                referrers.append(try Referrer(column, of: table, to: target, entry))
+            }
+        }
+        return referrers
+    }
+
+    /// Whether a row is owned by another one. Any row that refers to it may own it where the file does not say which columns do.
+    public func isOwned(_ row: RowPlace, _ referrers: [Referrer], _ view: Snapshot) throws(RecordError) -> Bool {
+        for referrer in referrers where referrer.isOwner != false {
+            let isOwnTable = referrer.table.number == row.table
+            let owners = try referrer.rows(referringTo: row.key, self, view)
+            if owners.contains(where: { !isOwnTable || $0 != row.key }) { return true }
+        }
+        return false
+    }
+
+    /// The columns by which rows of a table own others; nil: none does.
+    public func ownedColumns(of table: TableHandle) throws(RecordError) -> OwnedColumns? {
+        let owned = table.schema.liveColumns.filter { column in
+            guard let target = column.target else { return false }
+            return rules.entry(table.schema.name, column.name, target: target)?.isOwned == true
+        }
+        return owned.isEmpty ? nil : try OwnedColumns(owned, of: table)
+    }
+}
+
+/// The columns by which the rows of a table own others.
+public struct OwnedColumns: Sendable {
+    private let table: TableHandle
+    private let columns: [ColumnSchema]
+    private let layout: RowLayout
+
+    fileprivate init(_ columns: [ColumnSchema], of table: TableHandle) throws(RecordError) {
+        self.table = table
+        self.columns = columns
+        layout = try table.layout(for: columns.map(\.name))
+    }
+
+    func contains(_ name: String) -> Bool { columns.contains { $0.name == name } }
+
+    /// The rows that a stored row owns, in their order there; none when there is no such row.
+    public func rows(
+        ownedBy key: RowKey, _ catalogue: Catalogue, _ view: Snapshot
+    ) throws(RecordError) -> [RowPlace] {
+        try recorded {
+            var rows: [RowPlace] = []
+            _ = try table.withRow(key, layout: layout, in: view) { row in
+                for (position, column) in columns.enumerated() where !row.isNull(position) {
+                    if column.target == AnyReference.anyTable {
+                        guard let reference = AnyReference(row.value(position)),
+                            let held = catalogue.table(named: reference.table)
+                        else { continue }
+                        rows.append(RowPlace(held, reference.key))
+                        continue
+                    }
+                    guard let held = column.target.flatMap({ catalogue.table(named: $0) }) else { continue }
+                    if column.type == .keys {
+                        KeyTree(row.blob(position))?.forEachKey { number, key in
+                            rows.append(RowPlace(table: number == 0 ? held.number : number, key: key))
+                        }
+                    } else if let key = held.key(referredToBy: row.value(position)) {
+                        rows.append(RowPlace(held, key))
+                    }
+                }
+            }
+            return rows
+        }
+    }
+}
+
+extension TableHandle {
+    /// The key of the row that a value of a referring column stands for; nil when it can stand for none.
+    func key(referredToBy value: Value) -> RowKey? {
+        switch schema.key {
+        case .rowID:
+            guard case .integer(let id)? = ColumnType.integer.coerced(value) else { return nil }
+            return .rowID(id)
+        case .columns(let names):
+            guard names.count == 1, let type = schema.column(named: names[0])?.type, let fitting = type.coerced(value),
+                !fitting.isNull
+            else { return nil }
+            return RowKey(values: [fitting])
+        }
+    }
+}

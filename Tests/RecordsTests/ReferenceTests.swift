@@ -1,0 +1,234 @@
+import MakoStorage
+import MakoTestSupport
+import Testing
+
+@testable import MakoRecords
+
+/// References in statements: no key is stored that leads to no row, and rows are deleted by the delete rules of the file.
+@Suite struct ReferenceTests {
+    private let session: StatementSession
+
+    init() throws {
+        session = try StatementSession(
+            "CREATE TABLE Owner (id INTEGER PRIMARY KEY, name TEXT)",
+            "CREATE TABLE Dog (id INTEGER PRIMARY KEY, name TEXT, owner INTEGER REFERENCES Owner, mother INTEGER REFERENCES Dog)",
+            "INSERT INTO Owner VALUES (1, 'Ada'), (2, 'Bob'), (3, 'Cy')",
+            "INSERT INTO Dog VALUES (1, 'Rex', 2, NULL), (2, 'Fly', 2, 1), (3, 'Joe', 3, 2)")
+    }
+
+    private func setRule(
+        _ rule: ReferenceRule?, isOwned: Bool = false, on table: String = "Dog", _ column: String, _ target: String
+    )
+        throws
+    {
+        try session.store.write { tx in
+            let catalogue = try Catalogue.load(view: tx.view)
+            var rules = catalogue.rules
+            if let rule {
+                rules.set(.init(rule, isOwned: isOwned), table: table, column: column, target: target)
+            } else {
+                rules.remove(table: table, column: column, target: target)
+            }
+            _ = try catalogue.adopting(rules, in: tx)
+        }
+    }
+
+    private func ids(_ table: String) throws -> [Int64] {
+        try session.rows("SELECT id FROM \(table) ORDER BY id").compactMap {
+            if case .integer(let id) = $0[0] { id } else { nil }
+        }
+    }
+
+    private func owners() throws -> [Value] { try session.rows("SELECT owner FROM Dog ORDER BY id").map { $0[0] } }
+
+    private var dangling: [DanglingReferences] {
+        get throws { try Catalogue.verify(session.store).danglingReferences }
+    }
+
+    /// Runs a statement without regard to references.
+    private func force(_ text: String) throws {
+        var changes = ChangeSet()
+        let statement = try Statement.parse(text)
+        _ = try session.store.write { tx in
+            try statement.run(
+                try Catalogue.load(view: tx.view), in: tx, changes: &changes, ignoringReferences: true)
+        }
+    }
+
+    // MARK: Without rules
+
+    @Test func aReferencedRowIsNotDeletedWithoutARule() throws {
+        let refusal = session.refusal("DELETE FROM Owner WHERE id = 2")
+        #expect(
+            refusal.contains("Owner") && refusal.contains("Dog.owner of 2 rows") && refusal.contains("no delete rule"))
+        #expect(!session.refusal("DELETE FROM Owner").isEmpty)
+        #expect(try ids("Owner") == [1, 2, 3])
+        #expect(try session.run("DELETE FROM Owner WHERE id = 1").changed == 1)
+        try session.run("UPDATE Dog SET owner = NULL WHERE owner = 2")
+        #expect(try session.run("DELETE FROM Owner WHERE id = 2").changed == 1)
+        #expect(try dangling.isEmpty)
+    }
+
+    @Test func rowsMayGoTogetherWithThoseThatReferToThem() throws {
+        #expect(!session.refusal("DELETE FROM Dog WHERE id = 1").isEmpty)
+        #expect(try session.run("DELETE FROM Dog WHERE id < 4").changed == 3)
+        #expect(try session.run("DELETE FROM Owner").changed == 3)
+    }
+
+    @Test func keysThatLeadNowhereAreRefused() throws {
+        #expect(
+            session.refusal("INSERT INTO Dog (name, owner) VALUES ('x', 9)").contains("Owner has no row with that key"))
+        #expect(
+            session.refusal("INSERT INTO Dog (name, owner) VALUES ('x', 1), ('y', 9)").contains("Dog.owner cannot be 9")
+        )
+        #expect(session.refusal("INSERT INTO Dog (name, owner) SELECT name, 9 FROM Owner").contains("cannot be 9"))
+        #expect(session.refusal("INSERT OR IGNORE INTO Dog (name, owner) VALUES ('x', 9)").contains("cannot be 9"))
+        #expect(session.refusal("UPDATE Dog SET owner = 9 WHERE id = 1").contains("cannot be 9"))
+        #expect(session.refusal("UPDATE Dog SET owner = id * 4").contains("cannot be 4"))
+        #expect(try ids("Dog") == [1, 2, 3])
+        #expect(try owners() == [.integer(2), .integer(2), .integer(3)])
+        try session.run("INSERT INTO Dog (name, owner) VALUES ('x', NULL)")
+    }
+
+    @Test func aRowMayReferToItselfAndToLaterRowsOfTheStatement() throws {
+        try session.run("INSERT INTO Dog (id, name, mother) VALUES (7, 'self', 7)")
+        try session.run("INSERT INTO Dog (id, name, mother) VALUES (8, 'a', 9), (9, 'b', 8)")
+        #expect(!session.refusal("INSERT INTO Dog (id, name, mother) VALUES (10, 'c', 11)").isEmpty)
+        // A row that is left out needs nothing.
+        try session.run("INSERT OR IGNORE INTO Dog (id, name, mother) VALUES (9, 'b', 99)")
+        #expect(try dangling.isEmpty)
+        #expect(try session.faults().isEmpty)
+    }
+
+    @Test func aReferenceToATableThatIsNotThereIsNamed() throws {
+        try session.run("CREATE TABLE Toy (dog INTEGER REFERENCES Dogg)")
+        #expect(
+            session.refusal("INSERT INTO Toy (dog) VALUES (1)").contains("there is no table Dogg; did you mean Dog?"))
+        try session.run("INSERT INTO Toy (dog) VALUES (NULL)")
+    }
+
+    @Test func tablesThatOthersReferToAreNotDropped() throws {
+        #expect(session.refusal("DROP TABLE Owner").contains("Dog.owner"))
+        try session.run("UPDATE Dog SET owner = NULL")
+        try session.run("DROP TABLE Owner")
+        // Its own references hold no table back.
+        try session.run("DROP TABLE Dog")
+    }
+
+    @Test func referencesCanBeIgnoredAndAreCounted() throws {
+        try force("DELETE FROM Owner WHERE id = 2")
+        try force("INSERT INTO Dog (id, name, owner, mother) VALUES (4, 'x', 1, 77)")
+        #expect(
+            try dangling == [
+                DanglingReferences(table: "Dog", column: "owner", count: 2, row: .rowID(1)),
+                DanglingReferences(table: "Dog", column: "mother", count: 1, row: .rowID(4)),
+            ])
+        #expect(try Catalogue.verify(session.store).isClean)
+    }
+
+    // MARK: With rules
+
+    @Test func nullifyCascadeAndDenyHoldForStatements() throws {
+        try setRule(.nullify, "owner", "Owner")
+        #expect(try session.run("DELETE FROM Owner WHERE id = 3").changed == 1)
+        #expect(try owners() == [.integer(2), .integer(2), .null])
+        try setRule(.deny, "owner", "Owner")
+        #expect(session.refusal("DELETE FROM Owner WHERE id = 2").contains("its delete rule is deny"))
+        try setRule(.cascade, "owner", "Owner")
+        try setRule(.nullify, "mother", "Dog")
+        #expect(try session.run("DELETE FROM Owner").changed == 2)
+        #expect(try ids("Dog") == [3])
+        #expect(try session.rows("SELECT mother FROM Dog") == [[.null]])
+        #expect(try dangling.isEmpty)
+        #expect(try session.faults().isEmpty)
+    }
+
+    @Test func aCascadeFollowsCirclesAndLongChains() throws {
+        try setRule(.cascade, "mother", "Dog")
+        try session.run("UPDATE Dog SET mother = 3 WHERE id = 1")
+        #expect(try session.run("DELETE FROM Dog WHERE id = 2").changed == 1)
+        #expect(try ids("Dog").isEmpty)
+        try session.run("CREATE INDEX mothers ON Dog (mother)")
+        let rows = (1...20_000).map { "(\($0), 'd', \($0 == 1 ? "NULL" : "\($0 - 1)"))" }
+        try session.run("INSERT INTO Dog (id, name, mother) VALUES \(rows.joined(separator: ", "))")
+        // Depth costs no stack.
+        let store = session.store
+        try onSmallStack {
+            var changes = ChangeSet()
+            _ = try store.write { tx in
+                try Statement.parse("DELETE FROM Dog WHERE id = 1").run(
+                    try Catalogue.load(view: tx.view), in: tx, changes: &changes)
+            }
+        }
+        #expect(try ids("Dog").isEmpty)
+    }
+
+    @Test func ownedRowsGoWithTheirLastOwner() throws {
+        try session.run("CREATE TABLE Tag (id INTEGER PRIMARY KEY, dog INTEGER REFERENCES Dog)")
+        try setRule(.nullify, isOwned: true, on: "Tag", "dog", "Dog")
+        try setRule(.nullify, "mother", "Dog")
+        try session.run("INSERT INTO Tag VALUES (1, 1), (2, 1), (3, 2), (4, 3)")
+        try session.run("DELETE FROM Tag WHERE id = 1")
+        #expect(try ids("Dog") == [1, 2, 3])
+        try session.run("DELETE FROM Tag WHERE id = 2")
+        #expect(try ids("Dog") == [2, 3])
+        try session.run("UPDATE Tag SET dog = NULL WHERE id = 3")
+        #expect(try ids("Dog") == [3])
+        try session.run("INSERT OR REPLACE INTO Tag VALUES (4, NULL)")
+        #expect(try ids("Dog").isEmpty)
+    }
+
+    @Test func aReplacedRowStaysReferredToAndOthersGoByTheRules() throws {
+        try session.run("CREATE UNIQUE INDEX names ON Owner (name)")
+        try session.run("INSERT OR REPLACE INTO Owner VALUES (2, 'Bea')")
+        #expect(try owners() == [.integer(2), .integer(2), .integer(3)])
+        #expect(session.refusal("INSERT OR REPLACE INTO Owner VALUES (4, 'Bea')").contains("Dog.owner"))
+        try setRule(.nullify, "owner", "Owner")
+        try session.run("INSERT OR REPLACE INTO Owner VALUES (4, 'Bea')")
+        #expect(try owners() == [.null, .null, .integer(3)])
+        #expect(try ids("Owner") == [1, 3, 4])
+    }
+
+    @Test func aFailedStatementTakesItsDeletionsBack() throws {
+        try setRule(.cascade, "owner", "Owner")
+        try setRule(.deny, "mother", "Dog")
+        #expect(!session.refusal("DELETE FROM Owner").isEmpty)
+        #expect(try ids("Owner") == [1, 2, 3] && ids("Dog") == [1, 2, 3])
+        #expect(try session.faults().isEmpty)
+    }
+
+    // MARK: What is stored
+
+    @Test func rulesOfOtherTablesStayWhenOneIsDropped() throws {
+        try setRule(.deny, "mother", "Dog")
+        try session.run("CREATE TABLE Tag (id INTEGER PRIMARY KEY, dog INTEGER REFERENCES Dog)")
+        try setRule(.cascade, on: "Tag", "dog", "Dog")
+        try session.run("DROP TABLE Tag")
+        try session.run("CREATE TABLE Tag (id INTEGER PRIMARY KEY, dog INTEGER REFERENCES Dog)")
+        try session.store.read { view in
+            let catalogue = try Catalogue.load(view: view)
+            #expect(catalogue.deleteRules(of: "dog", in: try catalogue.requireTable("Tag").schema) == "")
+            #expect(catalogue.deleteRules(of: "mother", in: try catalogue.requireTable("Dog").schema) == "deny")
+        }
+    }
+
+    @Test func damagedRulesAreAnErrorAndNoTrap() throws {
+        try setRule(.deny, isOwned: true, "mother", "Dog")
+        let stored = try session.store.read { view in
+            try view.get([0, 3], in: try #require(view.tree(named: "mako.catalogue")))
+        }
+        let bytes = try #require(stored)
+        for place in bytes.indices {
+            for bit in 0..<8 {
+                var broken = bytes
+                broken[place] ^= 1 << UInt8(bit)
+                try? session.store.write { tx in
+                    try tx.put(broken, for: [0, 3], in: try #require(tx.view.tree(named: "mako.catalogue")))
+                    _ = try? Catalogue.load(view: tx.view)
+                    throw RecordError.cancelled
+                }
+            }
+        }
+        #expect(!session.refusal("DELETE FROM Dog WHERE id = 1").isEmpty)
+    }
+}
