@@ -21,7 +21,8 @@ public enum RecordError: Error, Sendable, Hashable {
     case duplicateKey(table: String, key: RowKey, columns: [String], values: [Value])
     case invalidKey(table: String, reason: String)
     case idsExhausted(table: String)
-    case rowTooLarge(table: String)
+    /// A value that no column of its type can hold, or that is too large.
+    case valueRefused(table: String, column: String, reason: String)
 
     /// An encrypted value cannot be sealed or opened.
     case valueSealed(table: String, column: String, PropertyKeyProblem)
@@ -67,8 +68,8 @@ extension RecordError: CustomStringConvertible {
             "the key does not fit table \(table): \(reason)"
         case .idsExhausted(let table):
             "\(table) holds a row with the largest possible id, so no further id can be given"
-        case .rowTooLarge(let table):
-            "a row of \(table) is too large to be stored"
+        case .valueRefused(let table, let column, let reason):
+            "\(table).\(column) cannot be stored: \(reason)"
         case .valueSealed(let table, let column, let problem):
             "\(table).\(column) is encrypted: \(problem)"
         case .incompatibleSchema(let table, let reason):

@@ -100,3 +100,6 @@ int mako_find_lock(int descriptor, int64_t from, int64_t to, int64_t *first, int
 
 /// Gives up every lock of `mako_lock_byte` on this open file.
 void mako_unlock_bytes(int descriptor);
+
+/// How many bytes of the calling thread's stack are free; very many where the system does not say.
+uint64_t mako_stack_room(void);
