@@ -179,3 +179,34 @@ int mako_rename_exclusively(const char *from, const char *to) {
 #endif
     return mako_link_and_unlink(from, to);
 }
+
+// The lowest address of the calling thread's stack; 1 where the system does not say.
+static _Thread_local uintptr_t mako_stack_end = 0;
+
+#if defined(__linux__) || defined(__APPLE__)
+#include <pthread.h>
+static uintptr_t mako_find_stack_end(void) {
+#if defined(__APPLE__)
+    pthread_t self = pthread_self();
+    return (uintptr_t)pthread_get_stackaddr_np(self) - pthread_get_stacksize_np(self);
+#else
+    pthread_attr_t attributes;
+    void *end = 0;
+    size_t size = 0, guard = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 1;
+    int code = pthread_attr_getstack(&attributes, &end, &size);
+    (void)pthread_attr_getguardsize(&attributes, &guard);
+    pthread_attr_destroy(&attributes);
+    return code == 0 && end ? (uintptr_t)end + guard : 1;
+#endif
+}
+#else
+static uintptr_t mako_find_stack_end(void) { return 1; }
+#endif
+
+uint64_t mako_stack_room(void) {
+    char here;
+    if (mako_stack_end == 0) mako_stack_end = mako_find_stack_end();
+    uintptr_t place = (uintptr_t)&here;
+    return place > mako_stack_end ? place - mako_stack_end : 0;
+}

@@ -32,6 +32,10 @@ public enum MakoError: Error, Sendable, Hashable {
     case danglingReference(entity: String, property: String, target: String, value: StoredValue)
     /// A value does not fit its property.
     case typeMismatch(entity: String, property: String, expected: String, found: String)
+    /// A row has a value that its property cannot have, such as one that a statement has stored.
+    case unreadableValue(entity: String, key: String, property: String, reason: String)
+    /// An object has a value that cannot be stored; without a key, the object has no row yet.
+    case unstorableValue(entity: String, key: String?, property: String, reason: String)
     /// A row of a `SELECT` has a value in a column that is none of the type that was asked for; rows are counted from 0.
     case columnMismatch(column: String, row: Int, expected: String, found: String)
     /// What was asked for as typed rows needs a column that the result has not, or, without a name, another number of columns.
@@ -98,6 +102,11 @@ extension MakoError: CustomStringConvertible, LocalizedError {
             "\(RecordError.danglingReference(table: entity, column: property, target: target, value: value))"
         case .typeMismatch(let entity, let property, let expected, let found):
             "\(entity).\(property) takes \(expected), not \(found)"
+        case .unreadableValue(let entity, let key, let property, let reason):
+            "\(entity).\(property) of the row with key \(key) cannot be read: \(reason); store another value there, or have "
+                + "the property's type accept it"
+        case .unstorableValue(let entity, let key, let property, let reason):
+            "\(entity).\(property)" + (key.map { " of the row with key \($0)" } ?? "") + " cannot be stored: \(reason)"
         case .columnMismatch(let column, let row, let expected, let found):
             "\(column) of row \(row) holds \(found), not \(expected)"
                 + (found == "NULL" ? "; ask for \(expected)?, or leave such rows out" : "")
@@ -160,13 +169,15 @@ extension MakoError {
             self = .duplicate(entity: table, properties: columns, values: values)
         case .syntax(let fault): self = .query(message: "\(fault)")
         case .incompatibleSchema(let table, _), .conversionFailed(let table, _, _, _), .idsExhausted(let table),
-            .rowTooLarge(let table), .invalidKey(let table, _):
+            .invalidKey(let table, _):
             self = .migration(entity: table, reason: "\(error)")
         case .referenced(let table, _, let other, let column, _, .deny):
             self = .deniedByReference(entity: table, from: other, property: column)
         case .referenced: self = .query(message: "\(error)")
         case .danglingReference(let table, let column, let target, let value):
             self = .danglingReference(entity: table, property: column, target: target, value: value)
+        case .valueRefused(let table, let column, let reason):
+            self = .unstorableValue(entity: table, key: nil, property: column, reason: reason)
         case .migrationFailed(let table, let reason): self = .migration(entity: table, reason: reason)
         case .stepFailed(let table, let step, let row, let reason):
             self = .migration(
@@ -175,6 +186,17 @@ extension MakoError {
             self = .propertyKey(entity: table, property: column, problem)
         case .rowDamaged, .indexDamaged, .catalogueDamaged: self = .damaged(reason: "\(error)")
         }
+    }
+
+    /// The error of a migration: rows that were there are in its way, not the one that a caller stores.
+    init(migrating error: RecordError) {
+        self.init(error)
+        guard case .duplicate(let entity, let properties, let values) = self else { return }
+        self = .migration(
+            entity: entity,
+            reason: "several rows have \(properties.joined(separator: ", ")) = "
+                + "\(values.map(\.brief).joined(separator: ", ")), which is to be unique; change all but one of them first"
+        )
     }
 
     init(_ error: StorageError) {

@@ -30,6 +30,13 @@ struct EntityParser {
         }
         parseOptions(attribute, into: &source)
         for element in declaration.attributes {
+            if case .attribute(let other) = element, Self.name(of: other) == "MainActor" {
+                find(
+                    "mainActor",
+                    "@MainActor cannot stand beside @Entity: objects are read and saved on any thread; remove it, and put "
+                        + "@MainActor on what uses the objects, or on single methods", Syntax(other),
+                    Self.without(other, declaration.attributes))
+            }
             if case .attribute(let other) = element, Self.name(of: other) == "Observable" {
                 findings.append(
                     Finding(
@@ -55,6 +62,16 @@ struct EntityParser {
 
     private mutating func find(_ id: String, _ message: String, _ node: Syntax, _ fixIt: FixIt? = nil) {
         findings.append(Finding(id: id, message: message, node: node, fixIt: fixIt))
+    }
+
+    /// The attributes without one of them.
+    private static func without(_ other: AttributeSyntax, _ attributes: AttributeListSyntax) -> FixIt {
+        let kept = attributes.filter { element in
+            if case .attribute(let attribute) = element { attribute.id != other.id } else { true }
+        }
+        return FixIt(
+            message: MacroRepair(message: "remove '\(other.trimmedDescription)'", id: "removeAttribute"),
+            changes: [.replace(oldNode: Syntax(attributes), newNode: Syntax(AttributeListSyntax(Array(kept))))])
     }
 
     /// `@Entity(observable: true)` in the place of both attributes.

@@ -173,7 +173,7 @@ extension EntityRender {
             block(
                 "\(member)\(mutating)func assignMissingKey()",
                 decoding
-                    + keys.filter { !source.isClass || !$0.needsSlot && !$0.isScalar }.map {
+                    + keys.filter { !source.isClass || !$0.isScalar }.map {
                         "EntityCoding.assignKey(&self.\(name($0)))"
                     }),
         ]

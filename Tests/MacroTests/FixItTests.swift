@@ -84,6 +84,7 @@ import Testing
         arguments: [
             ("@Entity(observable: false) final class A { var x = 1 }", "@Entity final class A { var x = 1 }"),
             ("@Entity(observable: true) struct A { var x = 1 }", "@Entity struct A { var x = 1 }"),
+            ("@MainActor @Entity final class A { var x = 1 }", "@Entity final class A { var x = 1 }"),
             (
                 "@Entity(stamps: true, ignoringSuperclass: true) final class A { }",
                 "@Entity(stamps: true) final class A { }"

@@ -202,14 +202,70 @@ import Testing
         try fixture.expectSound()
     }
 
-    /// A column that says what it was called is a new one where the model still has a column of that name.
-    @Test func aNameThatIsStillInUseIsNotTakenOver() throws {
+    private static func renaming(_ columns: ColumnSchema...) -> EntitySchema {
+        EntitySchema(name: "P", columns: columns)
+    }
+
+    @Test func aNewColumnMayTakeTheNameThatAnotherGivesUp() throws {
         var fixture = try fixture()
-        var wanted = Self.first
-        wanted.columns.append(ColumnSchema("fullName", .text, default: .text("?"), originalName: "name"))
-        #expect(try fixture.migrate(wanted).steps == [.addColumn("fullName")])
-        #expect(try fixture.values("P", .rowID(1)) == [.text("a"), .text("30"), .text("?")])
+        let wanted = Self.renaming(
+            ColumnSchema("name", .text, default: .text("?")), ColumnSchema("age", .text),
+            ColumnSchema("fullName", .text, originalName: "name"))
+        #expect(
+            try Set(fixture.migrate(wanted).steps)
+                == [.addColumn("name"), .renameColumn(from: "name", to: "fullName"), .dropIndex("P.age")])
+        #expect(try fixture.values("P", .rowID(1)) == [.text("?"), .text("30"), .text("a")])
+        // The same once more is no change: the name is the new column's now.
+        #expect(try fixture.migrate(wanted).isEmpty)
         try fixture.expectSound()
+        // Without a value for the rows that are there it is refused, as every new column is.
+        var other = try self.fixture()
+        let bare = Self.renaming(
+            ColumnSchema("name", .text), ColumnSchema("age", .text),
+            ColumnSchema("fullName", .text, originalName: "name"))
+        #expect(throws: RecordError.self) { try other.migrate(bare) }
+        #expect(try other.values("P", .rowID(1)) == [.text("a"), .text("30")])
+    }
+
+    @Test(arguments: [[0, 1], [1, 0]]) func renamesFormAChain(_ order: [Int]) throws {
+        var fixture = try fixture()
+        let columns = [
+            ColumnSchema("age", .text, originalName: "name"), ColumnSchema("years", .text, originalName: "age"),
+        ]
+        var wanted = Self.renaming(columns[order[0]], columns[order[1]])
+        wanted.indexes = [IndexSchema("P.years", [IndexColumn("years")])]
+        try fixture.migrate(wanted)
+        let values = try #require(try fixture.values("P", .rowID(1)))
+        #expect(order.map { values[$0] } == [.text("a"), .text("30")])
+        #expect(try fixture.migrate(wanted).isEmpty)
+        try fixture.expectSound()
+    }
+
+    @Test func originalNamesInACircleAreRefused() throws {
+        var fixture = try fixture()
+        let swapped = Self.renaming(
+            ColumnSchema("name", .text, originalName: "age"), ColumnSchema("age", .text, originalName: "name"))
+        let error = #expect(throws: RecordError.self) { try fixture.migrate(swapped) }
+        #expect("\(error.map { "\($0)" } ?? "")".contains("the original names of name, age form a circle"))
+        let circle = Self.renaming(
+            ColumnSchema("size", .text, originalName: "c"), ColumnSchema("a", .text, originalName: "c"),
+            ColumnSchema("b", .text, originalName: "a"), ColumnSchema("c", .text, originalName: "b"))
+        #expect(throws: RecordError.self) { try fixture.migrate(circle) }
+        // Its own name is no circle, and one that only the other column has is none either.
+        try fixture.migrate(
+            Self.renaming(
+                ColumnSchema("name", .text, originalName: "name"), ColumnSchema("age", .text, originalName: "name")))
+        #expect(try fixture.values("P", .rowID(1)) == [.text("a"), .text("30")])
+    }
+
+    @Test func oneOriginalNameOfTwoColumnsIsRefused() throws {
+        var fixture = try fixture()
+        let wanted = Self.renaming(
+            ColumnSchema("first", .text, originalName: "name"), ColumnSchema("last", .text, originalName: "name"),
+            ColumnSchema("age", .text))
+        let error = #expect(throws: RecordError.self) { try fixture.migrate(wanted) }
+        #expect("\(error.map { "\($0)" } ?? "")".contains("name is the original name of both first and last"))
+        #expect(try fixture.values("P", .rowID(1)) == [.text("a"), .text("30")])
     }
 
     @Test func nullsGetADefaultWhenTheColumnStopsBeingOptional() throws {

@@ -72,7 +72,10 @@ import Testing
             ),
             (.invalidKey(table: "P", reason: "why"), "the key does not fit table P: why"),
             (.idsExhausted(table: "P"), "P holds a row with the largest possible id, so no further id can be given"),
-            (.rowTooLarge(table: "P"), "a row of P is too large to be stored"),
+            (
+                .valueRefused(table: "P", column: "a", reason: "it has 9 bytes"),
+                "P.a cannot be stored: it has 9 bytes"
+            ),
             (.rowDamaged(table: "P", key: nil, reason: "why"), "a row of P is damaged: why"),
             (.rowDamaged(table: "P", key: key, reason: "why"), "a row of P (key \(key)) is damaged: why"),
             (

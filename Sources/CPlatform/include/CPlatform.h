@@ -113,3 +113,6 @@ int mako_rename_exclusively(const char *from, const char *to);
 
 /// Overwrites memory that held a secret, even where nothing reads it afterwards.
 void mako_forget(void *memory, uint64_t count);
+
+/// How many bytes of the calling thread's stack are free; very many where the system does not say.
+uint64_t mako_stack_room(void);

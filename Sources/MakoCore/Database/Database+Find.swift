@@ -47,7 +47,12 @@ extension Database {
 
     /// The object with a key of any type, or nil.
     public func find<T: Entity, K: StorableValue>(_ type: T.Type, _ key: K) throws(MakoError) -> T? {
-        try object(type, key: RowKey(values: [key.keyValue], of: type.entityModel))
+        let (model, value) = (type.entityModel, key.keyValue)
+        if !model.hasColumnKey, !value.isInteger {
+            throw .typeMismatch(
+                entity: model.name, property: model.rowNumberName, expected: "an integer", found: value.description)
+        }
+        return try object(type, key: RowKey(values: [value], of: model))
     }
 
     /// The object with a key of several properties, or nil.
@@ -202,6 +207,10 @@ extension Entity {
     ) throws(MakoError) -> Self? {
         try query().where(keyPath == value).first()
     }
+}
+
+extension StoredValue {
+    fileprivate var isInteger: Bool { if case .integer = self { true } else { false } }
 }
 
 extension StorableValue {

@@ -237,6 +237,15 @@ extension Transaction {
         }
         value.assignMissingKey()
         if binding.model.hasStamps { value._$stamp(isNew: value._$value.database == 0, at: date) }
+        do throws(MakoError) { try store(&value, mode, binding) } catch {
+            let key: RowKey? =
+                binding.model.hasColumnKey
+                ? RowKey(values: value.keyValues()) : value.rowNumber == 0 ? nil : .rowID(value.rowNumber)
+            throw error.naming(binding.model, key)
+        }
+    }
+
+    private func store<T: Entity>(_ value: inout T, _ mode: SaveMode, _ binding: Binding) throws(MakoError) {
         try encodeWhole(value, .max, binding)
         let given: RowKey? =
             binding.model.hasColumnKey

@@ -25,7 +25,7 @@ extension Transaction {
         }
         do throws(MakoError) { try encodeRest() } catch {
             object.lockedState { $0.dirty |= row.state.dirty }
-            throw error
+            throw error.naming(binding.model, row.key)
         }
         let options = row.state.extra?.options
         // Saving changes nothing of its notes but which properties are dirty.
@@ -37,7 +37,10 @@ extension Transaction {
         } else {
             undo.record(object, noted ?? row.state)
         }
-        let stored = try store(row, of: object, noted, binding, mode)
+        let stored: RowKey
+        do throws(MakoError) { stored = try store(row, of: object, noted, binding, mode) } catch {
+            throw error.naming(binding.model, row.key)
+        }
         if !row.isUpdate { noteStoredAnew(stored, binding) }
         if !isPlain || noted != nil {
             lock.lock()
@@ -211,13 +214,16 @@ extension Transaction {
         lock.unlock()
         do throws(MakoError) { try encodeRest() } catch {
             object.lockedState { $0.dirty |= dirty }
-            throw error
+            throw error.naming(binding.model, .rowID(id))
         }
         notes.noteChanged(dirty)
         let key = RowKey.rowID(id)
-        let wasThere = try table(binding) { (table, tx) throws(RecordError) in
-            try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
-        }
+        let wasThere: Bool
+        do throws(MakoError) {
+            wasThere = try table(binding) { (table, tx) throws(RecordError) in
+                try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
+            }
+        } catch { throw error.naming(binding.model, key) }
         if !wasThere && !sabotaged("missingRowStaysMissing") { _ = try rewrite(object, key, binding) }
         noteTellings(of: object, key, .update, binding.model, hooks, nil)
         return true

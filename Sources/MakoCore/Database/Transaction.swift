@@ -401,11 +401,13 @@ public final class Transaction: @unchecked Sendable {
         _ tables: [TableMigration], from old: SchemaState
     ) throws(MakoError) -> [MigrationReport] {
         let told = database.options.onMigration
-        return try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
-            try records { () throws(RecordError) in
-                try Catalogue.migrate(
+        return try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) -> [MigrationReport] in
+            do throws(RecordError) {
+                return try Catalogue.migrate(
                     tables, previous: old.catalogue, bound: Set(old.models.map(\.table)),
                     progress: told.map { told in { told(MigrationProgress($0)) } }, in: tx)
+            } catch {
+                throw MakoError(migrating: error)
             }
         }
     }

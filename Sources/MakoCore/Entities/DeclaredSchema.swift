@@ -15,6 +15,9 @@ extension EntityModel {
             key: hasColumnKey ? .columns(keyColumns) : .rowID(column: rowNumberName), indexes: declared.indexes)
     }
 
+    /// The most stored properties of an entity.
+    static var propertyLimit: Int { UInt64.bitWidth }
+
     private func checkShape() throws(MakoError) {
         if absentColumns != 0 && hasColumnKey {
             throw .migration(
@@ -22,9 +25,11 @@ extension EntityModel {
                 reason: "its key is a property of the superclass that it ignores; remove 'ignoringSuperclass:'")
         }
         // Which properties differ from the row is noted in one word.
-        if columns.count > UInt64.bitWidth {
+        let limit = EntityModel.propertyLimit
+        if columns.count > limit {
             throw .migration(
-                entity: name, reason: "it has \(columns.count) properties with its superclasses; 64 are the limit")
+                entity: name, reason: "it has \(columns.count) properties with its superclasses; \(limit) are the limit"
+            )
         }
         if type is any ObjectEntity.Type, let held = columns.first(where: { $0.coding?.holdsValue == true }) {
             throw .migration(

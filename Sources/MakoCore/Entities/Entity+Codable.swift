@@ -1,3 +1,4 @@
+import CPlatform
 import Foundation
 import MakoRecords
 
@@ -102,7 +103,8 @@ private struct PropertyName: CodingKey {
         case .blob(let value): try container.encode(Data(value), forKey: self)
         case .uuid(let high, let low): try container.encode(UUID(high: high, low: low), forKey: self)
         case .text(let value) where isJSON:
-            try container.encode(try JSONDecoder().decode(JSONTree.self, from: Data(value.utf8)), forKey: self)
+            // A text that reads as a number that is none is a text.
+            try container.encode(try JSONText.value(JSONTree.self, of: value, with: JSONDecoder()), forKey: self)
         case .text(let value): try container.encode(value, forKey: self)
         }
     }
@@ -150,6 +152,10 @@ private enum JSONTree: Codable {
     case object([String: JSONTree])
 
     init(from decoder: any Decoder) throws {
+        if mako_stack_room() < JSONText.reservedStack {
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: decoder.codingPath, debugDescription: "\(EncodingRun.Fault.shortStack)"))
+        }
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
             self = .null
@@ -184,9 +190,5 @@ private enum JSONTree: Codable {
         }
     }
 
-    func text() throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(self), as: UTF8.self)
-    }
+    func text() throws -> String { try JSONText.text(of: self) }
 }

@@ -164,5 +164,4 @@ public struct EntityRow {
     public var state: ObjectState { ObjectState(of: self) }
     /// What the struct made from the row starts with.
     public var valueState: ValueState { ValueState(rowID: rowID, database: database) }
-    var entity: String { database == 0 ? "row" : "stored row" }
 }

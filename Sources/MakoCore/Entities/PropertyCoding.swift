@@ -48,6 +48,7 @@ class PropertyCoding<V>: @unchecked Sendable {
     func value(_ stored: StoredValue) -> V? { nil }
     func storedParts(_ value: V) -> [StoredValue] { [] }
     func joined(_ parts: [StoredValue]) -> V? { nil }
+    func fault(storing value: V) -> String? { nil }
 }
 
 final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyPropertyCoding, @unchecked Sendable {
@@ -55,6 +56,7 @@ final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyProper
     override func value(_ stored: StoredValue) -> C.Property? { C.value(stored) }
     override func storedParts(_ value: C.Property) -> [StoredValue] { C.storedParts(value) }
     override func joined(_ parts: [StoredValue]) -> C.Property? { C.joined(parts) }
+    override func fault(storing value: C.Property) -> String? { C.fault(storing: value) }
     func normalised(_ stored: StoredValue) -> StoredValue? { C.value(stored).map(C.stored) }
     func normalised(_ parts: [StoredValue]) -> [StoredValue]? { C.joined(parts).map(C.storedParts) }
     var typeName: String { "\(C.Property.self)" }

@@ -173,7 +173,7 @@ struct DecodedValue: SingleValueDecodingContainer, Decoder {
         } catch is NeedsText {
             guard case .text(let text) = value else { throw mismatch(RawResults.name(of: type)) }
             return try DecodedRow.decoding(type, "\(type)", number, found) {
-                do { return try JSONText.decoder().decode(type, from: Data(text.utf8)) } catch is DecodingError {
+                do throws(ValueFault) { return try JSONText.value(type, of: text) } catch {
                     throw mismatch("\(type) as JSON")
                 }
             }
@@ -209,20 +209,4 @@ struct DecodedValue: SingleValueDecodingContainer, Decoder {
     func decode(_ type: UInt32.Type) throws -> UInt32 { try plain() }
     func decode(_ type: UInt64.Type) throws -> UInt64 { try plain() }
     func decode<T: Decodable>(_ type: T.Type) throws -> T { try decoded(type) }
-}
-
-extension DecodingError {
-    /// Where something is wrong, by the names of properties, and what.
-    fileprivate var pathAndReason: (path: String, reason: String) {
-        let context: Context
-        var last: [any CodingKey] = []
-        switch self {
-        case .typeMismatch(_, let found), .valueNotFound(_, let found), .dataCorrupted(let found): context = found
-        case .keyNotFound(let key, let found):
-            context = found
-            last = [key]
-        @unknown default: return ("", "\(self)")
-        }
-        return ((context.codingPath + last).map(\.stringValue).joined(separator: "."), context.debugDescription)
-    }
 }

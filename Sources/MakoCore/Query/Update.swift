@@ -32,6 +32,10 @@ public struct Update<T: Entity>: Sendable {
                 }
                 throw .query(message: "\(T.entityModel.name).\(property.name) takes an object or nil in an update")
             }
+            if let reason = coding.fault(storing: value) {
+                throw .unstorableValue(
+                    entity: T.entityModel.name, key: nil, property: property.name, reason: reason)
+            }
             return coding.storedParts(value).map { .literal($0, at: .none) }
         }
     }

@@ -7,11 +7,17 @@ public protocol ElementForm: Sendable {
     /// The entity of the objects.
     associatedtype Target: ObjectEntity
 
+    /// Whether objects stand under names, which are values of a type of their own.
+    static var hasNames: Bool { get }
     static func forEach(_ value: Value, _ body: (Target) -> Void)
     /// The value as a column holds it. An object for which the closure gives nothing is left out.
     static func tree(_ value: Value, _ key: (Target) -> RowKey?) -> KeyTree?
     /// The value that a tree stands for; nil when the closure has no object for what must be there.
     static func value(_ tree: KeyTree, _ object: (RowKey) -> Target?) throws(OtherForm) -> Value?
+}
+
+extension ElementForm {
+    public static var hasNames: Bool { false }
 }
 
 /// A form that a property itself can have.
@@ -39,6 +45,7 @@ public enum ObjectForm<Target: ObjectEntity>: ElementForm {
 
 public enum ArrayForm<Element: ElementForm>: CollectionForm {
     public static var empty: [Element.Value] { [] }
+    public static var hasNames: Bool { Element.hasNames }
 
     public static func forEach(_ value: [Element.Value], _ body: (Element.Target) -> Void) {
         for element in value { Element.forEach(element, body) }
@@ -82,6 +89,7 @@ public enum SetForm<Element: ElementForm>: CollectionForm where Element.Value: H
 
 public enum DictionaryForm<Key: StorableValue & Hashable & Sendable, Element: ElementForm>: CollectionForm {
     public static var empty: [Key: Element.Value] { [:] }
+    public static var hasNames: Bool { true }
 
     public static func forEach(_ value: [Key: Element.Value], _ body: (Element.Target) -> Void) {
         for element in value.values { Element.forEach(element, body) }
@@ -109,6 +117,7 @@ public enum DictionaryForm<Key: StorableValue & Hashable & Sendable, Element: El
 
 public enum OptionalForm<Some: CollectionForm>: CollectionForm {
     public static var empty: Some.Value? { nil }
+    public static var hasNames: Bool { Some.hasNames }
     public static var isOptional: Bool { true }
 
     public static func forEach(_ value: Some.Value?, _ body: (Some.Target) -> Void) {

@@ -146,7 +146,17 @@ public enum CollectionCodec<Form: CollectionForm>: SlotCodec {
     }
     public static func writeSlot(_ slot: Slot, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
         try slot.requireRead()
-        if let bytes = slot.encoded { writer.set(position, bytes) } else { writer.setNull(position) }
+        guard let bytes = slot.encoded else { return writer.setNull(position) }
+        if Form.hasNames, !areNamesReadable(bytes) {
+            throw EntityCoding.unstorable(writer, position, "one of its keys could not be read again")
+        }
+        writer.set(position, bytes)
+    }
+
+    private static func areNamesReadable(_ bytes: [UInt8]) -> Bool {
+        guard let tree = KeyTree(bytes) else { return false }
+        do throws(OtherForm) { _ = try Form.value(tree) { _ in nil } } catch { return false }
+        return true
     }
 }
 

@@ -12,7 +12,7 @@ extension KeyedStore {
     public func set<T: StorableValue>(
         _ value: T, for key: String, tags: [String]? = nil
     ) async throws(MakoError) -> Int {
-        let content = StoreContent(value)
+        let content = try StoreContent(value, for: key, in: name)
         return try await away(writes: true) { (store) throws(MakoError) in try store.set(content, key, tags) }
     }
     /// The async form of `set`.

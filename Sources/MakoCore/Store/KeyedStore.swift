@@ -98,17 +98,18 @@ extension KeyedStore {
     /// - Parameter tags: what the key is tagged with from now on; nil: with what it is tagged already. Tags are the key's, not the
     ///   revision's.
     /// - Returns: the number of the revision: 1 for a new key, then one more each time.
-    /// - Throws: `MakoError.readOnly`; `.storage`, and a transaction that is running fails as well then, whatever its closure does.
+    /// - Throws: `MakoError.unstorableValue` for a value that could not be read again, and nothing has changed; `.readOnly`; `.storage`, and a
+    ///   transaction that is running fails as well then, whatever its closure does.
     @discardableResult
     public func set<T: StorableValue>(_ value: T, for key: String, tags: [String]? = nil) throws(MakoError) -> Int {
-        try set(StoreContent(value), key, tags)
+        try set(try StoreContent(value, for: key, in: name), key, tags)
     }
 
     /// Stores a value as JSON as the key's next revision, and lets go of the oldest one where too many would be kept.
     ///
     /// - Parameter tags: what the key is tagged with from now on; nil: with what it is tagged already.
     /// - Returns: the number of the revision: 1 for a new key, then one more each time.
-    /// - Throws: `MakoError.typeMismatch` when the value does not encode, and nothing has changed; `.readOnly`; `.storage`, and a transaction that is
+    /// - Throws: `MakoError.unstorableValue` when the value does not encode, and nothing has changed; `.readOnly`; `.storage`, and a transaction that is
     ///   running fails as well then, whatever its closure does.
     @_disfavoredOverload @discardableResult
     public func set<T: Codable & Sendable>(

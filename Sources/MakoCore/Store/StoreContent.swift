@@ -24,21 +24,25 @@ struct StoreContent: Sendable {
         self.blob = blob
     }
 
-    init<T: StorableValue>(_ value: T) { self.init(type: StoreContent.name(of: T.self), stored: value.stored) }
+    /// - Throws: `MakoError.unstorableValue` for one that could not be read again.
+    init<T: StorableValue>(_ value: T, for key: String, in store: String) throws(MakoError) {
+        if let reason = StorableCodec<T>.fault(storing: value) {
+            throw .unstorableValue(entity: store, key: nil, property: StoreContent.quoted(key), reason: reason)
+        }
+        self.init(type: StoreContent.name(of: T.self), stored: value.stored)
+    }
 
     /// A value as JSON, unless it can fill a column.
     init<T: Codable & Sendable>(encoding value: T, for key: String, in store: String) throws(MakoError) {
         let type = StoreContent.name(of: T.self)
         // What is stored must not depend on which of its conformances the caller's generic code knows.
         if let storable = value as? any StorableValue {
-            self.init(type: type, stored: storable.stored)
+            self = try StoreContent(storable, for: key, in: store)
             return
         }
         let text: String
-        do { text = try JSONCodec<T>.text(of: value) } catch {
-            throw .typeMismatch(
-                entity: store, property: StoreContent.quoted(key), expected: "a value that encodes as JSON",
-                found: "\(error)")
+        do throws(ValueFault) { text = try JSONText.text(of: value) } catch {
+            throw .unstorableValue(entity: store, key: nil, property: StoreContent.quoted(key), reason: error.reason)
         }
         self.init(type: type, form: text == "null" ? .null : .json, text: text == "null" ? nil : text, blob: nil)
     }

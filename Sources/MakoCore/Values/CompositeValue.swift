@@ -140,6 +140,16 @@ public struct ValueParts<Root: CompositeValue> {
     }
 }
 
+/// A type of Mako's own, whose values are read as they were written.
+protocol StandardComposite: CompositeValue {
+    /// Whether those of their parts are, too.
+    static var isPlain: Bool { get }
+}
+
+extension StandardComposite {
+    static var isPlain: Bool { true }
+}
+
 /// Values that fill several columns.
 public enum CompositeCodec<Property: CompositeValue>: ValueSlotCodec {
     public static var columnType: ColumnType { parts.first?.columnType ?? .blob }
@@ -157,24 +167,34 @@ public enum CompositeCodec<Property: CompositeValue>: ValueSlotCodec {
 
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         do throws(MakoError) { return try Property(parts: ValueParts(row.reader, position)) } catch {
-            throw mismatch(row, position)
+            // A mismatch is of a part that has not its type; what else a value's own code throws says more.
+            if case .invalidArgument(let reason) = error {
+                throw EntityCoding.unreadable(row, position, reason)
+            }
+            let layout = row.reader.layout
+            let values = parts.indices.map { row.reader.value(layout.position(ofPart: $0, at: position)).brief }
+            throw EntityCoding.unreadable(
+                row, position, "(\(values.joined(separator: ", "))) is no \(Property.self)")
         }
     }
 
-    private static func mismatch(_ row: EntityRow, _ position: Int) -> MakoError {
-        let layout = row.reader.layout
-        let columns = parts.indices.map { layout.position(ofPart: $0, at: position) }
-        let first = layout.names.indices.contains(position) ? layout.names[position] : "\(position)"
-        let suffix = parts.first.map { "_" + $0.name } ?? ""
-        return .typeMismatch(
-            entity: row.entity, property: first.hasSuffix(suffix) ? String(first.dropLast(suffix.count)) : first,
-            expected: "\(Property.self)",
-            found: "(" + columns.map { row.reader.value($0).description }.joined(separator: ", ") + ")")
+    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        writer.writeLater { writer in
+            if (Property.self as? any StandardComposite.Type)?.isPlain != true, let reason = fault(storing: value) {
+                throw EntityCoding.unstorable(writer, position, reason)
+            }
+            value.write(to: &writer, position)
+        }
     }
 
-    @inlinable
-    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
-        writer.writeLater { value.write(to: &$0, position) }
+    /// A type's own code may make of a value what it does not take back.
+    public static func fault(storing value: Property) -> String? {
+        let stored = value.storedParts
+        do throws(MakoError) { _ = try Property(parts: ValueParts(stored)) } catch {
+            if case .invalidArgument(let reason) = error { return reason }
+            return "(\(stored.map(\.brief).joined(separator: ", "))), which is stored for it, is no \(Property.self)"
+        }
+        return nil
     }
 
     public static func writeNull(_ writer: inout RowWriter, _ position: Int) {

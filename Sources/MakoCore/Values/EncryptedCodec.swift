@@ -17,6 +17,8 @@ public enum EncryptedCodec<Base: PropertyCodec>: PropertyCodec where Base.Proper
         return Base.value(stored).map { .some($0) }
     }
 
+    public static func fault(storing value: Property) -> String? { value.flatMap { Base.fault(storing: $0) } }
+
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
         if row.reader.isNull(position) { return nil }
         let stored = try records { () throws(RecordError) in
@@ -27,11 +29,8 @@ public enum EncryptedCodec<Base: PropertyCodec>: PropertyCodec where Base.Proper
                 })
         }
         if let value = Base.value(stored) { return value }
-        let names = row.reader.layout.names
         // The value itself is not for messages.
-        throw .typeMismatch(
-            entity: row.entity, property: names.indices.contains(position) ? names[position] : "\(position)",
-            expected: "\(Base.Property.self)", found: "an encrypted \(stored.typeName)")
+        throw EntityCoding.unreadable(row, position, "the encrypted \(stored.typeName) is no \(Base.Property.self)")
     }
 
     public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
@@ -42,12 +41,8 @@ public enum EncryptedCodec<Base: PropertyCodec>: PropertyCodec where Base.Proper
     private static func seal(
         _ value: Base.Property, _ writer: inout RowWriter, _ position: Int
     ) throws(MakoError) {
+        if let reason = Base.fault(storing: value) { throw EntityCoding.unstorable(writer, position, reason) }
         let stored = Base.stored(value)
-        if stored.isNull {
-            throw .typeMismatch(
-                entity: "\(Base.Property.self)", property: "\(position)", expected: "a value that can be encoded",
-                found: "one that cannot")
-        }
         let database = writer.database
         try records { () throws(RecordError) in
             try writer.set(

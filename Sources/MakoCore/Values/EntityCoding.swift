@@ -169,14 +169,6 @@ public enum EntityCoding {
     )
     public static func codec<K, T: ObjectEntity>(_: [K: T].Type) -> JSONCodec<String>.Type { JSONCodec<String>.self }
 
-    /// The error for a field that stands for no value of the property's type.
-    public static func mismatch<T>(_ row: EntityRow, _ position: Int, _ type: T.Type) -> MakoError {
-        let names = row.reader.layout.names
-        return .typeMismatch(
-            entity: row.entity, property: names.indices.contains(position) ? names[position] : "\(position)",
-            expected: "\(T.self)", found: row.reader.value(position).description)
-    }
-
     /// Gives an empty text key a UUID at the first commit.
     public static func assignKey(_ key: inout String) {
         if key.isEmpty { key = UUID().uuidString.lowercased() }
@@ -187,6 +179,9 @@ public enum EntityCoding {
     public static func assignKey(_ key: inout UUID?) {
         if key == nil { key = UUID() }
     }
+    /// A key whose type is spelt by another name stands in a slot.
+    public static func assignKey(_ key: inout ValueSlot<String?>) { assignKey(&key.value) }
+    public static func assignKey(_ key: inout ValueSlot<UUID?>) { assignKey(&key.value) }
     /// Other keys are as the user left them.
     @_disfavoredOverload
     public static func assignKey<T>(_ key: inout T) {}

@@ -21,7 +21,9 @@ public protocol PropertyCodec {
     static func stored(_ value: Property) -> StoredValue
     /// The property's value a column's content stands for; `nil` when it stands for none.
     static func value(_ stored: StoredValue) -> Property?
-    /// The same where a key may be looked up in the current database.
+    /// Why a value cannot be stored, since it could not be read again; nil: it can.
+    static func fault(storing value: Property) -> String?
+    /// The property's value a column's content stands for, where a key may be looked up in the current database.
     static func loaded(_ stored: StoredValue) throws(MakoError) -> Property?
     static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property
     static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError)
@@ -40,6 +42,7 @@ public protocol PropertyCodec {
 
 extension PropertyCodec {
     public static func loaded(_ stored: StoredValue) throws(MakoError) -> Property? { value(stored) }
+    public static func fault(storing value: Property) -> String? { nil }
     @inlinable public static var parts: [PropertyPart] { [] }
     public static func storedParts(_ value: Property) -> [StoredValue] { [stored(value)] }
     public static func joined(_ parts: [StoredValue]) -> Property? { parts.count == 1 ? value(parts[0]) : nil }
@@ -135,8 +138,18 @@ public enum StorableCodec<Property: StorableValue>: ValueSlotCodec {
         if Property._$isPlain {
             value.write(to: &writer, position)
         } else {
-            writer.writeLater { value.write(to: &$0, position) }
+            writer.writeLater { writer in
+                if let reason = fault(storing: value) { throw EntityCoding.unstorable(writer, position, reason) }
+                value.write(to: &writer, position)
+            }
         }
+    }
+
+    /// A type's own code may make of a value what it does not take back.
+    public static func fault(storing value: Property) -> String? {
+        let stored = value.stored
+        if Property(stored: stored) != nil || sabotaged("valueNotReadBack") { return nil }
+        return "\(stored.brief), which is stored for it, is no \(Property.self)"
     }
 }
 
@@ -175,6 +188,8 @@ public enum OptionalCodec<Base: PropertyCodec>: SlotCodec where Base.Property: S
         if stored.isNull { return .some(.none) }
         return Base.value(stored).map { .some($0) }
     }
+
+    public static func fault(storing value: Property) -> String? { value.flatMap { Base.fault(storing: $0) } }
 
     @inlinable
     public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {

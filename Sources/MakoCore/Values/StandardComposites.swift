@@ -140,3 +140,16 @@ extension ValueParts {
         throw .invalidArgument("a range cannot begin at \(lower) and end at \(upper)")
     }
 }
+
+extension Range: StandardComposite where Bound: StorableValue {
+    static var isPlain: Bool { Bound._$isPlain }
+}
+extension ClosedRange: StandardComposite where Bound: StorableValue {
+    static var isPlain: Bool { Bound._$isPlain }
+}
+extension CGPoint: StandardComposite {}
+extension CGSize: StandardComposite {}
+extension CGRect: StandardComposite {}
+extension NSRange: StandardComposite {}
+extension Coordinate: StandardComposite {}
+extension RGBAColor: StandardComposite {}

@@ -138,18 +138,29 @@ extension URL: StorableValue {
 }
 
 /// Exact: stored as its decimal text, so that no digit is lost. Conditions and orders compare decimals by their values; an index serves only to
-/// find equal ones. Keep whole numbers of the smallest unit instead where sums are wanted, or an index for ranges.
+/// find equal ones. Keep whole numbers of the smallest unit instead where sums are wanted, or an index for ranges. `Decimal.nan` is no
+/// number and is not stored: saving it is an error.
 extension Decimal: StorableValue {
     public static var columnType: ColumnType { .text }
     @inlinable public static var _$isPlain: Bool { true }
-    public var stored: StoredValue { .text(description) }
+    /// Its text; `Decimal.nan` has none that a column takes.
+    public var stored: StoredValue { isNaN && !sabotaged("decimalNaNStored") ? .double(.nan) : .text(description) }
     public init?(stored: StoredValue) {
         switch stored {
+        case .text("NaN"): self = .nan
         case .text(let text): self.init(string: text, locale: Locale(identifier: "en_US_POSIX"))
         case .integer(let number): self.init(number)
-        case .double(let number): self.init(number)
+        case .unsigned(let number): self.init(number)
+        // Foundation traps where it is infinite.
+        case .double(let number) where number.isFinite: self.init(number)
         default: return nil
         }
+    }
+    public func write(to writer: inout RowWriter, _ position: Int) {
+        guard case .text(let text) = stored else {
+            return writer.refuse(position, because: "\(EncodingRun.Fault.notANumber)")
+        }
+        writer.set(position, text)
     }
 }
 

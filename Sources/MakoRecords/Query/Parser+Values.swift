@@ -203,7 +203,9 @@ extension Parser {
             if isSymbol("@") { return try collection(path, start) }
             guard let next = takeName() else { throw unexpected("a name") }
             path.append(next)
-            if path.count > 32 { throw span(start).error("a path has at most 32 steps") }
+            if path.count > Parser.pathLimit {
+                throw span(start).error("a path has at most \(Parser.pathLimit) steps")
+            }
         }
         return .column(path, at: span(start))
     }

@@ -16,6 +16,8 @@
 struct Parser {
     /// Deeper nesting is refused, so that no text can exhaust the stack.
     static let depthLimit = 100
+    /// The most steps of a path.
+    static let pathLimit = 32
 
     let text: String
     let tokens: [Token]

@@ -137,7 +137,9 @@ extension Parser {
         while takeSymbol(".") {
             guard let next = takeName() else { throw unexpected("a name") }
             rest.append(next)
-            if rest.count > 32 { throw span(start).error("a path has at most 32 steps") }
+            if rest.count > Parser.pathLimit {
+                throw span(start).error("a path has at most \(Parser.pathLimit) steps")
+            }
         }
         if function == .count, !rest.isEmpty { throw span(start).error("@count takes no property") }
         return .collection(path, function, rest, at: span(start))

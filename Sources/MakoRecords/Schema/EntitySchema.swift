@@ -150,17 +150,31 @@ public struct EntitySchema: Sendable, Hashable {
     /// The names a condition may use.
     var visibleNames: [String] { liveColumns.map(\.name) + (idColumn.map { [$0] } ?? []) }
 
+    /// The longest name of a table, a column or an index, in bytes.
+    static let nameLimit = 500
+    /// The most columns of a table.
+    static let columnLimit = 2000
+    /// The most columns that a table may ever have had: ordinals are never given twice.
+    static let ordinalLimit = 60_000
+    /// The most columns of an index.
+    static let indexedLimit = 64
+
     /// Checks what holds for every table by itself.
     ///
     /// - Throws: `RecordError.incompatibleSchema`, naming the fault.
     func validate() throws(RecordError) {
+        let nameLimit = EntitySchema.nameLimit
         func refuse(_ reason: String) -> RecordError { .incompatibleSchema(table: name, reason: reason) }
-        if name.isEmpty || name.utf8.count > 500 { throw refuse("its name is empty or longer than 500 bytes") }
-        if liveColumns.count > 2000 { throw refuse("it has more than 2000 columns") }
+        if name.isEmpty || name.utf8.count > nameLimit {
+            throw refuse("its name is empty or longer than \(nameLimit) bytes")
+        }
+        if liveColumns.count > EntitySchema.columnLimit {
+            throw refuse("it has more than \(EntitySchema.columnLimit) columns")
+        }
         var seen: Set<String> = idColumn.map { [$0] } ?? []
         for column in liveColumns {
-            if column.name.isEmpty || column.name.utf8.count > 500 {
-                throw refuse("a column's name is empty or longer than 500 bytes")
+            if column.name.isEmpty || column.name.utf8.count > nameLimit {
+                throw refuse("a column's name is empty or longer than \(nameLimit) bytes")
             }
             if !seen.insert(column.name).inserted { throw refuse("it has two columns named \(column.name)") }
             if column.type.coerced(column.defaultValue) == nil {
@@ -186,12 +200,12 @@ public struct EntitySchema: Sendable, Hashable {
         }
         var indexNames: Set<String> = []
         for index in indexes {
-            if index.name.isEmpty || index.name.utf8.count > 500 {
-                throw refuse("an index's name is empty or longer than 500 bytes")
+            if index.name.isEmpty || index.name.utf8.count > nameLimit {
+                throw refuse("an index's name is empty or longer than \(nameLimit) bytes")
             }
             if !indexNames.insert(index.name).inserted { throw refuse("it has two indexes named \(index.name)") }
-            if index.columns.isEmpty || index.columns.count > 64 {
-                throw refuse("index \(index.name) has no columns or more than 64")
+            if index.columns.isEmpty || index.columns.count > EntitySchema.indexedLimit {
+                throw refuse("index \(index.name) has no columns or more than \(EntitySchema.indexedLimit)")
             }
             for part in index.columns {
                 guard let column = column(named: part.name) else {

@@ -32,7 +32,7 @@ struct MigrationPlan {
     private(set) var columnOfIDs: Int?
     /// The column that becomes the id.
     private var columnOfNumbers: Int?
-    /// The names that wanted columns have after the steps by hand, where they are others.
+    /// The names that wanted columns have after the steps by hand, where they are others; empty: another column has had the name.
     private(set) var namesBefore: [String: String] = [:]
     let rows: Int
     /// The columns that steps by hand have added, by ordinal.
@@ -123,13 +123,17 @@ struct MigrationPlan {
         let isNew = stored == nil
         var result: [ColumnSchema] = []
         var used: Set<Int> = []
+        let renames = try ColumnRenames(
+            wanted, isLive: { columns(named: $0, besides: []).live != nil },
+            isRetired: { columns(named: $0, besides: []).retired != nil })
         for column in wanted.liveColumns {
             let byName = columns(named: column.name, besides: used)
-            let old = column.originalName.flatMap { wanted.column(named: $0) == nil ? $0 : nil }
-            let byOldName = old.map { columns(named: $0, besides: used) }
+            let byOldName = renames.originals[column.name].map { columns(named: $0, besides: used) }
+            let isGivenUp = renames.names[column.name] != nil && !sabotaged("renamesResolvedOneByOne")
             // A live column is the one meant, even where a retired one has its name.
             let found =
-                byName.live ?? byOldName?.live ?? byOldName?.retired ?? byName.retired
+                (isGivenUp ? nil : byName.live) ?? byOldName?.live ?? byOldName?.retired ?? byName.retired
+            if isGivenUp && byOldName == nil { namesBefore[column.name] = "" }
             var planned = column
             planned.originalName = nil
             planned.isRetired = false
@@ -193,8 +197,8 @@ struct MigrationPlan {
             used.insert(planned.ordinal)
             result.append(planned)
         }
-        guard record.columns.count < 60_000 else {
-            throw refuse(wanted, "it has had 60000 columns; copy it into a new table")
+        guard record.columns.count < EntitySchema.ordinalLimit else {
+            throw refuse(wanted, "it has had \(EntitySchema.ordinalLimit) columns; copy it into a new table")
         }
         for column in record.columns where !used.contains(column.ordinal) && !column.isDead {
             if !column.isRetired, stored != nil, column.name == wanted.idColumn {

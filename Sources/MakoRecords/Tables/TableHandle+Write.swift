@@ -229,6 +229,14 @@ extension TableHandle {
         guard case .bytes(let bytes) = key, bytes == row.keys.bytes else {
             throw .invalidKey(table: schema.name, reason: "it differs from the row's key columns")
         }
+        if bytes.count > Limits.keyBytes { throw keyTooLong(bytes.count) }
+    }
+
+    private func keyTooLong(_ bytes: Int) -> RecordError {
+        .valueRefused(
+            table: schema.name, column: keySlots.map { columns[Int($0.ordinal)].name }.joined(separator: ", "),
+            reason:
+                "the key has \(bytes) bytes, and at most \(Limits.keyBytes) are taken; use a shorter text as the key")
     }
 
     /// The columns that two rows differ in.

@@ -32,7 +32,7 @@ public enum KeyTree: Sendable, Hashable {
     }
 
     /// Lists in lists are followed so deep.
-    private static let depthLimit = 16
+    static let depthLimit = 16
 
     /// The tree that bytes stand for; nil when they stand for none.
     public init?(_ bytes: [UInt8]) {

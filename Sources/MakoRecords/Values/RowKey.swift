@@ -43,6 +43,13 @@ public enum RowKey: Sendable, Hashable {
     }
 }
 
+extension RowKey {
+    /// The key as its table's user knows it: the id, or the values of the key's columns.
+    package func text(in schema: EntitySchema) throws(RecordError) -> String {
+        try values(in: schema).map(\.description).joined(separator: ", ")
+    }
+}
+
 extension RowKey: CustomStringConvertible {
     public var description: String {
         switch self {

@@ -41,7 +41,7 @@ public final class RowLayout: @unchecked Sendable {
     private let furtherPositions: [Int]
     /// The names of the columns by position.
     public let names: [String]
-    let table: String
+    package let table: String
     let tableID: UInt32
     let version: UInt32
     /// All columns the table ever had, by ordinal.

@@ -1,3 +1,5 @@
+import MakoStorage
+
 /// Builds the bytes of rows, one after the other, in memory that it keeps.
 ///
 ///     var row = RowWriter()
@@ -301,7 +303,33 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
             }
         }
         seal(layout)
+        if count > Limits.valueBytes { throw tooLarge(layout) }
         return UnsafeRawBufferPointer(start: base, count: count)
+    }
+
+    /// The error for a row that the engine does not take, by its largest column.
+    private func tooLarge(_ layout: RowLayout) -> RecordError {
+        var largest = (column: "", bytes: 0)
+        for ordinal in 0..<layout.columnCount where layout.columns[ordinal].type.isVariable {
+            let slot = layout.allSlots[ordinal]
+            // The length stands behind the offset.
+            let bytes = Int(
+                UInt32(littleEndian: base.loadUnaligned(fromByteOffset: Int(slot.offset) + 4, as: UInt32.self)))
+            if bytes > largest.bytes { largest = (layout.columns[ordinal].name, bytes) }
+        }
+        return .tooLarge(largest.bytes, in: largest.column, of: layout.table)
+    }
+
+    /// What messages call a position: its table, and the column that it has first.
+    package func names(of position: Int) -> (table: String, column: String) {
+        guard let layout else { return ("", "\(position)") }
+        return (layout.table, layout.column(position)?.name ?? "\(position)")
+    }
+
+    /// Notes that a column was given a value that it cannot hold; the call that stores the row throws that.
+    package mutating func refuse(_ position: Int, because reason: String) {
+        let (table, column) = names(of: position)
+        fail(.valueRefused(table: table, column: column, reason: reason))
     }
 
     /// A reader over what was set so far, unset columns reading as NULL; for finding the key before the row is finished.
@@ -469,7 +497,8 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
     private mutating func store(_ slot: ColumnSlot, content: UnsafeRawBufferPointer) {
         let start = count - heap
         guard start + content.count <= Int(UInt32.max) else {
-            return fail(.rowTooLarge(table: layout?.table ?? ""))
+            let column = layout?.columns[Int(slot.ordinal)].name ?? ""
+            return fail(.tooLarge(content.count, in: column, of: layout?.table ?? ""))
         }
         if count + content.count > capacity { reserve(count + content.count) }
         if let source = content.baseAddress { (base + count).copyMemory(from: source, byteCount: content.count) }
@@ -515,4 +544,13 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
 @inline(__always)
 private func memoryZero(_ start: UnsafeMutableRawPointer, _ count: Int) {
     start.initializeMemory(as: UInt8.self, repeating: 0, count: count)
+}
+
+extension RecordError {
+    /// - Parameter bytes: the size of the value.
+    fileprivate static func tooLarge(_ bytes: Int, in column: String, of table: String) -> RecordError {
+        .valueRefused(
+            table: table, column: column,
+            reason: "it has \(bytes) bytes, and a row takes \(Limits.valueBytes); keep what is larger in a file beside")
+    }
 }

@@ -33,13 +33,16 @@ package final class JoinableThread: @unchecked Sendable {
 
 /// Starts a thread. Fails with `EAGAIN` where the system has no room for another.
 ///
-/// - Parameter name: what debuggers show on Apple systems; elsewhere it names the thread in errors only.
-package func startThread(name: String, _ body: @escaping @Sendable () -> Void) throws(FileError) -> JoinableThread {
+/// - Parameters:
+///   - name: what debuggers show on Apple systems; elsewhere it names the thread in errors only.
+///   - stackBytes: the size of its stack. Platforms differ from 80 KiB to 8 MiB; one size for all shows a too deep stack everywhere.
+package func startThread(
+    name: String, stackBytes: Int = 2 << 20, _ body: @escaping @Sendable () -> Void
+) throws(FileError) -> JoinableThread {
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)
     defer { pthread_attr_destroy(&attributes) }
-    // Platforms differ from 80 KiB to 8 MiB; one size for all shows a too deep stack everywhere.
-    pthread_attr_setstacksize(&attributes, 2 << 20)
+    pthread_attr_setstacksize(&attributes, stackBytes)
     let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
     #if canImport(Darwin)
         var created: pthread_t?

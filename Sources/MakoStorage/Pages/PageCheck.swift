@@ -161,13 +161,13 @@ private struct ByteBits: TakenBytes {
 }
 
 /// What the format can hold.
-enum Limits {
+package enum Limits {
     /// The longest key of a byte tree: two of them must fit a node beside its fences.
-    static let keyBytes = 900
+    package static let keyBytes = 900
     /// The longest name of a tree, in bytes.
-    static let nameBytes = 4095
+    package static let nameBytes = 4095
     /// The largest value, in bytes.
-    static let valueBytes = 64 << 20
+    package static let valueBytes = 64 << 20
     /// Stored values from here on are read past the memory for pages, which they would fill.
     static let directBytes = 1 << 20
     /// A value whose record would be larger than this goes to overflow pages.

@@ -17,9 +17,9 @@
 // A reference to a page is 8 bytes: the page number in the upper 40 bits, the low 24 bits of its serial below.
 
 /// The size of a page in bytes.
-let pageBytes = 4096
+package let pageBytes = 4096
 /// Page numbers have 40 bits.
-let pageNumberLimit: UInt64 = 1 << 40
+package let pageNumberLimit: UInt64 = 1 << 40
 
 enum PageType: UInt8 {
     case integerLeaf = 1

@@ -23,10 +23,12 @@ extension ModelTable {
     fileprivate mutating func migrate(to wanted: EntitySchema, dropsRetired: Bool) throws(Refusal) {
         var places: [Int] = []
         var conversions: [(place: Int, column: ColumnSchema)] = []
-        for column in wanted.columns {
+        // By the names before: those of the table change meanwhile.
+        let origins = wanted.columns.map { origin(of: $0, wanted) }
+        for (column, origin) in zip(wanted.columns, origins) {
             var clean = column
             clean.originalName = nil
-            guard let place = origin(of: column, wanted) else {
+            guard let place = origin else {
                 if !rows.isEmpty && !column.isOptional && column.defaultValue.isNull { throw .incompatible }
                 places.append(columns.count)
                 columns.append(clean)
@@ -64,13 +66,18 @@ extension ModelTable {
 
     /// The column that becomes the wanted one: of its name, else of its former name, else a retired one of its name.
     private func origin(of column: ColumnSchema, _ wanted: EntitySchema) -> Int? {
-        if let place = place(column.name) { return place }
-        if let old = column.originalName, !wanted.columns.contains(where: { $0.name == old }),
-            let place = place(old) ?? retiredPlace(old)
-        {
-            return place
+        if !isHomeless(column, wanted) { return place(column.name) }
+        if let old = column.originalName {
+            if let place = place(old) { return place }
+            if !wanted.columns.contains(where: { $0.name == old }), let place = retiredPlace(old) { return place }
         }
         return retiredPlace(column.name)
+    }
+
+    /// Whether the table has no column of the name, or another wanted column takes it.
+    private func isHomeless(_ column: ColumnSchema, _ wanted: EntitySchema) -> Bool {
+        place(column.name) == nil
+            || wanted.columns.contains { $0.originalName == column.name && isHomeless($0, wanted) }
     }
 
     private func retiredPlace(_ name: String) -> Int? {

@@ -154,10 +154,31 @@ extension SplitMix {
     /// Gives a column another name, now and then one that a retired column has.
     private mutating func rename(_ place: Int, _ wanted: inout EntitySchema, _ table: ModelTable) {
         let old = wanted.columns[place].name
-        guard wanted.columns[place].originalName == nil, table.place(old) != nil else { return }
+        guard wanted.columns[place].originalName == nil, table.place(old) != nil,
+            !wanted.columns.contains(where: { $0.originalName == old })
+        else { return }
         var new = name("c")
         if chance(15), let retired = table.retired.randomElement(using: &self) { new = retired.name }
         if wanted.columns.contains(where: { $0.name == new }) { return }
+        let others = wanted.columns.indices.filter { other in
+            let name = wanted.columns[other].name
+            return other != place && wanted.columns[other].originalName == nil && table.place(name) != nil
+                && !wanted.columns.contains { $0.originalName == name }
+        }
+        if chance(25), let other = others.randomElement(using: &self) {
+            // A chain: the other one gives its name up.
+            new = wanted.columns[other].name
+            rename(other, to: name("c"), &wanted)
+        }
+        rename(place, to: new, &wanted)
+        if chance(25) {
+            // The name is at once another column's.
+            wanted.columns.append(ColumnSchema(old, pick([.integer, .text]), isOptional: true))
+        }
+    }
+
+    private func rename(_ place: Int, to new: String, _ wanted: inout EntitySchema) {
+        let old = wanted.columns[place].name
         wanted.columns[place].originalName = old
         wanted.columns[place].name = new
         if case .columns(let names) = wanted.key { wanted.key = .columns(names.map { $0 == old ? new : $0 }) }

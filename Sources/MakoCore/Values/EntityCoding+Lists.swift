@@ -1,0 +1,215 @@
+// The codecs of arrays, sets and dictionaries of values that fill a column each. Where the list is `Codable` it is coded as it codes itself;
+// else its elements are coded one by one. The overloads differ in what is known of the elements, so that one of them is always the most special.
+
+extension EntityCoding {
+    @_disfavoredOverload @inlinable
+    public static func codec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, StorableForm<C.ListElement>>.Type
+    where C.ListElement: StorableValue {
+        ListCodec<C, StorableForm<C.ListElement>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func codec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, RawForm<C.ListElement>>.Type
+    where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
+        ListCodec<C, RawForm<C.ListElement>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func codec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, StorableForm<C.ListElement>>.Type
+    where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
+        ListCodec<C, StorableForm<C.ListElement>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func codec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
+    where C.ListElement: StorableValue {
+        JSONCodec<C>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func codec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
+    where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
+        JSONCodec<C>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func codec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
+    where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
+        JSONCodec<C>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func codec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
+        ListCodec<C, StorableForm<C.ListElement>>
+    >.Type
+    where C.ListElement: StorableValue {
+        OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func codec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
+        ListCodec<C, RawForm<C.ListElement>>
+    >.Type
+    where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
+        OptionalCodec<ListCodec<C, RawForm<C.ListElement>>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func codec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
+        ListCodec<C, StorableForm<C.ListElement>>
+    >.Type
+    where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
+        OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func codec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
+    where C.ListElement: StorableValue {
+        OptionalCodec<JSONCodec<C>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func codec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
+    where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
+        OptionalCodec<JSONCodec<C>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func codec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
+    where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
+        OptionalCodec<JSONCodec<C>>.self
+    }
+
+    @_disfavoredOverload @inlinable
+    public static func collectionCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<
+        C, StorableForm<C.ListElement>
+    >.Type
+    where C.ListElement: StorableValue {
+        ListCodec<C, StorableForm<C.ListElement>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func collectionCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, RawForm<C.ListElement>>.Type
+    where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
+        ListCodec<C, RawForm<C.ListElement>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func collectionCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<
+        C, StorableForm<C.ListElement>
+    >.Type
+    where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
+        ListCodec<C, StorableForm<C.ListElement>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
+    where C.ListElement: StorableValue {
+        JSONCodec<C>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
+    where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
+        JSONCodec<C>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
+    where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
+        JSONCodec<C>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func collectionCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
+        ListCodec<C, StorableForm<C.ListElement>>
+    >.Type
+    where C.ListElement: StorableValue {
+        OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func collectionCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
+        ListCodec<C, RawForm<C.ListElement>>
+    >.Type
+    where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
+        OptionalCodec<ListCodec<C, RawForm<C.ListElement>>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func collectionCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
+        ListCodec<C, StorableForm<C.ListElement>>
+    >.Type
+    where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
+        OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<
+        JSONCodec<C>
+    >.Type
+    where C.ListElement: StorableValue {
+        OptionalCodec<JSONCodec<C>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<
+        JSONCodec<C>
+    >.Type
+    where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
+        OptionalCodec<JSONCodec<C>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func collectionCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<
+        JSONCodec<C>
+    >.Type
+    where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
+        OptionalCodec<JSONCodec<C>>.self
+    }
+
+    @_disfavoredOverload @inlinable
+    public static func valueCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, StorableForm<C.ListElement>>.Type
+    where C.ListElement: StorableValue {
+        ListCodec<C, StorableForm<C.ListElement>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func valueCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, RawForm<C.ListElement>>.Type
+    where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
+        ListCodec<C, RawForm<C.ListElement>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func valueCodec<C: ValueList & Sendable>(_: C.Type) -> ListCodec<C, StorableForm<C.ListElement>>.Type
+    where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
+        ListCodec<C, StorableForm<C.ListElement>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func valueCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
+    where C.ListElement: StorableValue {
+        JSONCodec<C>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func valueCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
+    where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
+        JSONCodec<C>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func valueCodec<C: ValueList & Codable & Sendable>(_: C.Type) -> JSONCodec<C>.Type
+    where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
+        JSONCodec<C>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func valueCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
+        ListCodec<C, StorableForm<C.ListElement>>
+    >.Type
+    where C.ListElement: StorableValue {
+        OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func valueCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
+        ListCodec<C, RawForm<C.ListElement>>
+    >.Type
+    where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
+        OptionalCodec<ListCodec<C, RawForm<C.ListElement>>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func valueCodec<C: ValueList & Sendable>(_: C?.Type) -> OptionalCodec<
+        ListCodec<C, StorableForm<C.ListElement>>
+    >.Type
+    where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
+        OptionalCodec<ListCodec<C, StorableForm<C.ListElement>>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func valueCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
+    where C.ListElement: StorableValue {
+        OptionalCodec<JSONCodec<C>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func valueCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
+    where C.ListElement: RawRepresentable, C.ListElement.RawValue: StorableValue {
+        OptionalCodec<JSONCodec<C>>.self
+    }
+    @_disfavoredOverload @inlinable
+    public static func valueCodec<C: ValueList & Codable & Sendable>(_: C?.Type) -> OptionalCodec<JSONCodec<C>>.Type
+    where C.ListElement: RawRepresentable & StorableValue, C.ListElement.RawValue: StorableValue {
+        OptionalCodec<JSONCodec<C>>.self
+    }
+}

@@ -1,0 +1,118 @@
+import CPlatform
+import Foundation
+import MakoStorage
+
+/// How values stand in columns as JSON. What is written can be read: the encoder refuses what the decoder does not take.
+enum JSONText {
+    /// How deep arrays and objects may be nested: Foundation codes no deeper ones.
+    static let depthLimit = 511
+    /// The stack that must be free before a value is encoded within another one.
+    static let reservedStack: UInt64 = 96 << 10
+    /// The stack that decoding takes for each level at most.
+    private static let stackOfLevel: UInt64 = 16 << 10
+
+    static var encoder: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+        return encoder
+    }
+
+    static var decoder: JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+            positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+        return decoder
+    }
+
+    static func text<T: Encodable>(of value: T) throws(ValueFault) -> String {
+        do { return try encoded(value) } catch EncodingRun.Fault.shortStack {} catch { throw ValueFault(error) }
+        return try JSONText.onLargeStack { try encoded(value) }
+    }
+
+    private static func encoded<T: Encodable>(_ value: T) throws -> String {
+        if T.self is any FlatJSON.Type { return String(decoding: try encoder.encode(value), as: UTF8.self) }
+        let run = EncodingRun()
+        let data = Result { try encoder.encode(NestedJSON(value, 1, run)) }
+        // The value's own code may have passed over it.
+        if let fault = run.fault { throw fault }
+        return String(decoding: try data.get(), as: UTF8.self)
+    }
+
+    static func value<T: Decodable>(
+        _ type: T.Type, of text: String, with decoder: JSONDecoder = JSONText.decoder
+    ) throws(ValueFault) -> T {
+        let depth = T.self is any FlatJSON.Type ? 0 : depth(of: text)
+        if depth > depthLimit { throw ValueFault(EncodingRun.Fault.tooDeep) }
+        if mako_stack_room() > reservedStack + UInt64(depth) * stackOfLevel {
+            do { return try decoder.decode(type, from: Data(text.utf8)) } catch { throw ValueFault(error) }
+        }
+        return try JSONText.onLargeStack { try decoder.decode(type, from: Data(text.utf8)) }
+    }
+
+    private static func onLargeStack<R>(_ body: () throws -> R) throws(ValueFault) -> R {
+        var result: Result<R, any Error> = .failure(EncodingRun.Fault.shortStack)
+        do throws(FileError) { try ThreadScope.onLargeStack { result = Result { try body() } } } catch {
+            throw ValueFault(error)
+        }
+        do { return try result.get() } catch { throw ValueFault(error) }
+    }
+
+    /// How deep the arrays and objects of a text are nested; 0 for one that is too short to be deep.
+    private static func depth(of text: String) -> Int {
+        if text.utf8.count < 64 { return 0 }
+        var (depth, deepest) = (0, 0)
+        var isInString = false
+        var isEscaped = false
+        for byte in text.utf8 {
+            if isInString {
+                if isEscaped {
+                    isEscaped = false
+                } else if byte == UInt8(ascii: "\\") {
+                    isEscaped = true
+                } else if byte == UInt8(ascii: "\"") {
+                    isInString = false
+                }
+                continue
+            }
+            switch byte {
+            case UInt8(ascii: "\""): isInString = true
+            case UInt8(ascii: "["), UInt8(ascii: "{"):
+                depth += 1
+                if depth > deepest { deepest = depth }
+            case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
+            default: break
+            }
+        }
+        return deepest
+    }
+}
+
+// MARK: - Values within values
+
+/// A type whose values hold no values of other types than these: `JSONEncoder` encodes them as they are, as deep as their type says.
+protocol FlatJSON {}
+
+extension Bool: FlatJSON {}
+extension Int: FlatJSON {}
+extension Int8: FlatJSON {}
+extension Int16: FlatJSON {}
+extension Int32: FlatJSON {}
+extension Int64: FlatJSON {}
+extension UInt: FlatJSON {}
+extension UInt8: FlatJSON {}
+extension UInt16: FlatJSON {}
+extension UInt32: FlatJSON {}
+extension UInt64: FlatJSON {}
+extension Float: FlatJSON {}
+extension Double: FlatJSON {}
+extension String: FlatJSON {}
+extension Date: FlatJSON {}
+extension Data: FlatJSON {}
+extension URL: FlatJSON {}
+extension UUID: FlatJSON {}
+extension Array: FlatJSON where Element: FlatJSON {}
+extension Set: FlatJSON where Element: FlatJSON {}
+extension Dictionary: FlatJSON where Key: FlatJSON, Value: FlatJSON {}
+extension Optional: FlatJSON where Wrapped: FlatJSON {}

@@ -1,0 +1,145 @@
+import Foundation
+import MakoRecords
+
+/// An array, a set or a dictionary of values that are coded one by one: each as the column of its type would hold it.
+///
+/// `Codable` values do not need this; it is for enumerations with raw values, `Character` and types of one's own that are
+/// ``StorableValue`` alone.
+public protocol ValueList {
+    associatedtype ListElement
+
+    func encode<Form: ListForm>(_ form: Form.Type, to encoder: any Encoder) throws where Form.Element == ListElement
+    init<Form: ListForm>(_ form: Form.Type, from decoder: any Decoder) throws where Form.Element == ListElement
+}
+
+/// How the elements of a ``ValueList`` become what a column holds, and come back.
+public protocol ListForm {
+    associatedtype Element
+    static var columnType: ColumnType { get }
+    static func stored(_ element: Element) -> StoredValue
+    static func element(_ stored: StoredValue) -> Element?
+}
+
+public enum StorableForm<Element: StorableValue>: ListForm {
+    public static var columnType: ColumnType { Element.columnType }
+    public static func stored(_ element: Element) -> StoredValue { element.stored }
+    public static func element(_ stored: StoredValue) -> Element? { Element(stored: stored) }
+}
+
+public enum RawForm<Element: RawRepresentable>: ListForm where Element.RawValue: StorableValue {
+    public static var columnType: ColumnType { Element.RawValue.columnType }
+    public static func stored(_ element: Element) -> StoredValue { element.rawValue.stored }
+    public static func element(_ stored: StoredValue) -> Element? {
+        Element.RawValue(stored: stored).flatMap { Element(rawValue: $0) }
+    }
+}
+
+extension Array: ValueList {
+    public typealias ListElement = Element
+
+    public func encode<Form: ListForm>(_ form: Form.Type, to encoder: any Encoder) throws
+    where Form.Element == Element {
+        try map { CodedElement<Form>(element: $0) }.encode(to: encoder)
+    }
+    public init<Form: ListForm>(_ form: Form.Type, from decoder: any Decoder) throws where Form.Element == Element {
+        self = try [CodedElement<Form>](from: decoder).map(\.element)
+    }
+}
+
+extension Set: ValueList {
+    public typealias ListElement = Element
+
+    public func encode<Form: ListForm>(_ form: Form.Type, to encoder: any Encoder) throws
+    where Form.Element == Element {
+        try Array(self).encode(form, to: encoder)
+    }
+    public init<Form: ListForm>(_ form: Form.Type, from decoder: any Decoder) throws where Form.Element == Element {
+        self = Set(try [Element](form, from: decoder))
+    }
+}
+
+extension Dictionary: ValueList where Key: Codable {
+    public typealias ListElement = Value
+
+    public func encode<Form: ListForm>(_ form: Form.Type, to encoder: any Encoder) throws where Form.Element == Value {
+        try mapValues { CodedElement<Form>(element: $0) }.encode(to: encoder)
+    }
+    public init<Form: ListForm>(_ form: Form.Type, from decoder: any Decoder) throws where Form.Element == Value {
+        self = try [Key: CodedElement<Form>](from: decoder).mapValues(\.element)
+    }
+}
+
+/// One element, as JSON has what its column would hold.
+private struct CodedElement<Form: ListForm>: Codable {
+    let element: Form.Element
+
+    init(element: Form.Element) { self.element = element }
+
+    func encode(to encoder: any Encoder) throws {
+        let stored = Form.stored(element)
+        // A type's own code may make of a value what it does not take back.
+        if Form.element(stored) == nil {
+            throw EncodingError.invalidValue(
+                element,
+                .init(codingPath: encoder.codingPath, debugDescription: "\(stored.brief) is no \(Form.Element.self)"))
+        }
+        var container = encoder.singleValueContainer()
+        switch stored {
+        case .null: try container.encodeNil()
+        case .bool(let value): try container.encode(value)
+        case .integer(let value): try container.encode(value)
+        case .unsigned(let value): try container.encode(value)
+        case .double(let value), .date(let value): try container.encode(value)
+        case .text(let value): try container.encode(value)
+        case .blob(let value): try container.encode(Data(value))
+        case .uuid(let high, let low): try container.encode(UUID(high: high, low: low))
+        }
+    }
+
+    init(from decoder: any Decoder) throws {
+        let stored = try CodedElement.stored(try decoder.singleValueContainer())
+        guard let element = Form.element(stored) else {
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: decoder.codingPath, debugDescription: "\(stored.brief) is no \(Form.Element.self)"))
+        }
+        self.element = element
+    }
+
+    private static func stored(_ container: any SingleValueDecodingContainer) throws -> StoredValue {
+        if container.decodeNil() { return .null }
+        switch Form.columnType {
+        case .bool: return .bool(try container.decode(Bool.self))
+        case .integer, .reference: return .integer(try container.decode(Int64.self))
+        case .unsigned: return .unsignedInteger(try container.decode(UInt64.self))
+        case .double: return .double(try container.decode(Double.self))
+        case .date: return .date(try container.decode(Double.self))
+        case .text: return .text(try container.decode(String.self))
+        case .blob, .keys: return .blob([UInt8](try container.decode(Data.self)))
+        case .uuid: return try container.decode(UUID.self).stored
+        }
+    }
+}
+
+/// Lists of values that are not `Codable` are stored as JSON text, as those of `Codable` ones are.
+public enum ListCodec<Property: ValueList & Sendable, Form: ListForm>: ValueSlotCodec
+where Form.Element == Property.ListElement {
+    private struct Coded: Codable, Sendable {
+        let list: Property
+
+        init(_ list: Property) { self.list = list }
+        init(from decoder: any Decoder) throws { list = try Property(Form.self, from: decoder) }
+        func encode(to encoder: any Encoder) throws { try list.encode(Form.self, to: encoder) }
+    }
+
+    public static var columnType: ColumnType { .text }
+    public static var isJSON: Bool { true }
+    public static func stored(_ value: Property) -> StoredValue { JSONCodec<Coded>.stored(Coded(value)) }
+    public static func value(_ stored: StoredValue) -> Property? { JSONCodec<Coded>.value(stored)?.list }
+    public static func fault(storing value: Property) -> String? { JSONCodec<Coded>.fault(storing: Coded(value)) }
+    public static func read(_ row: EntityRow, _ position: Int) throws(MakoError) -> Property {
+        try JSONCodec<Coded>.read(row, position).list
+    }
+    public static func write(_ value: Property, _ writer: inout RowWriter, _ position: Int) throws(MakoError) {
+        try JSONCodec<Coded>.write(Coded(value), &writer, position)
+    }
+}

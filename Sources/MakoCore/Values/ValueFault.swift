@@ -1,0 +1,121 @@
+import Foundation
+import MakoRecords
+
+/// Why a value does not become what its column holds, or what that holds no value: in one line.
+struct ValueFault: Error {
+    let reason: String
+
+    init(_ error: any Error) {
+        let text: String
+        switch error {
+        case let fault as ValueFault: text = fault.reason
+        case let error as DecodingError: text = ValueFault.text(error.pathAndReason)
+        case let error as EncodingError: text = ValueFault.text(error.pathAndReason)
+        default: text = "\(error)"
+        }
+        reason = ValueFault.line(text)
+    }
+
+    init(_ reason: String) { self.reason = ValueFault.line(reason) }
+
+    private static func text(_ found: (path: String, reason: String)) -> String {
+        found.path.isEmpty ? found.reason : "\(found.path): \(found.reason)"
+    }
+
+    /// A text of several lines as one, of which much is left out where it is long.
+    private static func line(_ text: String) -> String {
+        let line = text.split(whereSeparator: \.isNewline).joined(separator: " ")
+        return line.count > 300 ? "\(line.prefix(300))…" : line
+    }
+}
+
+extension DecodingError {
+    /// Where something is wrong, by the names of properties, and what.
+    var pathAndReason: (path: String, reason: String) {
+        switch self {
+        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
+            (context.codingPath.text, context.debugDescription)
+        case .keyNotFound(let key, let context): ((context.codingPath + [key]).text, context.debugDescription)
+        @unknown default: ("", "\(self)")
+        }
+    }
+}
+
+extension EncodingError {
+    fileprivate var pathAndReason: (path: String, reason: String) {
+        if case .invalidValue(_, let context) = self { return (context.codingPath.text, context.debugDescription) }
+        return ("", "\(self)")
+    }
+}
+
+extension [any CodingKey] {
+    fileprivate var text: String { map(\.stringValue).joined(separator: ".") }
+}
+
+extension StoredValue {
+    /// The value for a message, which a long one must not drown.
+    var brief: String {
+        switch self {
+        case .text(let text) where text.utf8.count > 120: "'\(text.prefix(80))…'"
+        case .blob(let bytes) where bytes.count > 32: "a blob of \(bytes.count) bytes"
+        default: description
+        }
+    }
+}
+
+// MARK: - Errors of stored values
+
+extension EntityRow {
+    /// What messages call the row and a column: the type of its table, its key, and the property of the type, if there is one.
+    fileprivate func names(ofColumn column: String) -> (entity: String, key: String, property: String?) {
+        let table = reader.layout.table
+        let schema = DatabaseRegistry.database(database)?.schema
+        let model = schema?.binding(ofTable: table)?.model
+        let key = hasExtra ? extra?.key ?? .rowID(rowID) : .rowID(rowID)
+        var text = "\(key)"
+        if let stored = schema?.catalogue.table(named: table)?.schema {
+            do throws(RecordError) { text = try key.text(in: stored) } catch {}
+        }
+        let property = model.flatMap { model in
+            model.place(ofColumn: column).map { model.columns[$0.position].name }
+        }
+        return (model?.name ?? table, text, property)
+    }
+}
+
+extension EntityCoding {
+    /// The error for a field that stands for no value of the property's type.
+    public static func mismatch<T>(_ row: EntityRow, _ position: Int, _ type: T.Type) -> MakoError {
+        unreadable(row, position, "\(row.reader.value(position).brief) is no \(T.self)")
+    }
+
+    /// The error for a field that cannot be read.
+    static func unreadable(_ row: EntityRow, _ position: Int, _ reason: String) -> MakoError {
+        let names = row.reader.layout.names
+        let column = names.indices.contains(position) ? names[position] : "\(position)"
+        let (entity, key, property) = row.names(ofColumn: column)
+        return .unreadableValue(entity: entity, key: key, property: property ?? column, reason: reason)
+    }
+
+    /// The error for a value that cannot be written.
+    @usableFromInline
+    static func unstorable(_ writer: borrowing RowWriter, _ position: Int, _ reason: String) -> MakoError {
+        let (table, column) = writer.names(of: position)
+        return .unstorableValue(entity: table, key: nil, property: column, reason: reason)
+    }
+}
+
+extension MakoError {
+    /// The error with the names that the user of a type knows, where a value of one of its objects cannot be stored.
+    func naming(_ model: EntityModel, _ key: RowKey?) -> MakoError {
+        guard case .unstorableValue(_, nil, let column, let reason) = self else { return self }
+        let property = model.place(ofColumn: column).map { model.columns[$0.position].name } ?? column
+        var text: String?
+        do throws(MakoError) {
+            let schema = try model.schema()
+            text = try records { () throws(RecordError) in try key?.text(in: schema) }
+            if let whole = text, whole.count > 100 { text = "\(whole.prefix(100))…" }
+        } catch {}
+        return .unstorableValue(entity: model.name, key: text, property: property, reason: reason)
+    }
+}
