@@ -17,15 +17,20 @@ public enum RandomSeeds {
 
     /// Runs a part of the seeds and answers the first failures.
     public static func failures<W: RandomWorkload>(_ workload: W.Type, part: Int) -> [String] {
+        failures(part: part) { seed, log in try RandomRounds<W>.run(seed: seed, log: log) }
+    }
+
+    /// Calls a body with a part of the seeds and answers the first failures.
+    public static func failures(part: Int, _ run: (UInt64, StepLog) throws -> Void) -> [String] {
         var failures: [String] = []
-        func run(_ seed: UInt64, _ log: StepLog) {
-            do { try RandomRounds<W>.run(seed: seed, log: log) } catch { failures.append("\(error)") }
+        func attempt(_ seed: UInt64, _ log: StepLog) {
+            do { try run(seed, log) } catch { failures.append("\(error)") }
         }
         if let one {
-            if part == 0 { run(one, .printed) }
+            if part == 0 { attempt(one, .printed) }
             return failures
         }
-        for seed in stride(from: part, to: count, by: parts) where failures.count < 3 { run(UInt64(seed), .silent) }
+        for seed in stride(from: part, to: count, by: parts) where failures.count < 3 { attempt(UInt64(seed), .silent) }
         return failures
     }
 
