@@ -344,6 +344,7 @@ public final class Transaction: @unchecked Sendable {
         // Whoever catches the error and goes on must not commit half a migration.
         let savepoint = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
         let reports: [MigrationReport]
+        let cleared: [String]
         do throws(MakoError) {
             try lockProperties(of: models)
             reports = try migrate(tables, from: old)
@@ -351,7 +352,10 @@ public final class Transaction: @unchecked Sendable {
                 try Catalogue.load(view: view, previous: old.catalogue)
             }
             schema = try SchemaState(catalogue: catalogue, models: old.models + models, version: old.version + 1)
+            cleared = try DanglingReferences(reports, before: old.catalogue, after: catalogue).clear(schema, in: self)
         } catch {
+            // Bindings to tables that are taken back.
+            schema = old
             if !sabotaged("failedMigrationKept") {
                 try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
                     try storage { () throws(StorageError) in try tx.rollback(to: savepoint) }
@@ -362,6 +366,7 @@ public final class Transaction: @unchecked Sendable {
         for report in reports {
             steps += report.steps.map { MigrationStep(entity: report.table, description: "\($0)") }
         }
+        rewrites += cleared
         for report in reports where report.changesRows {
             // Steps by hand and other keys may reach rows of any table.
             rewrites += report.isByHand || report.changesKey ? old.tables.union(schema.tables).sorted() : [report.table]
