@@ -7,6 +7,8 @@
 _Thread_local void *mako_thread_cell = 0;
 _Thread_local void *mako_thread_scope = 0;
 _Thread_local void *mako_cancellation = 0;
+_Thread_local int32_t mako_release_level = 0;
+_Thread_local void *mako_release_list = 0;
 struct mako_object_lock mako_object_locks[MAKO_OBJECT_LOCKS];
 int mako_has_process_barrier = 0;
 uint32_t mako_forks = 0;

@@ -26,7 +26,7 @@ import Observation
 ///   - ignoringSuperclass: leaves the properties of the superclass out of the table; objects have them in memory only.
 @attached(
     member, conformances: ObjectEntity,
-    names: named(init), named(id), named(_$state), named(_$value), named(entityModel), named(encode),
+    names: named(init), named(deinit), named(id), named(_$state), named(_$value), named(entityModel), named(encode),
     named(adoptValues),
     named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(rowNumber),
     named(_$lazyProperties), named(_$decode), named(_$hooks), named(_$call), named(forgetKey),
@@ -54,7 +54,7 @@ public macro Entity(
 // A declaration of its own: a macro that may introduce a conformance and does not has the compiler (6.3) fail at subclasses.
 @attached(
     member, conformances: ObjectEntity, ObservableEntity,
-    names: named(init), named(id), named(_$state), named(entityModel), named(encode), named(adoptValues),
+    names: named(init), named(deinit), named(id), named(_$state), named(entityModel), named(encode), named(adoptValues),
     named(keyValues), named(assignMissingKey), named(visitReferences), named(resolveReference), named(rowNumber),
     named(_$lazyProperties), named(_$decode), named(_$hooks), named(_$call), named(forgetKey),
     named(takeKey), named(_$model), named(_$take), named(createdAt), named(updatedAt), named(_$stamp),

@@ -180,21 +180,24 @@ struct EntityParser {
                         statement.item.trimmedDescription.hasPrefix("self.init(")
                     } ?? false)
             source.initializers.append(InitializerSource(labels: labels, isConvenience: isConvenience))
+        } else if member.is(DeinitializerDeclSyntax.self) {
+            source.hasDeinitializer = true
         } else if let macro = member.as(MacroExpansionDeclSyntax.self) {
             parse(macro, into: &source)
         } else if let function = member.as(FunctionDeclSyntax.self) {
             source.memberNames.insert(function.name.text)
             checkHook(function, in: source)
         } else if let conditional = member.as(IfConfigDeclSyntax.self) {
-            checkConditional(conditional)
+            checkConditional(conditional, into: &source)
         }
     }
 
     /// Which of its branches is compiled a macro is not told.
-    private mutating func checkConditional(_ conditional: IfConfigDeclSyntax) {
+    private mutating func checkConditional(_ conditional: IfConfigDeclSyntax, into source: inout EntitySource) {
         for case .decls(let members)? in conditional.clauses.map(\.elements) {
             for member in members {
-                if let inner = member.decl.as(IfConfigDeclSyntax.self) { checkConditional(inner) }
+                if let inner = member.decl.as(IfConfigDeclSyntax.self) { checkConditional(inner, into: &source) }
+                if member.decl.is(DeinitializerDeclSyntax.self) { source.hasDeinitializer = true }
                 guard let variable = member.decl.as(VariableDeclSyntax.self), Self.isStored(variable) else { continue }
                 find(
                     "conditional",

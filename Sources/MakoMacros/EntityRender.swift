@@ -203,6 +203,9 @@ extension EntityRender {
         let cases = holders.map {
             "case \(position($0.offset)): self.\(name($0.element)).resolve(object, key: key)"
         }
+        // A class that has one of its own ends as Swift's classes do.
+        let releases =
+            source.isClass && !source.hasDeinitializer ? holders.map { "self.\(name($0.element)).letGo()" } : []
         let others = asksSuper ? "super.resolveReference(property, to: object, key: key)" : "break"
         return [
             block(
@@ -211,7 +214,7 @@ extension EntityRender {
             block(
                 "\(member)\(mutating)func resolveReference(_ property: Int, to object: any ObjectEntity, key: RowKey)",
                 cases.isEmpty ? [] : ["switch property {"] + cases + ["default: \(others)", "}"]),
-        ]
+        ] + (releases.isEmpty ? [] : [block("deinit", releases)])
     }
 
     /// The member that fills the stamps; in a hierarchy subclasses may have some.

@@ -34,6 +34,8 @@ struct EntitySource {
     /// Argument labels of the initialisers written in the body.
     var initializers: [InitializerSource] = []
     var memberNames: Set<String> = []
+    /// Whether it has a `deinit` written in the body.
+    var hasDeinitializer = false
     /// The options of @Entity by their labels.
     var options: [String: LabeledExprSyntax] = [:]
     var node: Syntax

@@ -29,6 +29,14 @@ extern _Thread_local void *mako_cancellation;
 static inline void *mako_get_cancellation(void) { return mako_cancellation; }
 static inline void mako_set_cancellation(void *cancellation) { mako_cancellation = cancellation; }
 
+/// How many objects are ending inside each other on the calling thread, and the list of what waits to be released, or null.
+extern _Thread_local int32_t mako_release_level;
+extern _Thread_local void *mako_release_list;
+static inline int32_t mako_get_release_level(void) { return mako_release_level; }
+static inline void mako_set_release_level(int32_t level) { mako_release_level = level; }
+static inline void *mako_get_release_list(void) { return mako_release_list; }
+static inline void mako_set_release_list(void *list) { mako_release_list = list; }
+
 /// Words that guard objects: four to a cache line, so that all of them stay in the nearest cache and two threads seldom
 /// meet on one line.
 #define MAKO_OBJECT_LOCKS 1024

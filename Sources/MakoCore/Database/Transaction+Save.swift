@@ -5,57 +5,15 @@ import MakoStorage
 enum SaveMode { case upsert, insert }
 
 extension Transaction {
-    /// Saves an object and the objects its references hold, circles included. False: the object was removed before.
-    ///
-    /// - Parameter array: the array the object stands in, when it is saved with others.
+    /// Saves an object and all new and changed objects that its loaded references lead to. False: the object was removed before.
     @discardableResult
-    func save<T: ObjectEntity>(
-        _ object: T, _ mode: SaveMode = .upsert, in array: ArrayNotes? = nil
-    ) throws(MakoError) -> Bool {
-        let type = Swift.type(of: object)
-        if type.entityModel.isPartial && !sabotaged("partStored") { return false }
-        var binding = try binding(type.entityModel)
-        let hooks = type._$hooks
-        if !binding.hasReferences && hooks.isDisjoint(with: .beforeWriting) {
-            return try write(object, nil, binding, mode, hooks, array, references: nil) ?? false
-        }
-        let before = object.lockedState { state in
-            let before = state
-            if !before.flags.contains(.sterile) { state.flags.insert(.saving) }
-            return before
-        }
-        if before.flags.contains(.sterile) { return false }
-        if before.flags.contains(.saving) { return true }
-        do throws(MakoError) {
-            if before.database != 0 && before.database != database.number {
-                throw .foreignObject(entity: binding.model.name)
-            }
-            if !hooks.isDisjoint(with: .beforeWriting) {
-                try askToWrite(object, before, mode, hooks)
-                binding = current(binding)
-            }
-            var references = ResolvedReferences()
-            while true {
-                if binding.hasReferences {
-                    try saveReferences(of: object, binding, &references)
-                    binding = current(binding)
-                }
-                guard
-                    let isWritten = try write(
-                        object, ObjectNotes(before), binding, mode, hooks, array, references: references)
-                else { continue }
-                // What could not be stored is to be stored by a later commit.
-                if references.leftOut != 0 { object.lockedState { $0.dirty |= references.leftOut } }
-                return isWritten
-            }
-        } catch {
-            object.lockedState { state in _ = state.flags.remove(.saving) }
-            throw error
-        }
+    func save<T: ObjectEntity>(_ object: T, _ mode: SaveMode = .upsert) throws(MakoError) -> Bool {
+        var graph = SavedGraph()
+        return try save(object, mode, in: nil, &graph)
     }
 
     /// Calls the hook that may refuse what is about to be written.
-    private func askToWrite<T: ObjectEntity>(
+    func askToWrite<T: ObjectEntity>(
         _ object: T, _ state: ObjectState, _ mode: SaveMode, _ hooks: ObjectHooks
     ) throws(MakoError) {
         if !state.flags.contains(.exists) || mode == .insert {
@@ -77,8 +35,9 @@ extension Transaction {
 
     /// Saves many objects: what each index is to have of them is sorted first.
     func save<T: ObjectEntity>(_ objects: [T]) throws(MakoError) {
+        var graph = SavedGraph()
         if objects.count < Transaction.smallestBatch {
-            for object in objects { try save(object) }
+            for object in objects { try save(object, .upsert, in: nil, &graph) }
             return
         }
         try batching { () throws(MakoError) in
@@ -86,7 +45,7 @@ extension Transaction {
             var place = 0
             while place < objects.count {
                 notes.place = place
-                try save(objects[place], in: notes)
+                try save(objects[place], .upsert, in: notes, &graph)
                 // Nearly always the others are of the same type.
                 let plain = plainType(of: objects[place])
                 place += 1
@@ -97,32 +56,6 @@ extension Transaction {
 
     /// With fewer, sorting gains nothing.
     private static var smallestBatch: Int { 16 }
-
-    /// Saves what the references hold and notes the keys. Whoever writes the object looks under its lock whether they still hold the same.
-    private func saveReferences<T: ObjectEntity>(
-        of object: T, _ binding: Binding, _ references: inout ResolvedReferences
-    ) throws(MakoError) {
-        let options = object.lockedState { $0.extra?.options }
-        let weak = binding.model.weakColumns
-        var held: [(property: Int, object: any ObjectEntity)] = []
-        ObjectLock(object).locked { object.visitReferences { held.append(($0, $1)) } }
-        for (property, child) in held {
-            let place = ResolvedReferences.Place(property: property, object: ObjectIdentifier(child))
-            if references.keys[place] != nil { continue }
-            try checkTarget(of: property, child, binding.model)
-            let isWeak = weak & 1 << UInt64(property) != 0 && !sabotaged("weakObjectsCommitted")
-            if !isWeak, options?.ignores(child) != true {
-                references.keys[place] = try savedKey(of: child, parent: object, current(binding)) ?? .noRow
-            } else if let key = try keyOfIgnored(child) {
-                references.keys[place] = key
-            } else {
-                references.leftOut |= 1 << UInt64(property)
-                // A key from before, of a row that is gone or never came, must not be stored.
-                references.keys[place] = .noRow
-            }
-        }
-        references.objects += held.map(\.object)
-    }
 
     /// A weak reference that has its object's key lets go of the object, and a rollback may take the key. Under the object's lock.
     func noteWeakReferences<T: ObjectEntity>(of object: T, _ columns: UInt64) {
@@ -147,75 +80,18 @@ extension Transaction {
                 + "'(any ObjectEntity)?', for a collection an entity in between)")
     }
 
-    /// The key of a referenced object that is not to be saved along.
-    private func keyOfIgnored(_ child: any ObjectEntity) throws(MakoError) -> RowKey? {
-        let state = child.lockedState { $0 }
-        if state.database != 0 && state.database != database.number {
-            throw .foreignObject(entity: Swift.type(of: child).entityModel.name)
-        }
-        // One that is being saved, and led here, has its key before its row.
-        return state.flags.isDisjoint(with: [.exists, .saving]) ? nil : state.key
-    }
-
-    /// The key of a referenced object, which is saved first when it is new or changed.
-    private func savedKey<T: ObjectEntity>(
-        of child: any ObjectEntity, parent: T, _ binding: Binding
-    ) throws(MakoError) -> RowKey? {
-        let state = child.lockedState { $0 }
-        // A row that is gone, or that was rolled back, must not be referred to by the number it had.
-        if state.flags.contains(.sterile) { return .noRow }
-        let isClean = state.flags.contains(.exists) && state.dirty == 0
-        if isClean && state.database == database.number, let key = state.key {
-            if try !isLetGo(key, Swift.type(of: child).entityModel) { return key }
-            undo.recordState(of: child, state)
-            child.lockedState { state in
-                state.flags.remove(.exists)
-                state.dirty = .max
-            }
-        }
-        if state.database != 0 && state.database != database.number {
-            throw .foreignObject(entity: Swift.type(of: child).entityModel.name)
-        }
-        // The child may lead back here: then it needs this object's key.
-        if try storedOrAssignedKey(of: parent, binding) == nil {
-            let id: Int64
-            if let known = try rowOfIdentity(of: parent, binding)?.rowID {
-                id = known
-            } else {
-                id = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
-                    try records { () throws(RecordError) in try binding.table.reserveRowID(in: tx) }
-                }
-            }
-            undo.recordState(of: parent, parent.lockedState { $0 })
-            parent.lockedState { $0.rowID = id }
-        }
-        if !state.flags.contains(.saving) {
-            try willWriteFurtherRows()
-            try save(child)
-        }
-        return child.lockedState { $0.key }
-    }
-
-    private func storedOrAssignedKey<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) -> RowKey? {
-        if !binding.model.hasColumnKey { return object.lockedState { $0.key } }
-        let lock = ObjectLock(object)
-        lock.lock()
-        defer { lock.unlock() }
-        object.assignMissingKey()
-        let key = RowKey(values: object.keyValues())
-        let before = ObjectNotes(object._$state)
-        if key != before.extra?.key {
-            undo.record(object, before)
-            object._$state.setKey(key)
-        }
-        return key
-    }
-
     // MARK: - Structs
 
     func save<T: Entity>(_ value: inout T, _ mode: SaveMode = .upsert) throws(MakoError) {
+        var graph = SavedGraph()
+        try save(&value, mode, &graph)
+    }
+
+    private func save<T: Entity>(
+        _ value: inout T, _ mode: SaveMode, _ graph: inout SavedGraph
+    ) throws(MakoError) {
         if let object = value as? any ObjectEntity {
-            try save(object, mode)
+            _ = try save(object, mode, in: nil, &graph)
             return
         }
         try refusePartial(T.entityModel)
@@ -229,7 +105,7 @@ extension Transaction {
             for (property, child) in held {
                 try checkTarget(of: property, child, binding.model)
                 try willWriteFurtherRows()
-                try save(child)
+                _ = try save(child, .upsert, in: nil, &graph)
                 value.resolveReference(property, to: child, key: child.storedKey ?? .noRow)
             }
             if binding.holdsValues { try saveHeldValues(of: &value, binding.model) }
@@ -261,12 +137,13 @@ extension Transaction {
 
     /// Saves many structs, as ``save(_:)-(_)`` does with objects.
     func save<T: Entity>(_ values: inout [T]) throws(MakoError) {
+        var graph = SavedGraph()
         if values.count < Transaction.smallestBatch {
-            for index in values.indices { try save(&values[index]) }
+            for index in values.indices { try save(&values[index], .upsert, &graph) }
             return
         }
         try batching { () throws(MakoError) in
-            for index in values.indices { try save(&values[index]) }
+            for index in values.indices { try save(&values[index], .upsert, &graph) }
         }
     }
 }

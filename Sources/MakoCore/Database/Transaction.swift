@@ -363,14 +363,17 @@ public final class Transaction: @unchecked Sendable {
         // Whoever catches the error and goes on must not commit half a migration.
         let savepoint = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
         let reports: [MigrationReport]
+        let cleared: [String]
         do throws(MakoError) {
             try lockProperties(of: models)
             reports = try migrate(tables, from: old)
             let catalogue = try catalogue(describing: old.models + models, previous: old.catalogue)
-            let new = try SchemaState(catalogue: catalogue, models: old.models + models, version: old.version + 1)
+            schema = try SchemaState(catalogue: catalogue, models: old.models + models, version: old.version + 1)
+            cleared = try DanglingReferences(reports, before: old.catalogue, after: catalogue).clear(schema, in: self)
             try release(savepoint)
-            schema = new
         } catch {
+            // Bindings to tables that are taken back.
+            schema = old
             if !sabotaged("failedMigrationKept") {
                 try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in try takeBack(savepoint, tx) }
             }
@@ -379,6 +382,7 @@ public final class Transaction: @unchecked Sendable {
         for report in reports {
             steps += report.steps.map { MigrationStep(entity: report.table, description: "\($0)") }
         }
+        rewrites += cleared
         for report in reports where report.changesRows {
             // Steps by hand and other keys may reach rows of any table.
             rewrites += report.isByHand || report.changesKey ? old.tables.union(schema.tables).sorted() : [report.table]

@@ -53,8 +53,8 @@ public final class EntityModel: @unchecked Sendable {
     let composites: CompositeColumns
     /// Position in the tables of bindings.
     let number: Int
-    /// What ``leadsBack`` is: 0 not looked for, 1 no, 2 yes.
-    private let circle = Atomic<UInt8>(0)
+    /// What ``leadsBack`` and ``refersBack`` are: 0 not looked for, else 1, with 2 for the one and 4 for the other.
+    private let circles = Atomic<UInt8>(0)
 
     private static let count = Protected(0)
 
@@ -211,22 +211,40 @@ extension EntityModel {
         }
     }
 
-    /// Whether references from one of its objects may lead to an object of it again. Looked for once.
-    var leadsBack: Bool {
-        let known = circle.load(ordering: .relaxed)
-        if known != 0 { return known == 2 }
+    /// The entities that its rows refer to.
+    private var targets: [EntityModel] {
+        columns.compactMap { property in
+            guard case .column(_, _, _, let target) = property.kind else { return nil }
+            return (target ?? property.coding?.superclass)?.entityModel
+        }
+    }
+
+    /// Whether relationships of one of its objects, followed in both directions, may lead to an object of it again. Looked for once.
+    var leadsBack: Bool { knownCircles & 2 != 0 }
+
+    /// Whether references from one of its rows may lead to a row of it again. Looked for once.
+    var refersBack: Bool { knownCircles & 4 != 0 }
+
+    private var knownCircles: UInt8 {
+        let known = circles.load(ordering: .relaxed)
+        if known != 0 { return known }
+        let found: UInt8 = 1 | (isCircular(\.related) ? 2 : 0) | (isCircular(\.targets) ? 4 : 0)
+        circles.store(found, ordering: .relaxed)
+        return found
+    }
+
+    private func isCircular(_ next: (EntityModel) -> [EntityModel]) -> Bool {
         var waiting = [self]
         var seen: Set<Int> = []
-        var isCircle = false
-        while let next = waiting.popLast(), !isCircle {
-            isCircle = next.properties.contains(where: \.refersToAny)
-            for model in next.related where seen.insert(model.number).inserted {
-                isCircle = isCircle || model === self
-                waiting.append(model)
+        while let model = waiting.popLast() {
+            if model.properties.contains(where: \.refersToAny) { return true }
+            for other in next(model) where seen.insert(other.number).inserted {
+                // Another type of the same table has objects of its own.
+                if other === self { return true }
+                waiting.append(other)
             }
         }
-        circle.store(isCircle ? 2 : 1, ordering: .relaxed)
-        return isCircle
+        return false
     }
 
     /// Whether the rows of both are those of one table: a key stands for the same row then.

@@ -75,6 +75,7 @@ public final class BatchedResults<T: Entity>: Sendable {
             throw .damaged(reason: "a row of \(T.entityModel.name) that was found is not there")
         }
         let objects = found.map(\.object)
+        context?.note(results: objects)
         try query.follow(objects, database, view, schema, context)
         return objects
     }

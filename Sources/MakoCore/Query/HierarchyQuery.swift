@@ -69,10 +69,14 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
     ///
     /// - Throws: `MakoError.query` for a condition that does not hold together; `MakoError.unsupported` for a query with joins.
     public func fetch() throws(MakoError) -> Results<T> {
-        Results(
-            try reading { (models) throws(MakoError) in
-                query.orders.isEmpty && query.offset ?? 0 == 0 ? try one(afterTheOther: models) : try merged(models)
-            })
+        let shared = sabotaged("contextForEachClass") ? query : query.sharing(FetchContext(isShared: true))
+        return Results(try HierarchyQuery(shared).fetchedAll())
+    }
+
+    private func fetchedAll() throws(MakoError) -> [T] {
+        try reading { (models) throws(MakoError) in
+            query.orders.isEmpty && query.offset ?? 0 == 0 ? try one(afterTheOther: models) : try merged(models)
+        }
     }
 
     /// The first object, or nil.

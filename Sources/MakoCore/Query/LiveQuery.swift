@@ -160,6 +160,7 @@ final class LiveQuery<T: Entity>: Sendable {
             throw .damaged(reason: "a row of \(T.entityModel.name) that was found is not there")
         }
         for (place, each) in zip(places, found) { objects[place] = each.object }
+        context?.note(results: found.map(\.object))
         try query.follow(found.map(\.object), database, view, schema, context)
         return objects.compactMap { $0 }
     }

@@ -139,6 +139,7 @@ extension Query {
                     }
                 }
             } catch { throw MakoError(any: error) }
+            context?.note(results: objects)
             try followOthers(objects, database, view, schema, context)
             if T._$hooks.contains(.didLoad) { for object in objects { _ = object._$call(.didLoad) } }
             return objects

@@ -59,6 +59,13 @@ public struct Query<T: Entity>: Sendable {
         set { more.joins = newValue }
     }
 
+    /// The same as a part of a fetch.
+    func sharing(_ context: FetchContext) -> Query {
+        var copy = self
+        copy.more.context = context
+        return copy
+    }
+
     // MARK: - Building
 
     /// Objects that fulfil a condition given as text; values for its `?` follow it, and then those for its `:name`. Several conditions must
@@ -249,7 +256,7 @@ public struct Query<T: Entity>: Sendable {
             var plan = try plan(bare, binding, schema, view)
             if let keys { plan = plan.fetching(keys) }
             return try PlannedRows(
-                plan, binding, view, schema, database,
+                plan, binding, view, schema, database, sharing: rest?.parts.context,
                 followedBy: rest?.isFollowed == true ? FollowedQuery(self) : nil)
         }
     }

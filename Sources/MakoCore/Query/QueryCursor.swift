@@ -111,6 +111,7 @@ struct ObjectPortions<T: Entity>: Sendable {
                 }
             }
         }
+        context?.note(results: objects)
         try query.follow(objects, database, view, schema, context)
         if T._$hooks.contains(.didLoad) { for object in objects { _ = object._$call(.didLoad) } }
         return objects

@@ -14,6 +14,8 @@ final class QueryRest: Sendable {
         var domain: ObjectDomain?
         var prefetches: [[PathStep]] = []
         var joins: [QueryJoin] = []
+        /// The context of several queries that are one fetch.
+        var context: FetchContext?
     }
 
     let parts: Parts

@@ -78,7 +78,7 @@ final class PlannedRows: Sendable {
 
     init(
         _ plan: Plan, _ binding: Binding, _ view: Snapshot, _ schema: SchemaState, _ database: Database,
-        followedBy query: (any AnyObject & Sendable)?
+        sharing shared: FetchContext?, followedBy query: (any AnyObject & Sendable)?
     ) throws(MakoError) {
         self.plan = plan
         self.schema = schema
@@ -88,7 +88,7 @@ final class PlannedRows: Sendable {
         walk = plan.plainWalk
         isIndexed = plan.isIndexedWalk
         layout = binding.layout
-        context = binding.fetchContext(view, schema)
+        context = shared ?? binding.fetchContext(view, schema)
         self.database = database.number
         owner = database
         model = binding.model
@@ -102,6 +102,7 @@ final class PlannedRows: Sendable {
     func makeObjects<T: Entity>(of type: T.Type) throws(MakoError) -> [T] {
         let objects = try readObjects(of: type)
         noteEnd()
+        context?.note(results: objects)
         if isFollowed { try follow(objects) }
         // After the walk: a hook may change what was walked over.
         if T._$hooks.contains(.didLoad) { for object in objects { _ = object._$call(.didLoad) } }
@@ -229,6 +230,7 @@ final class NumberedRows: Sendable {
         } catch {
             throw MakoError(any: error)
         }
+        context?.note(results: objects)
         // After the reading: a hook may change what is read.
         if type._$hooks.contains(.didLoad) { for object in objects { _ = object._$call(.didLoad) } }
         return objects

@@ -59,6 +59,8 @@ public struct AnyReferenceSlot: PropertySlot {
         guard self.object === object else { return }
         reference = key == .noRow ? nil : AnyReference(table: type(of: object).entityModel.table, key: key)
     }
+
+    public mutating func letGo() { if object != nil { ReleasedObjects.letGo(of: &object, leaving: nil) } }
 }
 
 /// References of classes to objects of any entity: stored as a text.

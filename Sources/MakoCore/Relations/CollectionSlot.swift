@@ -84,6 +84,10 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot {
     }
 
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) { keys[ObjectIdentifier(object)] = key }
+
+    public mutating func letGo() {
+        if stored == nil { ReleasedObjects.letGo(of: &content, leaving: Form.empty) }
+    }
 }
 
 private final class LoadFailure: Sendable {

@@ -41,7 +41,16 @@ final class FetchContext: Sendable {
         let schema: SchemaState
     }
 
-    init(_ moment: Moment? = nil) { self.moment = moment }
+    /// Whether several queries share it.
+    @usableFromInline let isShared: Bool
+
+    init(_ moment: Moment? = nil, isShared: Bool = false) {
+        self.moment = moment
+        self.isShared = isShared
+    }
+
+    /// What the fetch itself found, until a reference is followed.
+    private let results = AtomicLazyReference<FetchedResults>()
 
     /// The type of the owner that was asked last of those whose references lead to none of their own.
     private let harmless = Atomic<UInt>(0)
@@ -50,6 +59,7 @@ final class FetchContext: Sendable {
 
     func object<Target: ObjectEntity>(_ type: Target.Type, _ key: RowKey) -> Target? {
         if sabotaged("twoObjectsForOneRow") { return nil }
+        settleResults()
         let number = Target.entityModel.number
         let object: AnyObject? = types.with { types in
             guard let place = types.firstIndex(where: { $0.model == number }) else { return nil }
@@ -60,6 +70,13 @@ final class FetchContext: Sendable {
 
     /// Notes an object; answers the one that was noted before, if there is one.
     func note<Target: ObjectEntity>(_ object: Target, _ model: EntityModel, _ key: RowKey) -> Target {
+        settleResults()
+        return noteSettled(object, model, key)
+    }
+
+    private func noteSettled<Target: ObjectEntity>(
+        _ object: Target, _ model: EntityModel, _ key: RowKey
+    ) -> Target {
         let known: AnyObject? = types.with { types in
             guard let place = types.firstIndex(where: { $0.model == model.number }) else {
                 var objects = Objects(model: model.number)
@@ -72,6 +89,22 @@ final class FetchContext: Sendable {
             return nil
         }
         return known as? Target ?? object
+    }
+
+    private func settleResults() {
+        results.load()?.settle { object, model, key in _ = noteSettled(object, model, key) }
+    }
+
+    /// A type as one of objects, if references from its rows may lead to a row of its table again.
+    @usableFromInline
+    func circular(_ type: any Entity.Type) -> (any ObjectEntity.Type)? {
+        guard isShared || type.entityModel.refersBack, !sabotaged("resultsNotNoted") else { return nil }
+        return type as? any ObjectEntity.Type
+    }
+
+    @usableFromInline
+    func add(_ type: any ObjectEntity.Type, _ objects: [Unmanaged<AnyObject>]) {
+        (results.load() ?? results.storeIfNil(FetchedResults())).add(type, objects)
     }
 
     /// Notes an object whose references are about to be followed, if they may lead to it again.

@@ -48,6 +48,14 @@ public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
         if self.object === object { self.key = key == .noRow ? nil : key }
     }
+
+    @inlinable
+    public mutating func letGo() { if object != nil { letGoOfObject() } }
+
+    @usableFromInline
+    mutating func letGoOfObject() {
+        if isKnownUniquelyReferenced(&object) { ReleasedObjects.letGo(of: &object, leaving: nil) }
+    }
 }
 
 extension RowKey {

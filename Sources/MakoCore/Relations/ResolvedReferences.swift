@@ -1,26 +1,44 @@
 import MakoRecords
 
-/// The keys that the objects which another one refers to were saved under.
+/// The objects that another one refers to while it is being saved, and the keys that its row is to hold.
 struct ResolvedReferences {
-    struct Place: Hashable {
-        let property: Int
-        let object: ObjectIdentifier
-    }
     /// ``RowKey/noRow`` for an object that has no row and is not to get one now.
-    var keys: [Place: RowKey] = [:]
-    /// The properties with such an object.
+    private var held: [(property: Int, object: any ObjectEntity, key: RowKey)] = []
+    /// How many of them have their keys.
+    private var count = 0
+    /// Whether the next of them is being saved, or was.
+    var isBegun = false
+    /// The properties with an object that has no row.
     var leftOut: UInt64 = 0
-    /// Keeps the objects, whose addresses are in `keys`.
-    var objects: [any ObjectEntity] = []
 
-    /// Notes the keys in an object, which is locked. False: it refers to an object that has no key here.
+    init() {}
+
+    /// Those that an object has in memory.
+    init<T: ObjectEntity>(of object: T) {
+        ObjectLock(object).locked { object.visitReferences { held.append(($0, $1, .noRow)) } }
+    }
+
+    /// The next object without a key.
+    var next: (property: Int, object: any ObjectEntity)? {
+        count < held.count ? (held[count].property, held[count].object) : nil
+    }
+
+    /// Notes the key of the next object.
+    mutating func resolve(_ key: RowKey) {
+        held[count].key = key
+        count += 1
+        isBegun = false
+    }
+
+    /// Notes the keys in the object, which is locked. False: it refers to other objects by now.
     func resolve<T: ObjectEntity>(_ object: T) -> Bool {
-        var held: [(property: Int, object: any ObjectEntity)] = []
-        object.visitReferences { held.append(($0, $1)) }
-        for (property, child) in held {
-            guard let key = keys[Place(property: property, object: ObjectIdentifier(child))] else { return false }
-            object.resolveReference(property, to: child, key: key)
+        var (place, isSame) = (0, true)
+        object.visitReferences { property, child in
+            isSame = isSame && place < held.count && held[place].property == property && held[place].object === child
+            place += 1
         }
+        guard isSame && place == held.count else { return false }
+        for (property, child, key) in held { object.resolveReference(property, to: child, key: key) }
         return true
     }
 }

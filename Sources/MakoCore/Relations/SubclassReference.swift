@@ -20,6 +20,7 @@ public struct SubclassReferenceSlot<Target: ObjectEntity>: PropertySlot {
     }
 
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) { slot.resolve(object, key: key) }
+    public mutating func letGo() { slot.letGo() }
 }
 
 /// References marked `@Relationship(.subclasses)`: stored as those to objects of any entity are.

@@ -35,6 +35,9 @@ public struct ToOne<Target: ObjectEntity>: Sendable {
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
         if self.object === object { self.key = key == .noRow ? nil : key }
     }
+
+    /// Lets go of the object that was set: its owner ends.
+    public mutating func letGo() { if object != nil { ReleasedObjects.letGo(of: &object, leaving: nil) } }
 }
 
 extension ToOne: Hashable {

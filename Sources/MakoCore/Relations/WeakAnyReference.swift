@@ -60,6 +60,8 @@ public struct WeakAnyReferenceSlot: PropertySlot {
         reference = key == .noRow ? nil : AnyReference(table: type(of: object).entityModel.table, key: key)
         unsaved = nil
     }
+
+    public mutating func letGo() { if unsaved != nil { ReleasedObjects.letGo(of: &unsaved, leaving: nil) } }
 }
 
 /// References to objects of any entity marked `@Relationship(.weak)`.
@@ -102,6 +104,7 @@ public struct WeakSubclassReferenceSlot<Target: ObjectEntity>: PropertySlot {
     }
 
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) { slot.resolve(object, key: key) }
+    public mutating func letGo() { slot.letGo() }
 }
 
 /// References marked `@Relationship(.subclasses, .weak)`.

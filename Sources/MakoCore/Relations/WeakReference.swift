@@ -61,6 +61,8 @@ public struct WeakReferenceSlot<Target: ObjectEntity>: PropertySlot {
         self.key = key == .noRow ? nil : key
         unsaved = nil
     }
+
+    public mutating func letGo() { if unsaved != nil { ReleasedObjects.letGo(of: &unsaved, leaving: nil) } }
 }
 
 /// References marked `@Relationship(.weak)`.

@@ -85,10 +85,13 @@ public protocol PropertySlot: Sendable {
     mutating func resolve(_ object: any ObjectEntity, key: RowKey)
     /// Somebody set this slot in the place of another.
     mutating func takePlace(of old: Self)
+    /// Lets go of the objects that it holds: its owner ends. A chain of objects, however long, must not end by recursion.
+    mutating func letGo()
 }
 
 extension PropertySlot {
     @inlinable public mutating func takePlace(of old: Self) {}
+    @inlinable public mutating func letGo() {}
     public func visitObjects(_ visit: (any ObjectEntity) -> Void) { if let loadedObject { visit(loadedObject) } }
 }
 

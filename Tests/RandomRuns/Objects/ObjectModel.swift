@@ -104,11 +104,23 @@ struct ObjectModel {
     /// - Parameter newID: the id that a new row gets, or got.
     mutating func save(_ object: Int, inserts: Bool, newID: (Int) -> RowKey) throws -> Bool {
         var saving: Set<Int> = []
-        return try save(object, inserts, newID, &saving)
+        var unchanged: [Int] = []
+        let isSaved = try save(object, inserts, newID, &saving, &unchanged)
+        // What is new or changed behind unchanged objects is saved as well.
+        var visited: Set<Int> = []
+        while let next = unchanged.popLast() {
+            if objects[next].isSterile { continue }
+            if !objects[next].exists || !objects[next].dirty.isEmpty {
+                _ = try save(next, false, newID, &saving, &unchanged)
+            } else if visited.insert(next).inserted {
+                unchanged += objects[next].kind.references.compactMap { objects[next].references[$0.0]?.object }
+            }
+        }
+        return isSaved
     }
 
     private mutating func save(
-        _ object: Int, _ inserts: Bool, _ newID: (Int) -> RowKey, _ saving: inout Set<Int>
+        _ object: Int, _ inserts: Bool, _ newID: (Int) -> RowKey, _ saving: inout Set<Int>, _ unchanged: inout [Int]
     ) throws -> Bool {
         if objects[object].isSterile { return false }
         if saving.contains(object) { return true }
@@ -122,7 +134,9 @@ struct ObjectModel {
             if !objects[child].exists || !objects[child].dirty.isEmpty {
                 // The child may lead back here: then it needs this object's key.
                 if objects[object].kind != .badge, objects[object].key == nil { objects[object].key = newID(object) }
-                if !saving.contains(child) { _ = try save(child, false, newID, &saving) }
+                if !saving.contains(child) { _ = try save(child, false, newID, &saving, &unchanged) }
+            } else {
+                unchanged.append(child)
             }
             let key = objects[child].key
             objects[object].references[place]?.key = key

@@ -20,17 +20,17 @@ public enum RandomSeeds {
         failures(part: part) { seed, log in try RandomRounds<W>.run(seed: seed, log: log) }
     }
 
-    /// The same for runs that need no disk.
-    public static func failures(part: Int, _ body: (UInt64, StepLog) throws -> Void) -> [String] {
+    /// Calls a body with a part of the seeds and answers the first failures.
+    public static func failures(part: Int, _ run: (UInt64, StepLog) throws -> Void) -> [String] {
         var failures: [String] = []
-        func run(_ seed: UInt64, _ log: StepLog) {
-            do { try body(seed, log) } catch { failures.append("seed \(seed): \(error)") }
+        func attempt(_ seed: UInt64, _ log: StepLog) {
+            do { try run(seed, log) } catch { failures.append("seed \(seed): \(error)") }
         }
         if let one {
-            if part == 0 { run(one, .printed) }
+            if part == 0 { attempt(one, .printed) }
             return failures
         }
-        for seed in stride(from: part, to: count, by: parts) where failures.count < 3 { run(UInt64(seed), .silent) }
+        for seed in stride(from: part, to: count, by: parts) where failures.count < 3 { attempt(UInt64(seed), .silent) }
         return failures
     }
 

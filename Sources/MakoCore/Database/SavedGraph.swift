@@ -1,0 +1,254 @@
+import MakoRecords
+import MakoStorage
+
+/// The work list of a save: the objects that wait for the rows of those they refer to, and those that are still to be visited. Lists
+/// instead of recursion: the length of a chain of objects must not depend on the size of the stack.
+struct SavedGraph {
+    /// An object whose row is written when the objects that it refers to have keys.
+    struct Waiting {
+        let object: any ObjectEntity
+        /// The object's state before the save.
+        let before: ObjectState
+        var binding: Binding
+        let mode: SaveMode
+        let hooks: ObjectHooks
+        /// The notes of the array that the object stands in, when it is saved with others.
+        let array: ArrayNotes?
+        var references: ResolvedReferences
+    }
+
+    /// Each waits for the one behind it.
+    fileprivate var waiting: [Waiting] = []
+    /// Objects behind unchanged ones, which nothing waits for.
+    fileprivate var unvisited: [any ObjectEntity] = []
+    /// The objects whose references were followed.
+    private var visited: Set<ObjectIdentifier> = []
+    /// Keeps the visited objects: an address must not be that of another object meanwhile.
+    private var kept: [any ObjectEntity] = []
+    /// What one unchanged object refers to.
+    fileprivate var held: [(property: Int, object: any ObjectEntity)] = []
+
+    fileprivate func hasVisited(_ object: any ObjectEntity) -> Bool { visited.contains(ObjectIdentifier(object)) }
+
+    /// Notes that an object's references are followed. False: they were before.
+    fileprivate mutating func visit(_ object: any ObjectEntity) -> Bool {
+        guard visited.insert(ObjectIdentifier(object)).inserted else { return false }
+        kept.append(object)
+        return true
+    }
+}
+
+extension Transaction {
+    /// Saves an object and all new and changed objects that its loaded references lead to, whatever lies between. False: the object was
+    /// removed before.
+    ///
+    /// - Parameters:
+    ///   - array: the notes of the array that the object stands in, when it is saved with others.
+    ///   - graph: what one call has visited; objects that are saved by one call share it.
+    @discardableResult
+    func save<T: ObjectEntity>(
+        _ object: T, _ mode: SaveMode, in array: ArrayNotes?, _ graph: inout SavedGraph
+    ) throws(MakoError) -> Bool {
+        do throws(MakoError) {
+            var isSaved = try begin(object, mode, array, &graph)
+            while let next = graph.waiting.last?.object {
+                if let isWritten = try advance(next, &graph), graph.waiting.isEmpty { isSaved = isWritten }
+            }
+            while let next = graph.unvisited.popLast() {
+                try visit(next, &graph)
+                while let next = graph.waiting.last?.object { _ = try advance(next, &graph) }
+            }
+            return isSaved ?? false
+        } catch {
+            for waiting in graph.waiting { waiting.object.lockedState { state in _ = state.flags.remove(.saving) } }
+            throw error
+        }
+    }
+
+    /// Begins to save an object. Nil: its row waits for the objects that it refers to.
+    private func begin<T: ObjectEntity>(
+        _ object: T, _ mode: SaveMode, _ array: ArrayNotes?, _ graph: inout SavedGraph
+    ) throws(MakoError) -> Bool? {
+        let type = Swift.type(of: object)
+        if type.entityModel.isPartial && !sabotaged("partStored") { return false }
+        var binding = try binding(type.entityModel)
+        let hooks = type._$hooks
+        if !binding.hasReferences && hooks.isDisjoint(with: .beforeWriting) {
+            return try write(object, nil, binding, mode, hooks, array, references: nil) ?? false
+        }
+        let before = object.lockedState { state in
+            let before = state
+            if !before.flags.contains(.sterile) { state.flags.insert(.saving) }
+            return before
+        }
+        if before.flags.contains(.sterile) { return false }
+        if before.flags.contains(.saving) { return true }
+        do throws(MakoError) {
+            if before.database != 0 && before.database != database.number {
+                throw .foreignObject(entity: binding.model.name)
+            }
+            if !hooks.isDisjoint(with: .beforeWriting) {
+                try askToWrite(object, before, mode, hooks)
+                binding = current(binding)
+            }
+        } catch {
+            object.lockedState { state in _ = state.flags.remove(.saving) }
+            throw error
+        }
+        _ = graph.visit(object)
+        graph.waiting.append(
+            SavedGraph.Waiting(
+                object: object, before: before, binding: binding, mode: mode, hooks: hooks, array: array,
+                references: binding.hasReferences ? ResolvedReferences(of: object) : ResolvedReferences()))
+        return nil
+    }
+
+    /// Goes on with the object that waits last: up to an object that must be saved before it, or until its row is written.
+    ///
+    /// - Returns: what ``write`` answers, once the row is written.
+    private func advance<T: ObjectEntity>(_ object: T, _ graph: inout SavedGraph) throws(MakoError) -> Bool? {
+        let place = graph.waiting.count - 1
+        while let (property, child) = graph.waiting[place].references.next {
+            if let key = try key(of: child, in: property, of: object, place, &graph) {
+                graph.waiting[place].references.resolve(key)
+            } else if graph.waiting.count > place + 1 {
+                return nil
+            }
+        }
+        let saved = graph.waiting[place]
+        let binding = current(saved.binding)
+        graph.waiting[place].binding = binding
+        guard
+            let isWritten = try write(
+                object, ObjectNotes(saved.before), binding, saved.mode, saved.hooks, saved.array,
+                references: saved.references)
+        else {
+            graph.waiting[place].references = ResolvedReferences(of: object)
+            return nil
+        }
+        // What could not be stored is to be stored by a later commit.
+        let leftOut = saved.references.leftOut
+        if leftOut != 0 { object.lockedState { $0.dirty |= leftOut } }
+        graph.waiting.removeLast()
+        return isWritten
+    }
+
+    /// The key that a reference of the object at a place is to hold. Nil: the object that it leads to is being saved first.
+    private func key<T: ObjectEntity>(
+        of child: any ObjectEntity, in property: Int, of parent: T, _ place: Int, _ graph: inout SavedGraph
+    ) throws(MakoError) -> RowKey? {
+        let state = child.lockedState { $0 }
+        if graph.waiting[place].references.isBegun {
+            // A hook may have removed it meanwhile.
+            return state.flags.contains(.sterile) ? .noRow : state.key ?? .noRow
+        }
+        let binding = graph.waiting[place].binding
+        try checkTarget(of: property, child, binding.model)
+        if isLeftAlone(child, in: property, of: parent, binding.model) {
+            if let key = try keyOfIgnored(child, state) { return key }
+            graph.waiting[place].references.leftOut |= 1 << UInt64(property)
+            // A key from before, of a row that is gone or never came, must not be stored.
+            return .noRow
+        }
+        // A row that is gone, or that was rolled back, must not be referred to by the number it had.
+        if state.flags.contains(.sterile) { return .noRow }
+        let isClean = state.flags.contains(.exists) && state.dirty == 0
+        if isClean && state.database == database.number, let key = state.key {
+            if try !isLetGo(key, Swift.type(of: child).entityModel) {
+                visitLater(child, &graph)
+                return key
+            }
+            undo.recordState(of: child, state)
+            child.lockedState { state in
+                state.flags.remove(.exists)
+                state.dirty = .max
+            }
+        }
+        if state.database != 0 && state.database != database.number {
+            throw .foreignObject(entity: Swift.type(of: child).entityModel.name)
+        }
+        // The child may lead back here: then it needs this object's key.
+        try requireKey(of: parent, current(binding))
+        if state.flags.contains(.saving) { return child.lockedState { $0.key } ?? .noRow }
+        try willWriteFurtherRows()
+        graph.waiting[place].references.isBegun = true
+        _ = try begin(child, .upsert, nil, &graph)
+        return nil
+    }
+
+    /// Whether an object is not to be saved along with one that refers to it.
+    private func isLeftAlone<T: ObjectEntity>(
+        _ child: any ObjectEntity, in property: Int, of parent: T, _ model: EntityModel
+    ) -> Bool {
+        if model.weakColumns & 1 << UInt64(property) != 0 && !sabotaged("weakObjectsCommitted") { return true }
+        return parent.lockedState { $0.extra?.options }?.ignores(child) == true
+    }
+
+    /// The key of a referenced object that is not to be saved along.
+    private func keyOfIgnored(_ child: any ObjectEntity, _ state: ObjectState) throws(MakoError) -> RowKey? {
+        if state.database != 0 && state.database != database.number {
+            throw .foreignObject(entity: Swift.type(of: child).entityModel.name)
+        }
+        // One that is being saved, and led here, has its key before its row.
+        return state.flags.isDisjoint(with: [.exists, .saving]) ? nil : state.key
+    }
+
+    /// Gives an object a key, if it has none.
+    private func requireKey<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) {
+        if try storedOrAssignedKey(of: object, binding) != nil { return }
+        let id: Int64
+        if let known = try rowOfIdentity(of: object, binding)?.rowID {
+            id = known
+        } else {
+            id = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
+                try records { () throws(RecordError) in try binding.table.reserveRowID(in: tx) }
+            }
+        }
+        undo.recordState(of: object, object.lockedState { $0 })
+        object.lockedState { $0.rowID = id }
+    }
+
+    private func storedOrAssignedKey<T: ObjectEntity>(of object: T, _ binding: Binding) throws(MakoError) -> RowKey? {
+        if !binding.model.hasColumnKey { return object.lockedState { $0.key } }
+        let lock = ObjectLock(object)
+        lock.lock()
+        defer { lock.unlock() }
+        object.assignMissingKey()
+        let key = RowKey(values: object.keyValues())
+        let before = ObjectNotes(object._$state)
+        if key != before.extra?.key {
+            undo.record(object, before)
+            object._$state.setKey(key)
+        }
+        return key
+    }
+
+    // MARK: - Behind unchanged objects
+
+    /// Has an object visited after those that wait for others.
+    private func visitLater(_ object: any ObjectEntity, _ graph: inout SavedGraph) {
+        if sabotaged("savedUpToUnchanged") { return }
+        // Most objects behind others refer to nothing.
+        let isLeaf = schema.binding(Swift.type(of: object).entityModel)?.hasReferences == false
+        if isLeaf && object.lockedState({ $0.flags.contains(.exists) && $0.dirty == 0 }) { return }
+        if !graph.hasVisited(object) || object.lockedState({ $0.dirty != 0 }) { graph.unvisited.append(object) }
+    }
+
+    /// Saves an object that is new or changed, and looks behind one that is not. Only at what is loaded.
+    private func visit<T: ObjectEntity>(_ object: T, _ graph: inout SavedGraph) throws(MakoError) {
+        let (flags, dirty, options) = object.lockedState { ($0.flags, $0.dirty, $0.extra?.options) }
+        if flags.contains(.sterile) || flags.contains(.saving) { return }
+        if !flags.contains(.exists) || dirty != 0 {
+            try willWriteFurtherRows()
+            _ = try begin(object, .upsert, nil, &graph)
+            return
+        }
+        guard graph.visit(object) else { return }
+        let weak = sabotaged("weakObjectsCommitted") ? 0 : Swift.type(of: object).entityModel.weakColumns
+        ObjectLock(object).locked { object.visitReferences { graph.held.append(($0, $1)) } }
+        for (property, child) in graph.held where weak & 1 << UInt64(property) == 0 {
+            if options?.ignores(child) != true { visitLater(child, &graph) }
+        }
+        graph.held.removeAll(keepingCapacity: true)
+    }
+}

@@ -1,0 +1,68 @@
+import MakoRecords
+import Synchronization
+
+/// The results of a fetch whose references may lead to each other, none of which it keeps. They are noted in the fetch's context when a
+/// reference is followed first: most fetches never do.
+final class FetchedResults: Sendable {
+    private struct Batch {
+        let type: any ObjectEntity.Type
+        let objects: [KnownObject]
+    }
+    private let batches = Protected<[Batch]>([])
+    private let isEmpty = Atomic<Bool>(true)
+
+    deinit {
+        batches.with { for batch in $0 { for object in batch.objects { object.forget() } } }
+    }
+
+    func add(_ type: any ObjectEntity.Type, _ objects: [Unmanaged<AnyObject>]) {
+        let known = objects.map { KnownObject($0.takeUnretainedValue()) }
+        batches.with { batches in
+            batches.append(Batch(type: type, objects: known))
+            isEmpty.store(false, ordering: .releasing)
+        }
+    }
+
+    /// Calls a closure with each object that has not ended and the key of its row, once for all calls. Others wait meanwhile.
+    func settle(_ note: (any ObjectEntity, EntityModel, RowKey) -> Void) {
+        if isEmpty.load(ordering: .acquiring) { return }
+        // Released outside the lock: the last reference to an object runs its class's own code.
+        var alive: [AnyObject] = []
+        batches.with { batches in
+            for batch in batches { settle(batch.type, batch.objects, &alive, note) }
+            batches = []
+            isEmpty.store(true, ordering: .releasing)
+        }
+        withExtendedLifetime(alive) {}
+    }
+
+    private func settle<T: ObjectEntity>(
+        _: T.Type, _ objects: [KnownObject], _ alive: inout [AnyObject],
+        _ note: (any ObjectEntity, EntityModel, RowKey) -> Void
+    ) {
+        let model = T.entityModel
+        alive.reserveCapacity(alive.count + objects.count)
+        for known in objects {
+            if let object = known.object {
+                alive.append(object)
+                // One whose key was changed does not stand for the row any more.
+                if let object = object as? T,
+                    let key = object.lockedState({ $0.flags.contains(.exists) ? $0.key : nil })
+                {
+                    note(object, model, key)
+                }
+            }
+            known.forget()
+        }
+    }
+}
+
+extension FetchContext {
+    /// Notes the results of the fetch, if their references may lead to one of them.
+    @inlinable
+    func note<T: Entity>(results: [T]) {
+        // One alone is noted when its references are followed.
+        guard results.count > 1 || isShared && !results.isEmpty, let type = circular(T.self) else { return }
+        add(type, results.map { Unmanaged.passUnretained($0 as AnyObject) })
+    }
+}
