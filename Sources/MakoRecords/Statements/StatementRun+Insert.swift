@@ -23,6 +23,7 @@ extension StatementRun {
         var writer = RowWriter()
         var outcome = StatementOutcome()
         for row in rows {
+            try lookAtCancellation()
             writer.begin(target.layout)
             var id: RowKey?
             for (place, value) in zip(places, row) {
@@ -137,7 +138,8 @@ extension StatementRun {
             }
             return values
         case .select(let select):
-            let found = try select.run(catalogue, view: view, parameters: parameters, named: named)
+            let found = try select.run(
+                catalogue, view: view, parameters: parameters, named: named, cancellation: cancellation)
             try check(found.columns.count)
             return found.rows
         }
