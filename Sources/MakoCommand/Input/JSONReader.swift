@@ -17,7 +17,7 @@ struct JSONReader: InputReader {
     private var scanner: JSONScanner
     private let layout: Layout
     private var place = Place.start
-    private var indexes: [String: Int] = [:]
+    private var indexes: [ExactName: Int] = [:]
     private var line = 0
 
     init(_ input: ByteInput, layout: Layout) throws(InputError) {
@@ -100,11 +100,11 @@ struct JSONReader: InputReader {
         var fields = [InputField](repeating: .missing, count: columns.count)
         for (key, value) in members {
             let index: Int
-            if let known = indexes[key] {
+            if let known = indexes[ExactName(key)] {
                 index = known
             } else {
                 index = columns.count
-                indexes[key] = index
+                indexes[ExactName(key)] = index
                 columns.append(key)
                 fields.append(.missing)
             }
@@ -126,5 +126,18 @@ extension InputField {
             case .string(let text): .string(text)
             case .array, .object: .json(value.text)
             }
+    }
+}
+
+/// A name that is the same as another one when its bytes are: `String` takes é for the same, whether it is one scalar or two.
+private struct ExactName: Hashable {
+    let name: String
+
+    init(_ name: String) { self.name = name }
+
+    static func == (one: ExactName, other: ExactName) -> Bool { one.name.utf8.elementsEqual(other.name.utf8) }
+
+    func hash(into hasher: inout Hasher) {
+        for byte in name.utf8 { hasher.combine(byte) }
     }
 }

@@ -22,7 +22,7 @@ struct DumpCommand: Verb {
         try database.read { view, catalogue in
             let handles =
                 try tables.isEmpty ? catalogue.handles : tables.map { name in try catalogue.requireTable(name) }
-            Terminal.write("-- \(file), commit \(view.commitNumber)\n")
+            Terminal.write("-- \(DisplayText.onOneLine(file)), commit \(view.commitNumber)\n")
             for handle in handles {
                 Terminal.write("\n" + SchemaText.statements(handle.schema))
                 if !schemaOnly { try dumpRows(of: handle, view) }
@@ -38,7 +38,7 @@ struct DumpCommand: Verb {
                 Terminal.write(text)
                 text = ""
             }
-            return true
+            return !Terminal.hasFailed
         }
         Terminal.write(text)
     }

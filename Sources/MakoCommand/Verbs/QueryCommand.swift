@@ -39,10 +39,11 @@ struct QueryCommand: Verb {
         let given = ParameterText(parameters, names: try ParameterPlaces.ofStatement(statement).names)
         let database = try parsed.isReadOnly ? DatabaseFile(reading: file, access) : changed()
         let start = ContinuousClock.now
-        let outcome = try database.run(parsed, parameters: given.positions, named: given.named)
+        let outcome = try database.closing {
+            try database.run(parsed, parameters: given.positions, named: given.named)
+        }
         let duration = ContinuousClock.now - start
         guard parsed.isReadOnly else {
-            try database.store.close()
             Terminal.write(outcome.changesSchema ? "done\n" : "\(DisplayText.count(outcome.changed, "row")) changed\n")
             return
         }
