@@ -1,4 +1,6 @@
 import ArgumentParser
+import Foundation
+import MakoStorage
 
 /// The program `mako`.
 public struct MakoProgram: ParsableCommand {
@@ -9,7 +11,9 @@ public struct MakoProgram: ParsableCommand {
             Works on any database file, without the Swift types it was written with. Begin with
 
               mako import people.csv people.mako
-              mako shell people.mako
+              mako people.mako
+
+            The name of a file alone opens the shell on it.
 
             Exit status: 0 all went well, 1 there is damage, 64 wrong usage, 65 wrong input or query,
             66 no such file, 70 any other failure, 74 reading or writing failed, 75 the file is in use elsewhere.
@@ -22,6 +26,40 @@ public struct MakoProgram: ParsableCommand {
         ])
 
     public init() {}
+
+    /// Runs the program on the arguments of its process, which it owns.
+    public static func start() {
+        Signals.ownsProcess = true
+        openStandardStreams()
+        // A pipe without a reader and a file at its limit are errors of the write, so that databases are closed.
+        for number in [SIGPIPE, SIGXFSZ] { _ = signal(number, SIG_IGN) }
+        do { main(try arguments(Array(CommandLine.arguments.dropFirst()))) } catch {
+            let failure = Failure(error)
+            Terminal.tell("mako: \(failure.message)\n")
+            Foundation.exit(failure.status.rawValue)
+        }
+    }
+
+    /// Keeps the numbers of standard streams that are closed from files: what is printed would be written into the database.
+    private static func openStandardStreams() {
+        for (stream, flag) in [(Int32(0), O_WRONLY), (1, O_RDONLY), (2, O_RDONLY)] where fcntl(stream, F_GETFD) < 0 {
+            // Reads and writes fail, as on a closed stream.
+            _ = open("/dev/null", sabotaged("streamsLeftClosed") ? O_RDWR : flag)
+        }
+    }
+
+    /// The arguments with the verb `shell` before the name of a file alone.
+    ///
+    /// - Throws: when the first word is neither a verb nor a file.
+    static func arguments(_ given: [String]) throws -> [String] {
+        let verbs = configuration.subcommands.compactMap { $0.configuration.commandName }
+        guard let first = given.first, !first.hasPrefix("-"), !(verbs + ["help"]).contains(first) else { return given }
+        let isFile = first.contains("/") || first.contains(".") || FileManager.default.fileExists(atPath: first)
+        if isFile { return ["shell"] + given }
+        throw Failure(
+            "\(first) is neither a command nor a file; the commands are \(verbs.sorted().joined(separator: ", ")), and 'mako help' explains them",
+            .usage)
+    }
 }
 
 /// A verb of the program. Whatever it throws is told on standard error and becomes the exit status.
@@ -33,11 +71,12 @@ extension Verb {
     func run() throws {
         do {
             try perform()
+            try Terminal.checkOutput()
         } catch let code as ExitCode {
             throw code
         } catch {
             let failure = Failure(error)
-            Terminal.write("mako: \(failure.message)\n", to: .error)
+            Terminal.tell("mako: \(failure.message)\n")
             throw ExitCode(failure.status.rawValue)
         }
     }

@@ -52,6 +52,13 @@ import Testing
         #expect(try read("a,b,c\n,\"\",\n").rows[0].fields == [.missing, .raw(""), .missing])
     }
 
+    /// An empty line of one column cannot be told from an empty field otherwise.
+    @Test func emptyLinesOfOneColumnAreRows() throws {
+        #expect(try read("a\n\n\"\"\nx\n").rows.map(\.fields) == [[.missing], [.raw("")], [.raw("x")]])
+        #expect(try read("a\n\n\\N\n\n", .tabs).rows.map(\.fields) == [[.raw("")], [.missing], [.raw("")]])
+        #expect(try read("a\tb\n\nx\ty\n\n", .tabs).rows.map(\.fields) == [[.raw("x"), .raw("y")]])
+    }
+
     @Test func withoutAHeaderColumnsAreCounted() throws {
         let (columns, rows) = try read("1,2\n3,4\n", header: false)
         #expect(columns == ["column1", "column2"])
@@ -66,7 +73,7 @@ import Testing
     @Test func tabSeparatedFieldsKnowEscapesAndNoQuotes() throws {
         let (_, rows) = try read("a\tb\tc\n\"x\"\tone\\ttwo\\n\\\\\t\\N\nC:\\x\t\tz\n", .tabs)
         #expect(rows[0].fields == [.raw("\"x\""), .raw("one\ttwo\n\\"), .missing])
-        #expect(rows[1].fields == [.raw("C:\\x"), .missing, .raw("z")])
+        #expect(rows[1].fields == [.raw("C:\\x"), .raw(""), .raw("z")])
     }
 
     @Test func everyFaultIsNamedWithItsLine() {

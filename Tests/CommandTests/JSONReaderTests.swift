@@ -58,6 +58,12 @@ import Testing
         #expect(rows[0].fields == [.string("\"\\/\u{8}\u{C}\n\r\té😀é")])
     }
 
+    /// é as one scalar and as two.
+    @Test func namesAreTheSameByTheirBytes() throws {
+        let (columns, rows) = try read("[{\"\u{E9}\": 1, \"e\u{301}\": 2}]")
+        #expect(columns.count == 2 && rows[0].fields == [.integer(1), .integer(2)])
+    }
+
     @Test func numbersKeepTheirKind() throws {
         let (_, rows) = try read("[{\"a\": 9223372036854775807, \"b\": 18446744073709551615, \"c\": 1.0, \"d\": -0}]")
         #expect(rows[0].fields == [.integer(.max), .unsigned(.max), .double(1), .integer(0)])

@@ -103,5 +103,30 @@ import Testing
         for n in 0..<1100 { history.add("line \(n)") }
         #expect(History(path: path).lines.count == History.limit)
         #expect(History(path: path).lines.last == "line 1099")
+        for n in 0..<1100 { history.add("more \(n)") }
+        #expect(History(path: path).lines.count == History.limit)
+        #expect(try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").count == History.limit)
+        #expect(History(path: path).lines.last == "more 1099")
+    }
+
+    @Test func theHistoryIsItsOwnersAlone() throws {
+        let path = try temporaryPath("history")
+        try "old\n".write(toFile: path, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+        let new = try temporaryPath("history")
+        for path in [path, new] {
+            var history = History(path: path)
+            history.add("secret")
+            let attributes = try FileManager.default.attributesOfItem(atPath: path)
+            #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        }
+        #expect(History(path: path).lines == ["old", "secret"])
+    }
+
+    /// Pasted text may hold what the terminal would obey.
+    @Test func drawingShowsNoControlCharacters() {
+        var editor = LineEditor()
+        type(keys("a\u{9B}31m"), into: &editor)
+        #expect(LineDrawing.draw(editor, prompt: "> ", width: 80).contains("a\u{FFFD}31m"))
     }
 }

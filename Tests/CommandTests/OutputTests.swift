@@ -36,6 +36,34 @@ import Testing
         #expect(text.contains("…"))
     }
 
+    @Test func numbersAreNeverCut() {
+        let rows: [[Value]] = (0..<1005).map {
+            [.integer($0), .text($0 < 1000 ? "x" : String(repeating: "y", count: 50))]
+        }
+        for width in [nil, 20] as [Int?] {
+            let text = print(.table, columns: ["n", "t"], rows, width: width)
+            #expect(text.contains("\n 1004 │ "), "\(width ?? 0)")
+            #expect(text.contains("…") == (width != nil))
+        }
+        let wide = print(.table, columns: ["a", "b"], [[.integer(.max), .integer(.min)]], width: 20)
+        #expect(wide.contains("9223372036854775807") && wide.contains("-9223372036854775808"))
+    }
+
+    @Test func aColumnWithoutANameIsShown() {
+        let rows: [[Value]] = [[.text(""), .null]] + (0..<1001).map { [.text("text"), .integer($0)] }
+        for width in [nil, 10] as [Int?] {
+            #expect(print(.table, columns: ["", ""], rows, width: width).hasPrefix("  "))
+        }
+        #expect(DisplayText.cut("abc", to: 0) == "abc")
+    }
+
+    @Test func controlCharactersAreWrittenOut() {
+        #expect(
+            DisplayText.visible("a\u{1B}[2J\u{7}\u{9B}1m\r\n\tz\u{7F}\u{202E}")
+                == "a\\x1b[2J\\x07\\x9b1m\\x0d\n\tz\\x7f\\u{202e}")
+        #expect(DisplayText.visible("é 東京 👩‍🚀 ─") == "é 東京 👩‍🚀 ─")
+    }
+
     @Test func wideCharactersTakeTwoPlaces() {
         #expect(
             print(.table, columns: ["a", "b"], [[.text("東京"), .text("x")], [.text("Rome"), .text("y")]]) == """
@@ -56,6 +84,11 @@ import Testing
     @Test func CSV() {
         #expect(print(.csv) == "name,age\nAda,36\n,1.5\n\"a,\"\"b\"\"\n\",\n")
         #expect(print(.csv, columns: ["a", "b"], [[.text(""), .null]]) == "a,b\n\"\",\n")
+        // A combining mark does not hide a quote.
+        #expect(print(.csv, columns: ["a"], [[.text("\"\u{301},")]]) == "a\n\"\"\"\u{301},\"\n")
+        #expect(
+            print(.csv, columns: ["a"], [[.double(3)], [.double(.nan)], [.double(-.infinity)]])
+                == "a\n3.0\nNaN\n-Infinity\n")
     }
 
     @Test func TSV() {
@@ -87,8 +120,6 @@ import Testing
             back.append(
                 types.indices.map { FieldConversion.value(row[$0], as: types[$0]) ?? .text("does not convert") })
         }
-        // Tab-separated files have no way to write empty text that is not missing.
-        if format == .tsv { back[2][0] = .text("") }
         #expect(back == values)
     }
 

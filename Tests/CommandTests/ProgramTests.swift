@@ -4,57 +4,20 @@ import Testing
 
 /// Runs the built program, as a user does.
 @Suite struct ProgramTests {
-    private struct Outcome {
-        var status: Int32
-        var output: String
-        var errors: String
-    }
-
-    private let folder: String
+    private let program: BuiltProgram
+    private var folder: String { program.folder }
 
     init() throws {
-        folder = try temporaryPath("")
-        try "id,name,age\n1,Ada,36\n2,Bob,\n3,Cleo,51\n".write(
-            toFile: folder + "people.csv", atomically: true, encoding: .utf8)
+        program = try BuiltProgram()
+        try program.write("id,name,age\n1,Ada,36\n2,Bob,\n3,Cleo,51\n", to: "people.csv")
     }
 
-    private func mako(_ arguments: String..., input: String = "", passphrase: String? = nil) throws -> Outcome {
-        let process = Process()
-        let program: URL = try #require(Self.program, "the program mako is built beside the tests")
-        process.executableURL = program
-        process.arguments = arguments
-        process.currentDirectoryURL = URL(fileURLWithPath: folder)
-        process.environment = ["HOME": folder, "PATH": "/usr/bin:/bin"]
-        process.environment?["MAKO_PASSPHRASE"] = passphrase
-        let (inputPath, outputPath, errorPath) = (folder + "in", folder + "out", folder + "err")
-        for path in [outputPath, errorPath] { try "".write(toFile: path, atomically: true, encoding: .utf8) }
-        try input.write(toFile: inputPath, atomically: true, encoding: .utf8)
-        process.standardInput = try FileHandle(forReadingFrom: URL(fileURLWithPath: inputPath))
-        process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: outputPath))
-        process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: errorPath))
-        try process.run()
-        process.waitUntilExit()
-        return Outcome(
-            status: process.terminationStatus, output: try String(contentsOfFile: outputPath, encoding: .utf8),
-            errors: try String(contentsOfFile: errorPath, encoding: .utf8))
+    private func mako(
+        _ arguments: String..., input: String = "", passphrase: String? = nil
+    ) throws -> BuiltProgram.Outcome {
+        try program.run(
+            arguments, input: input, environment: passphrase.map { ["MAKO_PASSPHRASE": $0] } ?? [:])
     }
-
-    /// The program stands where the test bundle stands.
-    private static let program: URL? = {
-        let bundles = Bundle.allBundles.map(\.bundleURL) + [URL(fileURLWithPath: CommandLine.arguments[0])]
-        for bundle in bundles {
-            var folder = bundle
-            for _ in 0..<5 {
-                folder.deleteLastPathComponent()
-                let program = folder.appendingPathComponent("mako")
-                var isFolder: ObjCBool = false
-                if FileManager.default.fileExists(atPath: program.path, isDirectory: &isFolder), !isFolder.boolValue {
-                    return program
-                }
-            }
-        }
-        return nil
-    }()
 
     @Test func referencesHoldUnlessTheyAreIgnored() throws {
         let script = """
@@ -269,6 +232,10 @@ import Testing
         #expect(try mako("check", "people.csv").status != 0)
         #expect(try mako("--help").output.contains("import"))
         #expect(try mako("--version").output == "0.1.0\n")
+        let unknown = try mako("inof", "people.mako")
+        #expect(
+            unknown.status == 64
+                && unknown.errors.hasPrefix("mako: inof is neither a command nor a file; the commands are backup, "))
     }
 
     @Test func exportingNeverHarmsAFileBeforeItIsSureOfItsRows() throws {
@@ -280,6 +247,11 @@ import Testing
         let itself = try mako("export", "people.mako", "people", "-o", "./people.mako")
         #expect(itself.status == 64 && itself.errors.contains("is the database itself"))
         #expect(try mako("check", "people.mako").status == 0)
+        let existing = try mako("export", "people.mako", "people", "-o", "kept.csv")
+        #expect(existing.status == 64 && existing.errors.contains("kept.csv exists already"))
+        #expect(try String(contentsOfFile: folder + "kept.csv", encoding: .utf8) == "precious")
+        #expect(try mako("export", "people.mako", "people", "-o", "kept.csv", "--overwrite").status == 0)
+        #expect(try String(contentsOfFile: folder + "kept.csv", encoding: .utf8).hasPrefix("id,name,age\n"))
     }
 
     /// The file with bits of some pages turned round.

@@ -16,15 +16,72 @@ import Testing
     }
 
     /// What a session answers to the lines: rows first, complaints after them.
-    private func answer(_ lines: String...) -> (output: String, complaints: String, session: ShellSession) {
+    private func answer(
+        _ lines: String..., mode: ShellSession.Mode = .scriptThatGoesOn
+    ) -> (output: String, complaints: String, session: ShellSession) {
         final class Collected { var output = "", complaints = "" }
         let collected = Collected()
         let session = ShellSession(
-            database: DatabaseFile(path: "memory", store: store), output: { collected.output += $0 },
+            database: DatabaseFile(path: "memory", store: store), mode: mode, output: { collected.output += $0 },
             complaint: { collected.complaints += $0 })
-        for line in lines where !session.take(line) { break }
+        for line in lines where !session.take(line) { return (collected.output, collected.complaints, session) }
         session.end()
         return (collected.output, collected.complaints, session)
+    }
+
+    private func count() throws -> Int {
+        try store.read { view in try Catalogue.load(view: view).requireTable("Person").count(in: view) }
+    }
+
+    /// A line that parses by itself is no statement yet.
+    @Test func onlyASemicolonEndsAStatement() throws {
+        let (output, complaints, session) = answer(
+            "DELETE FROM Person", "WHERE name = 'Ada';", ".mode csv", "SELECT name", "",
+            "  -- a comment; with a semicolon",
+            "/* and", "another; */ FROM Person;")
+        #expect(output == "1 row changed\nname\nBob\n" && complaints.isEmpty && session.failures == 0)
+        #expect(try count() == 1)
+    }
+
+    @Test func theEndOfAScriptEndsItsLastStatement() throws {
+        #expect(answer(".mode csv", "SELECT name", "FROM Person WHERE age = 7").output == "name\nBob\n")
+        #expect(answer("SELECT 'open FROM Person").complaints.contains("the text that begins here has no end"))
+        #expect(answer("/* open").complaints.contains("the comment that begins here has no end"))
+        #expect(answer(".mode csv", "-- open", " /* closed */ ").complaints.isEmpty)
+    }
+
+    @Test func aScriptStopsAtItsFirstFailure() throws {
+        let lines = ["INSERT INTO Person (name, age) VALUES ('Cy', 8);", "DELETE FROM Persn;", "DELETE FROM Person;"]
+        let (output, complaints, session) = answer(lines[0], lines[1], lines[2], mode: .script)
+        #expect(output == "1 row changed\n" && session.failures == 1 && session.status == .badInput)
+        #expect(complaints.hasPrefix("mako: line 2: there is no table Persn"))
+        #expect(try count() == 3)
+        #expect(
+            answer(".dance", lines[2], mode: .script).complaints.hasPrefix("mako: line 1: there is no command .dance"))
+        #expect(try count() == 3)
+        #expect(answer(lines[1] + " " + lines[2], mode: .script).output == "")
+        #expect(answer(lines[1], "", "DELETE", "FROM Person WHERE name = 'Cy';").output == "1 row changed\n")
+        #expect(try count() == 2)
+    }
+
+    @Test func aStatementIsGivenUpAndCancelled() throws {
+        final class Collected { var output = "", complaints = "" }
+        let collected = Collected()
+        let running = RunningStatement()
+        let session = ShellSession(
+            database: DatabaseFile(path: "memory", store: store), running: running,
+            output: {
+                collected.output += $0
+                running.cancel()
+            }, complaint: { collected.complaints += $0 })
+        #expect(session.prompt == "mako> " && session.take("DELETE FROM Person") && session.prompt == " ...> ")
+        session.cancelInput()
+        #expect(session.prompt == "mako> " && session.take("SELECT 1 AS n FROM Person WHERE age = 7;"))
+        #expect(collected.output.contains("n") && collected.complaints.isEmpty)
+        #expect(try count() == 2)
+        #expect(running.finish(within: .seconds(1)))
+        #expect(session.take("DELETE FROM Person;") && collected.complaints == "the query was cancelled\n")
+        #expect(try count() == 2)
     }
 
     @Test func aSelectShowsRows() {
@@ -51,7 +108,7 @@ import Testing
         #expect(
             answer(".mode json", "select name from Person where age > 10").output == "[\n  {\"name\": \"Ada\"}\n]\n")
         let (_, complaints, session) = answer(".mode loud")
-        #expect(complaints == ".mode takes one of table, line, csv, tsv, json, jsonl; now table\n")
+        #expect(complaints == "mako: line 1: .mode takes one of table, line, csv, tsv, json, jsonl; now table\n")
         #expect(session.failures == 1)
     }
 
@@ -82,12 +139,12 @@ import Testing
     @Test func statementsThatWriteSayHowManyRows() {
         #expect(
             answer(
-                "INSERT INTO Person (name, age) VALUES ('Cy', 8),", "('Di', 9);", "UPDATE Person SET age = 0",
+                "INSERT INTO Person (name, age) VALUES ('Cy', 8),", "('Di', 9);", "UPDATE Person SET age = 0;",
                 "DELETE FROM Person WHERE name = 'Ada'"
             )
             .output == "2 rows changed\n4 rows changed\n1 row changed\n")
         #expect(
-            answer("CREATE INDEX few ON Person (name) WHERE age = 0", ".schema").output.contains(" WHERE age = 0;\n"))
+            answer("CREATE INDEX few ON Person (name) WHERE age = 0;", ".schema").output.contains(" WHERE age = 0;\n"))
         #expect(answer("DROP INDEX few; DROP TABLE Person").output == "done\ndone\n")
         #expect(answer("UPDTE Person SET age = 0").complaints.contains("did you mean UPDATE?"))
     }
@@ -106,7 +163,8 @@ import Testing
     @Test func helpCommentsAndLeaving() {
         #expect(answer("-- nothing", "", ".help").output.contains(".tables"))
         #expect(answer(".quit", ".help").output.isEmpty)
-        #expect(answer(".dance").complaints == "there is no command .dance; .help lists them\n")
+        #expect(answer(".dance").complaints == "mako: line 1: there is no command .dance; .help lists them\n")
+        #expect(answer(".dance", mode: .interactive).complaints == "there is no command .dance; .help lists them\n")
     }
 
     @Test func aFaultDoesNotEndTheSession() {

@@ -16,6 +16,7 @@ import Testing
         #expect(infer("1", "-5", "0") == .integer)
         #expect(infer("1", "18446744073709551615") == .unsigned)
         #expect(infer("1", "2.5", "-1e3") == .double)
+        #expect(infer("NaN", "1", "-Infinity") == .double)
         #expect(infer("true", "False") == .bool)
         #expect(infer("2026-01-31", "2026-01-31T10:00:00Z") == .date)
         #expect(infer("Ada") == .text)
@@ -30,7 +31,8 @@ import Testing
         #expect(infer("18446744073709551616") == .text)
         #expect(infer("2026-02-30") == .text)
         #expect(infer("1", "true") == .text)
-        #expect(infer("nan") == .text)
+        #expect(infer("nan", "Infinity") == .text)
+        #expect(infer("9007199254740993", "NaN") == .text)
         #expect(infer("1e999") == .text)
     }
 
@@ -45,6 +47,7 @@ import Testing
         #expect(infer([.string("1"), .string("2")]).type == .text)
         #expect(infer([.string("2026-01-31")]).type == .date)
         #expect(infer([.integer(1), .double(0.5)]).type == .double)
+        #expect(infer([.string("NaN"), .double(0.5)]).type == .double)
         #expect(infer([.bool(true), .missing]) == InferredColumn(name: "c", type: .bool, isOptional: true))
         #expect(infer([.json("[]"), .integer(1)]).type == .text)
     }

@@ -49,6 +49,29 @@ import Testing
         }
     }
 
+    /// What it wrote before is taken back.
+    @Test(arguments: [
+        "UPDATE Person SET salary = salary + 1 WHERE salary + 1 > 0", "UPDATE Person SET salary = 1",
+        "DELETE FROM Person WHERE salary + 1 > 0", "DELETE FROM Person WHERE id = 1",
+        "INSERT INTO Person (name) SELECT name FROM Person", "INSERT INTO Person (name) VALUES ('a'), ('b')",
+    ])
+    func everyWritingStatementEnds(text: String) throws {
+        let all = try all()
+        let statement = try Statement.parse(text)
+        let cancellation = Cancellation()
+        cancellation.cancel()
+        try all.fixture.store.write { tx in
+            let before = try Fixture.contents(of: tx.view)
+            var changes = ChangeSet()
+            let error = Fixture.error {
+                _ = try statement.run(all.fixture.catalogue, in: tx, changes: &changes, cancellation: cancellation)
+            }
+            #expect(error == .cancelled)
+            #expect(changes.isEmpty)
+            #expect(try Fixture.contents(of: tx.view) == before)
+        }
+    }
+
     @Test func aPortionIsTheLast() throws {
         let all = try all()
         let view = try all.fixture.store.snapshot()

@@ -393,7 +393,7 @@ import Testing
         #expect(try values(fixture, "Town") == before)
     }
 
-    /// Ids go on behind the greatest of the new ones: at 1 where there is no row, and nowhere behind the last number.
+    /// Ids go on behind the greatest of the new ones: at 1 where there is no row, and anywhere where that is the last number.
     @Test func newIDsFollowThoseOfTheRows() throws {
         let whole = Self.towns(.columns(["number"]), neighbour: .integer)
         let ids = Self.towns(
@@ -406,7 +406,7 @@ import Testing
             if let next {
                 #expect(try fixture.insertAll("Town", [row]) == [next])
             } else {
-                #expect(Fixture.error { try fixture.insert("Town", row) } == .idsExhausted(table: "Town"))
+                #expect(try fixture.insert("Town", row).rowID.map { $0 > 0 && $0 < .max } == true)
             }
             try fixture.expectSound()
         }

@@ -48,7 +48,7 @@ import Testing
 
     /// In every build but its own the question is a constant.
     @Test func ordinaryBuildsHaveNoSwitch() throws {
-        for room in ["MakoStorage", "MakoRecords", "MakoCore"] {
+        for room in ["MakoStorage", "MakoRecords", "MakoCore", "MakoCommand"] {
             let source = try #require(Repository.read("Sources/\(room)/Sabotage.swift"))
             let ordinary = try #require(source.components(separatedBy: "#else").last)
             #expect(

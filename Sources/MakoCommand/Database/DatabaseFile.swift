@@ -12,8 +12,20 @@ struct DatabaseFile {
         self.store = store
     }
 
+    /// Runs the body and closes the database, whatever comes of it.
+    func closing<R>(_ body: () throws -> R) throws -> R {
+        let result: R
+        do { result = try body() } catch {
+            try? store.close()
+            throw error
+        }
+        try store.close()
+        return result
+    }
+
     /// Opens a file that exists, for reading.
     init(reading path: String, _ key: KeyOptions) throws {
+        try Self.requireName(path)
         guard FileManager.default.fileExists(atPath: path) else {
             throw Failure("there is no file \(path); 'mako import' makes a database out of a table", .noInput)
         }
@@ -23,8 +35,14 @@ struct DatabaseFile {
 
     /// Opens a file for reading and writing; makes it when it is not there.
     init(writing path: String, _ key: KeyOptions) throws {
+        try Self.requireName(path)
         self.path = path
         store = try key.with { try Self.open(path, $0) }
+    }
+
+    /// - Throws: where a path ends without the name of a file.
+    static func requireName(_ path: String) throws {
+        if FilePath.name(of: path).isEmpty { throw Failure("'\(path)' is not the name of a file", .usage) }
     }
 
     /// Damage that opening finds is told with the file's name: the engine names the page alone.
@@ -47,12 +65,14 @@ struct DatabaseFile {
     ///
     /// - Parameter ignoringReferences: writes keys that lead nowhere, and deletes rows whatever refers to them.
     func run(
-        _ statement: Statement, parameters: [Value] = [], named: [String: Value] = [:], ignoringReferences: Bool = false
+        _ statement: Statement, parameters: [Value] = [], named: [String: Value] = [:],
+        cancellation: Cancellation? = nil, ignoringReferences: Bool = false
     ) throws -> StatementOutcome {
         if statement.isReadOnly {
             var outcome = StatementOutcome()
             outcome.rows = try read { view, catalogue in
-                try statement.read(catalogue, view: view, parameters: parameters, named: named)
+                try statement.read(
+                    catalogue, view: view, parameters: parameters, named: named, cancellation: cancellation)
             }
             return outcome
         }
@@ -60,7 +80,7 @@ struct DatabaseFile {
             let before = try Catalogue.load(view: tx.view)
             var changes = ChangeSet()
             let outcome = try statement.run(
-                before, in: tx, changes: &changes, parameters: parameters, named: named,
+                before, in: tx, changes: &changes, parameters: parameters, named: named, cancellation: cancellation,
                 ignoringReferences: ignoringReferences)
             var gone: [String] = []
             if case .dropTable(let drop) = statement, outcome.changesSchema {
@@ -90,14 +110,17 @@ struct DatabaseFile {
 
     /// The file and its log files, with their sizes in bytes.
     static func files(of path: String) -> [(path: String, bytes: Int)] {
-        let url = URL(fileURLWithPath: path)
-        let directory = url.deletingLastPathComponent().path
+        let directory = FilePath.directory(of: path)
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-        return names.filter { $0 == url.lastPathComponent || $0.hasPrefix(url.lastPathComponent + "-") }.sorted()
-            .compactMap { name in
-                let full = directory + "/" + name
-                return OpenFile.size(of: full).map { (full, $0) }
-            }
+        let logs = names.filter { isLog($0, of: path) }.sorted().map { directory + "/" + $0 }
+        return ([path] + logs).compactMap { file in OpenFile.size(of: file).map { (file, $0) } }
+    }
+
+    /// Whether a name is that of a log file of the database: `NAME-wal-` and a number.
+    static func isLog(_ name: String, of path: String) -> Bool {
+        let prefix = FilePath.name(of: path) + "-wal-"
+        return name.hasPrefix(prefix)
+            && UInt64(name.dropFirst(prefix.count)).map { name == prefix + String($0) } == true
     }
 }
 

@@ -24,7 +24,8 @@ struct KeyOptions: ParsableArguments {
     /// What the options and the environment say; nil for nothing.
     func encryption() throws -> Encryption? {
         if let given = try Self.encryption(keyFile: keyFile, passphraseFile: passphraseFile) { return given }
-        return ProcessInfo.processInfo.environment["MAKO_PASSPHRASE"].map { .passphrase($0) }
+        let passphrase = ProcessInfo.processInfo.environment["MAKO_PASSPHRASE"] ?? ""
+        return passphrase.isEmpty ? nil : .passphrase(passphrase)
     }
 
     static func encryption(keyFile: String?, passphraseFile: String?) throws -> Encryption? {
@@ -32,7 +33,10 @@ struct KeyOptions: ParsableArguments {
         guard let passphraseFile else { return nil }
         let line = try read(passphraseFile).prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
         guard !line.isEmpty else { throw Failure("the first line of \(passphraseFile) is empty", .badInput) }
-        return .passphrase(String(decoding: line, as: UTF8.self))
+        guard let passphrase = String(validating: line, as: UTF8.self) else {
+            throw Failure("the first line of \(passphraseFile) is not UTF-8 text", .badInput)
+        }
+        return .passphrase(passphrase)
     }
 
     private static func key(in path: String) throws -> [UInt8] {
@@ -47,10 +51,19 @@ struct KeyOptions: ParsableArguments {
     }
 
     private static func read(_ path: String) throws -> [UInt8] {
-        do { return [UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) } catch {
-            throw Failure("\(path) cannot be read: \(error.localizedDescription)", .noInput)
+        let file = try OpenFile(path: path)
+        var bytes: [UInt8] = []
+        while true {
+            let piece = try file.read(upTo: limit)
+            if piece.isEmpty { return bytes }
+            bytes += piece
+            guard bytes.count <= limit else {
+                throw Failure("\(path) has more than \(limit) bytes, and no key or passphrase is that long", .badInput)
+            }
         }
     }
+
+    private static let limit = 64 << 10
 
     /// Options for a database that these open.
     func storeOptions(readOnly: Bool = false) throws -> StoreOptions {

@@ -32,9 +32,18 @@ enum SchemaText {
         case .double(let value):
             // SQL has no word for infinity; a number beyond all doubles reads as it.
             value.isFinite ? "\(value)" : value.isNaN ? "NULL" : value < 0 ? "-9e999" : "9e999"
+        case .date(let seconds): quoted(date(seconds), with: "'")
         case .blob(let bytes): "x'" + PlainText.hexadecimal(bytes) + "'"
         default: quoted(PlainText.of(value), with: "'")
         }
+    }
+
+    /// A date so that a statement reads it as the same.
+    private static func date(_ seconds: Double) -> String {
+        let exact = DateText.format(seconds) { text in
+            if case .date(let read)? = ColumnType.date.coerced(.text(text)) { read } else { nil }
+        }
+        return exact ?? PlainText.of(.date(seconds))
     }
 
     /// A name, in quotes when it needs them.
@@ -85,7 +94,8 @@ enum SchemaText {
         }
         if index.fullText != nil {
             let over = columns.joined(separator: ", ")
-            return "-- \(name(table)) has a full-text index \(name(index.name)) over \(over)\n"
+            return DisplayText.onOneLine("-- \(name(table)) has a full-text index \(name(index.name)) over \(over)")
+                + "\n"
         }
         let kind = index.isUnique ? "UNIQUE INDEX" : index.isSpatial ? "SPATIAL INDEX" : "INDEX"
         let condition = index.condition.map { " WHERE \($0)" } ?? ""

@@ -32,8 +32,8 @@ struct TableImport {
         var renamed: [(from: String, to: String)]
     }
 
-    /// The file's path.
-    let path: String
+    /// Opens the file at its beginning.
+    private let open: () throws(InputError) -> ByteInput
     /// What messages call the file.
     let source: String
     let table: String
@@ -44,11 +44,22 @@ struct TableImport {
     enum Pass { case reading, storing }
 
     init(
-        path: String, source: String? = nil, table: String, options: Options,
+        path: String, table: String, options: Options,
         progress: @escaping (_ pass: Pass, _ bytes: Int, _ rows: Int) -> Void = { _, _, _ in }
     ) {
-        self.path = path
-        self.source = source ?? path
+        self.init(source: path, table: table, options: options, progress: progress) { () throws(InputError) in
+            try ByteInput(path: path)
+        }
+    }
+
+    /// - Parameter open: opens the file at its beginning; called twice.
+    init(
+        source: String, table: String, options: Options,
+        progress: @escaping (_ pass: Pass, _ bytes: Int, _ rows: Int) -> Void,
+        open: @escaping () throws(InputError) -> ByteInput
+    ) {
+        self.open = open
+        self.source = source
         self.table = table
         self.options = options
         self.progress = progress
@@ -67,7 +78,10 @@ struct TableImport {
 
     /// The second pass, in one transaction.
     func run(columns: [InferredColumn], in store: Store) throws -> Report {
-        try store.write { tx in
+        if TableName.isReserved(table) {
+            throw Failure("\(table) belongs to the keyed stores; change them by their own calls", .badInput)
+        }
+        return try store.write { tx in
             var catalogue = try Catalogue.load(view: tx.view)
             if options.replaces { _ = try Catalogue.dropTable(table, in: tx) }
             let isNew = options.replaces || catalogue.table(named: table) == nil
@@ -90,8 +104,7 @@ struct TableImport {
     }
 
     private func reader() throws(InputError) -> any InputReader {
-        try options.format.reader(
-            try ByteInput(path: path, name: source), delimiter: options.delimiter, header: options.hasHeader)
+        try options.format.reader(try open(), delimiter: options.delimiter, header: options.hasHeader)
     }
 
     private func storeRows(

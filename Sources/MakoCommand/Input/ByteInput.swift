@@ -24,6 +24,13 @@ struct ByteInput {
         piece = []
     }
 
+    /// Reads from an open file.
+    init(_ file: OpenFile, name: String) {
+        self.name = name
+        self.file = file
+        piece = []
+    }
+
     /// Reads from bytes in memory.
     init(bytes: [UInt8], name: String = "input") {
         self.name = name
@@ -110,6 +117,8 @@ struct ByteSet {
 final class OpenFile {
     private let descriptor: Int32
     private let path: String
+    /// Where the next piece is read; nil where the descriptor knows.
+    private var offset: off_t?
 
     init(path: String) throws(InputError) {
         self.path = path
@@ -119,6 +128,22 @@ final class OpenFile {
             throw InputError(
                 source: path, line: nil, message: "cannot be opened: \(systemMessage())", isMissing: isMissing)
         }
+    }
+
+    /// Takes over a descriptor, which is read from where it is.
+    init(descriptor: Int32, name: String) {
+        path = name
+        self.descriptor = descriptor
+    }
+
+    /// The same file, read from its beginning, whatever else reads it.
+    func again() throws(InputError) -> OpenFile {
+        let file = OpenFile(descriptor: dup(descriptor), name: path)
+        guard file.descriptor >= 0 else {
+            throw InputError(source: path, line: nil, message: "cannot be read: \(systemMessage())")
+        }
+        file.offset = 0
+        return file
     }
 
     deinit { close(descriptor) }
@@ -138,15 +163,32 @@ final class OpenFile {
         return (attributes?[.size] as? NSNumber)?.intValue
     }
 
+    /// Appends bytes.
+    func write(_ bytes: [UInt8]) throws(InputError) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let written = Foundation.write(descriptor, Array(rest), rest.count)
+            if written < 0, errno == EINTR { continue }
+            guard written >= 0 else {
+                throw InputError(source: path, line: nil, message: systemMessage())
+            }
+            rest = rest.dropFirst(written)
+        }
+    }
+
     /// Up to `count` bytes; empty at the end of the file.
     func read(upTo count: Int) throws(InputError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         while true {
-            let got = Foundation.read(descriptor, &bytes, count)
+            let got =
+                if let offset { pread(descriptor, &bytes, count, offset) } else {
+                    Foundation.read(descriptor, &bytes, count)
+                }
             if got < 0, errno == EINTR { continue }
             guard got >= 0 else {
                 throw InputError(source: path, line: nil, message: "cannot be read: \(systemMessage())")
             }
+            if let start = offset { offset = start + off_t(got) }
             bytes.removeLast(count - got)
             return bytes
         }
@@ -154,6 +196,6 @@ final class OpenFile {
 }
 
 /// What the system says about the last call that failed.
-func systemMessage() -> String {
-    String(cString: strerror(errno))
+func systemMessage(_ code: Int32 = errno) -> String {
+    String(cString: strerror(code))
 }

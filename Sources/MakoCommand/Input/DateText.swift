@@ -20,8 +20,10 @@ enum DateText {
     }
 
     /// The shortest form that reads back as the same instant: without a time at midnight, without a fraction on
-    /// full seconds. `nil` outside of the years 0 to 9999, which ISO 8601 cannot write without agreement.
-    static func format(_ seconds: Double) -> String? {
+    /// full seconds. `nil` where there is none, as outside of the years 0 to 9999, which ISO 8601 cannot write without agreement.
+    ///
+    /// - Parameter read: how the form is read.
+    static func format(_ seconds: Double, read: (String) -> Double? = DateText.parse) -> String? {
         guard seconds.isFinite, abs(seconds) < 1e12 else { return nil }
         let day = (seconds / 86_400).rounded(.down)
         let inDay = seconds - day * 86_400
@@ -30,15 +32,22 @@ enum DateText {
         let text = "\(padded(year, 4))-\(padded(month, 2))-\(padded(date, 2))"
         if inDay == 0 { return text }
         let whole = Int(inDay)
-        let clock = "\(padded(whole / 3600, 2)):\(padded(whole / 60 % 60, 2)):\(padded(whole % 60, 2))"
-        return "\(text)T\(clock)\(fraction(inDay - Double(whole)))Z"
+        let clock = "\(text)T\(padded(whole / 3600, 2)):\(padded(whole / 60 % 60, 2)):\(padded(whole % 60, 2))"
+        // Nine digits are as many as a time of these years is exact to; near 2001 there are more.
+        for digits in [9, 12, 15] {
+            let form = clock + fraction(inDay - Double(whole), digits) + "Z"
+            if read(form) == seconds || sabotaged("datesRounded") { return form }
+        }
+        return nil
     }
 
-    /// `.25` for a quarter of a second; nine digits are as many as a time of day is exact to.
-    private static func fraction(_ part: Double) -> String {
-        let billionths = Int((part * 1e9).rounded())
-        guard billionths > 0, billionths < 1_000_000_000 else { return "" }
-        var digits = padded(billionths, 9)
+    /// `.25` for a quarter of a second.
+    private static func fraction(_ part: Double, _ places: Int) -> String {
+        var unit = 1.0
+        for _ in 0..<places { unit *= 10 }
+        let number = (part * unit).rounded()
+        guard number > 0, number < unit else { return "" }
+        var digits = padded(Int(number), places)
         while digits.hasSuffix("0") { digits.removeLast() }
         return "." + digits
     }

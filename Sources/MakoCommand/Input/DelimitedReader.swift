@@ -2,7 +2,8 @@
 ///
 /// CSV fields may stand in quotes and then hold delimiters, line breaks and doubled quotes. Tab-separated
 /// fields have no quotes: `\t`, `\n`, `\r` and `\\` stand for the characters that cannot be written, `\N` for a
-/// missing value. Lines end with LF, CR LF or CR. Empty lines are passed over.
+/// missing value, and an empty field is empty text. Lines end with LF, CR LF or CR. Empty lines are passed over where there are several
+/// columns; where there is one they are rows.
 struct DelimitedReader: InputReader {
     /// How fields are told apart.
     enum Dialect: Equatable {
@@ -65,7 +66,7 @@ struct DelimitedReader: InputReader {
             guard case .raw(let name) = field, name.contains(where: { !$0.isWhitespace }) else {
                 throw error("column \(index + 1) of the header has no name", at: row.line)
             }
-            guard !columns.contains(name) else {
+            guard !columns.contains(where: { $0.utf8.elementsEqual(name.utf8) }) else {
                 throw error("the header names column '\(name)' twice", at: row.line)
             }
             columns.append(name)
@@ -89,11 +90,14 @@ struct DelimitedReader: InputReader {
                 fields.append(try readField())
                 rowEnds = try endField()
             }
-            if fields.count == 1, fields[0] == .missing { continue }
+            if fields == [blank], columns.count != 1 || sabotaged("emptyRowsSkipped") { continue }
             return InputRow(line: start, fields: fields)
         }
         return nil
     }
+
+    /// What an empty line reads as.
+    private var blank: InputField { dialect == .tabs ? .raw("") : .missing }
 
     private mutating func readField() throws(InputError) -> InputField {
         bytes.removeAll(keepingCapacity: true)
@@ -134,7 +138,7 @@ struct DelimitedReader: InputReader {
 
     private mutating func readTabbedField() throws(InputError) -> InputField {
         try input.append(to: &bytes, until: fieldEnd)
-        if bytes.isEmpty { return .missing }
+        if sabotaged("emptyFieldsMissing"), bytes.isEmpty { return .missing }
         guard bytes.contains(.backslash) else { return .raw(try text(bytes, at: line)) }
         if bytes == [.backslash, UInt8(ascii: "N")] { return .missing }
         var plain: [UInt8] = []

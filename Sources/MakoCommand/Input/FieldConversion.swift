@@ -27,12 +27,20 @@ enum FieldConversion {
     private static func value(_ text: String, as type: ColumnType) -> Value? {
         switch type {
         case .text: .text(text)
-        case .integer, .unsigned, .double, .reference: NumberText(text).flatMap { value($0, as: type) }
+        case .double: DoubleText.special(text).map(Value.double) ?? NumberText(text).flatMap { value($0, as: type) }
+        case .integer, .unsigned, .reference: NumberText(text).flatMap { value($0, as: type) }
         case .bool: bool(text).map(Value.bool) ?? (text == "1" ? .bool(true) : text == "0" ? .bool(false) : nil)
-        case .date: DateText.parse(text).map(Value.date)
+        case .date: (DateText.parse(text) ?? seconds(text)).map(Value.date)
         case .uuid: type.coerced(.text(text))
         case .blob, .keys: blob(text)
         }
+    }
+
+    /// Seconds since 2001, as dates are exported that ISO 8601 cannot write.
+    private static func seconds(_ text: String) -> Double? {
+        if let special = DoubleText.special(text) { return special }
+        guard case .double(let seconds)? = NumberText(text) else { return nil }
+        return seconds
     }
 
     private static func value(_ flag: Bool, as type: ColumnType) -> Value? {

@@ -130,3 +130,4 @@ extension InputField {
             }
     }
 }
+

@@ -55,9 +55,9 @@ enum JSONText {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// A number; JSON has none that is infinite or not a number, so these become `null`.
+    /// A number; JSON has none that is infinite or not a number, so these become strings that a column of doubles reads.
     static func number(_ value: Double) -> String {
-        value.isFinite ? "\(value)" : "null"
+        value.isFinite ? "\(value)" : "\"\(DoubleText.exact(value))\""
     }
 
     /// A stored value: numbers and truth values as they are, everything else as a string.
@@ -84,15 +84,15 @@ enum PlainText {
         case .double(let value): number(value)
         case .text(let text): text
         case .blob(let bytes): "x'" + hexadecimal(bytes) + "'"
-        case .date(let seconds): DateText.format(seconds) ?? "\(seconds)"
+        case .date(let seconds): DateText.format(seconds) ?? DoubleText.exact(seconds)
         case .uuid(let high, let low): uuid(high, low)
         }
     }
 
     private static func number(_ value: Double) -> String {
-        // 3.0 is written as 3: what stands in a column of doubles is read as one all the same.
+        // 3.0 is shown as 3: what stands in a column of doubles is read as one all the same.
         value == value.rounded() && abs(value) < 1e15 && !(value == 0 && value.sign == .minus)
-            ? String(Int64(value)) : "\(value)"
+            ? String(Int64(value)) : DoubleText.exact(value)
     }
 
     static func hexadecimal(_ bytes: [UInt8]) -> String {

@@ -63,3 +63,23 @@ enum NumberText: Equatable {
         }
     }
 }
+
+/// Doubles as text that reads back as the same number, those that are infinite or no number included.
+enum DoubleText {
+    static func exact(_ value: Double) -> String {
+        if value.isNaN { return "NaN" }
+        if value.isInfinite { return value < 0 ? "-Infinity" : "Infinity" }
+        return "\(value)"
+    }
+
+    /// What a text says that is no number in digits; nil for any other text.
+    static func special(_ text: String) -> Double? {
+        guard (3...9).contains(text.utf8.count) else { return nil }
+        return switch text.lowercased() {
+        case "nan": .nan
+        case "infinity", "+infinity", "inf", "+inf": .infinity
+        case "-infinity", "-inf": -.infinity
+        default: nil
+        }
+    }
+}

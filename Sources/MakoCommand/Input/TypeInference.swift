@@ -41,6 +41,7 @@ struct TypeInference {
         private var fits: Fits = .everything
         private var hasNegative = false
         private var hasLarge = false
+        private var hasNumbers = false
 
         init(isMissedBefore: Bool) { hasMissing = isMissedBefore }
 
@@ -50,7 +51,8 @@ struct TypeInference {
             guard hasValues else { return .text }
             if fits.contains(.integer) { return .integer }
             if fits.contains(.unsigned), !hasNegative { return .unsigned }
-            if fits.contains(.double), !hasLarge { return .double }
+            // NaN and Infinity are numbers beside numbers; alone they are words like any other.
+            if fits.contains(.double), !hasLarge, hasNumbers { return .double }
             if fits.contains(.bool) { return .bool }
             if fits.contains(.date) { return .date }
             return .text
@@ -62,8 +64,8 @@ struct TypeInference {
             case .raw(let text):
                 if text.isEmpty { hasEmpty = true } else { take(raw: text) }
             case .string(let text):
-                hasValues = true
-                fits.formIntersection(fits.contains(.date) && DateText.parse(text) != nil ? .date : [])
+                if DoubleText.special(text) != nil { return take(.double) }
+                take(fits.contains(.date) && DateText.parse(text) != nil ? .date : [])
             case .bool: take(.bool)
             case .integer(let value): take(number: .integer(value))
             case .unsigned(let value): take(number: .unsigned(value))
@@ -82,6 +84,8 @@ struct TypeInference {
             if fits.isEmpty { return }
             if !fits.isDisjoint(with: [.integer, .unsigned, .double]), let number = NumberText(text) {
                 take(number: number)
+            } else if fits.contains(.double), DoubleText.special(text) != nil {
+                take(.double)
             } else if fits.contains(.bool), FieldConversion.bool(text) != nil {
                 take(.bool)
             } else if fits.contains(.date), DateText.parse(text) != nil {
@@ -92,6 +96,7 @@ struct TypeInference {
         }
 
         private mutating func take(number: NumberText) {
+            hasNumbers = true
             switch number {
             case .integer(let value):
                 hasNegative = hasNegative || value < 0

@@ -42,9 +42,33 @@ enum DisplayText {
         return line
     }
 
+    /// Text whose line breaks and tabs stay, and whose other control characters are written out as `\x1b`: a terminal obeys none of them.
+    static func visible(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isObeyed) else { return text }
+        var shown = ""
+        for scalar in text.unicodeScalars {
+            if isObeyed(scalar) {
+                let digits = String(scalar.value, radix: 16)
+                shown += scalar.value < 256 ? "\\x" + (digits.count < 2 ? "0" : "") + digits : "\\u{\(digits)}"
+            } else {
+                shown.unicodeScalars.append(scalar)
+            }
+        }
+        return shown
+    }
+
+    /// Control characters, and those that reverse the direction of the text behind them.
+    private static func isObeyed(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 9, 10: false
+        case 0..<32, 0x7F..<0xA0, 0x202A...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+
     /// Text cut to a width, the last place taken by `…` when something is cut off.
     static func cut(_ text: String, to limit: Int) -> String {
-        guard width(text) > limit else { return text }
+        guard width(text) > limit, limit > 0 else { return text }
         var result = ""
         var taken = 0
         for character in text {

@@ -1,26 +1,106 @@
 import Foundation
+import MakoStorage
 
-/// A file that is written from front to back.
+/// A file that is written from front to back. It appears under its name when it is whole; one that is given up leaves nothing.
+///
+/// A device or a pipe has nothing to replace, and takes what is written at once.
 final class OutputFile {
     private let path: String
     private let descriptor: Int32
+    /// Nil for a device or a pipe.
+    private let temporary: String?
+    private let isReplacing: Bool
+    /// Where the path leads.
+    private var place = ""
+    private var isFinished = false
 
-    /// Opens the file, emptied when it exists.
-    init(path: String) throws {
+    /// Creates the file under a name of its own.
+    ///
+    /// - Parameter replaces: an existing file goes when the new one is whole; otherwise it is an error.
+    init(path: String, replaces: Bool) throws {
         self.path = path
-        descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw Failure("\(path) cannot be written: \(systemMessage())", .inputOutput) }
+        var information = stat()
+        let exists = lstat(path, &information) == 0
+        if path.hasPrefix("/dev/") || (exists && stat(path, &information) == 0 && !Self.isReplaceable(information)) {
+            descriptor = open(path, O_WRONLY | O_CLOEXEC)
+            temporary = nil
+            isReplacing = false
+            guard descriptor >= 0 else { throw Failure("\(path) cannot be written: \(systemMessage())", .inputOutput) }
+            return
+        }
+        guard !exists || replaces || sabotaged("exportReplacesUnasked") else {
+            throw Failure("\(path) exists already; choose another name, or replace it with --overwrite", .usage)
+        }
+        // A symbolic link stays, and the file it leads to is replaced.
+        let place = try exists ? FilePlace.followed(path) : path
+        isReplacing = exists && stat(place, &information) == 0
+        let mode = isReplacing ? information.st_mode & 0o7777 : 0o644
+        let (name, opened) = try TemporaryFiles.makeFile(beside: place, mode: isReplacing ? 0o600 : mode)
+        if isReplacing { fchmod(opened, mode) }
+        temporary = name
+        descriptor = opened
+        self.place = place
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        guard !isFinished else { return }
+        close(descriptor)
+        if let temporary { TemporaryFiles.remove(temporary) }
+    }
+
+    private static func isReplaceable(_ information: stat) -> Bool {
+        information.st_mode & S_IFMT == S_IFREG || information.st_mode & S_IFMT == S_IFDIR
+    }
 
     func write(_ text: String) throws {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             let written = Foundation.write(descriptor, Array(rest), rest.count)
             if written < 0, errno == EINTR { continue }
-            guard written >= 0 else { throw Failure("\(path) cannot be written: \(systemMessage())", .inputOutput) }
+            guard written >= 0 else { throw failure() }
             rest = rest.dropFirst(written)
         }
+    }
+
+    /// Makes the file durable and gives it its name.
+    func finish() throws {
+        guard let temporary else { return }
+        guard fsync(descriptor) == 0 || errno == EINVAL else { throw failure() }
+        isFinished = true
+        guard close(descriptor) == 0 else {
+            let failure = failure()
+            TemporaryFiles.remove(temporary)
+            throw failure
+        }
+        do {
+            if isReplacing {
+                try TemporaryFiles.publish(temporary, replacing: place)
+            } else if try !TemporaryFiles.publish(temporary, as: place) {
+                throw Failure("\(path) was created by another program meanwhile; choose another name", .inputOutput)
+            }
+        } catch {
+            TemporaryFiles.remove(temporary)
+            throw error
+        }
+    }
+
+    private func failure() -> Failure { Failure("\(path) cannot be written: \(systemMessage())", .inputOutput) }
+}
+
+/// Where a path leads.
+enum FilePlace {
+    /// The place behind symbolic links, also where nothing is there yet.
+    static func followed(_ path: String) throws -> String {
+        var place = path
+        for _ in 0..<40 {
+            var information = stat()
+            guard lstat(place, &information) == 0, information.st_mode & S_IFMT == S_IFLNK else { return place }
+            let target: String
+            do { target = try FileManager.default.destinationOfSymbolicLink(atPath: place) } catch {
+                throw Failure("the symbolic link \(place) cannot be read: \(error.localizedDescription)", .inputOutput)
+            }
+            place = target.hasPrefix("/") ? target : FilePath.directory(of: place) + "/" + target
+        }
+        throw Failure("\(path) is a symbolic link that leads round in a circle", .badInput)
     }
 }

@@ -21,9 +21,9 @@ struct ProgressReporter {
     init(
         _ title: String, total: Int?, isForced: Bool = false, isTerminal: Bool = Terminal.isTerminal(.error),
         now: @escaping () -> ContinuousClock.Instant = { .now },
-        output: @escaping (String) -> Void = { Terminal.write($0, to: .error) }
+        output: @escaping (String) -> Void = { Terminal.draw($0, to: .error) }
     ) {
-        self.title = title
+        self.title = DisplayText.onOneLine(title)
         self.total = total
         self.now = now
         self.output = output

@@ -78,20 +78,39 @@ struct RowPrinter {
 enum Delimited {
     /// NULL is an empty field, empty text a pair of quotes.
     static func csv(_ value: Value) -> String {
-        value.isNull ? "" : csv(PlainText.of(value))
+        value.isNull ? "" : csv(text(value))
+    }
+
+    /// A double is written so that it does not read as an integer.
+    private static func text(_ value: Value) -> String {
+        if case .double(let number) = value { return DoubleText.exact(number) }
+        return PlainText.of(value)
     }
 
     static func csv(_ text: String) -> String {
         let quoting = ByteSet(UInt8(ascii: ","), .quote, .lineFeed, .carriageReturn)
         let bytes = text.utf8
-        guard text.isEmpty || bytes.contains(where: { quoting.contains($0) }) || bytes.first == 32 || bytes.last == 32
+        guard
+            text.isEmpty || bytes.contains(where: { quoting.contains($0) }) || bytes.first == 32 || bytes.last == 32
+                || bytes.starts(with: byteOrderMark)
         else { return text }
-        return "\"" + text.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+        var quoted: [UInt8] = [.quote]
+        quoted.reserveCapacity(bytes.count + 2)
+        // By bytes: a quote with a combining mark behind it is doubled too.
+        for byte in bytes {
+            if byte == .quote { quoted.append(.quote) }
+            quoted.append(byte)
+        }
+        quoted.append(.quote)
+        return String(decoding: quoted, as: UTF8.self)
     }
+
+    /// At the beginning of a file it is no part of a name.
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     /// NULL is `\N`; tabs, line breaks and backslashes are escaped.
     static func tsv(_ value: Value) -> String {
-        value.isNull ? "\\N" : tsv(PlainText.of(value))
+        value.isNull ? "\\N" : tsv(text(value))
     }
 
     static func tsv(_ text: String) -> String {

@@ -2,7 +2,8 @@ import MakoRecords
 
 /// Lays rows out under their column names.
 ///
-/// The widths come from the first rows; when these do not fit the given width, the widest columns give way.
+/// The widths come from the first rows. Where there is a width to be fitted to, the widest columns of text give way, and text is cut; numbers
+/// are never cut, and nothing is where there is no such width. What is longer than its column pushes the rest of its line to the right.
 struct TableLayout {
     private let columns: [String]
     private let width: Int?
@@ -48,16 +49,21 @@ struct TableLayout {
 
     private func fitted() -> [Int] {
         var widths = columns.map { DisplayText.width($0) }
+        var narrowest = [Int](repeating: Self.narrowest, count: columns.count)
         for cells in waiting {
-            for (index, cell) in cells.enumerated() { widths[index] = max(widths[index], DisplayText.width(cell.text)) }
+            for (index, cell) in cells.enumerated() {
+                let needed = DisplayText.width(cell.text)
+                widths[index] = max(widths[index], needed)
+                if cell.isNumber { narrowest[index] = max(narrowest[index], needed) }
+            }
         }
         guard let width else { return widths }
         var excess = widths.reduce(0) { $0 + $1 + 3 } - 1 - width
-        while excess > 0, let widest = widths.indices.max(by: { widths[$0] < widths[$1] }),
-            widths[widest] > Self.narrowest
-        {
+        while excess > 0 {
+            let candidates = widths.indices.filter { widths[$0] > narrowest[$0] }
+            guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { break }
             let next = widths.filter { $0 < widths[widest] }.max() ?? 0
-            let cut = min(excess, max(1, widths[widest] - max(next, Self.narrowest)))
+            let cut = min(excess, max(1, widths[widest] - max(next, narrowest[widest])))
             widths[widest] -= cut
             excess -= cut
         }
@@ -67,8 +73,9 @@ struct TableLayout {
     private func line(_ cells: [Cell], _ widths: [Int]) -> String {
         var text = ""
         for (index, cell) in cells.enumerated() {
-            let shown = DisplayText.cut(cell.text, to: widths[index])
-            let space = String(repeating: " ", count: widths[index] - DisplayText.width(shown))
+            let isCut = width != nil && (!cell.isNumber || sabotaged("numbersCut"))
+            let shown = isCut ? DisplayText.cut(cell.text, to: widths[index]) : cell.text
+            let space = String(repeating: " ", count: max(0, widths[index] - DisplayText.width(shown)))
             text += index == 0 ? " " : " │ "
             text += cell.isNumber ? space + shown : index == cells.count - 1 ? shown : shown + space
         }

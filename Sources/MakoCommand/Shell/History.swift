@@ -1,6 +1,6 @@
 import Foundation
 
-/// The lines typed before, kept in a file between sessions.
+/// The lines typed before, kept between sessions in a file that only its owner can read.
 struct History {
     private(set) var lines: [String]
     private let path: String?
@@ -11,7 +11,9 @@ struct History {
     init(path: String?) {
         self.path = path
         let text = path.flatMap { try? String(contentsOfFile: $0, encoding: .utf8) } ?? ""
-        lines = text.split(separator: "\n").suffix(Self.limit).map(String.init)
+        let all = text.split(separator: "\n")
+        lines = all.suffix(Self.limit).map(String.init)
+        if all.count > 2 * Self.limit { write(lines, O_TRUNC) }
     }
 
     /// The place that shells use: `$MAKO_HISTORY`, or `.mako_history` in the home directory.
@@ -21,13 +23,27 @@ struct History {
         return environment["HOME"].map { $0 + "/.mako_history" }
     }
 
-    /// Appends a line, unless it is empty or the same as the one before. A history that cannot be written is no
-    /// reason to stop anybody from working.
+    /// Appends a line, unless it is empty or the same as the one before.
     mutating func add(_ line: String) {
         guard line.contains(where: { !$0.isWhitespace }), line != lines.last else { return }
         lines.append(line)
         if lines.count > Self.limit { lines.removeFirst(lines.count - Self.limit) }
+        write([line], O_APPEND)
+    }
+
+    /// Writes lines to the file. A history that cannot be written is no reason for the shell to stop.
+    private func write(_ lines: [String], _ flag: Int32) {
         guard let path else { return }
-        try? (lines.joined(separator: "\n") + "\n").write(toFile: path, atomically: true, encoding: .utf8)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flag, 0o600)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        var information = stat()
+        if fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
+            information.st_mode & 0o077 != 0
+        {
+            fchmod(descriptor, 0o600)
+        }
+        let bytes = Array((lines.joined(separator: "\n") + "\n").utf8)
+        _ = Foundation.write(descriptor, bytes, bytes.count)
     }
 }

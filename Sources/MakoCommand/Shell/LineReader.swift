@@ -1,9 +1,19 @@
 /// Reads lines from a person or from a pipe.
 ///
 /// On a terminal the line can be edited: arrow keys, Home and End, Ctrl-A, -E, -K, -U, -W, -Y, Ctrl-R to search the
-/// history, Tab to complete. Elsewhere plain lines are read and nothing is drawn.
+/// history, Tab to complete. Elsewhere plain lines are read, byte for byte, and nothing is drawn.
 final class LineReader {
+    enum Input: Equatable {
+        /// A line without its line break.
+        case line(String)
+        /// Ctrl-C: the line, and what was typed before it, is given up.
+        case cancelled
+        case end
+    }
+
     private let isInteractive: Bool
+    private var input = ByteInput(OpenFile(descriptor: 0, name: "standard input"), name: "standard input")
+    private var line = 0
     private var history: History
     private let completions: (String) -> [String]
 
@@ -16,31 +26,41 @@ final class LineReader {
         self.completions = completions
     }
 
-    /// The next line without its line break; `nil` at the end of the input.
-    func read(prompt: String) -> String? {
-        guard isInteractive else { return readLine(strippingNewline: true) }
-        let line = Terminal.withRawInput { edit(prompt: prompt) }
-        if let line { history.add(line) }
-        return line
+    func read(prompt: String) throws(InputError) -> Input {
+        guard isInteractive else { return try readLine() }
+        let input = Terminal.withRawInput { edit(prompt: prompt) }
+        if case .line(let line) = input { history.add(line) }
+        return input
     }
 
-    private func edit(prompt: String) -> String? {
+    private func readLine() throws(InputError) -> Input {
+        line += 1
+        var bytes: [UInt8] = []
+        try input.append(to: &bytes, until: ByteSet(.lineFeed))
+        if try input.next() == nil, bytes.isEmpty { return .end }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw InputError(source: input.name, line: line, message: "is not UTF-8 text; convert it to UTF-8 first")
+        }
+        return .line(text)
+    }
+
+    private func edit(prompt: String) -> Input {
         let keys = KeyDecoder(readByte: Terminal.readByte)
         var editor = LineEditor(history: history.lines, completions: completions)
         while true {
-            Terminal.write(LineDrawing.draw(editor, prompt: prompt, width: Terminal.width ?? 80))
+            Terminal.draw(LineDrawing.draw(editor, prompt: prompt, width: Terminal.width ?? 80))
             switch editor.handle(keys.next()) {
             case .editing: break
             case .accepted(let line):
-                Terminal.write("\r\n")
-                return line
+                Terminal.draw("\r\n")
+                return .line(line)
             case .cancelled:
-                Terminal.write("^C\r\n")
-                editor = LineEditor(history: history.lines, completions: completions)
+                Terminal.draw("^C\r\n")
+                return .cancelled
             case .ended:
-                Terminal.write("\r\n")
-                return nil
-            case .clearScreen: Terminal.write("\u{1B}[H\u{1B}[2J")
+                Terminal.draw("\r\n")
+                return .end
+            case .clearScreen: Terminal.draw("\u{1B}[H\u{1B}[2J")
             }
         }
     }
@@ -50,7 +70,7 @@ final class LineReader {
 enum LineDrawing {
     /// Draws over the current line. A line longer than the terminal is wide is shown around its cursor.
     static func draw(_ editor: LineEditor, prompt: String, width: Int) -> String {
-        let label = editor.search.map { "(search '\($0)') " } ?? prompt
+        let label = editor.search.map { "(search '\(DisplayText.onOneLine($0))') " } ?? prompt
         let room = max(10, width - DisplayText.width(label) - 1)
         var start = 0
         var before = editor.text[..<editor.cursor].reduce(0) { $0 + DisplayText.width($1) }
@@ -63,9 +83,14 @@ enum LineDrawing {
         for character in editor.text[start...] {
             taken += DisplayText.width(character)
             if taken > room { break }
-            shown.append(character)
+            shown.append(isControl(character) ? "\u{FFFD}" : character)
         }
         let column = DisplayText.width(label) + before
         return "\r\(label)\(shown)\u{1B}[K\r" + (column > 0 ? "\u{1B}[\(column)C" : "")
+    }
+
+    /// Pasted text and the history may hold what the terminal would obey.
+    private static func isControl(_ character: Character) -> Bool {
+        character.unicodeScalars.contains { $0.properties.generalCategory == .control }
     }
 }

@@ -3,27 +3,36 @@ import MakoStorage
 
 /// What goes on in the shell: takes lines, answers with text.
 final class ShellSession {
-    /// Statements that failed so far.
+    /// Where the lines come from.
+    enum Mode { case interactive, script, scriptThatGoesOn }
+
+    /// Statements and commands that failed so far.
     private(set) var failures = 0
+    /// What was wrong with the first of them.
+    private(set) var status: Failure.Status?
 
     private let database: DatabaseFile
     private var format: RowFormat
+    private let mode: Mode
     private let width: () -> Int?
-    private let showsTime: Bool
+    private let running: RunningStatement
     private var ignoresReferences: Bool
     private let output: (String) -> Void
     private let complaint: (String) -> Void
-    private var pending = ""
+    private var reader = StatementReader()
 
+    /// - Parameter mode: a script stops at the first failure, and names the lines of failures.
     init(
-        database: DatabaseFile, format: RowFormat = .table, width: @escaping () -> Int? = { nil },
-        showsTime: Bool = false, ignoresReferences: Bool = false,
+        database: DatabaseFile, format: RowFormat = .table, mode: Mode = .interactive,
+        width: @escaping () -> Int? = { nil }, running: RunningStatement = RunningStatement(),
+        ignoresReferences: Bool = false,
         output: @escaping (String) -> Void, complaint: @escaping (String) -> Void
     ) {
         self.database = database
         self.format = format
+        self.mode = mode
         self.width = width
-        self.showsTime = showsTime
+        self.running = running
         self.ignoresReferences = ignoresReferences
         self.output = output
         self.complaint = complaint
@@ -41,7 +50,7 @@ final class ShellSession {
 
     private static let help = """
         [WITH x AS (SELECT …)] SELECT … FROM … [JOIN …] [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT …]
-                        shows rows; a statement over several lines ends with ; or an empty line
+                        shows rows; a statement goes over as many lines as it needs and ends with ;
         EXPLAIN SELECT … shows how the rows would be found, EXPLAIN ANALYZE SELECT … how they were
         INSERT INTO … VALUES … | SELECT …, UPDATE … SET …, DELETE FROM …
                         change rows; each statement is a transaction
@@ -54,34 +63,41 @@ final class ShellSession {
         .schema [TABLE] the columns and indexes
         .mode FORM      how rows are shown: table, line, csv, tsv, json, jsonl
         .help           this
-        .quit           leaves, as does Ctrl-D
+        .quit           leaves, as does Ctrl-D; Ctrl-C gives up what is typed, or ends the running statement
 
         """
 
-    var prompt: String { pending.isEmpty ? "mako> " : " ...> " }
+    var prompt: String { reader.isBetweenStatements ? "mako> " : " ...> " }
 
     /// Takes one line; false when the session is over.
     func take(_ line: String) -> Bool {
-        let text = line.trimmed
-        if pending.isEmpty, text.hasPrefix(".") { return command(text) }
-        if pending.isEmpty, text.isEmpty || text.hasPrefix("--") { return true }
-        if pending.isEmpty, ["exit", "quit", "help"].contains(text.lowercased()) {
-            return command("." + text.lowercased())
+        if reader.isBetweenStatements {
+            let text = line.trimmed
+            if text.hasPrefix(".") {
+                reader.skipLine()
+                return command(text) && !isStopped
+            }
+            if ["exit", "quit", "help"].contains(text.lowercased()) {
+                reader.skipLine()
+                return command("." + text.lowercased())
+            }
         }
-        // A statement on one line needs no semicolon; one that went on to a second line ends with one.
-        let isFirst = pending.isEmpty
-        pending += isFirst ? text : "\n" + line
-        let (statements, rest) = Self.split(pending)
-        for statement in statements { run(statement) }
-        pending = statements.isEmpty ? pending : rest.trimmed
-        if text.isEmpty || (isFirst && !isUnfinished(pending)) { runPending() }
+        for statement in reader.take(line) {
+            run(statement)
+            if isStopped { return false }
+        }
         return true
     }
 
-    /// Runs what is left when the input ends.
+    /// Runs what is left when the input of a script ends.
     func end() {
-        if !pending.isEmpty { runPending() }
+        if let statement = reader.takeRest() { run(statement) }
     }
+
+    /// Gives up what was typed of a statement.
+    func cancelInput() { _ = reader.takeRest() }
+
+    private var isStopped: Bool { mode == .script && failures > 0 }
 
     private func command(_ text: String) -> Bool {
         let words = text.split(separator: " ").map(String.init)
@@ -123,68 +139,30 @@ final class ShellSession {
         }
     }
 
-    /// The statements that end with a semicolon, and what follows them. A semicolon in quotes ends nothing.
-    private static func split(_ text: String) -> (statements: [String], rest: String) {
-        var statements: [String] = []
-        var current = ""
-        var quote: Character?
-        for character in text {
-            current.append(character)
-            if let open = quote {
-                // A doubled quote closes and opens again.
-                if character == open { quote = nil }
-            } else if character == "'" || character == "\"" {
-                quote = character
-            } else if character == ";" {
-                statements.append(current)
-                current = ""
-            }
-        }
-        return (statements, current)
-    }
-
-    /// Whether the parser reached the end of the text and wanted more.
-    private func isUnfinished(_ text: String) -> Bool {
-        let statement = Self.withoutSemicolon(text)
-        do {
-            _ = try Statement.parse(statement)
-            return false
-        } catch .syntax(let error) {
-            return error.offset >= statement.trimmed.utf8.count
-        } catch {
-            return false
-        }
-    }
-
-    private func runPending() {
-        let text = pending
-        pending = ""
-        run(text)
-    }
-
-    private func run(_ typed: String) {
-        let text = Self.withoutSemicolon(typed)
-        if text.isEmpty { return }
-        attempt {
-            let statement = try Statement.parse(text)
-            switch statement {
-            case .explain: try explain(statement)
-            case .foreignKeys(let areEnforced, _): ignoresReferences = !areEnforced
-            default: try answer(statement)
+    private func run(_ typed: StatementReader.Statement) {
+        attempt(line: typed.line) {
+            let statement = try Statement.parse(typed.text)
+            try running.run { cancellation in
+                switch statement {
+                case .explain: try explain(statement, cancellation)
+                case .foreignKeys(let areEnforced, _): ignoresReferences = !areEnforced
+                default: try answer(statement, cancellation)
+                }
             }
         }
     }
 
-    private func answer(_ statement: Statement) throws {
+    private func answer(_ statement: Statement, _ cancellation: Cancellation) throws {
         let start = ContinuousClock.now
         let outcome: StatementOutcome
-        do { outcome = try database.run(statement, ignoringReferences: ignoresReferences) } catch let error
-            as RecordError
-            where error.isAboutReferences
-        {
+        do {
+            outcome = try database.run(
+                statement, cancellation: cancellation, ignoringReferences: ignoresReferences)
+        } catch let error as RecordError where error.isAboutReferences {
             throw Failure("\(error), or say PRAGMA foreign_keys = OFF", .badInput)
         }
         let duration = ContinuousClock.now - start
+        let showsTime = mode == .interactive
         let timing = showsTime ? ", \(DisplayText.duration(duration))" : ""
         guard statement.isReadOnly else {
             if outcome.changesSchema {
@@ -196,28 +174,31 @@ final class ShellSession {
         }
         let rows = outcome.rows
         var printer = RowPrinter(columns: rows.columns, format: format, width: width(), output: output)
-        for row in rows.rows { printer.row(row) }
+        for row in rows.rows {
+            if cancellation.isCancelled { throw RecordError.cancelled }
+            printer.row(row)
+        }
         printer.finish()
         if showsTime { output("\(DisplayText.count(rows.rows.count, "row"))\(timing)\n") }
     }
 
-    private func explain(_ statement: Statement) throws {
-        if case .text(let plan)? = try database.run(statement).rows.rows.first?.first { output(plan + "\n") }
+    private func explain(_ statement: Statement, _ cancellation: Cancellation) throws {
+        let rows = try database.run(statement, cancellation: cancellation).rows.rows
+        if case .text(let plan)? = rows.first?.first { output(plan + "\n") }
     }
 
-    private func attempt(_ body: () throws -> Void) {
-        do { try body() } catch { complain(Failure(error).message) }
+    private func attempt(line: Int? = nil, _ body: () throws -> Void) {
+        do { try body() } catch {
+            let failure = Failure(error)
+            complain(failure.message, line: line, failure.status)
+        }
     }
 
-    private func complain(_ message: String) {
+    private func complain(_ message: String, line: Int? = nil, _ failed: Failure.Status = .badInput) {
         failures += 1
-        complaint(message + "\n")
-    }
-
-    private static func withoutSemicolon(_ typed: String) -> String {
-        var text = typed.trimmed
-        while text.hasSuffix(";") { text = String(text.dropLast()).trimmed }
-        return text
+        status = status ?? failed
+        let place = mode == .interactive ? "" : "mako: line \(line ?? reader.line): "
+        complaint("\(place)\(message)\n")
     }
 }
 

@@ -1,6 +1,8 @@
 import Foundation
+import MakoStorage
+import Synchronization
 
-/// The terminal that the program may or may not be talking to.
+/// The standard streams, and the terminal that may be behind them.
 enum Terminal {
     /// The three standard streams by their descriptors.
     enum Stream: Int32 { case input = 0, output = 1, error = 2 }
@@ -16,19 +18,51 @@ enum Terminal {
         return Int(size.ws_col)
     }
 
-    /// Writes all of the text, unbuffered. A reader that went away ends the program quietly, as in any pipe.
-    static func write(_ text: String, to stream: Stream = .output) {
+    // MARK: Writing
+
+    private static let showsOutput = isTerminal(.output)
+    private static let failure = Atomic<Int32>(0)
+
+    /// Whether standard output took no more. What is written to it from then on is lost.
+    static var hasFailed: Bool { failure.load(ordering: .relaxed) != 0 }
+
+    /// Writes to standard output. Control characters, which stored text may hold, are written out where a terminal would obey them.
+    static func write(_ text: String) {
+        guard !hasFailed else { return }
+        let code = put(showsOutput && !sabotaged("escapesObeyed") ? DisplayText.visible(text) : text, .output)
+        if code != 0 { failure.store(code, ordering: .relaxed) }
+    }
+
+    /// Writes a message to standard error, control characters written out.
+    static func tell(_ message: String) { _ = put(DisplayText.visible(message), .error) }
+
+    /// Sends text of the program's own to a terminal, escape sequences included.
+    static func draw(_ text: String, to stream: Stream = .output) { _ = put(text, stream) }
+
+    /// - Throws: when something that was written to standard output is lost. A reader that went away, as `head` does, ends the program
+    ///   without a message.
+    static func checkOutput() throws {
+        let code = failure.load(ordering: .relaxed)
+        if code == 0 { return }
+        if code == EPIPE, Signals.ownsProcess { Signals.end(by: SIGPIPE) }
+        throw Failure("standard output cannot be written: \(systemMessage(code))", .inputOutput)
+    }
+
+    /// Writes all of the text, unbuffered; the system's number of what is wrong, or 0.
+    private static func put(_ text: String, _ stream: Stream) -> Int32 {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             let written = Foundation.write(stream.rawValue, Array(rest), rest.count)
             if written < 0 {
                 if errno == EINTR { continue }
-                if errno == EPIPE { exit(0) }
-                return
+                return errno
             }
             rest = rest.dropFirst(written)
         }
+        return 0
     }
+
+    // MARK: Reading
 
     /// One byte from standard input; `nil` at its end.
     static func readByte() -> UInt8? {
@@ -41,15 +75,26 @@ enum Terminal {
         }
     }
 
+    private static let lock = Lock()
+    nonisolated(unsafe) private static var saved: termios?
+
     /// Runs the body while the terminal hands over each key at once and echoes nothing.
     static func withRawInput<R>(_ body: () -> R) -> R {
-        var saved = termios()
-        guard tcgetattr(0, &saved) == 0 else { return body() }
-        var raw = saved
-        raw.c_iflag &= ~tcflag_t(ICRNL | IXON | BRKINT | INPCK | ISTRIP)
-        raw.c_lflag &= ~tcflag_t(ECHO | ICANON | IEXTEN | ISIG)
-        tcsetattr(0, TCSADRAIN, &raw)
-        defer { tcsetattr(0, TCSADRAIN, &saved) }
+        var settings = termios()
+        guard tcgetattr(0, &settings) == 0 else { return body() }
+        lock.withLock { saved = settings }
+        settings.c_iflag &= ~tcflag_t(ICRNL | IXON | BRKINT | INPCK | ISTRIP)
+        settings.c_lflag &= ~tcflag_t(ECHO | ICANON | IEXTEN | ISIG)
+        tcsetattr(0, TCSADRAIN, &settings)
+        defer { restore() }
         return body()
+    }
+
+    /// Gives the terminal the settings that it had before `withRawInput`.
+    static func restore() {
+        lock.withLock {
+            if var settings = saved { tcsetattr(0, TCSADRAIN, &settings) }
+            saved = nil
+        }
     }
 }

@@ -22,7 +22,7 @@ struct DumpCommand: Verb {
         try database.read { view, catalogue in
             let handles =
                 try tables.isEmpty ? catalogue.handles : tables.map { name in try catalogue.requireTable(name) }
-            Terminal.write("-- \(file), commit \(view.commitNumber)\n")
+            Terminal.write("-- \(DisplayText.onOneLine(file)), commit \(view.commitNumber)\n")
             // Rows may refer to rows of tables that come later.
             if !schemaOnly, handles.contains(where: { $0.schema.liveColumns.contains { $0.target != nil } }) {
                 Terminal.write("PRAGMA foreign_keys = OFF;\n")
@@ -42,7 +42,7 @@ struct DumpCommand: Verb {
                 Terminal.write(text)
                 text = ""
             }
-            return true
+            return !Terminal.hasFailed
         }
         Terminal.write(text)
     }

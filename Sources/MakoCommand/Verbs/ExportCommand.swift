@@ -6,7 +6,8 @@ struct ExportCommand: Verb {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Writes a table, or some of its rows, as CSV, TSV, JSON or JSON lines.",
         discussion: """
-            'mako import' reads the result back. NULL is an empty field in CSV, \\N in TSV, null in JSON.
+            'mako import' reads the result back. NULL is an empty field in CSV, \\N in TSV, null in JSON. The output file appears under its
+            name when it is whole.
 
               mako export people.mako Person --output adults.csv --where "age >= 18" --order "name, age DESC"
             """)
@@ -22,6 +23,9 @@ struct ExportCommand: Verb {
     @Option(name: .shortAndLong, help: "The file to write; its ending tells the format. Standard output when left out.")
     var output: String?
 
+    @Flag(help: "Replace an output file that exists.")
+    var overwrite = false
+
     @Option(name: .shortAndLong, help: "csv, tsv, json or jsonl.")
     var format: InputFormat?
 
@@ -35,20 +39,23 @@ struct ExportCommand: Verb {
     var progress = false
 
     func perform() throws {
-        if let output, OpenFile.isSame(output, file) {
-            throw Failure("\(output) is the database itself; name another file to write", .usage)
+        if let output, DatabaseFile.files(of: file).contains(where: { OpenFile.isSame(output, $0.path) }) {
+            throw Failure("\(output) is the database itself, or its log; name another file to write", .usage)
         }
+        TemporaryFiles.removeAtSignals()
         let database = try DatabaseFile(reading: file, access)
         let format = format ?? output.flatMap { InputFormat(path: $0) } ?? .csv
         let rows = try database.read { view, catalogue in
             let (handle, plan) = try plan(catalogue)
             // Only now: a file of that name stays as it is when the table or the condition is wrong.
-            let target = try output.map { try OutputFile(path: $0) }
-            return try write(format, handle, plan, view) { text in
+            let target = try output.map { try OutputFile(path: $0, replaces: overwrite) }
+            let rows = try write(format, handle, plan, view) { text in
                 if let target { try target.write(text) } else { Terminal.write(text) }
             }
+            try target?.finish()
+            return rows
         }
-        if let output { Terminal.write("\(DisplayText.count(rows, "row")) written to \(output)\n", to: .error) }
+        if let output { Terminal.tell("\(DisplayText.count(rows, "row")) written to \(output)\n") }
     }
 
     private func plan(_ catalogue: Catalogue) throws -> (TableHandle, Plan) {
@@ -76,7 +83,7 @@ struct ExportCommand: Verb {
                 text = ""
             }
             reporter.update(printer.rows, note: DisplayText.count(printer.rows, "row"))
-            return true
+            return !Terminal.hasFailed
         }
         printer.finish()
         try output(text)

@@ -52,48 +52,58 @@ struct ImportCommand: Verb {
     var progress = false
 
     func perform() throws {
-        let input = try ImportInput(source)
-        defer { input.removeCopy() }
         let name = try tableName()
         let options = TableImport.Options(
             format: try inputFormat(), delimiter: try delimiterByte(), hasHeader: !noHeader,
             key: key.map { $0.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) } }, indexes: index,
             replaces: replace, ignoresReferences: ignoreReferences)
+        TemporaryFiles.removeAtSignals()
         let start = ContinuousClock.now
-        let size = OpenFile.size(of: input.path)
+        let input = try ImportInput(source)
+        let size = input.size
         var reading = ProgressReporter("reading", total: size, isForced: progress)
         var storing = ProgressReporter("storing", total: size, isForced: progress)
-        let work = TableImport(path: input.path, source: input.name, table: name, options: options) {
-            pass, bytes, rows in
-            switch pass {
-            case .reading: reading.update(bytes, note: DisplayText.count(rows, "row"))
-            case .storing: storing.update(bytes, note: DisplayText.count(rows, "row"))
-            }
-        }
+        let work = TableImport(
+            source: input.name, table: name, options: options,
+            progress: { pass, bytes, rows in
+                switch pass {
+                case .reading: reading.update(bytes, note: DisplayText.count(rows, "row"))
+                case .storing: storing.update(bytes, note: DisplayText.count(rows, "row"))
+                }
+            }, open: input.open)
         let report = try run(work)
         reading.finish()
         storing.finish()
         tell(report, .now - start)
     }
 
-    /// Looks at the whole input before the database is touched; a database that was made for it goes again when it fails.
+    /// Looks at the whole input before the database is touched.
     private func run(_ work: TableImport) throws -> TableImport.Report {
         let (columns, _) = try work.inspect()
         guard !columns.isEmpty else {
             throw InputError(source: source, line: nil, message: "there are no rows, so the columns are not known")
         }
-        let isNew = !FileManager.default.fileExists(atPath: file)
-        do {
-            let database = try DatabaseFile(writing: file, access)
-            let report = try work.run(columns: columns, in: database.store)
-            try database.store.close()
-            return report
-        } catch {
-            if isNew {
-                for made in DatabaseFile.files(of: file) { try? FileManager.default.removeItem(atPath: made.path) }
-            }
-            throw error
+        if !FileManager.default.fileExists(atPath: file) {
+            let new = try NewDatabase(at: file)
+            defer { new.remove() }
+            let report = try run(work, columns, in: new.path)
+            if try new.publish() { return report }
+            // Another program has made the database meanwhile.
         }
+        return try run(work, columns, in: file)
+    }
+
+    private func run(_ work: TableImport, _ columns: [InferredColumn], in path: String) throws -> TableImport.Report {
+        let database = try DatabaseFile(writing: path, access)
+        return try database.closing { try work.run(columns: columns, in: database.store) }
+    }
+
+    func validate() throws {
+        guard let format, format != .csv else { return }
+        if delimiter != nil {
+            throw ValidationError("--delimiter is for CSV; the fields of \(format.rawValue) have none.")
+        }
+        if noHeader, format != .tsv { throw ValidationError("--no-header is for CSV and TSV.") }
     }
 
     private func inputFormat() throws -> InputFormat {
@@ -142,32 +152,50 @@ struct ImportCommand: Verb {
     }
 }
 
-/// A file that can be read twice: the one that was named, or a copy of standard input.
+/// Input that can be read twice: the file that was named, or a copy of what can be read once only.
 struct ImportInput {
-    let path: String
     /// What messages call it.
     let name: String
-    private let isCopy: Bool
+    /// The number of bytes, where it is known.
+    let size: Int?
+    /// Opens the input at its beginning.
+    let open: () throws(InputError) -> ByteInput
 
     init(_ source: String) throws {
-        guard source == "-" else {
-            path = source
-            name = source
-            isCopy = false
+        let name = source == "-" ? "standard input" : source
+        self.name = name
+        guard source == "-" || Self.isStream(source) else {
+            size = OpenFile.size(of: source)
+            open = { () throws(InputError) in try ByteInput(path: source) }
             return
         }
-        path = NSTemporaryDirectory() + "mako-import-\(UUID().uuidString)"
-        name = "standard input"
-        isCopy = true
-        guard FileManager.default.createFile(atPath: path, contents: nil), let copy = FileHandle(forWritingAtPath: path)
-        else { throw Failure("standard input cannot be kept in \(path)", .inputOutput) }
-        while let piece = try FileHandle.standardInput.read(upToCount: 1 << 20), !piece.isEmpty {
-            try copy.write(contentsOf: piece)
-        }
-        try copy.close()
+        let stream = try source == "-" ? OpenFile(descriptor: dup(0), name: name) : OpenFile(path: source)
+        let (copy, count) = try Self.copy(stream, name)
+        size = count
+        open = { () throws(InputError) in ByteInput(try copy.again(), name: name) }
     }
 
-    func removeCopy() {
-        if isCopy { try? FileManager.default.removeItem(atPath: path) }
+    /// Whether the bytes of a pipe or a device come once only.
+    private static func isStream(_ path: String) -> Bool {
+        var information = stat()
+        guard stat(path, &information) == 0 else { return false }
+        return ![S_IFREG, S_IFDIR].contains(information.st_mode & S_IFMT)
+    }
+
+    /// Copies a stream into a file without a name, which goes with its last descriptor, however this process ends.
+    private static func copy(_ stream: OpenFile, _ name: String) throws -> (OpenFile, bytes: Int) {
+        let folder = NSTemporaryDirectory()
+        let (path, descriptor) = try TemporaryFiles.makeFile(beside: folder + "/copy", mode: 0o600)
+        TemporaryFiles.remove(path)
+        let copy = OpenFile(descriptor: descriptor, name: name)
+        var count = 0
+        while true {
+            let piece = try stream.read(upTo: 1 << 20)
+            if piece.isEmpty { return (copy, count) }
+            count += piece.count
+            do { try copy.write(piece) } catch {
+                throw Failure("\(name) cannot be copied to \(folder): \(error.message)", .inputOutput)
+            }
+        }
     }
 }

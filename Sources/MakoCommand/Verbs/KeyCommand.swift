@@ -39,23 +39,15 @@ struct KeyCommand: Verb {
 
     func perform() throws {
         let new = try KeyOptions.encryption(keyFile: newKeyFile, passphraseFile: newPassphraseFile)
-        let wasEncrypted = try DatabaseFile(reading: file, access).readAndClose { $0.isEncrypted }
+        let database = try DatabaseFile(reading: file, access)
+        let wasEncrypted = try database.closing { database.store.isEncrypted }
         if let new, wasEncrypted, !rewrite {
-            let store = try DatabaseFile(writing: file, access).store
-            try store.changeKey(to: new)
-            try store.close()
+            let database = try DatabaseFile(writing: file, access)
+            try database.closing { try database.store.changeKey(to: new) }
             Terminal.write("\(file) opens with its new key from now on\n")
             return
         }
         _ = try access.with { options in try Store.compact(at: file, options: options, encryption: new) }
         Terminal.write("\(file) is \(new == nil ? "not encrypted any more" : "encrypted")\n")
-    }
-}
-
-extension DatabaseFile {
-    fileprivate func readAndClose<R>(_ body: (Store) throws -> R) throws -> R {
-        let result = try body(store)
-        try store.close()
-        return result
     }
 }

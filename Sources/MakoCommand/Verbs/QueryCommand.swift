@@ -44,14 +44,15 @@ struct QueryCommand: Verb {
         let start = ContinuousClock.now
         let outcome: StatementOutcome
         do {
-            outcome = try database.run(
-                parsed, parameters: given.positions, named: given.named, ignoringReferences: ignoreReferences)
+            outcome = try database.closing {
+                try database.run(
+                    parsed, parameters: given.positions, named: given.named, ignoringReferences: ignoreReferences)
+            }
         } catch let error as RecordError where error.isAboutReferences {
             throw Failure("\(error), or pass --ignore-references", .badInput)
         }
         let duration = ContinuousClock.now - start
         guard parsed.isReadOnly else {
-            try database.store.close()
             Terminal.write(outcome.changesSchema ? "done\n" : "\(DisplayText.count(outcome.changed, "row")) changed\n")
             return
         }

@@ -1,15 +1,23 @@
 import ArgumentParser
+import Foundation
+import MakoRecords
+import MakoStorage
 
 struct ShellCommand: Verb {
     static let configuration = CommandConfiguration(
-        commandName: "shell", abstract: "Asks and changes a database line by line.",
+        commandName: "shell", abstract: "Queries and changes a database statement by statement.",
         discussion: """
-            Type a SELECT, an INSERT, UPDATE or DELETE, a CREATE or DROP, or .help for the commands. A database that another
-            program writes, or --read-only, can be asked only. Lines can be edited, the history is kept in ~/.mako_history
-            ($MAKO_HISTORY names another file), and statements can also come through a pipe.
+            Type a SELECT, an INSERT, UPDATE or DELETE, a CREATE or DROP, or .help for the commands. A statement ends with ; and may go over
+            several lines. A file that does not exist is created, empty. A database that another program writes, or --read-only, can be
+            queried only. Lines can be edited, and the history is kept in ~/.mako_history ($MAKO_HISTORY names another file).
+
+            Statements can also come through a pipe. A script stops at the first one that fails, whose line the message names, and the
+            changes of those before it stay.
+
+              mako dump old.mako | mako shell new.mako
             """)
 
-    @Argument(help: "The database file.", completion: .file())
+    @Argument(help: "The database file; created when it does not exist.", completion: .file())
     var file: String
 
     @OptionGroup var access: KeyOptions
@@ -17,17 +25,51 @@ struct ShellCommand: Verb {
     @Option(name: .shortAndLong, help: "The form of the rows: table, line, csv, tsv, json or jsonl.")
     var format: RowFormat = .table
 
-    @Flag(help: "Only asks: nothing can be changed, and others may write meanwhile.")
+    @Flag(help: "Only queries: nothing can be changed, and others may write meanwhile.")
     var readOnly = false
 
     @Flag(help: "Writes keys that lead to no row, and deletes rows whatever refers to them.")
     var ignoreReferences = false
 
+    @Flag(help: "A script goes on after a statement that fails.")
+    var keepGoing = false
+
     func perform() throws {
-        let database =
-            readOnly
-            ? try DatabaseFile(reading: file, access) : try DatabaseFile(writingWherePossible: file, access)
-        let isInteractive = Terminal.isTerminal(.input) && Terminal.isTerminal(.output)
+        let isScript = !Terminal.isTerminal(.input)
+        let isInteractive = !isScript && Terminal.isTerminal(.output)
+        let running = RunningStatement()
+        let opened = OpenedStore()
+        Signals.handle { signal in
+            if signal == SIGINT, isInteractive { return running.cancel() }
+            if running.finish(within: .seconds(5)) { opened.close() }
+            Terminal.restore()
+            Signals.end(by: signal)
+        }
+        let database = try open()
+        opened.store = database.store
+        let session = ShellSession(
+            database: database, format: format,
+            mode: !isScript ? .interactive : keepGoing ? .scriptThatGoesOn : .script, width: { Terminal.width },
+            running: running, ignoresReferences: ignoreReferences, output: { Terminal.write($0) }, complaint: { Terminal.tell($0) })
+        try database.closing {
+            try talk(with: session, database, isScript: isScript, isInteractive: isInteractive)
+        }
+        if isScript, let status = session.status { throw ExitCode(status.rawValue) }
+    }
+
+    private func open() throws -> DatabaseFile {
+        if readOnly { return try DatabaseFile(reading: file, access) }
+        if FileManager.default.fileExists(atPath: file) {
+            return try DatabaseFile(writingWherePossible: file, access)
+        }
+        let database = try DatabaseFile(writing: file, access)
+        Terminal.tell("\(file) did not exist; it is a new, empty database\n")
+        return database
+    }
+
+    private func talk(
+        with session: ShellSession, _ database: DatabaseFile, isScript: Bool, isInteractive: Bool
+    ) throws {
         let names = try database.read { _, catalogue in
             catalogue.tables.flatMap { [$0.name] + $0.shownColumns }
         }
@@ -37,13 +79,30 @@ struct ShellCommand: Verb {
         ) { word in
             word.isEmpty ? [] : words.filter { $0.lowercased().hasPrefix(word.lowercased()) }
         }
-        let session = ShellSession(
-            database: database, format: format, width: { Terminal.width }, showsTime: isInteractive,
-            ignoresReferences: ignoreReferences, output: { Terminal.write($0) },
-            complaint: { Terminal.write($0, to: .error) })
-        if isInteractive { Terminal.write("Mako, \(file). Type .help for help, .quit or Ctrl-D to leave.\n") }
-        while let line = reader.read(prompt: session.prompt), session.take(line) {}
-        session.end()
-        if session.failures > 0, !isInteractive { throw ExitCode(Failure.Status.badInput.rawValue) }
+        if isInteractive {
+            Terminal.write("Mako, \(file). A statement ends with ; and .help shows help, .quit or Ctrl-D leaves.\n")
+        }
+        while !Terminal.hasFailed {
+            switch try reader.read(prompt: session.prompt) {
+            case .line(let line): if !session.take(line) { return }
+            case .cancelled: session.cancelInput()
+            case .end:
+                if isScript { session.end() }
+                return
+            }
+        }
     }
+}
+
+/// The store that the shell has open, where signals find it.
+private final class OpenedStore: @unchecked Sendable {
+    private let lock = Lock()
+    private var opened: Store?
+
+    var store: Store? {
+        get { lock.withLock { opened } }
+        set { lock.withLock { opened = newValue } }
+    }
+
+    func close() { try? store?.close() }
 }

@@ -48,10 +48,25 @@ struct Lexer {
                 place += 1
             } else if peek("--") {
                 while place < bytes.count, bytes[place] != 10 { place += 1 }
+            } else if peek("/*") {
+                try skipComment()
             } else {
                 return
             }
         }
+    }
+
+    private mutating func skipComment() throws(RecordError) {
+        let start = place
+        place += 2
+        while place < bytes.count {
+            if peek("*/") {
+                place += 2
+                return
+            }
+            place += 1
+        }
+        throw error("the comment that begins here has no end", start, 2)
     }
 
     private mutating func read() throws(RecordError) -> Token.Kind {

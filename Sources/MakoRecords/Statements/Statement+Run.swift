@@ -38,16 +38,18 @@ extension Statement {
     /// - Parameters:
     ///   - catalogue: of the transaction's view; load it anew when the outcome says that the schema has changed.
     ///   - changes: takes what is done to rows.
-    ///   - cancellation: ends a SELECT, at the latest a thousand rows later.
+    ///   - cancellation: ends a SELECT, an UPDATE, a DELETE and an INSERT, at the latest a thousand rows later.
     ///   - ignoringReferences: writes keys that lead nowhere, and deletes rows whatever refers to them.
-    /// - Throws: `syntax` before anything is done; `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch`, `danglingReference` for
-    ///   rows that cannot be stored; `referenced` for rows that cannot be deleted; `incompatibleSchema` for tables that cannot be made.
+    /// - Throws: `cancelled`; `syntax` before anything is done; `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch`,
+    ///   `danglingReference` for rows that cannot be stored; `referenced` for rows that cannot be deleted; `incompatibleSchema` for tables that
+    ///   cannot be made.
     public func run(
         _ catalogue: Catalogue, in tx: borrowing WriteTransaction, changes: inout ChangeSet, parameters: [Value] = [],
         named: [String: Value] = [:], cancellation: Cancellation? = nil, ignoringReferences: Bool = false
     ) throws(RecordError) -> StatementOutcome {
         var run = StatementRun(
-            catalogue: catalogue, parameters: parameters, named: named, ignoresReferences: ignoringReferences)
+            catalogue: catalogue, parameters: parameters, named: named, cancellation: cancellation,
+            ignoresReferences: ignoringReferences)
         if isReadOnly {
             var outcome = StatementOutcome()
             outcome.rows = try read(
@@ -98,15 +100,18 @@ extension DeleteStatement {
     ///
     /// - Throws: `syntax`, pointing into the text.
     public func rows(
-        _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
+        _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:],
+        cancellation: Cancellation? = nil
     ) throws(RecordError) -> [RowKey] {
         if parameters.count > parameterCount {
             throw SourcePosition.valuesLeftOver(parameters.count, places: parameterCount, in: table.at.text)
         }
         let target = try table.findWritable(in: catalogue)
-        return try Selection(
+        var plan = try Selection(
             table: target.schema.name, condition: condition, parameters: parameters, namedParameters: named
-        ).plan(catalogue, in: view).keys(in: view)
+        ).plan(catalogue, in: view)
+        plan.cancellation = cancellation
+        return try plan.keys(in: view)
     }
 }
 
@@ -115,7 +120,13 @@ struct StatementRun {
     let catalogue: Catalogue
     let parameters: [Value]
     let named: [String: Value]
+    let cancellation: Cancellation?
     let ignoresReferences: Bool
+
+    /// - Throws: `cancelled`.
+    func lookAtCancellation() throws(RecordError) {
+        if cancellation?.isCancelled == true, !sabotaged("writesNotCancelled") { throw .cancelled }
+    }
 
     /// How many rows an UPDATE works out before it writes them.
     static var portion: Int { 1024 }
@@ -157,8 +168,10 @@ struct StatementRun {
             outcome.changed = try target.deleteAll(in: tx, changes: &changes)
             return outcome
         }
-        let keys = try statement.rows(catalogue, view: tx.view, parameters: parameters, named: named)
+        let keys = try statement.rows(
+            catalogue, view: tx.view, parameters: parameters, named: named, cancellation: cancellation)
         for key in keys {
+            try lookAtCancellation()
             let isGone =
                 isAlone
                 ? try target.delete(key, in: tx, changes: &changes)
@@ -176,9 +189,10 @@ struct StatementRun {
         let columns = try assigned(statement, target)
         let names = columns.map(\.name)
         let view = tx.view
-        let plan = try Selection(
+        var plan = try Selection(
             table: target.schema.name, condition: statement.condition, parameters: parameters, namedParameters: named
         ).plan(catalogue, in: view)
+        plan.cancellation = cancellation
         let values = try ExpressionRun(statement.assignments.map(\.value), plan, view)
         var portions =
             sabotaged("statementMeetsItsOwnRows")
@@ -203,6 +217,7 @@ struct StatementRun {
                 }
             }
             for (place, key) in keys.enumerated() {
+                try lookAtCancellation()
                 if !references.isEmpty {
                     try references.note(found[place * columns.count..<(place + 1) * columns.count], view)
                 }

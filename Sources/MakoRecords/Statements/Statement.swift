@@ -109,7 +109,7 @@ public struct TableName: Sendable, Hashable {
     }
 
     /// What the rows of such tables say must agree with other tables.
-    static func isReserved(_ name: String) -> Bool { name == "mako_store" || name.hasPrefix("mako_store_") }
+    package static func isReserved(_ name: String) -> Bool { name == "mako_store" || name.hasPrefix("mako_store_") }
 }
 
 /// The name of a column as a statement says it.

@@ -25,6 +25,7 @@ extension StatementRun {
         var references = ReferenceCheck(ignoresReferences ? [] : places.map(\.column), of: target, catalogue)
         var removal = RowRemoval(catalogue)
         for row in rows {
+            try lookAtCancellation()
             let noted = references.count
             if !references.isEmpty { try references.note(row, tx.view) }
             writer.begin(target.layout)
@@ -168,7 +169,8 @@ extension StatementRun {
             }
             return values
         case .select(let select):
-            let found = try select.run(catalogue, view: view, parameters: parameters, named: named)
+            let found = try select.run(
+                catalogue, view: view, parameters: parameters, named: named, cancellation: cancellation)
             try check(found.columns.count)
             return found.rows
         }

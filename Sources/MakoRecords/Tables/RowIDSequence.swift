@@ -3,9 +3,10 @@ import Synchronization
 
 /// The next row id of a table, for as long as the database is open.
 ///
-/// The next id is one above the largest the table ever held. It is read once from the last row and from the tree of ids, and kept
-/// here from then on; only the deletion of the last row must write it down, because the row itself no longer tells. Ids that a rolled-back
-/// transaction took are not given again in the session. Only the transaction that holds the writer's turn calls this.
+/// The next id is one above the largest the table ever held; behind a row with the largest id of all, free ids are drawn. It is read once
+/// from the last row and from the tree of ids, and kept here from then on; only the deletion of the last row must write it down, because
+/// the row itself no longer tells. Ids that a rolled-back transaction took are not given again in the session. Only the transaction that
+/// holds the writer's turn calls this.
 final class RowIDSequence: Sendable {
     static let treeName = "mako.ids"
 
@@ -15,10 +16,31 @@ final class RowIDSequence: Sendable {
     /// Takes the next id.
     func take(_ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) -> Int64 {
         let id = try peek(table, tx)
-        guard id < .max else { throw .idsExhausted(table: table.schema.name) }
+        if id == .max { return try free(table, tx) }
         next.store(id + 1, ordering: .relaxed)
         return id
     }
+
+    /// A free id below the largest one, which has been in use. Ids are drawn at random: one that a deleted row had comes back with a
+    /// probability that is next to none.
+    private func free(_ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) -> Int64 {
+        let view = tx.view
+        if !sabotaged("noIDBehindTheLast") {
+            for _ in 0..<RowIDSequence.draws {
+                let id = Int64.random(in: 1...RowIDSequence.largestDrawn)
+                let isTaken = try recorded {
+                    try view.withValue(of: KeyOrder.treeKey(id), in: table.rows, { _ in true }) == true
+                }
+                if !isTaken { return id }
+            }
+        }
+        throw .idsExhausted(table: table.schema.name)
+    }
+
+    private static let draws = 100
+
+    /// A double holds it exactly, as languages whose numbers are doubles need it.
+    private static let largestDrawn: Int64 = 1 << 53
 
     /// Reads the next id anew when it is wanted.
     func forget() { next.store(0, ordering: .relaxed) }

@@ -15,6 +15,11 @@ public enum RandomSeeds {
     private static let count = number("MAKO_TEST_SEEDS").map { Int($0) } ?? 300
     private static let one = number("MAKO_TEST_SEED")
 
+    /// The seeds for runs that are no workload: so many of them where the environment names no other number.
+    public static func seeds(otherwise few: Int) -> [UInt64] {
+        one.map { [$0] } ?? Array(0..<(number("MAKO_TEST_SEEDS") ?? UInt64(few)))
+    }
+
     /// Runs a part of the seeds and answers the first failures.
     public static func failures<W: RandomWorkload>(_ workload: W.Type, part: Int) -> [String] {
         failures(part: part) { seed, log in try RandomRounds<W>.run(seed: seed, log: log) }

@@ -1,0 +1,46 @@
+import MakoRecords
+import MakoStorage
+
+/// The statement that the shell runs, where signals find it.
+final class RunningStatement: @unchecked Sendable {
+    private let lock = Lock()
+    private let ended = ConditionVariable()
+    private var current: Cancellation?
+    private var isOver = false
+
+    /// Runs the body; `cancel()` on another thread ends it at its next look at the cancellation.
+    func run(_ body: (Cancellation) throws -> Void) throws {
+        let cancellation = Cancellation()
+        try lock.withLock {
+            if isOver { throw RecordError.cancelled }
+            current = cancellation
+        }
+        defer {
+            lock.withLock {
+                current = nil
+                ended.broadcast()
+            }
+        }
+        try body(cancellation)
+    }
+
+    /// Cancels the running statement, if there is one.
+    func cancel() { lock.withLock { current?.cancel() } }
+
+    /// Cancels the running statement, lets no other begin, and waits for its end.
+    ///
+    /// - Returns: false when the time is over first.
+    func finish(within limit: Duration) -> Bool {
+        let deadline = ContinuousClock.now + limit
+        return lock.withLock {
+            isOver = true
+            current?.cancel()
+            while current != nil {
+                let rest = deadline - .now
+                guard rest > .zero else { return false }
+                _ = ended.wait(lock, timeout: rest)
+            }
+            return true
+        }
+    }
+}
