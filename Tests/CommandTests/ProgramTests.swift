@@ -95,25 +95,6 @@ import Testing
         #expect(try mako("dump", "people.mako").output.contains("INSERT INTO people VALUES (2, 'Bob', NULL);\n"))
     }
 
-    @Test func dumpKeepsCollations() throws {
-        let script = """
-            CREATE TABLE word (text TEXT COLLATE NOCASE PRIMARY KEY, note TEXT COLLATE NOCASE UNIQUE, plain TEXT);
-            CREATE INDEX notes ON word (note COLLATE BINARY, text);
-            INSERT INTO word VALUES ('Ab', 'N', 'x');
-
-            """
-        #expect(try mako("shell", "words.mako", input: script).status == 0)
-        let dump = try mako("dump", "words.mako").output
-        #expect(dump.contains("text TEXT COLLATE NOCASE NOT NULL,\n    note TEXT COLLATE NOCASE,\n    plain TEXT,"))
-        #expect(dump.contains("(note COLLATE BINARY, text COLLATE NOCASE)"))
-        // What is written is read again, and written the same.
-        let copied = try mako("shell", "copy.mako", input: dump)
-        #expect(copied.status == 0, "\(copied)")
-        let again = try mako("dump", "copy.mako").output
-        #expect(again.split(separator: "\n").dropFirst() == dump.split(separator: "\n").dropFirst())
-        #expect(try mako("query", "copy.mako", "INSERT INTO word VALUES ('AB', 'm', 'x')").status != 0)
-    }
-
     /// Another process, this one, has the database open for writing.
     @Test func whatOnlyReadsWorksBesideAWriter() throws {
         #expect(try mako("import", "people.csv", "people.mako").status == 0)
