@@ -33,7 +33,8 @@ struct BuiltProgram {
     /// A process that is not started yet.
     func process(_ arguments: [String], environment: [String: String] = [:]) throws -> Process {
         let process = Process()
-        process.executableURL = try #require(Self.location, "the program mako is built beside the tests")
+        let program: URL = try #require(Self.location, "the program mako is built beside the tests")
+        process.executableURL = program
         process.arguments = arguments
         process.currentDirectoryURL = URL(fileURLWithPath: folder)
         process.environment = ["HOME": folder, "PATH": "/usr/bin:/bin", "TMPDIR": folder]

@@ -33,7 +33,7 @@ public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
     }
 
     fileprivate func isNamed(_ path: String, _ content: MemoryContent) -> Bool {
-        lock.withLock { files[path] === content }
+        lock.withLock { files[TextKey(path)] === content }
     }
 
     public func remove(_ path: String) throws(FileError) {
@@ -52,11 +52,11 @@ public final class MemoryFileSystem: FileSystem, @unchecked Sendable {
 
     public func renameExclusively(_ from: String, to: String) throws(FileError) {
         try lock.withLock { () throws(FileError) in
-            guard files[to] == nil else { throw .taken(to) }
-            guard let content = files.removeValue(forKey: from) else {
+            guard files[TextKey(to)] == nil else { throw .taken(to) }
+            guard let content = files.removeValue(forKey: TextKey(from)) else {
                 throw FileError(operation: "rename", path: from, code: ENOENT)
             }
-            files[to] = content
+            files[TextKey(to)] = content
         }
     }
 

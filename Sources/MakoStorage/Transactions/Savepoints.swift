@@ -34,7 +34,7 @@ extension Writer {
         } catch {}
         savepointCount += 1
         let mark = Mark(
-            trees: Array(UnsafeBufferPointer(start: trees, count: treeCount)), names: sealedNames(),
+            trees: Array(UnsafeBufferPointer(start: trees, count: treeCount)), names: names,
             nextTreeID: nextTreeID, operations: memory.operations.count, freed: freed.count,
             named: lists.named.count, unwritten: lists.unwritten.count, spills: spills, number: savepointCount,
             owner: ObjectIdentifier(self), failure: failure)
