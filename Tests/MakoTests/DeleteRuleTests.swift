@@ -216,7 +216,7 @@ import Testing
 
     // MARK: Depth and hooks
 
-    @Test func aLongCascadeCostsNoStack() throws {
+    @Test func aLongCascadeCostsNoStack() async throws {
         let db = try makeDatabase(Self.entities)
         let length = 20_000
         try db.transaction { tx in
@@ -226,7 +226,7 @@ import Testing
                     number == 1 ? nil : number - 1)
             }
         }
-        try onSmallStack {
+        try await onSmallStack {
             try db.find(Rung.self, 1)?.remove()
         }
         #expect(try db.query(Rung.self).count() == 0)

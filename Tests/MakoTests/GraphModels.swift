@@ -58,21 +58,6 @@ let graphClasses: [any Entity.Type] = [
     Knot.self, KnotTag.self, Bead.self, Pearl.self, Clasp.self, KnotHandle.self, Link.self,
 ]
 
-/// Runs a body on a thread with a small stack.
-func onSmallStack<R: Sendable>(_ body: @escaping @Sendable () throws -> R) throws -> R {
-    let result = Collected<Result<R, any Error>>()
-    let done = DispatchSemaphore(value: 0)
-    let thread = Thread {
-        result.append(Result { try body() })
-        done.signal()
-    }
-    thread.stackSize = 512 << 10
-    thread.start()
-    done.wait()
-    guard let only = result.all.first else { throw MakoError.cancelled }
-    return try only.get()
-}
-
 /// The ways to save an object.
 enum SaveForm: CaseIterable, Sendable {
     case commit, save, insert, array, longArray, transaction, async, asyncCommit, asyncArray, structure

@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import MakoTestSupport
 import Testing
 
 /// Chains of objects that are longer than a stack of 512 KB is deep: `MAKO_TEST_CHAIN=1000000` makes them longer.
@@ -18,9 +19,9 @@ import Testing
     }
 
     @Test(arguments: [SaveForm.save, .insert, .array, .transaction, .structure])
-    func newChainIsSaved(form: SaveForm) throws {
+    func newChainIsSaved(form: SaveForm) async throws {
         let db = try makeDatabase(graphClasses)
-        let found = try onSmallStack {
+        let found = try await onSmallStack {
             try form.save(Self.chain(Self.length) { $0.next = $1 }, in: db)
             return try db.query(Knot.self).count()
         }
@@ -28,9 +29,9 @@ import Testing
         #expect(try db.query(Knot.self).where("next.mark = mark + 1").count() == Self.length - 1)
     }
 
-    @Test func chainIsLoadedChangedAndSaved() throws {
+    @Test func chainIsLoadedChangedAndSaved() async throws {
         let db = try makeDatabase(graphClasses)
-        let steps = try onSmallStack {
+        let steps = try await onSmallStack {
             try db.save(Self.chain(Self.length) { $0.next = $1 })
             let head = try #require(try db.query(Knot.self).where(\.mark == 1).first())
             var (last, steps) = (head, 1)
@@ -43,9 +44,9 @@ import Testing
         #expect(try db.query(Knot.self).where(\.n == 7).first()?.mark == Self.length)
     }
 
-    @Test func chainIsCopiedToAnotherDatabase() throws {
+    @Test func chainIsCopiedToAnotherDatabase() async throws {
         let (old, new) = (try makeDatabase(graphClasses), try makeDatabase(graphClasses))
-        try onSmallStack {
+        try await onSmallStack {
             try old.save(Self.chain(Self.length) { $0.list = [$1] })
             let head = try #require(try old.query(Knot.self).where(\.mark == 1).first())
             try new.insert(copyOf: head)
@@ -54,9 +55,9 @@ import Testing
         #expect(try new.verify().isClean)
     }
 
-    @Test func chainOfMixedReferencesIsSavedAndReleased() throws {
+    @Test func chainOfMixedReferencesIsSavedAndReleased() async throws {
         let db = try makeDatabase(graphClasses)
-        try onSmallStack {
+        try await onSmallStack {
             var head = Link(n: 0)
             for n in 1..<Self.length {
                 switch n % 3 {
@@ -81,9 +82,9 @@ import Testing
         #expect(try db.query(Pearl.self).count() == Self.length / 2)
     }
 
-    @Test func chainThatFailsAtItsEndLeavesNothing() throws {
+    @Test func chainThatFailsAtItsEndLeavesNothing() async throws {
         let db = try makeDatabase(graphClasses)
-        let left = try onSmallStack {
+        let left = try await onSmallStack {
             let head = Self.chain(Self.length) { $0.next = $1 }
             try db.save(Clasp(code: "taken"))
             var last = head
@@ -102,8 +103,8 @@ import Testing
         #expect(try db.query(Knot.self).count() == Self.length)
     }
 
-    @Test func everyObjectOfAChainEndsWithItsHead() throws {
-        let isLeft = try onSmallStack {
+    @Test func everyObjectOfAChainEndsWithItsHead() async throws {
+        let isLeft = try await onSmallStack {
             var head: Knot? = Self.chain(Self.length) { $0.next = $1 }
             var last = head
             while let next = last?.next { last = next }
@@ -117,8 +118,8 @@ import Testing
     }
 
     /// A part that something else holds stays.
-    @Test func heldRestOfAChainStays() throws {
-        let count = try onSmallStack {
+    @Test func heldRestOfAChainStays() async throws {
+        let count = try await onSmallStack {
             var head: Knot? = Self.chain(Self.length) { $0.list = [$1] }
             var middle = head
             for _ in 0..<Self.length / 2 { middle = middle?.list.first }

@@ -90,7 +90,9 @@ enum SharkGuide {
         return [all.array, first.array, second.array, third.array, fourth.array]
     }
 
-    static func looked() throws -> (Person?, Person, Person?, Int, Int, [String?], [Int: [Person]], [Int]) {
+    static func looked() throws -> (
+        Person?, Person, Person?, Int, Int, [String?], GroupedObjects<Int, Person>, [Int]
+    ) {
         // EXAMPLE FromSharkORM.md
         let known = try Person.find(42)
         let knownOrNew = try Person.find(orNew: 42)

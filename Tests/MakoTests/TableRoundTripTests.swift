@@ -264,7 +264,8 @@ private struct RandomTable {
                 let data = output.fileHandleForReading.readDataToEndOfFile()
                 process.waitUntilExit()
                 let read = try JSONDecoder().decode([[String?]].self, from: data)
-                let wanted = [table.schema.shownColumns] + rows.map { $0.map { Self.text($0, format) } }
+                let texts = rows.map { row -> [String?] in row.map { Self.text($0, format) } }
+                let wanted: [[String?]] = [table.schema.shownColumns] + texts
                 #expect(read.count == wanted.count)
                 for (one, other) in zip(read, wanted) {
                     let isSame = zip(one, other).allSatisfy { pair in

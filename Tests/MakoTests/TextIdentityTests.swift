@@ -24,7 +24,7 @@ enum TextModels {
         return db
     }
 
-    private func bytes(_ notes: [Note]) -> [[UInt8]] { notes.map { Array($0.name.utf8) } }
+    private func bytes(_ notes: some Sequence<Note>) -> [[UInt8]] { notes.map { Array($0.name.utf8) } }
 
     @Test func conditionsAsTextAreTheirOwn() throws {
         let db = try notes()

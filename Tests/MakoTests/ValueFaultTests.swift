@@ -1,5 +1,6 @@
 import Foundation
 import Mako
+import MakoTestSupport
 import Testing
 
 enum Faulty {
@@ -116,19 +117,6 @@ enum Faulty {
         return nil
     }
 
-    private func onSmallStack(_ body: @escaping @Sendable () throws -> Void) throws {
-        let done = DispatchSemaphore(value: 0)
-        let failures = Collected<any Error>()
-        let thread = Thread {
-            do { try body() } catch { failures.append(error) }
-            done.signal()
-        }
-        thread.stackSize = 512 << 10
-        thread.start()
-        done.wait()
-        if let failure = failures.all.first { throw failure }
-    }
-
     // MARK: - Reading
 
     @Test(
@@ -237,18 +225,18 @@ enum Faulty {
 
     // MARK: - Deep values
 
-    @Test(arguments: [10, 300, 511]) func deepValuesAreStoredAndReadOnSmallStacks(_ depth: Int) throws {
+    @Test(arguments: [10, 300, 511]) func deepValuesAreStoredAndReadOnSmallStacks(_ depth: Int) async throws {
         let db = db
-        try onSmallStack {
+        try await onSmallStack {
             try db.save(Faulty.Diary(chain: Faulty.Link.chain(depth)))
             #expect(Faulty.Link.count(try db.query(Faulty.Diary.self).first()?.chain) == depth)
         }
         #expect(Faulty.Link.count(try db.query(Faulty.Diary.self).first()?.chain) == depth)
     }
 
-    @Test(arguments: [512, 900]) func valuesNestedTooDeepAreRefused(_ depth: Int) throws {
+    @Test(arguments: [512, 900]) func valuesNestedTooDeepAreRefused(_ depth: Int) async throws {
         let db = db
-        try onSmallStack {
+        try await onSmallStack {
             let diary = Faulty.Diary(chain: Faulty.Link.chain(depth))
             #expect(
                 throws: MakoError.unstorableValue(

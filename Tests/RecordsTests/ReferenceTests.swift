@@ -143,7 +143,7 @@ import Testing
         #expect(try session.faults().isEmpty)
     }
 
-    @Test func aCascadeFollowsCirclesAndLongChains() throws {
+    @Test func aCascadeFollowsCirclesAndLongChains() async throws {
         try setRule(.cascade, "mother", "Dog")
         try session.run("UPDATE Dog SET mother = 3 WHERE id = 1")
         #expect(try session.run("DELETE FROM Dog WHERE id = 2").changed == 1)
@@ -153,7 +153,7 @@ import Testing
         try session.run("INSERT INTO Dog (id, name, mother) VALUES \(rows.joined(separator: ", "))")
         // Depth costs no stack.
         let store = session.store
-        try onSmallStack {
+        try await onSmallStack {
             var changes = ChangeSet()
             _ = try store.write { tx in
                 try Statement.parse("DELETE FROM Dog WHERE id = 1").run(
