@@ -219,7 +219,7 @@ import Testing
     @Test func aLongCascadeCostsNoStack() async throws {
         let db = try makeDatabase(Self.entities)
         let length = 20_000
-        try db.transaction { tx in
+        try await db.transaction { tx in
             for number in 1...length {
                 try db.rawQuery(
                     "INSERT INTO Rung (id, number, before) VALUES (?, ?, ?)", number, number,
@@ -229,7 +229,7 @@ import Testing
         try await onSmallStack {
             try db.find(Rung.self, 1)?.remove()
         }
-        #expect(try db.query(Rung.self).count() == 0)
+        #expect(try await db.query(Rung.self).count() == 0)
     }
 
     @Test func hooksThatRemoveEachOtherEnd() throws {

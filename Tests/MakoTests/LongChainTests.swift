@@ -26,7 +26,7 @@ import Testing
             return try db.query(Knot.self).count()
         }
         #expect(found == Self.length)
-        #expect(try db.query(Knot.self).where("next.mark = mark + 1").count() == Self.length - 1)
+        #expect(try await db.query(Knot.self).where("next.mark = mark + 1").count() == Self.length - 1)
     }
 
     @Test func chainIsLoadedChangedAndSaved() async throws {
@@ -41,7 +41,7 @@ import Testing
             return steps
         }
         #expect(steps == Self.length)
-        #expect(try db.query(Knot.self).where(\.n == 7).first()?.mark == Self.length)
+        #expect(try await db.query(Knot.self).where(\.n == 7).first()?.mark == Self.length)
     }
 
     @Test func chainIsCopiedToAnotherDatabase() async throws {
@@ -51,8 +51,8 @@ import Testing
             let head = try #require(try old.query(Knot.self).where(\.mark == 1).first())
             try new.insert(copyOf: head)
         }
-        #expect(try new.query(Knot.self).count() == Self.length)
-        #expect(try new.verify().isClean)
+        #expect(try await new.query(Knot.self).count() == Self.length)
+        #expect(try await new.verify().isClean)
     }
 
     @Test func chainOfMixedReferencesIsSavedAndReleased() async throws {
@@ -78,8 +78,8 @@ import Testing
             }
             try db.save(bead)
         }
-        #expect(try db.query(Bead.self).count() == Self.length / 2)
-        #expect(try db.query(Pearl.self).count() == Self.length / 2)
+        #expect(try await db.query(Bead.self).count() == Self.length / 2)
+        #expect(try await db.query(Pearl.self).count() == Self.length / 2)
     }
 
     @Test func chainThatFailsAtItsEndLeavesNothing() async throws {
@@ -100,7 +100,7 @@ import Testing
             return left
         }
         #expect(left == 0)
-        #expect(try db.query(Knot.self).count() == Self.length)
+        #expect(try await db.query(Knot.self).count() == Self.length)
     }
 
     @Test func everyObjectOfAChainEndsWithItsHead() async throws {

@@ -20,7 +20,7 @@ import Testing
         let (a, _, c) = try loadedRow(db)
         c.n = 77
         try await onSmallStack { try form.save(a, in: db) }
-        #expect(try db.query(Knot.self).where(\.mark == 3).first()?.n == 77)
+        #expect(try await db.query(Knot.self).where(\.mark == 3).first()?.n == 77)
         #expect(!c.isDirty)
     }
 
@@ -29,7 +29,7 @@ import Testing
         let (a, _, c) = try loadedRow(db)
         c.list = [Knot(mark: 4), Knot(mark: 5, next: Knot(mark: 6))]
         try await onSmallStack { try form.save(a, in: db) }
-        let read = try #require(try db.query(Knot.self).where(\.mark == 3).first())
+        let read = try #require(try await db.query(Knot.self).where(\.mark == 3).first())
         #expect(read.list.map(\.mark) == [4, 5] && read.list.last?.next?.mark == 6)
     }
 
@@ -39,8 +39,8 @@ import Testing
         c.n = 5
         let root = Knot(mark: 9, list: [a, b])
         try await onSmallStack { try form.save(root, in: db) }
-        #expect(try db.query(Knot.self).where(\.mark == 3).first()?.n == 5)
-        #expect(try db.query(Knot.self).where(\.mark == 9).first()?.list.map(\.mark) == [1, 2])
+        #expect(try await db.query(Knot.self).where(\.mark == 3).first()?.n == 5)
+        #expect(try await db.query(Knot.self).where(\.mark == 9).first()?.list.map(\.mark) == [1, 2])
     }
 
     @Test func everyKindOfReferenceIsFollowed() throws {

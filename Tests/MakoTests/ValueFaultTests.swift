@@ -231,7 +231,7 @@ enum Faulty {
             try db.save(Faulty.Diary(chain: Faulty.Link.chain(depth)))
             #expect(Faulty.Link.count(try db.query(Faulty.Diary.self).first()?.chain) == depth)
         }
-        #expect(Faulty.Link.count(try db.query(Faulty.Diary.self).first()?.chain) == depth)
+        #expect(Faulty.Link.count(try await db.query(Faulty.Diary.self).first()?.chain) == depth)
     }
 
     @Test(arguments: [512, 900]) func valuesNestedTooDeepAreRefused(_ depth: Int) async throws {
@@ -243,7 +243,7 @@ enum Faulty {
                     entity: "Diary", key: nil, property: "chain", reason: "it is nested more than 511 deep")
             ) { try db.save(diary) }
         }
-        #expect(try db.query(Faulty.Diary.self).count() == 0)
+        #expect(try await db.query(Faulty.Diary.self).count() == 0)
     }
 
     // MARK: - Migrations
