@@ -34,7 +34,7 @@ CYCLES ?= 2000
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
 
-.PHONY: help demo test check test-random test-threads sqllogictest metamorphic coverage crash soak kill power sabotage bench fuzz differential format lint docs clean
+.PHONY: help demo test check test-random test-threads sqllogictest metamorphic coverage crash soak kill power processes sabotage bench fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -46,6 +46,7 @@ help:
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
 	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
+	@echo 'make processes SECONDS=60           two and three processes at the same files, each stopped before each of its calls'
 	@echo 'make sabotage            487 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
 	@echo 'make sqllogictest SQLLOGICTEST=dir  scripts of sqllogictest; without a folder the ones in Tests/SQLLogic'
@@ -80,7 +81,7 @@ test:
 	@scripts/skipped .build/test.log
 
 # What a machine runs for each change. The minutes of each part are in docs/testing.md.
-CHECKS := test test-random test-threads
+CHECKS := test test-random metamorphic processes test-threads
 check:
 	@mkdir -p .build && rm -f .build/minutes
 	@for part in $(CHECKS); do \
@@ -151,6 +152,11 @@ kill:
 power:
 	@scripts/need swift lz4 macros
 	$(KILL_RUNNER) power $(CYCLES)
+
+# Two and three processes at the same files, stopped before each call while others go on.
+processes:
+	@scripts/need swift lz4 macros
+	$(KILL_RUNNER) processes $(or $(SECONDS),60) $(SEED)
 
 # Deliberate bugs, in a build of their own: see Tests/Sabotage.txt.
 sabotage:

@@ -146,7 +146,7 @@ import Testing
         } throws: { "\($0)".contains("is not a stored property of Computed") && !"\($0)".contains("0x") }
         #expect {
             try db.query(NameModels.Computed.self).where(#Predicate { $0.id == "a" }).count()
-        } throws: { "\($0)".contains("no stored property") && !"\($0)".contains("0x") }
+        } throws: { "\($0)".contains("is not a stored property of Computed") && !"\($0)".contains("0x") }
         #expect(try db.query(NameModels.Computed.self).where(\.code == "a").first()?.id == "1-a")
     }
 

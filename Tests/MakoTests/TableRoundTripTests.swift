@@ -102,6 +102,15 @@ private struct RandomTable {
             }
     }
 
+    /// The schema that its statement makes: a key of one column of integers is the row id there.
+    var executedSchema: EntitySchema {
+        guard case .columns(let keys) = schema.key, keys.count == 1,
+            schema.column(named: keys[0])?.type == .integer
+        else { return schema }
+        return EntitySchema(
+            name: schema.name, columns: schema.columns.filter { $0.name != keys[0] }, key: .rowID(column: keys[0]))
+    }
+
     /// A database with the table.
     func store(isFilled: Bool) throws -> Store {
         let store = try Store.inMemory()
@@ -162,8 +171,8 @@ private struct RandomTable {
                 let text = try Self.exported(rows, table.schema, format)
                 let store = try table.store(isFilled: false)
                 let work = TableImport(
-                    source: "export", table: "T", options: .init(format: format), progress: { _, _, _ in },
-                    open: { () throws(InputError) in ByteInput(text) })
+                    source: "export", table: "T", options: .init(format: format, ignoresReferences: true),
+                    progress: { _, _, _ in }, open: { () throws(InputError) in ByteInput(text) })
                 do {
                     _ = try work.run(columns: work.inspect().columns, in: store)
                 } catch {
@@ -221,7 +230,8 @@ private struct RandomTable {
             let file = DatabaseFile(path: "memory", store: try Store.inMemory())
             nonisolated(unsafe) var complaints = ""
             let session = ShellSession(
-                database: file, mode: .script, output: { _ in }, complaint: { complaints += $0 })
+                database: file, mode: .script, ignoresReferences: true, output: { _ in },
+                complaint: { complaints += $0 })
             for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
                 guard session.take(String(line)) else { break }
             }
@@ -230,7 +240,7 @@ private struct RandomTable {
             let difference = try Self.difference(RandomTable.contents(file.store), rows)
             #expect(difference == nil, "seed \(seed):\n\(text)")
             let schema = try file.read { _, catalogue in try catalogue.requireTable("T").schema }
-            #expect(SchemaText.statements(schema) == SchemaText.statements(table.schema), "seed \(seed)")
+            #expect(SchemaText.statements(schema) == SchemaText.statements(table.executedSchema), "seed \(seed)")
         }
     }
 
@@ -243,7 +253,7 @@ private struct RandomTable {
         return found.map { URL(fileURLWithPath: $0) }
     }()
 
-    @Test(.enabled(if: python != nil), arguments: InputFormat.allCases)
+    @Test(.enabled(if: python != nil, "python3 is not on the PATH"), arguments: InputFormat.allCases)
     func exportsAreReadByPython(_ format: InputFormat) throws {
         let python: URL = try #require(Self.python)
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

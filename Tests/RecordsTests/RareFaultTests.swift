@@ -198,6 +198,12 @@ import Testing
             _ = try Statement.parse(text).read(fixture.catalogue, view: fixture.fixture.store.snapshot())
         },
         Case(
+            "PRAGMA foreign_keys is for the shell, whose later statements it concerns", "PRAGMA foreign_keys = OFF",
+            at: "foreign_keys"),
+        Case(
+            "primary key keeps the keys of Label apart without regard to case; it goes with the table",
+            "DROP INDEX \"primary key\"", at: "\"primary key\""),
+        Case(
             "mako_store_x belongs to the keyed stores; change them by their own calls", "DELETE FROM mako_store_x",
             at: "mako_store_x"),
         Case(
@@ -258,6 +264,9 @@ struct RareFaultFixture {
             EntitySchema(
                 name: "Coded", columns: [ColumnSchema("code", .text), ColumnSchema("name", .text)],
                 key: .columns(["code"]), indexes: [IndexSchema("words", [IndexColumn("name")], fullText: words)]))
+        try fixture.migrate(
+            EntitySchema(name: "Label", columns: [ColumnSchema("text", .text, isNoCase: true)], key: .columns(["text"]))
+        )
         try fixture.migrate(
             EntitySchema(
                 name: "Thing",

@@ -21,7 +21,7 @@ import Testing
             CREATE TABLE t (a INTEGER, b TEXT)
 
             statement ok
-            INSERT INTO t VALUES (2, 'x'), (10, ''), (NULL, 'y')
+            INSERT INTO t (a, b) VALUES (2, 'x'), (10, ''), (NULL, 'y')
 
             # Right: sorted as texts, NULL and the empty text by their names.
             query IT rowsort

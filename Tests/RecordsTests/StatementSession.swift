@@ -15,18 +15,22 @@ struct StatementSession {
 
     /// Runs a statement in a transaction of its own.
     @discardableResult
-    func run(_ text: String, _ parameters: [Value] = [], named: [String: Value] = [:]) throws -> StatementOutcome {
+    func run(
+        _ text: String, _ parameters: [Value] = [], named: [String: Value] = [:], ignoringReferences: Bool = false
+    ) throws -> StatementOutcome {
         var changes = ChangeSet()
-        return try run(text, parameters, named: named, &changes)
+        return try run(text, parameters, named: named, ignoringReferences: ignoringReferences, &changes)
     }
 
     func run(
-        _ text: String, _ parameters: [Value] = [], named: [String: Value] = [:], _ changes: inout ChangeSet
+        _ text: String, _ parameters: [Value] = [], named: [String: Value] = [:], ignoringReferences: Bool = false,
+        _ changes: inout ChangeSet
     ) throws -> StatementOutcome {
         let statement = try Statement.parse(text)
         return try store.write { tx in
             try statement.run(
-                try Catalogue.load(view: tx.view), in: tx, changes: &changes, parameters: parameters, named: named)
+                try Catalogue.load(view: tx.view), in: tx, changes: &changes, parameters: parameters, named: named,
+                ignoringReferences: ignoringReferences)
         }
     }
 

@@ -11,7 +11,7 @@ import Testing
         "Sources/MakoCore/Database/ThreadScope.swift",
         "Sources/MakoCore/Database/CurrentCancellation.swift",
         "Sources/MakoCore/Entities/ObjectLock.swift",
-        "Sources/MakoCore/Relations/FetchedResults.swift",
+        "Sources/MakoCore/Relations/FetchContext.swift", "Sources/MakoCore/Relations/FetchedResults.swift",
         "Sources/MakoCore/Relations/KnownObject.swift",
         "Sources/MakoCore/Relations/ReleasedObjects.swift",
         "Sources/MakoRecords/Query/EntryRow.swift",

@@ -4,7 +4,7 @@ import Testing
 @testable import MakoStorage
 
 /// Passphrases as they are typed, and how well they are locked.
-@Suite(.enabled(if: Encryption.isAvailable)) struct PassphraseTests {
+@Suite(.enabled(if: Encryption.isAvailable, "needs the trait Encryption")) struct PassphraseTests {
     private static let composed = "caf\u{e9} \u{d55c}"
     private static let decomposed = "cafe\u{301} \u{1112}\u{1161}\u{11ab}"
 

@@ -141,16 +141,20 @@ public enum StorableCodec<Property: StorableValue>: ValueSlotCodec {
         if Property._$isPlain {
             value.write(to: &writer, position)
         } else {
+            // Once: it is the user's code.
             writer.writeLater { writer in
-                if let reason = fault(storing: value) { throw EntityCoding.unstorable(writer, position, reason) }
-                value.write(to: &writer, position)
+                let stored = value.stored
+                if let reason = fault(of: stored) { throw EntityCoding.unstorable(writer, position, reason) }
+                writer.set(position, stored)
             }
         }
     }
 
+    public static func fault(storing value: Property) -> String? { fault(of: value.stored) }
+
     /// A type's own code may make of a value what it does not take back.
-    public static func fault(storing value: Property) -> String? {
-        let stored = value.stored
+    @usableFromInline
+    static func fault(of stored: StoredValue) -> String? {
         if Property(stored: stored) != nil || sabotaged("valueNotReadBack") { return nil }
         return "\(stored.brief), which is stored for it, is no \(Property.self)"
     }

@@ -173,10 +173,9 @@ public struct SelectStatement: Sendable, Hashable {
         let start = parser.token
         if let wildcard = wildcard(&parser) { return wildcard }
         var output = Output(expr: try parser.expression(), name: "")
-        let end = parser.token.kind == .end ? parser.text.utf8.count : parser.token.offset
-        let bytes = Array(parser.text.utf8)[start.offset..<max(start.offset, end)]
-        output.name = String(decoding: bytes, as: UTF8.self)
-        while output.name.last?.isWhitespace == true { output.name.removeLast() }
+        // Without the blanks and comments behind it.
+        let span = parser.span(start)
+        output.name = String(decoding: parser.text.utf8.dropFirst(span.offset).prefix(span.length), as: UTF8.self)
         if parser.takeWord("AS") {
             guard let name = parser.takeName() else { throw parser.unexpected("a name") }
             output.name = name

@@ -38,10 +38,10 @@ extension StatementRun {
                 try check(value, column, place.name, target)
                 writer.set(place.position, value)
             }
-            // A single row has no savepoint to go back to.
             if references.count > noted {
                 if let own = try ownKey(id, &writer, target) { references.forget(ownKey: own) }
-                if rows.count == 1 { try references.finish(tx.view) }
+                // A single row that must be stored has no savepoint to go back to; one that may be left out has.
+                if rows.count == 1, statement.conflict == .refuse { try references.finish(tx.view) }
             }
             let stored = try store(&writer, id, statement.conflict, target, batch, &removal, &changes, tx)
             guard let key = stored else {
