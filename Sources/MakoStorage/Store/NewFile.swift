@@ -55,7 +55,6 @@ struct NewFile {
         let new = try begin(access: access)
         do throws(StorageError) {
             try body(new.file)
-            try storage { () throws(FileError) in try new.file.sync() }
             if try new.publish(as: path, replacing: replacing) {
                 new.file.close()
                 return true

@@ -27,7 +27,6 @@ extension Store {
         let target = try new.begin(access: restoration.access)
         do throws(StorageError) {
             try restoration.write(to: target.file, progress)
-            try storage { () throws(FileError) in try target.file.sync() }
             var reading = options
             reading.readOnly = true
             let store = try Store(of: target, options: reading)

@@ -50,12 +50,14 @@ final class TemporaryFile {
         throw .alreadyOpen(path: path)
     }
 
-    /// Gives the file its last name, durably. It stays open, and locked.
+    /// Makes what was written durable and gives the file its last name, durably as well. It stays open, and locked.
     ///
     /// - Parameter replacing: whether it takes the place of a file of that name.
     /// - Returns: false when another file has the name, which it keeps.
     func publish(as path: String, replacing: Bool) throws(StorageError) -> Bool {
         do throws(FileError) {
+            // A store that was never written to has not taken the checkpoint that would have done it.
+            if !sabotaged("newFileNotSynced") { try file.sync() }
             if replacing || sabotaged("resultsReplaceFiles") {
                 try fileSystem.rename(self.path, to: path)
             } else {
