@@ -237,7 +237,8 @@ import Testing
             try tx.put([9], for: 1, in: sample.integers)
             let error = #expect(throws: StorageError.self) { try tx.rollback(to: foreign) }
             #expect(
-                "\(try #require(error))" == "this savepoint was rolled back past, or belongs to another transaction")
+                "\(try #require(error))"
+                    == "this savepoint was rolled back past or released, or belongs to another transaction")
         }
         #expect(try sample.store.read { try $0.get(1, in: sample.integers) } == [9])
     }

@@ -1,3 +1,9 @@
+import Synchronization
+
+/// The number of the latest savepoint of any transaction: one of another transaction is known by it, also where a writer has the place in memory
+/// that another one had.
+private let savepointNumber = Atomic<UInt64>(0)
+
 /// Savepoints of a write transaction: what is there at one is sealed until the transaction goes back past it, or releases it.
 extension Writer {
     struct Mark {
@@ -10,7 +16,6 @@ extension Writer {
         var unwritten: Int
         var spills: Int
         var number: UInt64
-        var owner: ObjectIdentifier
         /// A transaction that had failed before has failed after a rollback to here, too.
         var failure: StorageError?
     }
@@ -32,14 +37,14 @@ extension Writer {
             try packLeaves()
             if !sabotaged("savepointBeforeCounts") { try settleCounts() }
         } catch {}
-        savepointCount += 1
+        let number = savepointNumber.add(1, ordering: .relaxed).newValue
         let mark = Mark(
             trees: Array(UnsafeBufferPointer(start: trees, count: treeCount)), names: names,
             nextTreeID: nextTreeID, operations: memory.operations.count, freed: freed.count,
-            named: lists.named.count, unwritten: lists.unwritten.count, spills: spills, number: savepointCount,
-            owner: ObjectIdentifier(self), failure: failure)
+            named: lists.named.count, unwritten: lists.unwritten.count, spills: spills, number: number,
+            failure: failure)
         openMarks.append(
-            OpenMark(number: savepointCount, floor: floor, allocated: allocated.count, dead: lists.dead.count))
+            OpenMark(number: number, floor: floor, allocated: allocated.count, dead: lists.dead.count))
         // What exists now is sealed: it is what a rollback comes back to.
         if !sabotaged("savepointNotSealed") { floor = store.nextSerial }
         noteReturnSize()
@@ -49,7 +54,6 @@ extension Writer {
 
     /// Where a savepoint stands among those that can be gone back to.
     func place(of mark: Mark) -> Int? {
-        guard mark.owner == ObjectIdentifier(self) else { return nil }
         var low = 0
         var high = openMarks.count
         while low < high {

@@ -54,7 +54,6 @@ final class Writer {
     /// Changes when a page goes without a copy in its place, or entries go from a leaf to another: what was known of the leaves of keys is not
     /// known then.
     @exclusivity(unchecked) private(set) var shape: UInt64 = 0
-    var savepointCount: UInt64 = 0
     /// The savepoints that can still be gone back to, oldest first.
     @exclusivity(unchecked) var openMarks: [OpenMark] = []
     var isEnded = false
