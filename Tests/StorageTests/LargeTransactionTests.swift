@@ -5,8 +5,8 @@ import Testing
 
 /// A transaction that outgrows the cache takes little more of the file than what it leaves, and little memory beyond the budget.
 @Suite(.serialized) struct LargeTransactionTests {
-    private static let entries: UInt64 = 60_000
-    private static let budget = 512 << 10
+    private static let entries: UInt64 = 30_000
+    private static let budget = 256 << 10
 
     private struct Sample {
         var store: Store
@@ -157,7 +157,7 @@ import Testing
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
         try store.write { tx in
             for round in UInt64(0)..<12 { try tx.put(Self.value(400_000, round), for: round % 3, in: tree) }
-            for key in UInt64(10)..<300 { try tx.put(Self.value(3000, key), for: key, in: tree) }
+            for key in UInt64(10)..<50 { try tx.put(Self.value(3000, key), for: key, in: tree) }
         }
         options.fileSystem = SimulatedDisk(disk.crashState().image([]))
         let again = try Store(at: "d/s.mako", options: options)
@@ -188,7 +188,7 @@ import Testing
     /// Savepoints that are gone back to, or released, in a transaction whose pages the device has.
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func savepointsOfASpilledTransactionEqualAModel(seed: UInt64) throws {
-        let sample = try Sample(entries: 400, valueBytes: 600, budget: 256 << 10)
+        let sample = try Sample(entries: 400, valueBytes: 600)
         var random = SplitMix(seed: seed)
         var map = SortedMap<UInt64>()
         for key in UInt64(0)..<400 { map.put(Self.value(600, key), for: key) }
@@ -245,9 +245,10 @@ import Testing
     }
 
     /// The default way of filling a database, at a scale at which nothing fits the cache.
-    @Test func aMillionPutsAtRandomKeysKeepWithinFileAndMemory() throws {
-        let count: UInt64 = 1_000_000
-        let sample = try Sample(budget: 8 << 20)
+    @Test func manyPutsAtRandomKeysKeepWithinFileAndMemory() throws {
+        let count: UInt64 = 250_000
+        let budget = 2 << 20
+        let sample = try Sample(budget: budget)
         var peak = 0
         try sample.expectSmallFile { tx in
             for index in 0..<count {
@@ -257,6 +258,6 @@ import Testing
             }
         }
         // Other tests' operations keep some frames from serving again.
-        #expect(peak <= 8 << 20 / 10 * 15, "\(peak) bytes of frames")
+        #expect(peak <= budget / 10 * 15, "\(peak) bytes of frames")
     }
 }
