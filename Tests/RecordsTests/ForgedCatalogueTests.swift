@@ -34,6 +34,11 @@ import Testing
             try fixture.store.write { tx in
                 var changes = ChangeSet()
                 try insert(number, tx, &changes)
+                // The next id is stored when the row with the last one goes.
+                if number == 2 {
+                    let table = try Catalogue.load(view: tx.view).requireTable("A")
+                    _ = try table.delete(.rowID(3), in: tx, changes: &changes)
+                }
                 try history.append(changes, fixture.catalogue, date: 1, in: tx)
             }
         }
@@ -118,7 +123,9 @@ import Testing
             try change(name, key, bytes, in: store)
         }
         #expect(try Catalogue.verify(store).findings == [])
-        #expect(refused + found > 20, "\(refused) refused, \(found) found, \(harmless) harmless")
+        // Of the next id all that can be said is that it is one.
+        let least = name == "mako.ids" ? 2 : 20
+        #expect(refused + found > least, "\(refused) refused, \(found) found, \(harmless) harmless")
     }
 
     /// Writes on top of what is there, and takes it back.
@@ -192,7 +199,7 @@ import Testing
     @Test func manyAlternativesAreLinearWork() throws {
         let began = ContinuousClock.now
         let statement = try SelectStatement.parse("SELECT name FROM A WHERE \(Self.alternatives(20_000))")
-        #expect(try statement.run(fixture.catalogue, view: fixture.store.snapshot()).rows.count == 3)
+        #expect(try statement.run(fixture.catalogue, view: fixture.store.snapshot()).rows.count == 2)
         #expect(ContinuousClock.now - began < .seconds(30))
     }
 
