@@ -127,7 +127,7 @@ import Testing
         ] {
             var bytes = sound
             for copy in 0..<FileHeader.copies {
-                bytes[copy * pageBytes + offset] = 1
+                bytes[copy * pageBytes + offset] = offset == 79 ? 1 : 0x80
                 Self.seal(headerCopy: copy, of: &bytes)
             }
             disk.setContents(of: Self.path, to: bytes)
@@ -136,7 +136,7 @@ import Testing
             if mayOpen {
                 try Store(at: Self.path, options: options).close()
             } else {
-                let bits: UInt64 = offset == 79 ? 1 << 56 : 1
+                let bits: UInt64 = offset == 79 ? 1 << 56 : 1 << 7
                 #expect(throws: StorageError.unsupportedFeatures(path: Self.path, bits: bits)) {
                     _ = try Store(at: Self.path, options: options)
                 }
