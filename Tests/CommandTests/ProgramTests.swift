@@ -176,7 +176,7 @@ import Testing
         #expect(try mako("query", "a.mako", "PRAGMA table_info(U)", "-f", "csv").output.contains("\n1,b,TEXT,0"))
         #expect(try mako("query", "none.mako", "CREATE TABLE T (a TEXT)").status == 66)
         let reading = try mako("shell", "a.mako", "--read-only", input: "delete from T;\n")
-        #expect(reading.status == 65 && reading.errors.contains("read"))
+        #expect(reading.status != 0 && reading.errors.contains("read-only"))
         #expect(try mako("query", "a.mako", "UPDATE T SET b = 1").status == 65)
         #expect(try mako("check", "a.mako").status == 0)
     }

@@ -152,9 +152,12 @@ import Testing
                         shown = String(shown[range.upperBound...])
                         return true
                     }
-                    guard let data = try? main.read(upToCount: 4096), !data.isEmpty else { return false }
-                    shown += String(decoding: data, as: UTF8.self)
-                    transcript += String(decoding: data, as: UTF8.self)
+                    // What is there, and not as much as was asked for: the end of a terminal is an error.
+                    var bytes = [UInt8](repeating: 0, count: 4096)
+                    let count = read(main.fileDescriptor, &bytes, bytes.count)
+                    guard count > 0 else { return false }
+                    shown += String(decoding: bytes[..<count], as: UTF8.self)
+                    transcript += String(decoding: bytes[..<count], as: UTF8.self)
                 }
             }
         }

@@ -90,11 +90,7 @@ struct NameModel {
                 return try column(path.dropFirst(), sources[place].table, rows[scope][place])
             }
         }
-        let holders = scopes[0].indices.filter { place in
-            tables[scopes[0][place].table].columns.contains { NameModel.same($0.name, path[0]) }
-        }
-        if holders.count > 1 { throw Fault.ambiguous }
-        guard let holder = holders.first else { throw Fault.unknown }
+        let holder = try holder(of: path[0], scopes[0])
         return try column(path[...], scopes[0][holder].table, rows[0][holder])
     }
 
@@ -117,11 +113,19 @@ struct NameModel {
         }
         // Whether one table alone has the column does not depend on rows.
         _ = try value(path, scopes, scopes.map { $0.map { tables[$0.table].rows[0] } })
-        let holder = scopes[0].first { source in
-            tables[source.table].columns.contains { NameModel.same($0.name, path[0]) }
+        return try isText(path[...], scopes[0][try holder(of: path[0], scopes[0])].table)
+    }
+
+    /// The table that alone has a column: as it is spelled, or, where none has that, in another case.
+    private func holder(of name: String, _ sources: [Source]) throws -> Int {
+        for isSame in [{ $0 == $1 }, NameModel.same] {
+            let holders = sources.indices.filter { place in
+                tables[sources[place].table].columns.contains { isSame($0.name, name) }
+            }
+            if holders.count > 1 { throw Fault.ambiguous }
+            if let holder = holders.first { return holder }
         }
-        guard let holder else { throw Fault.unknown }
-        return try isText(path[...], holder.table)
+        throw Fault.unknown
     }
 
     private func isText(_ path: ArraySlice<String>, _ table: Int) throws -> Bool {
@@ -141,9 +145,12 @@ struct NameModel {
         switch random.below(3) {
         case 0 where !name.contains("`"): return "`\(name)`"
         case 1 where !name.contains("]"): return "[\(name)]"
-        default:
-            return "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+        default: return text(exactly: name)
         }
+    }
+
+    private func text(exactly name: String) -> String {
+        "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
     }
 
     func text(_ path: [String], _ random: inout SplitMix) -> String {
@@ -160,7 +167,7 @@ struct NameModel {
     /// The statements that make the tables.
     func creation(_ random: inout SplitMix) -> [String] {
         var statements: [String] = []
-        for table in tables {
+        for (number, table) in tables.enumerated() {
             var columns: [String] = []
             for column in table.columns {
                 let name = quoted(column.name, &random)
@@ -169,7 +176,10 @@ struct NameModel {
                 case .text: columns.append("\(name) TEXT")
                 case .number: columns.append("\(name) INTEGER")
                 case .reference(let target):
-                    columns.append("\(name) INTEGER REFERENCES \(quoted(tables[target].name, &random))")
+                    // A table that comes later is named as it will be.
+                    let title = tables[target].name
+                    let spelled = target > number ? text(exactly: title) : quoted(title, &random)
+                    columns.append("\(name) INTEGER REFERENCES \(spelled)")
                 }
             }
             statements.append("CREATE TABLE \(quoted(table.name, &random)) (\(columns.joined(separator: ", ")))")

@@ -212,8 +212,12 @@ extension CreateTableStatement {
         _ column: Column, isKey: Bool, _ catalogue: Catalogue
     ) throws(RecordError) -> ColumnSchema {
         var type = column.type ?? .reference
-        if let target = column.target {
-            let key = try targetKeyType(target, catalogue, mustExist: column.type == nil)
+        var target = column.target
+        if let spelled = target {
+            // By its own name: what refers to a table is found by that, however the statement spells it.
+            let named = TableName(name: name(of: spelled, catalogue), at: spelled.at)
+            target = named
+            let key = try targetKeyType(named, catalogue, mustExist: column.type == nil)
             // Row ids are integers; a reference says whose.
             if column.type == nil { type = key ?? .reference }
             if column.type == .integer && (key ?? .reference) == .reference { type = .reference }
@@ -226,7 +230,14 @@ extension CreateTableStatement {
         }
         return ColumnSchema(
             column.name.name, type, isOptional: !column.isRequired && !isKey, default: value,
-            target: column.target?.name, isNoCase: column.noCase)
+            target: target?.name, isNoCase: column.noCase)
+    }
+
+    /// The name of the table that a statement names, which may be this one; as it is spelled where there is none yet.
+    private func name(of target: TableName, _ catalogue: Catalogue) -> String {
+        if target.name == table.name { return table.name }
+        if let other = try? catalogue.requireTable(target.name) { return other.schema.name }
+        return Folding.folded(target.name) == Folding.folded(table.name) ? table.name : target.name
     }
 
     /// The type of what refers to rows of a table; nil: there is no such table, which may come later.
