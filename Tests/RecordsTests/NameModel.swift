@@ -141,7 +141,8 @@ struct NameModel {
     // MARK: As text
 
     func quoted(_ name: String, _ random: inout SplitMix) -> String {
-        if NameModel.bare.contains(name), random.chance(50) { return random.chance(30) ? name.uppercased() : name }
+        // As it is spelled: of names in several cases the one that is spelled so counts.
+        if NameModel.bare.contains(name), random.chance(50) { return name }
         switch random.below(3) {
         case 0 where !name.contains("`"): return "`\(name)`"
         case 1 where !name.contains("]"): return "[\(name)]"
@@ -167,7 +168,7 @@ struct NameModel {
     /// The statements that make the tables.
     func creation(_ random: inout SplitMix) -> [String] {
         var statements: [String] = []
-        for (number, table) in tables.enumerated() {
+        for table in tables {
             var columns: [String] = []
             for column in table.columns {
                 let name = quoted(column.name, &random)
@@ -176,10 +177,7 @@ struct NameModel {
                 case .text: columns.append("\(name) TEXT")
                 case .number: columns.append("\(name) INTEGER")
                 case .reference(let target):
-                    // A table that comes later is named as it will be.
-                    let title = tables[target].name
-                    let spelled = target > number ? text(exactly: title) : quoted(title, &random)
-                    columns.append("\(name) INTEGER REFERENCES \(spelled)")
+                    columns.append("\(name) INTEGER REFERENCES \(quoted(tables[target].name, &random))")
                 }
             }
             statements.append("CREATE TABLE \(quoted(table.name, &random)) (\(columns.joined(separator: ", ")))")
