@@ -112,7 +112,7 @@ sqllogictest:
 
 metamorphic:
 	@scripts/need swift lz4 macros
-	$(SOAK_RUNNER) metamorphic $(or $(SECONDS),60) $(SEED)
+	$(SOAK_RUNNER) metamorphic $(or $(SECONDS),60) $(or $(SEED),1)
 
 # All tests with threads, in a build of their own: suites whose names end in ConcurrencyTests, and what else starts a thread or a task.
 THREADED := 'ConcurrencyTests/|ObjectLockTests/|OpenDatabaseTests/|MainActorTests/|BatchedResultsTests/|EventTests/|LiveQueryTests/|ChangeStreamTests/|KeyedStoreTests/|CursorTests/cancel|ExampleTests/|ObservationTests/|BZObjectStoreGuideTests/|ChangeHistoryTests/reads|RenamedHistoryTests/whoever|HierarchyQueryTests/oneMoment|InheritanceTests/objectsOf|MisuseTests/closing|WritingFaultTests/closing|ReopenedTests/closing|ReopenedTests/theNextSegment|FileSystemTests/.*hread|TreeTests/aSecondWriter|DurabilityTests/theFlusher'
@@ -156,7 +156,7 @@ power:
 # Two and three processes at the same files, stopped before each call while others go on.
 processes:
 	@scripts/need swift lz4 macros
-	$(KILL_RUNNER) processes $(or $(SECONDS),60) $(SEED)
+	$(KILL_RUNNER) processes $(or $(SECONDS),60) $(or $(SEED),1)
 
 # Deliberate bugs, in a build of their own: see Tests/Sabotage.txt.
 sabotage:

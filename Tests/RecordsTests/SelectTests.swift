@@ -30,6 +30,18 @@ import Testing
             fixture.catalogue, view: fixture.store.snapshot(), parameters: parameters)
     }
 
+    /// A comparison in a later clause does not make `||` an OR.
+    @Test func concatenationEndsWithItsClause() throws {
+        let grouped = try run(
+            "SELECT age, count(*) FROM Person WHERE name != name || 'x' GROUP BY age HAVING count(*) > 1")
+        #expect(grouped.rows == [[.integer(36), .integer(2)]])
+        let joined = try run(
+            "SELECT p.name FROM Person p JOIN Department d ON p.department = d.id AND d.name != d.name || 'x' WHERE p.age > 45"
+        )
+        #expect(joined.rows == [[.text("Charles")]])
+        #expect(try run("SELECT count(*) FROM Person WHERE age = 50 || age = 40").rows == [[.integer(2)]])
+    }
+
     @Test func columnsAndNames() throws {
         #expect(
             try run("SELECT * FROM Department ORDER BY id")

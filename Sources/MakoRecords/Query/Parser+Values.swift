@@ -33,12 +33,24 @@ extension Parser {
             case .symbol("!"): if depth == 0 { return true }
             case .symbol("||"), .symbol("&&"), .symbol(","): if depth == 0 { return false }
             default:
-                if depth == 0, isWord("AND", index) || isWord("OR", index) { return false }
+                if depth == 0, isWord("AND", index) || isWord("OR", index) || endsCondition(index, first) {
+                    return false
+                }
                 if depth == 0 || (isGroup && depth == 1), isPredicateWord(index) { return true }
             }
             index += 1
         }
         return false
+    }
+
+    /// Whether the next clause of the statement begins at a token, so that a comparison behind it is not of this condition.
+    private func endsCondition(_ index: Int, _ first: Int) -> Bool {
+        // Behind an operator the same word is a column.
+        if index == first { return false }
+        if case .symbol(let before) = tokens[index - 1].kind, before != ")" { return false }
+        if isWord("GROUP", index) || isWord("ORDER", index) { return isWord("BY", index + 1) }
+        return ["WHERE", "HAVING", "LIMIT", "UNION", "INTERSECT", "EXCEPT", "JOIN", "LEFT", "INNER", "CROSS"]
+            .contains { isWord($0, index) }
     }
 
     private mutating func sum() throws(RecordError) -> Part {
