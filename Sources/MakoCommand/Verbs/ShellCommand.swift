@@ -50,7 +50,8 @@ struct ShellCommand: Verb {
         let session = ShellSession(
             database: database, format: format,
             mode: !isScript ? .interactive : keepGoing ? .scriptThatGoesOn : .script, width: { Terminal.width },
-            running: running, ignoresReferences: ignoreReferences, output: { Terminal.write($0) }, complaint: { Terminal.tell($0) })
+            running: running, ignoresReferences: ignoreReferences, output: { Terminal.write($0) },
+            complaint: { Terminal.tell($0) })
         try database.closing {
             try talk(with: session, database, isScript: isScript, isInteractive: isInteractive)
         }
