@@ -54,8 +54,14 @@ import Mako
     var links: [Link] = []
 }
 
+/// A class of which each row has a mark of its own.
+@Entity final class Rivet {
+    @Attribute(.unique) var mark = 0
+    var next: Rivet?
+}
+
 let graphClasses: [any Entity.Type] = [
-    Knot.self, KnotTag.self, Bead.self, Pearl.self, Clasp.self, KnotHandle.self, Link.self,
+    Knot.self, KnotTag.self, Bead.self, Pearl.self, Clasp.self, KnotHandle.self, Link.self, Rivet.self,
 ]
 
 /// The ways to save an object.

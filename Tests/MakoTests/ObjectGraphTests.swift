@@ -43,6 +43,32 @@ import Testing
         #expect(try await db.query(Knot.self).where(\.mark == 9).first()?.list.map(\.mark) == [1, 2])
     }
 
+    /// The transaction goes on without the call that failed.
+    @Test func nothingOfASaveStaysThatFailsBehindAnUnchangedObject() throws {
+        let db = try makeDatabase(graphClasses)
+        let middle = Rivet(mark: 1, next: Rivet(mark: 2))
+        try db.save([middle, Rivet(mark: 3)])
+        let root = Rivet(mark: 4, next: middle)
+        middle.next?.mark = 3
+        var told: [ObjectChange<Rivet>] = []
+        let token = try Rivet.onChange(in: db) { told.append($0) }
+        try db.transaction { _ in
+            #expect(throws: MakoError.self) { try db.save(root) }
+        }
+        #expect(try db.query(Rivet.self).order(by: \.mark).all().map(\.mark) == [1, 2, 3])
+        #expect(told.isEmpty && root.isDirty && middle.next?.isDirty == true)
+        token.cancel()
+    }
+
+    @Test func aChangedObjectBehindAnUnchangedOneRefersToTheNewOne() throws {
+        let db = try makeDatabase(graphClasses)
+        let (a, _, c) = try loadedRow(db)
+        let root = Knot(mark: 9, next: a)
+        c.next = root
+        try db.save(root)
+        #expect(try db.query(Knot.self).where(\.mark == 3).first()?.next?.mark == 9)
+    }
+
     @Test func everyKindOfReferenceIsFollowed() throws {
         let db = try makeDatabase(graphClasses)
         let pearl = Pearl()

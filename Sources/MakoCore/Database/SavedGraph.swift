@@ -19,7 +19,7 @@ struct SavedGraph {
 
     /// Each waits for the one behind it.
     fileprivate var waiting: [Waiting] = []
-    /// Objects behind unchanged ones, which nothing waits for.
+    /// Objects behind unchanged ones, whose keys nothing waits for.
     fileprivate var unvisited: [any ObjectEntity] = []
     /// The objects whose references were followed.
     private var visited: Set<ObjectIdentifier> = []
@@ -54,10 +54,7 @@ extension Transaction {
             while let next = graph.waiting.last?.object {
                 if let isWritten = try advance(next, &graph), graph.waiting.isEmpty { isSaved = isWritten }
             }
-            while let next = graph.unvisited.popLast() {
-                try visit(next, &graph)
-                while let next = graph.waiting.last?.object { _ = try advance(next, &graph) }
-            }
+            assert(graph.unvisited.isEmpty)
             return isSaved ?? false
         } catch {
             for waiting in graph.waiting { waiting.object.lockedState { state in _ = state.flags.remove(.saving) } }
@@ -114,6 +111,11 @@ extension Transaction {
             } else if graph.waiting.count > place + 1 {
                 return nil
             }
+        }
+        // Before the first row, because a call that fails takes back only the rows behind its savepoint.
+        while place == 0, let next = graph.unvisited.popLast() {
+            try visit(next, for: object, &graph)
+            if graph.waiting.count > 1 { return nil }
         }
         let saved = graph.waiting[place]
         let binding = current(saved.binding)
@@ -225,7 +227,7 @@ extension Transaction {
 
     // MARK: - Behind unchanged objects
 
-    /// Has an object visited after those that wait for others.
+    /// Has an object visited before the first row is written.
     private func visitLater(_ object: any ObjectEntity, _ graph: inout SavedGraph) {
         if sabotaged("savedUpToUnchanged") { return }
         // Most objects behind others refer to nothing.
@@ -235,10 +237,16 @@ extension Transaction {
     }
 
     /// Saves an object that is new or changed, and looks behind one that is not. Only at what is loaded.
-    private func visit<T: ObjectEntity>(_ object: T, _ graph: inout SavedGraph) throws(MakoError) {
+    ///
+    /// - Parameter first: the object that the call began with, whose row is still to be written.
+    private func visit<T: ObjectEntity, First: ObjectEntity>(
+        _ object: T, for first: First, _ graph: inout SavedGraph
+    ) throws(MakoError) {
         let (flags, dirty, options) = object.lockedState { ($0.flags, $0.dirty, $0.extra?.options) }
         if flags.contains(.sterile) || flags.contains(.saving) { return }
         if !flags.contains(.exists) || dirty != 0 {
+            // The object may lead back to the first one: then it needs that one's key.
+            try requireKey(of: first, current(graph.waiting[0].binding))
             try willWriteFurtherRows()
             _ = try begin(object, .upsert, nil, &graph)
             return

@@ -105,18 +105,24 @@ struct ObjectModel {
     mutating func save(_ object: Int, inserts: Bool, newID: (Int) -> RowKey) throws -> Bool {
         var saving: Set<Int> = []
         var unchanged: [Int] = []
-        let isSaved = try save(object, inserts, newID, &saving, &unchanged)
-        // What is new or changed behind unchanged objects is saved as well.
+        return try save(object, inserts, newID, &saving, &unchanged)
+    }
+
+    /// Saves what is new or changed behind unchanged objects.
+    private mutating func saveBehind(
+        _ unchanged: inout [Int], for first: Int, _ newID: (Int) -> RowKey, _ saving: inout Set<Int>
+    ) throws {
         var visited: Set<Int> = []
         while let next = unchanged.popLast() {
-            if objects[next].isSterile { continue }
+            if objects[next].isSterile || saving.contains(next) { continue }
             if !objects[next].exists || !objects[next].dirty.isEmpty {
+                // It may lead back to the first one.
+                if objects[first].kind != .badge, objects[first].key == nil { objects[first].key = newID(first) }
                 _ = try save(next, false, newID, &saving, &unchanged)
             } else if visited.insert(next).inserted {
                 unchanged += objects[next].kind.references.compactMap { objects[next].references[$0.0]?.object }
             }
         }
-        return isSaved
     }
 
     private mutating func save(
@@ -141,6 +147,7 @@ struct ObjectModel {
             let key = objects[child].key
             objects[object].references[place]?.key = key
         }
+        if saving.count == 1 { try saveBehind(&unchanged, for: object, newID, &saving) }
         try write(object, inserts, newID)
         saving.remove(object)
         return true

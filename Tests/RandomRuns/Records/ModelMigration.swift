@@ -96,6 +96,7 @@ extension ModelTable {
         case (.text, .unsigned(let number)): return .text(String(number))
         case (.text, .double(let number)): return .text(String(number))
         case (.text, .bool(let flag)): return .text(flag ? "true" : "false")
+        case (.text, .uuid(let high, let low)): return .text(text(ofUUID: high, low))
         case (.text, .date(let seconds)): return .text(text(ofDate: seconds))
         case (.text, .blob(let bytes)): return String(validating: bytes, as: UTF8.self).map(Value.text)
         case (.blob, .text(let text)): return .blob(Array(text.utf8))
@@ -108,6 +109,11 @@ extension ModelTable {
         case (.date, .double(let seconds)): return .date(seconds)
         default: return nil
         }
+    }
+
+    /// An identifier as the system spells it.
+    private static func text(ofUUID high: UInt64, _ low: UInt64) -> String {
+        withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)).uuidString }
     }
 
     /// A date as text, by the system's calendar.
