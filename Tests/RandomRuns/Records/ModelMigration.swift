@@ -113,7 +113,9 @@ extension ModelTable {
 
     /// An identifier as the system spells it.
     private static func text(ofUUID high: UInt64, _ low: UInt64) -> String {
-        withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)).uuidString }
+        withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { bytes in
+            UUID(uuid: bytes.loadUnaligned(as: uuid_t.self)).uuidString
+        }
     }
 
     /// A date as text, by the system's calendar.
