@@ -5,7 +5,6 @@
 #elseif canImport(Musl)
     import Musl
 #endif
-import CLZ4
 
 // A value too large for its leaf lies in a run of pages with consecutive numbers and consecutive serials. Each is
 // a page like any other, with header and checksum; the bodies, put together, are the value, or its LZ4 block when
@@ -143,37 +142,5 @@ struct Overflow: Hashable {
             let offset = index * Overflow.payloadBytes
             memcpy(start + offset, page + Page.bodyOffset, min(Overflow.payloadBytes, stored - offset))
         }
-    }
-}
-
-/// Block compression by liblz4.
-enum LZ4 {
-    /// The LZ4 block of `bytes`, or nil when it would not be smaller than `limit` bytes.
-    static func compress(_ bytes: UnsafeRawBufferPointer, limit: Int) -> [UInt8]? {
-        guard limit > 0, bytes.count > 0, bytes.count <= Limits.valueBytes else { return nil }
-        let block = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
-            let written = LZ4_compress_default(
-                bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
-                UnsafeMutableRawPointer(buffer.baseAddress)?.assumingMemoryBound(to: CChar.self), Int32(bytes.count),
-                Int32(limit))
-            count = max(0, Int(written))
-        }
-        return block.isEmpty ? nil : block
-    }
-
-    /// Unpacks a block. Nil when it is malformed or does not give exactly `length` bytes.
-    static func decompress(_ block: [UInt8], length: Int) -> [UInt8]? {
-        block.withUnsafeBytes { decompress($0, length: length) }
-    }
-
-    static func decompress(_ block: UnsafeRawBufferPointer, length: Int) -> [UInt8]? {
-        let bytes = [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
-            let written = LZ4_decompress_safe(
-                block.baseAddress?.assumingMemoryBound(to: CChar.self),
-                UnsafeMutableRawPointer(buffer.baseAddress)?.assumingMemoryBound(to: CChar.self), Int32(block.count),
-                Int32(length))
-            count = max(0, Int(written))
-        }
-        return bytes.count == length ? bytes : nil
     }
 }

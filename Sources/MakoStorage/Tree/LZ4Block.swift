@@ -1,0 +1,76 @@
+// The SDKs of Apple systems have no liblz4, and all other systems no Compression. Both write the LZ4 block format, so that a file of one is
+// read by the other.
+#if canImport(Darwin)
+    import Compression
+#else
+    import CLZ4
+#endif
+
+/// LZ4 blocks without a frame: what is stored beside them says how long they are, packed and unpacked.
+enum LZ4 {
+    /// The LZ4 block of `bytes`, or nil when it would be larger than `limit` bytes.
+    static func compress(_ bytes: UnsafeRawBufferPointer, limit: Int) -> [UInt8]? {
+        guard limit > 0, bytes.count > 0, bytes.count <= Limits.valueBytes else { return nil }
+        let block = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            count = pack(bytes, into: UnsafeMutableRawBufferPointer(buffer))
+        }
+        return block.isEmpty ? nil : block
+    }
+
+    /// Unpacks a block. Nil when it is malformed or does not give exactly `length` bytes.
+    static func decompress(_ block: [UInt8], length: Int) -> [UInt8]? {
+        block.withUnsafeBytes { decompress($0, length: length) }
+    }
+
+    static func decompress(_ block: UnsafeRawBufferPointer, length: Int) -> [UInt8]? {
+        guard length >= 0, length < Int(Int32.max), block.count <= Int(Int32.max) else { return nil }
+        let room = length + excess
+        var unpacked = -1
+        let bytes = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+            unpacked = unpack(block, into: UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: room))
+            count = max(0, unpacked)
+        }
+        return unpacked == length || sabotaged("shortBlocksTaken") ? bytes : nil
+    }
+}
+
+#if canImport(Darwin)
+    /// This decoder stops when the buffer is full: only a byte too many tells a block that goes on from one that ends.
+    private let excess = 1
+
+    /// How many bytes the block has; 0 when it does not fit.
+    private func pack(_ bytes: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard let source = bytes.baseAddress, let target = buffer.baseAddress else { return 0 }
+        return compression_encode_buffer(
+            target.assumingMemoryBound(to: UInt8.self), buffer.count, source.assumingMemoryBound(to: UInt8.self),
+            bytes.count, nil, COMPRESSION_LZ4_RAW)
+    }
+
+    /// How many bytes were unpacked, at most as many as the buffer has; 0 for a malformed block.
+    private func unpack(_ block: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard let source = block.baseAddress, let target = buffer.baseAddress else { return 0 }
+        return compression_decode_buffer(
+            target.assumingMemoryBound(to: UInt8.self), buffer.count, source.assumingMemoryBound(to: UInt8.self),
+            block.count, nil, COMPRESSION_LZ4_RAW)
+    }
+#else
+    private let excess = 0
+
+    /// How many bytes the block has; 0 when it does not fit.
+    private func pack(_ bytes: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let written = LZ4_compress_default(
+            bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
+            buffer.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(bytes.count),
+            Int32(clamping: buffer.count))
+        return max(0, Int(written))
+    }
+
+    /// How many bytes were unpacked; negative for a malformed block, and for one that gives more than the buffer has room for.
+    private func unpack(_ block: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let written = LZ4_decompress_safe(
+            block.baseAddress?.assumingMemoryBound(to: CChar.self),
+            buffer.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(block.count),
+            Int32(clamping: buffer.count))
+        return Int(written)
+    }
+#endif
