@@ -30,16 +30,23 @@ SEEDS ?= 10000
 # How often `make kill` kills, and how often `make power` cuts the power.
 CYCLES ?= 2000
 
+# Warnings are errors in all that is built here.
+export MAKO_STRICT := 1
+
+# Where `make install` puts the program: PREFIX/bin/mako.
+PREFIX ?= /usr/local
+
 # The macros are built against the toolchain's own swift-syntax where there is one: seconds instead of minutes.
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
 
-.PHONY: help demo test check test-random test-threads sqllogictest metamorphic coverage crash soak kill power processes sabotage bench fuzz differential format lint docs clean
+.PHONY: help demo install test check test-random test-threads sqllogictest metamorphic coverage crash soak kill power processes sabotage bench fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
 	@echo 'make demo DATA=file.csv  the same with a file of your own (CSV, TSV, JSON, JSON lines)'
 	@echo 'make demo KEEP=folder    leaves the database files there, to be looked into'
+	@echo 'make install             the program mako, into PREFIX/bin; PREFIX=/usr/local'
 	@echo 'make test                every test, in a debug build: about 10 minutes from a fresh clone on 2 cores'
 	@echo 'make check               make test, then $(filter-out test,$(CHECKS)); prints the minutes of each'
 	@echo 'make coverage            what share of engine and record layer the tests run, and what they do not, with the reason'
@@ -61,10 +68,18 @@ help:
 demo:
 	@scripts/need swift lz4 macros
 ifneq ($(DATA),)
-	$(SYNTAX) swift build -c $(CONFIGURATION) --product mako
+	$(SYNTAX) swift build -c $(CONFIGURATION) --product mako-cli
 endif
 	$(SYNTAX) swift build -c $(CONFIGURATION) --product MakoDemo
 	@$(SYNTAX) swift run -q --skip-build -c $(CONFIGURATION) MakoDemo $(if $(DATA),--data '$(DATA)') $(if $(KEEP),--keep '$(KEEP)')
+
+# The product has a name of its own, since a package's products must differ in more than their cases.
+install: CONFIGURATION = release
+install:
+	@scripts/need swift lz4 macros
+	$(SYNTAX) swift build -c $(CONFIGURATION) --product mako-cli
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 755 "$$($(SYNTAX) swift build -c $(CONFIGURATION) --show-bin-path)/mako-cli" '$(DESTDIR)$(PREFIX)/bin/mako'
 
 # So many tests at a time: all at once, some 1,500 wait for each other, and what one of them measures is the others.
 WIDTH := SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4

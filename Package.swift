@@ -6,8 +6,9 @@ import PackageDescription
 // swift-syntax: seconds instead of minutes. The Makefile sets it; users of the library get the plain path.
 let syntaxHost = Context.environment["SYNTAX_HOST"].flatMap { $0.isEmpty ? nil : $0 }
 
+// Each version of swift-syntax belongs to a version of Swift, and other packages of the same app may ask for theirs: any from Swift 6.0 on.
 let syntaxPackages: [Package.Dependency] =
-    syntaxHost == nil ? [.package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1")] : []
+    syntaxHost == nil ? [.package(url: "https://github.com/swiftlang/swift-syntax", "600.0.0"..<"700.0.0")] : []
 let macroDependencies: [Target.Dependency] =
     syntaxHost == nil
     ? [
@@ -24,25 +25,31 @@ let macroTestDependencies: [Target.Dependency] =
 // MAKO_SABOTAGE=1 builds in the deliberate bugs of Tests/Sabotage.txt; `make sabotage` does, into a folder of its own.
 let isSabotaged = Context.environment["MAKO_SABOTAGE"].map { !$0.isEmpty } ?? false
 
+// MAKO_STRICT=1 makes warnings errors. The Makefile sets it; a dependant must not have it: Xcode builds remote packages with
+// -suppress-warnings, which the compiler refuses together with -warnings-as-errors, and a later compiler may warn of more.
+let isStrict = Context.environment["MAKO_STRICT"].map { !$0.isEmpty } ?? false
+
 let settings: [SwiftSetting] =
-    [
-        .swiftLanguageMode(.v6),
-        .treatAllWarnings(as: .error),
-    ] + (isSabotaged ? [.define("SABOTAGE")] : [])
+    [.swiftLanguageMode(.v6)] + (isStrict ? [.treatAllWarnings(as: .error)] : [])
+    + (isSabotaged ? [.define("SABOTAGE")] : [])
 let macroSettings: [SwiftSetting] =
     settings + (syntaxHost.map { [.unsafeFlags(["-I", $0]), .define("TOOLCHAIN_SYNTAX")] } ?? [])
 let macroLinking: [LinkerSetting] =
     syntaxHost.map { [.unsafeFlags(["-L", $0, "-Xlinker", "-rpath", "-Xlinker", $0])] } ?? []
 
+let systemsWithoutCompression: [Platform] = [.linux, .android, .windows, .wasi, .openbsd]
+
 let package = Package(
     name: "mako",
-    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+    // Without watchOS: watches with 32-bit addresses (arm64_32) have too few of them for the page cache's table.
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .visionOS(.v2)],
     products: [
         .library(name: "Mako", targets: ["Mako"]),
         .library(name: "MakoCore", targets: ["MakoCore"]),
         .library(name: "MakoStorage", targets: ["MakoStorage"]),
         .library(name: "MakoTestSupport", targets: ["MakoTestSupport"]),
-        .executable(name: "mako", targets: ["MakoMain"]),
+        // The program `mako`. Not by that name: on file systems that do not tell cases apart its products would be those of `Mako`.
+        .executable(name: "mako-cli", targets: ["MakoMain"]),
     ],
     traits: [
         .trait(
@@ -63,12 +70,13 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
     ] + syntaxPackages,
     targets: [
-        .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"]), .brew(["lz4"])]),
+        .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"])]),
         .target(name: "CPlatform"),
         .target(
             name: "MakoStorage",
             dependencies: [
-                "CLZ4", "CPlatform",
+                // Apple systems have no liblz4, but LZ4 in their Compression.
+                .target(name: "CLZ4", condition: .when(platforms: systemsWithoutCompression)), "CPlatform",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),

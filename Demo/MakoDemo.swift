@@ -43,11 +43,11 @@ struct MakoDemo {
         try CrashChapter.run(folder)
         Stage.title("That was it")
         if let kept = folder.keptPath {
-            Stage.say("The files are in \(kept). Look into them with\n\n    swift run mako shell \(kept)/demo.mako")
+            Stage.say("The files are in \(kept). Look into them with\n\n    swift run mako-cli shell \(kept)/demo.mako")
         } else {
             Stage.say(
                 """
-                Next: 'make demo KEEP=demo-files' keeps the files, and 'swift run mako shell \
+                Next: 'make demo KEEP=demo-files' keeps the files, and 'swift run mako-cli shell \
                 demo-files/demo.mako' asks them anything; 'make demo DATA=file.csv' does the same with a table of your \
                 own; README.md shows the thirty lines that a program of your own begins with.
                 """)

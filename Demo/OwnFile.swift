@@ -34,14 +34,15 @@ enum OwnFile {
         try mako.show("check", database)
         if let path {
             Stage.say(
-                "The database is \(path)/\(database). Ask it anything:\n\n    swift run mako shell \(path)/\(database)")
+                "The database is \(path)/\(database). Ask it anything:\n\n    swift run mako-cli shell \(path)/\(database)"
+            )
         } else {
             Stage.say(
                 """
                 To keep such a database and ask it anything:
 
-                    swift run mako import \(source) my.mako
-                    swift run mako shell my.mako
+                    swift run mako-cli import \(source) my.mako
+                    swift run mako-cli shell my.mako
                 """)
         }
     }
@@ -78,10 +79,10 @@ private struct MakoProgram {
 
     init(folder: String) throws {
         let own = URL(fileURLWithPath: Bundle.main.executablePath ?? CommandLine.arguments[0])
-        program = own.deletingLastPathComponent().appendingPathComponent("mako")
+        program = own.deletingLastPathComponent().appendingPathComponent("mako-cli")
         self.folder = folder
         guard FileManager.default.isExecutableFile(atPath: program.path) else {
-            throw DemoError("the program mako is not built yet; do so with: swift build --product mako")
+            throw DemoError("the program mako is not built yet; do so with: swift build --product mako-cli")
         }
     }
 

@@ -20,7 +20,7 @@ struct BuiltProgram {
             var folder = bundle
             for _ in 0..<5 {
                 folder.deleteLastPathComponent()
-                let program = folder.appendingPathComponent("mako")
+                let program = folder.appendingPathComponent("mako-cli")
                 var isFolder: ObjCBool = false
                 if FileManager.default.fileExists(atPath: program.path, isDirectory: &isFolder), !isFolder.boolValue {
                     return program

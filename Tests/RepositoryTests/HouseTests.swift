@@ -14,7 +14,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "demo", "test", "coverage", "crash", "soak", "kill", "sabotage", "bench", "fuzz", "format", "docs", "help",
+        "demo", "install", "test", "coverage", "crash", "soak", "kill", "sabotage", "bench", "fuzz", "format", "docs",
+        "help",
     ])
     func theMakefileHasTheTarget(_ target: String) throws {
         let lines = try #require(Repository.read("Makefile")).split(separator: "\n")
@@ -27,6 +28,26 @@ import Testing
     ])
     func aScriptCanBeRun(_ path: String) {
         #expect(FileManager.default.isExecutableFile(atPath: Repository.root + "/" + path))
+    }
+
+    /// Xcode and SwiftPM refuse flags of the compiler, or their combination with their own, in packages that others depend on.
+    @Test func dependantsGetNoFlagsThatOnlyTheMakefileMayGive() throws {
+        let manifest = try #require(Repository.read("Package.swift")).split(separator: "\n")
+        let strict = manifest.filter { $0.contains("treatAllWarnings") }
+        #expect(strict.count == 1 && strict.allSatisfy { $0.contains("isStrict ?") })
+        let unsafe = manifest.filter { $0.contains("unsafeFlags") }
+        #expect(unsafe.count == 2 && unsafe.allSatisfy { $0.contains("syntaxHost.map {") })
+        for path in ["Makefile", ".ci/run"] {
+            let lines = try #require(Repository.read(path)).split(separator: "\n")
+            #expect(lines.contains { $0.hasPrefix("export MAKO_STRICT") && $0.hasSuffix("1") }, "\(path)")
+        }
+    }
+
+    /// On many file systems two products whose names differ only in their cases are built in one folder.
+    @Test func namesOfProductsDifferInMoreThanTheirCases() throws {
+        let manifest = try #require(Repository.read("Package.swift"))
+        let names = manifest.matches(of: #/\.(?:library|executable)\(name: "([^"]+)"/#).map { String($0.output.1) }
+        #expect(names.count > 4 && Set(names.map { $0.lowercased() }).count == names.count)
     }
 
     @Test func whatIsBuiltIsNotKept() throws {
