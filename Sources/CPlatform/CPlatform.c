@@ -28,6 +28,7 @@ void mako_retain(void *object, uint32_t references) { (void)swift_retain_n(objec
 void mako_release(void *object, uint32_t references) { swift_release_n(object, references); }
 
 #if defined(__linux__)
+#include <errno.h>
 #include <linux/fs.h>
 #include <linux/membarrier.h>
 #include <stdio.h>
@@ -51,13 +52,21 @@ void mako_start_reading(int descriptor, int64_t offset, int64_t count) {
     (void)posix_fadvise(descriptor, offset, count, POSIX_FADV_WILLNEED);
 }
 
-int mako_share_blocks(int descriptor, int source) { return ioctl(descriptor, FICLONE, source); }
+int mako_share_blocks(int descriptor, int source) {
+    int result;
+    do result = ioctl(descriptor, FICLONE, source);
+    while (result != 0 && errno == EINTR);
+    return result;
+}
 
 int mako_open_direct(int descriptor) {
     // By the descriptor, since the path may lead to another file by now.
     char path[40];
     snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
-    return open(path, O_WRONLY | O_DIRECT | O_DSYNC | O_CLOEXEC);
+    int result;
+    do result = open(path, O_WRONLY | O_DIRECT | O_DSYNC | O_CLOEXEC);
+    while (result < 0 && errno == EINTR);
+    return result;
 }
 #else
 int mako_process_barrier(void) { return -1; }
@@ -87,6 +96,86 @@ void mako_start_reading(int descriptor, int64_t offset, int64_t count) {
     (void)count;
 }
 #endif
+#endif
+
+#if defined(__APPLE__)
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/clonefile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#if __has_include(<sys/xattr.h>)
+#include <sys/xattr.h>
+#else
+int fsetxattr(int, const char *, const void *, size_t, uint32_t, int);
+int fremovexattr(int, const char *, int);
+#endif
+
+static int mako_is_unknown(int code) { return code == ENOTSUP || code == EINVAL || code == ENOTTY || code == ENOSYS; }
+
+int mako_clone(int source, const char *path) { return fclonefileat(source, AT_FDCWD, path, CLONE_NOOWNERCOPY); }
+
+static int mako_preallocate(int descriptor, int64_t count, unsigned int flags) {
+    fstore_t room = {.fst_flags = flags, .fst_posmode = F_PEOFPOSMODE, .fst_offset = 0, .fst_length = count};
+    int result;
+    do result = fcntl(descriptor, F_PREALLOCATE, &room);
+    while (result == -1 && errno == EINTR);
+    return result;
+}
+
+int mako_extend(int descriptor, int64_t size) {
+    struct stat information;
+    if (fstat(descriptor, &information) != 0) return -1;
+    int64_t more = size - information.st_size;
+    if (more <= 0) return 0;
+    // In one piece where there is one, and else in several.
+    if (mako_preallocate(descriptor, more, F_ALLOCATECONTIG | F_ALLOCATEALL) == -1 &&
+        mako_preallocate(descriptor, more, F_ALLOCATEALL) == -1)
+        return mako_is_unknown(errno) ? MAKO_NO_SUCH_ALLOCATION : -1;
+    int result;
+    do result = ftruncate(descriptor, size);
+    while (result != 0 && errno == EINTR);
+    return result;
+}
+
+int mako_set_protection(int descriptor, int protection) {
+    int result;
+    do result = fcntl(descriptor, F_SETPROTECTIONCLASS, protection);
+    while (result == -1 && errno == EINTR);
+    return result == -1 && !mako_is_unknown(errno) ? -1 : 0;
+}
+
+/// The text "com.apple.backupd" as a binary property list.
+static const unsigned char mako_backup_mark[61] = {
+    'b', 'p', 'l', 'i', 's', 't', '0', '0', 0x5f, 0x10, 0x11, 'c', 'o', 'm', '.', 'a', 'p', 'p', 'l', 'e', '.', 'b',
+    'a', 'c', 'k', 'u', 'p', 'd', 8, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0x1c};
+
+int mako_exclude_from_backup(int descriptor, int excluded) {
+    static const char name[] = "com.apple.metadata:com_apple_backup_excludeItem";
+    int result;
+    do result = excluded ? fsetxattr(descriptor, name, mako_backup_mark, sizeof mako_backup_mark, 0, 0)
+                         : fremovexattr(descriptor, name, 0);
+    while (result != 0 && errno == EINTR);
+    return result != 0 && !mako_is_unknown(errno) && errno != ENOATTR ? -1 : 0;
+}
+#else
+int mako_clone(int source, const char *path) {
+    (void)source, (void)path;
+    return -1;
+}
+int mako_extend(int descriptor, int64_t size) {
+    (void)descriptor, (void)size;
+    return MAKO_NO_SUCH_ALLOCATION;
+}
+int mako_set_protection(int descriptor, int protection) {
+    (void)descriptor, (void)protection;
+    return 0;
+}
+int mako_exclude_from_backup(int descriptor, int excluded) {
+    (void)descriptor, (void)excluded;
+    return 0;
+}
 #endif
 
 // Locks that belong to an open file description: closing some other descriptor of the file does not drop them, two of one process

@@ -47,7 +47,7 @@ struct Failure: Error {
         case .corrupted, .logDamaged, .identityLost: .damaged
         case .wrongBase, .encrypted, .wrongKey, .notEncrypted, .encryptionUnavailable: .badInput
         case .alreadyOpen, .writerTimeout: .inUse
-        case .io, .diskFull: .inputOutput
+        case .io, .diskFull, .protected: .inputOutput
         default: .other
         }
     }

@@ -19,6 +19,8 @@ public typealias Stemming = MakoRecords.Stemming
 public typealias ExcerptStyle = MakoRecords.ExcerptStyle
 /// How sure a commit is when it returns.
 public typealias Durability = MakoStorage.Durability
+/// When the files of a database can be read and written on a device with a passcode.
+public typealias FileProtection = MakoStorage.FileProtection
 /// How a query is run, and what else was thought of.
 public typealias PlanExplanation = MakoRecords.PlanExplanation
 /// What the steps of a plan did when its question was run once; see ``Query/explanation(analyzing:)``.

@@ -30,6 +30,8 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
     case corrupted(page: UInt64, reason: String)
     case io(FileError)
     case diskFull(path: String)
+    /// The system does not let the process at the file's content for now: see ``FileProtection``. Nothing of the transaction was kept.
+    case protected(path: String)
     /// The store takes no more writes: opened so, or latched after a failed log write or sync.
     case readOnly(reason: String)
 
@@ -83,6 +85,8 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
             "\(error)"
         case .diskFull(let path):
             "no space left on the device of \(path); free some space, or delete what is not needed in small transactions, for which some pages are kept back; nothing of the failed transaction was kept"
+        case .protected(let path):
+            "the system does not permit to read or write \(path) now, as it does with protected files while a device is locked; try again when it is unlocked; nothing of the failed transaction was kept"
         case .readOnly(let reason):
             "the store is read-only: \(reason)"
         case .keyTooLong(let bytes, let limit):
@@ -108,9 +112,10 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
         }
     }
 
-    /// A file error in the engine's own terms: a full disk is named as such.
+    /// A file error in the engine's own terms: a full disk and a protected file are named as such.
     init(_ error: FileError) {
-        self = error.isNoSpace ? .diskFull(path: error.path) : .io(error)
+        self =
+            error.isNoSpace ? .diskFull(path: error.path) : error.isRefusal ? .protected(path: error.path) : .io(error)
     }
 
     static func timedOut(after timeout: Duration) -> StorageError {

@@ -70,7 +70,7 @@ struct Referee {
     private func checkReach(_ thread: Int, _ found: UInt64, _ acknowledged: UInt64, _ death: Death) throws {
         let lasts: Bool
         switch Workload.durabilities[thread] {
-        case .full: lasts = true
+        case .full, .barrier: lasts = true
         case .ordered: lasts = death == .ofProcess
         case .async, .asyncWithin: lasts = false
         }

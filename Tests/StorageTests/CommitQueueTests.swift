@@ -29,14 +29,14 @@ import Testing
         #expect(first.commits.map(\.version.commit) == [1, 2])
         #expect(first.pages.allocated == [10, 11, 20, 21])
         #expect(first.pages.freed.map(\.page) == [1, 2])
-        #expect(!first.asksForSync)
+        #expect(first.flushLevel == .written)
 
         first.removeAll()
         queue.move(1, to: &first)
         #expect(first.commits.map(\.version.commit) == [3])
         #expect(first.pages.allocated == [30, 31])
         #expect(first.pages.freed.map(\.page) == [3])
-        #expect(first.asksForSync)
+        #expect(first.flushLevel == .durable)
         #expect(queue.isEmpty && queue.pages.allocated.isEmpty && queue.pages.freed.isEmpty)
     }
 

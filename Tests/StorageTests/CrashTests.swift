@@ -96,9 +96,9 @@ import Testing
         try ScriptRun(script, on: disk).run()
         let faults: [Fault] = [.short(1), .short(700), .interrupted]
         let seldom = TestEffort.isFull ? 1 : 4
-        for (call, kind) in disk.callLog.enumerated() where kind != .sync && call % seldom == 0 {
+        for (call, kind) in disk.callLog.enumerated() where call % seldom == 0 {
             let failing = SimulatedDisk(seed: 1, sectorBytes: script.sectorBytes)
-            failing.inject(faults[call / seldom % faults.count], atCall: call)
+            failing.inject(kind == .sync ? .interrupted : faults[call / seldom % faults.count], atCall: call)
             try ScriptRun(script, on: failing).run()
             // When a snapshot that was ended is let go of depends on who is reading anything at that moment, other tests included.
             if script.snapshotAgeLimit != nil { continue }

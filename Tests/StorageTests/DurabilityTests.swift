@@ -449,7 +449,7 @@ import Testing
         for key in UInt64(1)...60 {
             try store.write(durability: .ordered) { try $0.put([UInt8](repeating: 1, count: 400), for: key, in: tree) }
         }
-        try store.flush(synced: true)
+        try store.flush(.durable)
         let checkpointer = store.checkpointer
         _ = try checkpointer.lock.withLock { try checkpointer.begin(store) }
         for _ in 0..<2 { _ = try checkpointer.lock.withLock { try checkpointer.step(store) } }

@@ -239,6 +239,74 @@ import Testing
         #expect(write([(3, 0), (-1, ENOSPC)]).result == .failure(full) && full.isNoSpace)
     }
 
+    /// The next way of syncing is for file systems that do not know the one before, and for no other failure.
+    @Test func syncsFallBackWhereAFileSystemKnowsNoBetter() throws {
+        func sync(_ codes: [Int32]) -> (failure: Int32?, calls: [Int]) {
+            var left = codes[...]
+            var calls: [Int] = []
+            func call(_ number: Int) -> Int32 {
+                calls.append(number)
+                errno = left.popFirst() ?? ENOSYS
+                return errno == 0 ? 0 : -1
+            }
+            do throws(FileError) {
+                try Transfer.sync("f", { call(0) }, else: [{ call(1) }, { call(2) }])
+                return (nil, calls)
+            } catch { return (error.code, calls) }
+        }
+        #expect(sync([0]) == (nil, [0]))
+        #expect(sync([EINTR, EINTR, 0]) == (nil, [0, 0, 0]))
+        #expect(sync([ENOTSUP, EINTR, 0]) == (nil, [0, 1, 1]))
+        #expect(sync([ENOTTY, EINVAL, 0]) == (nil, [0, 1, 2]))
+        #expect(sync([ENOTTY, EINVAL, ENOTSUP]) == (ENOTSUP, [0, 1, 2]))
+        #expect(sync([EIO, 0]) == (EIO, [0]))
+        #expect(sync([ENOTSUP, EIO, 0]) == (EIO, [0, 1]))
+    }
+
+    /// After a part of a write was made, what is refused is no longer a write that has changed nothing.
+    @Test func aRefusalTellsWhetherAnythingWasWritten() throws {
+        func write(_ moves: [(Int, Int32)]) -> FileError? {
+            var left = moves[...]
+            do throws(FileError) {
+                try Transfer.write(10, "f") { _ throws(FileError) in left.popFirst() ?? (-1, ENOSYS) }
+                return nil
+            } catch { return error }
+        }
+        let refused = try #require(write([(-1, EPERM)]))
+        #expect(refused.isRefusal && refused.operation == "write" && refused.ofRest.isRefusal == false)
+        let rest = try #require(write([(4, 0), (-1, EPERM)]))
+        #expect(!rest.isRefusal && "\(rest)".hasPrefix("finish writing f"))
+        #expect(write([(-1, EIO)])?.isRefusal == false)
+        #expect(!FileError(operation: "sync", path: "f", code: EPERM).isRefusal)
+        #expect(StorageError(refused) == .protected(path: "f") && "\(StorageError(refused))".contains("unlocked"))
+    }
+
+    /// How a clone, which is always a new file, gets into the place of the one that the caller has made, locked and opened.
+    @Test func aCloneTakesTheNameTheAccessAndTheLock() throws {
+        try withFileSystem(.posix) { fileSystem, directory in
+            let path = directory + "/copy"
+            let file = try #require(
+                fileSystem.open(
+                    path, .createNew, access: FileAccess(permissions: 0o640, owner: getuid(), group: getgid()))
+                    as? POSIXFile)
+            #expect(try file.lock(exclusive: true))
+            try writeBytes(fileSystem.open(directory + "/clone", .createNew), [1, 2, 3, 4], count: 4, at: 0)
+            #expect(try file.takePlace(of: directory + "/clone"))
+            #expect(try fileSystem.list(directory: directory) == ["copy"])
+            #expect(try file.size() == 4 && file.isNamed(path) && file.access()?.permissions == 0o640)
+            let other = try fileSystem.open(path, .readWrite)
+            #expect(try !other.lock(exclusive: true), "the lock has gone with the file that was there")
+            try writeBytes(file, [9], count: 1, at: 4)
+            #expect(try other.size() == 5)
+            file.close()
+            #expect(try other.lock(exclusive: true))
+            // What cannot be had leaves the file as it is.
+            let posix = try #require(other as? POSIXFile)
+            #expect(try !posix.takePlace(of: directory + "/none"))
+            #expect(try posix.size() == 5 && posix.isNamed(path))
+        }
+    }
+
     @Test func directoriesAreRefusedAsFiles() throws {
         try withFileSystem(.posix) { fileSystem, directory in
             for mode in [OpenMode.readOnly, .readWrite, .create] {

@@ -23,12 +23,12 @@ import Testing
         for commit in UInt64(1)...4000 {
             let payload = [UInt8](repeating: 1, count: Int(random.below(900)))
             if !log.hasRoom(payload: payload.count) {
-                _ = log.takeGroup(synced: true)
+                _ = log.takeGroup(.durable)
                 try log.addSegment()
             }
             try #require(log.hasRoom(payload: payload.count))
             if random.chance(30) {
-                _ = log.takeGroup(synced: true)
+                _ = log.takeGroup(.durable)
                 flushedBetween += 1
             }
             let before = log.appendedBytes

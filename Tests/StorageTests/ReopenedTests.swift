@@ -187,7 +187,7 @@ import Testing
         let store = try Store(at: "s.mako", options: options)
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
         try fill(store, tree, 0..<10)
-        try store.flush(synced: true)
+        try store.flush(.durable)
         #expect(store.commitLock.withLock { store.log.wantsSpare })
         disk.close()
         let ended = Atomic(0)

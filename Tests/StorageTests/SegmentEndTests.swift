@@ -88,7 +88,7 @@ import Testing
         for round in 0..<6 {
             try opened.passEnd()
             for _ in 0..<round { try opened.commit(.async) }
-            try opened.store.flush(synced: true)
+            try opened.store.flush(.durable)
             let flushed = opened.last
             for point in opened.disk.crashPoints() {
                 points += 1
@@ -132,7 +132,7 @@ import Testing
         var opened = try Opened()
         try opened.passEnd()
         opened.disk.inject(.inputOutput, atCall: opened.disk.callCount)
-        #expect(throws: StorageError.self) { try opened.store.flush(synced: true) }
+        #expect(throws: StorageError.self) { try opened.store.flush(.durable) }
         opened.disk.clearFaults()
         #expect(throws: StorageError.self) { try opened.commit(.full) }
         opened.disk.endProcess()

@@ -350,7 +350,7 @@ import Testing
         try store.write { try $0.put([], for: 1, in: tree) }
         disk.close()
         let flushing = try startThread(name: "flush") {
-            do { try store.flush(synced: true) } catch { Issue.record(error) }
+            do { try store.flush(.durable) } catch { Issue.record(error) }
         }
         waitFor { disk.waiting == 1 }
         for key in UInt64(2)...4 {
@@ -424,7 +424,7 @@ import Testing
         let hasEnded = Atomic(false)
         let flushing = try startThread(name: "flush") {
             while !hasEnded.load(ordering: .acquiring) {
-                do { try store.flush(synced: true) } catch { Issue.record(error) }
+                do { try store.flush(.durable) } catch { Issue.record(error) }
             }
         }
         let count = UInt64(3000)
@@ -432,7 +432,7 @@ import Testing
             let value = [UInt8](repeating: 1, count: Int(key % 700))
             try store.write(durability: .async) { try $0.put(value, for: key, in: tree) }
         }
-        try store.flush(synced: true)
+        try store.flush(.durable)
         hasEnded.store(true, ordering: .releasing)
         flushing.join()
         options.fileSystem = SimulatedDisk(disk.settledImage())

@@ -97,6 +97,21 @@ void mako_start_reading(int descriptor, int64_t offset, int64_t count);
 /// Makes a file share the blocks of another one. Returns 0 when it does.
 int mako_share_blocks(int descriptor, int source);
 
+/// Makes a new file that shares the blocks of another one; never in place of a file that has the name. Returns 0 when it did.
+int mako_clone(int source, const char *path);
+
+/// What the call below answers where the file system cannot allocate.
+#define MAKO_NO_SUCH_ALLOCATION -2
+
+/// Extends a file to a size, with room on the device for all of it. 0: done, or it is as long already; -1 and errno otherwise.
+int mako_extend(int descriptor, int64_t size);
+
+/// Gives a file a class of data protection, where the system and the volume know such. 0: done, or not known; -1 and errno otherwise.
+int mako_set_protection(int descriptor, int protection);
+
+/// Has the system's backups leave a file out, or not, where the system has such an attribute. Returns as above.
+int mako_exclude_from_backup(int descriptor, int excluded);
+
 /// What the two calls below answer where the system or the file system has no locks that belong to an open file.
 #define MAKO_NO_SUCH_LOCKS -2
 

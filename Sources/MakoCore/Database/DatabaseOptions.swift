@@ -50,6 +50,18 @@ public struct DatabaseOptions: Sendable {
         self.storage = storage
     }
 
+    /// When the files can be read and written on a device with a passcode; see `StoreOptions.fileProtection`, which this is.
+    public var fileProtection: FileProtection? {
+        get { storage.fileProtection }
+        set { storage.fileProtection = newValue }
+    }
+
+    /// Whether the backups that an Apple system makes leave the files out; see `StoreOptions.isExcludedFromBackup`, which this is.
+    public var isExcludedFromBackup: Bool? {
+        get { storage.isExcludedFromBackup }
+        set { storage.isExcludedFromBackup = newValue }
+    }
+
     var storeOptions: StoreOptions {
         var options = storage
         options.durability = durability

@@ -46,6 +46,22 @@ public struct FileError: Error, Sendable, Hashable, Codable, CustomStringConvert
     /// Something else has the name already.
     static func taken(_ path: String) -> FileError { FileError(operation: "rename", path: path, code: EEXIST) }
 
+    /// The system does not let this process at the file's content, and has changed nothing of it: on Apple systems that is a file with
+    /// ``FileProtection`` on a device that is locked, for as long as it is.
+    public var isRefusal: Bool {
+        code == EPERM && ["read", "write", "resize", "allocate"].contains(operation)
+    }
+
+    /// The same behind other writes of its kind: something has been changed.
+    var ofRest: FileError {
+        isRefusal && operation == "write" ? FileError(operation: FileError.restOfWrite, path: path, code: code) : self
+    }
+
+    static func refusedRead(_ path: String) -> FileError { FileError(operation: "read", path: path, code: EPERM) }
+
+    /// The operation of a write that was refused after a part of it was made.
+    static let restOfWrite = "finish writing"
+
     /// A sync failed: what had been written before it may or may not be on the device.
     public var isSyncFailure: Bool { operation == "sync" }
 

@@ -48,6 +48,12 @@ public protocol FileSystem: Sendable {
     func isDirectory(_ path: String) -> Bool
 
     func exists(_ path: String) -> Bool
+
+    /// These files, with attributes that every file gets which is opened for writing.
+    func with(_ attributes: FileAttributes) -> any FileSystem
+
+    /// Whether `File.barrier()` is anything less than `File.sync()`.
+    var hasBarriers: Bool { get }
 }
 
 // What a file system says that knows no permissions, no symbolic links and no descriptors.
@@ -63,6 +69,11 @@ extension FileSystem {
     }
 
     public func target(of path: String) throws(FileError) -> String { path }
+
+    /// No attributes are known.
+    public func with(_ attributes: FileAttributes) -> any FileSystem { self }
+
+    public var hasBarriers: Bool { false }
 
     public func openDirectory(_ path: String) throws(FileError) -> any FileDirectory {
         DirectoryByPath(fileSystem: self, path: path)
@@ -93,6 +104,10 @@ public protocol File: AnyObject, Sendable {
 
     /// Makes everything written so far durable, with the size that is needed to read it.
     func sync() throws(FileError)
+
+    /// Has everything written so far reach the device before anything that is written later, to any file. It may be lost in a power cut
+    /// until a sync, of any file, but then everything that was written after it is lost, too.
+    func barrier() throws(FileError)
 
     /// Writes the whole buffer at `offset` and makes these bytes durable, in one step where the system has one. Nothing is said of other
     /// writes: what was not durable before may still not be.
@@ -148,6 +163,8 @@ extension File {
     public func pin(_ number: UInt64) throws(FileError) -> Bool { false }
 
     public func pins() throws(FileError) -> [UInt64] { [] }
+
+    public func barrier() throws(FileError) { try sync() }
 
     public func startWriting(at offset: UInt64, count: Int) {}
 

@@ -23,6 +23,7 @@ final class POSIXFile: File, @unchecked Sendable {
     private let generation = Forks.generation
     /// For durable writes that go past the system's cache: `unknown` until the first, `unsupported` where there is no such thing.
     private let direct = Atomic<Int32>(DirectAccess.unknown)
+    private let attributes: FileAttributes
 
     private enum DirectAccess {
         static let unknown: Int32 = -2
@@ -31,9 +32,10 @@ final class POSIXFile: File, @unchecked Sendable {
         static let alignment = 4096
     }
 
-    init(path: String, descriptor: Int32) {
+    init(path: String, descriptor: Int32, attributes: FileAttributes = FileAttributes()) {
         self.path = path
         self.descriptor = descriptor
+        self.attributes = attributes
     }
 
     deinit { close() }
@@ -65,28 +67,32 @@ final class POSIXFile: File, @unchecked Sendable {
     /// Whole aligned blocks go to the device in one call that returns when they are durable: no copy into the system's cache, and no search
     /// in it for what is to be flushed. Everything else is written and flushed the usual way.
     func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
-        if try writeDirectly(buffer, at: offset) { return }
-        try write(buffer, at: offset)
+        let direct = try writeDirectly(buffer, at: offset)
+        if direct == .all { return }
+        do throws(FileError) { try write(buffer, at: offset) } catch {
+            throw direct == .part ? error.ofRest : error
+        }
         try sync()
     }
 
-    private func writeDirectly(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) -> Bool {
+    /// What a write past the system's cache has made durable.
+    private enum DirectWrite { case all, part, nothing }
+
+    private func writeDirectly(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) -> DirectWrite {
         let mask = DirectAccess.alignment - 1
         guard let base = buffer.baseAddress,
             (Int(bitPattern: base) | buffer.count | Int(truncatingIfNeeded: offset)) & mask == 0
-        else { return false }
+        else { return .nothing }
         let descriptor = directDescriptor()
-        guard descriptor >= 0 else { return false }
+        guard descriptor >= 0 else { return .nothing }
         let position = try position(offset, 0, "write")
-        while true {
-            let count = pwrite(descriptor, base, buffer.count, position)
-            if count == buffer.count { return true }
-            if count < 0, errno == EINTR { continue }
-            if count < 0, errno != EINVAL { throw FileError(operation: "write", path: path, code: errno) }
-            // Taken in part, or a device of larger blocks: the usual way writes and flushes all of it.
-            if count < 0 { forbidDirect() }
-            return false
-        }
+        let count = uninterrupted { pwrite(descriptor, base, buffer.count, position) }
+        if count == buffer.count { return .all }
+        // Taken in part, or a device of larger blocks: the usual way writes and flushes all of it.
+        if count >= 0 { return count > 0 ? .part : .nothing }
+        if errno != EINVAL { throw FileError(operation: "write", path: path, code: errno) }
+        forbidDirect()
+        return .nothing
     }
 
     /// A second descriptor of the same file, opened at the first use, or a negative number where the system has none to give.
@@ -111,11 +117,19 @@ final class POSIXFile: File, @unchecked Sendable {
         _ = try posix("resize", path) { ftruncate(descriptor, length) }
     }
 
-    #if !canImport(Darwin)
-        func allocate(_ range: Range<UInt64>) throws(FileError) {
-            guard !range.isEmpty else { return }
-            let start = try position(range.lowerBound, 0, "allocate")
-            let count = try position(range.upperBound, 0, "allocate") - start
+    func allocate(_ range: Range<UInt64>) throws(FileError) {
+        guard !range.isEmpty else { return }
+        let start = try position(range.lowerBound, 0, "allocate")
+        let end = try position(range.upperBound, 0, "allocate")
+        #if canImport(Darwin)
+            // Behind the end of the file only: of holes before it nothing is known.
+            _ = start
+            let result = mako_extend(descriptor, Int64(end))
+            if result == 0 { return }
+            if result == MAKO_NO_SUCH_ALLOCATION { return try writeZeros(upTo: range.upperBound) }
+            throw FileError(operation: "allocate", path: path, code: errno)
+        #else
+            let count = end - start
             while true {
                 let code = posix_fallocate(descriptor, start, count)
                 if code == 0 { return }
@@ -124,22 +138,30 @@ final class POSIXFile: File, @unchecked Sendable {
                 if code == EOPNOTSUPP || code == EINVAL { return try writeZeros(upTo: range.upperBound) }
                 throw FileError(operation: "allocate", path: path, code: code)
             }
-        }
-    #endif
+        #endif
+    }
 
     func sync() throws(FileError) {
+        let descriptor = descriptor
         #if canImport(Darwin)
-            // fsync on Apple systems leaves the bytes in the drive's cache. Some network and removable volumes know
-            // only that.
-            if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
-            let code = errno
-            guard code == ENOTSUP || code == EINVAL || code == ENOTTY else {
-                throw FileError(operation: "sync", path: path, code: code)
-            }
-            guard fsync(descriptor) == 0 else { throw FileError(operation: "sync", path: path, code: errno) }
+            // fsync on Apple systems leaves the bytes in the drive's cache, in any order. Some network and removable volumes know only
+            // that, and some nothing more than a barrier.
+            try Transfer.sync(
+                path, { fcntl(descriptor, F_FULLFSYNC) },
+                else: [{ fcntl(descriptor, F_BARRIERFSYNC) }, { fsync(descriptor) }])
         #else
-            // EINTR is reported, not retried: nothing says what an interrupted flush has kept.
-            guard fdatasync(descriptor) == 0 else { throw FileError(operation: "sync", path: path, code: errno) }
+            try Transfer.sync(path, { fdatasync(descriptor) })
+        #endif
+    }
+
+    func barrier() throws(FileError) {
+        #if canImport(Darwin)
+            let descriptor = descriptor
+            try Transfer.sync(
+                path, { fcntl(descriptor, F_BARRIERFSYNC) },
+                else: [{ fcntl(descriptor, F_FULLFSYNC) }, { fsync(descriptor) }])
+        #else
+            try sync()
         #endif
     }
 
@@ -159,12 +181,10 @@ final class POSIXFile: File, @unchecked Sendable {
             if result >= 0 { return result == 1 }
             if result != MAKO_NO_SUCH_LOCKS { throw FileError(operation: "lock", path: path, code: errno) }
         #endif
-        while true {
-            if flock(descriptor, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0 { return true }
-            let code = errno
-            if code == EWOULDBLOCK { return false }
-            if code != EINTR { throw FileError(operation: "lock", path: path, code: code) }
-        }
+        let descriptor = descriptor
+        if uninterrupted({ flock(descriptor, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) }) == 0 { return true }
+        if errno == EWOULDBLOCK { return false }
+        throw FileError(operation: "lock", path: path, code: errno)
     }
 
     /// Pins are shared locks of single bytes far behind the end of any file: each of the byte that the number says.
@@ -203,7 +223,62 @@ final class POSIXFile: File, @unchecked Sendable {
 
     func shareBlocks(of other: any File) throws(FileError) -> Bool {
         guard let other = other as? POSIXFile else { return false }
-        return mako_share_blocks(descriptor, other.descriptor) == 0
+        if mako_share_blocks(descriptor, other.descriptor) == 0 { return true }
+        // Where a clone is a new file that takes no other's place, it takes this one's, which the caller has made.
+        let clone = path + Log.infix + "clone"
+        guard mako_clone(other.descriptor, clone) == 0 else { return false }
+        return try takePlace(of: clone)
+    }
+
+    /// Becomes a file that has another name: that one gets this one's name, access and lock. `false`: this is what it was, and the other
+    /// is removed.
+    ///
+    /// No other thread may use this file meanwhile.
+    func takePlace(of clone: String) throws(FileError) -> Bool {
+        guard let file = ready(clone), renamePath(clone, path) == 0 else {
+            _ = unlink(clone)
+            return false
+        }
+        forbidDirect()
+        direct.store(DirectAccess.unknown, ordering: .releasing)
+        let (source, target) = (file.descriptor, descriptor)
+        // The name leads to the clone now. A handle that did not would have the caller write to a file without a name.
+        guard uninterrupted({ dup2(source, target) }) >= 0, fcntl(target, F_SETFD, FD_CLOEXEC) >= 0 else {
+            throw FileError(operation: "open", path: path, code: errno)
+        }
+        // The locks are the open file's, which this handle has from here on.
+        file.letGo()
+        return true
+    }
+
+    /// A clone with this file's access and lock, or nil.
+    private func ready(_ clone: String) -> POSIXFile? {
+        let opened = uninterrupted { openDescriptor(clone, O_RDWR | O_CLOEXEC) }
+        guard opened >= 0 else { return nil }
+        let file = POSIXFile(path: clone, descriptor: opened, attributes: attributes)
+        do throws(FileError) {
+            if let access = try access(), !sabotaged("clonesKeepTheirAccess") { file.adopt(access) }
+            try file.applyAttributes()
+            let isLocked = hasLocks.load(ordering: .relaxed) && !sabotaged("clonesNotLocked")
+            if isLocked, try !file.lock(exclusive: true) { return nil }
+            return file
+        } catch { return nil }
+    }
+
+    /// Closes the descriptor, and leaves the locks to the others of the same open file.
+    private func letGo() {
+        closeDescriptor(descriptor)
+        descriptor = -1
+    }
+
+    /// Gives the file the attributes that its file system was asked for. What the volume does not know is left out.
+    func applyAttributes() throws(FileError) {
+        if let protection = attributes.protection {
+            _ = try posix("protect", path) { mako_set_protection(descriptor, protection.number) }
+        }
+        if let isExcluded = attributes.isExcludedFromBackup {
+            _ = try posix("exclude from backups", path) { mako_exclude_from_backup(descriptor, isExcluded ? 1 : 0) }
+        }
     }
 
     func close() {
@@ -217,7 +292,7 @@ final class POSIXFile: File, @unchecked Sendable {
     func isNamed(_ path: String) throws(FileError) -> Bool {
         let own = try information("open")
         var named = stat()
-        guard stat(path, &named) == 0 else {
+        guard uninterrupted({ stat(path, &named) }) == 0 else {
             let error = FileError(operation: "open", path: path, code: errno)
             if error.isNotFound { return false }
             throw error
@@ -236,11 +311,13 @@ final class POSIXFile: File, @unchecked Sendable {
     func adopt(_ access: FileAccess) {
         guard let own = try? self.access(), own != access else { return }
         var permissions = access.permissions
-        if own.owner != access.owner, geteuid() == 0 { _ = fchown(descriptor, access.owner, gid_t.max) }
-        if own.group != access.group, fchown(descriptor, uid_t.max, access.group) != 0 {
+        if own.owner != access.owner, geteuid() == 0 {
+            _ = uninterrupted { fchown(descriptor, access.owner, gid_t.max) }
+        }
+        if own.group != access.group, uninterrupted({ fchown(descriptor, uid_t.max, access.group) }) != 0 {
             permissions = access.permissionsOfOtherGroup
         }
-        _ = fchmod(descriptor, mode_t(permissions))
+        _ = uninterrupted { fchmod(descriptor, mode_t(permissions)) }
     }
 
     /// Gives up what is locked. The system does so only when nobody has the open file any more, and a process that is being started at this
@@ -256,7 +333,7 @@ final class POSIXFile: File, @unchecked Sendable {
 
     private func information(_ operation: String) throws(FileError) -> stat {
         var information = stat()
-        guard fstat(descriptor, &information) == 0 else {
+        guard uninterrupted({ fstat(descriptor, &information) }) == 0 else {
             throw FileError(operation: operation, path: path, code: errno)
         }
         return information
@@ -271,4 +348,10 @@ final class POSIXFile: File, @unchecked Sendable {
     }
 }
 
+// Free functions, so that methods of the same name do not hide the system's.
+
 private func closeDescriptor(_ descriptor: Int32) { _ = close(descriptor) }
+
+private func openDescriptor(_ path: String, _ flags: Int32) -> Int32 { open(path, flags) }
+
+private func renamePath(_ from: String, _ to: String) -> Int32 { rename(from, to) }

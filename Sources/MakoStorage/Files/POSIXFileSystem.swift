@@ -10,7 +10,21 @@ import CPlatform
 
 /// The operating system's files.
 public struct POSIXFileSystem: FileSystem {
-    public init() {}
+    private let attributes: FileAttributes
+
+    public init() { attributes = FileAttributes() }
+
+    private init(_ attributes: FileAttributes) { self.attributes = attributes }
+
+    public func with(_ attributes: FileAttributes) -> any FileSystem { POSIXFileSystem(attributes) }
+
+    public var hasBarriers: Bool {
+        #if canImport(Darwin)
+            true
+        #else
+            false
+        #endif
+    }
 
     public func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
         var flags = O_CLOEXEC
@@ -43,9 +57,10 @@ public struct POSIXFileSystem: FileSystem {
 
     private func open(_ path: String, _ flags: Int32, permissions: mode_t) throws(FileError) -> POSIXFile {
         let descriptor = try posix("open", path) { openDescriptor(path, flags, permissions) }
-        let file = POSIXFile(path: path, descriptor: descriptor)
+        let file = POSIXFile(path: path, descriptor: descriptor, attributes: attributes)
         // A directory can be opened for reading: refuse it here, so that every mode answers alike.
         guard try !file.isDirectory() else { throw FileError(operation: "open", path: path, code: EISDIR) }
+        if flags & O_ACCMODE != O_RDONLY { try file.applyAttributes() }
         return file
     }
 
@@ -69,7 +84,7 @@ public struct POSIXFileSystem: FileSystem {
     /// Whether anything has a name, a symbolic link that leads nowhere included.
     private func isTaken(_ path: String) -> Bool {
         var information = stat()
-        return lstat(path, &information) == 0
+        return uninterrupted { lstat(path, &information) } == 0
     }
 
     /// As many links as Linux follows.
@@ -88,7 +103,9 @@ public struct POSIXFileSystem: FileSystem {
     private func contents(ofLink path: String) throws(FileError) -> String? {
         var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = bytes.withUnsafeMutableBytes { buffer in
-            buffer.baseAddress.map { readlink(path, $0.assumingMemoryBound(to: CChar.self), buffer.count) } ?? -1
+            buffer.baseAddress.map { base in
+                uninterrupted { readlink(path, base.assumingMemoryBound(to: CChar.self), buffer.count) }
+            } ?? -1
         }
         if count >= 0 { return String(decoding: bytes[..<count], as: UTF8.self) }
         let code = errno
@@ -97,9 +114,7 @@ public struct POSIXFileSystem: FileSystem {
     }
 
     public func list(directory: String) throws(FileError) -> [String] {
-        guard let stream = opendir(directory) else {
-            throw FileError(operation: "list", path: directory, code: errno)
-        }
+        let stream = try openStream(directory)
         defer { closedir(stream) }
         var names: [String] = []
         while true {
@@ -111,6 +126,14 @@ public struct POSIXFileSystem: FileSystem {
         // The end and an error look alike but for errno.
         guard errno == 0 else { throw FileError(operation: "list", path: directory, code: errno) }
         return names.sorted()
+    }
+
+    private func openStream(_ directory: String) throws(FileError) -> DirectoryStream {
+        while true {
+            if let stream = opendir(directory) { return stream }
+            let code = errno
+            if code != EINTR { throw FileError(operation: "list", path: directory, code: code) }
+        }
     }
 
     public func syncDirectory(_ path: String) throws(FileError) {
@@ -128,25 +151,20 @@ public struct POSIXFileSystem: FileSystem {
 
     public func isDirectory(_ path: String) -> Bool {
         var information = stat()
-        return stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFDIR
+        return uninterrupted { stat(path, &information) } == 0 && information.st_mode & S_IFMT == S_IFDIR
     }
 
     public func exists(_ path: String) -> Bool {
         var information = stat()
-        return stat(path, &information) == 0
+        return uninterrupted { stat(path, &information) } == 0
     }
 }
 
-/// Calls the system, again when a signal interrupted it, and gives a failure its name and path.
-@inline(__always)
-func posix(_ operation: String, _ path: String, _ call: () -> Int32) throws(FileError) -> Int32 {
-    while true {
-        let result = call()
-        if result >= 0 { return result }
-        let code = errno
-        if code != EINTR { throw FileError(operation: operation, path: path, code: code) }
-    }
-}
+#if canImport(Darwin)
+    private typealias DirectoryStream = UnsafeMutablePointer<DIR>
+#else
+    private typealias DirectoryStream = OpaquePointer
+#endif
 
 // Free functions, so that methods of the same name do not hide the system's.
 
@@ -178,10 +196,14 @@ private final class POSIXDirectory: FileDirectory, @unchecked Sendable {
     deinit { close() }
 
     func sync() throws(FileError) {
+        let descriptor = descriptor
         #if canImport(Darwin)
-            if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
+            try Transfer.sync(
+                path, operation: "sync directory", { fcntl(descriptor, F_FULLFSYNC) },
+                else: [{ fcntl(descriptor, F_BARRIERFSYNC) }, { fsync(descriptor) }])
+        #else
+            try Transfer.sync(path, operation: "sync directory", { fsync(descriptor) })
         #endif
-        _ = try posix("sync directory", path) { fsync(descriptor) }
     }
 
     func close() {

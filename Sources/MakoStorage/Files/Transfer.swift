@@ -43,8 +43,45 @@ package enum Transfer {
                 // A device that takes nothing and names no reason would keep this loop for ever.
                 throw FileError(operation: "write", path: path, code: EIO)
             } else if code != EINTR {
-                throw FileError(operation: "write", path: path, code: code)
+                throw FileError(
+                    operation: code == EPERM && done > 0 ? FileError.restOfWrite : "write", path: path, code: code)
             }
         }
     }
+
+    /// Makes a file's content durable by the first of several calls that its file system knows, each made again when a signal
+    /// interrupts it: such a call has only stopped to wait, and whatever the device could not keep is told to the next one.
+    @inline(__always)
+    package static func sync(
+        _ path: String, operation: String = "sync", _ call: () -> Int32, else others: [() -> Int32] = []
+    ) throws(FileError) {
+        if uninterrupted(call) >= 0 { return }
+        var code = errno
+        for other in others {
+            guard code == ENOTSUP || code == EINVAL || code == ENOTTY || sabotaged("failedSyncTriedOtherwise") else {
+                break
+            }
+            if uninterrupted(other) >= 0 { return }
+            code = errno
+        }
+        throw FileError(operation: operation, path: path, code: code)
+    }
+}
+
+/// Calls the system, again when a signal interrupted it. Every call of a file that waits for a device goes through here, or through
+/// `Transfer`; `close` alone does not, since the descriptor is gone after an interruption.
+@inline(__always)
+func uninterrupted<Count: SignedInteger>(_ call: () -> Count) -> Count {
+    while true {
+        let result = call()
+        if result >= 0 || errno != EINTR { return result }
+    }
+}
+
+/// The same, and gives a failure its name and path.
+@inline(__always)
+func posix(_ operation: String, _ path: String, _ call: () -> Int32) throws(FileError) -> Int32 {
+    let result = uninterrupted(call)
+    if result < 0 { throw FileError(operation: operation, path: path, code: errno) }
+    return result
 }

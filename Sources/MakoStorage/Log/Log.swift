@@ -66,9 +66,13 @@ final class Log {
     /// After the last appended frame.
     @exclusivity(unchecked) private(set) var position: LogPosition
     @exclusivity(unchecked) private(set) var durable: UInt64
+    /// What is written behind this reaches the device after what is before.
+    @exclusivity(unchecked) private var ordered: UInt64
     @exclusivity(unchecked) private var buffer = GrowingBytes(alignment: SegmentHeader.blockBytes)
     /// The group that is being written, and the memory of the one after the next.
     @exclusivity(unchecked) private var inFlight = GrowingBytes(alignment: SegmentHeader.blockBytes)
+    /// What handing out that group has changed; nil for the last one of a segment.
+    @exclusivity(unchecked) private var taken: (start: UInt64, nextStart: UInt64, hasUnsynced: Bool)?
     @exclusivity(unchecked) private var closed: ClosedGroup?
     /// What `closed` has to write.
     @exclusivity(unchecked) private var closedBytes = GrowingBytes(alignment: SegmentHeader.blockBytes)
@@ -100,6 +104,7 @@ final class Log {
         self.position = position
         self.lastNumber = lastNumber
         durable = position.lsn
+        ordered = position.lsn
     }
 
     /// What an idle buffer keeps of its memory.
@@ -296,13 +301,15 @@ final class Log {
     /// is no segment to write to.
     ///
     /// A durable block is never written again, so the next group begins in a new one when this is to be synced.
-    func takeGroup(synced: Bool) -> Group? {
+    func takeGroup(_ level: FlushLevel) -> Group? {
+        let synced = level > .written
         if let closed { return take(closed) }
         guard !segments.isEmpty else { return nil }
+        let start = buffer.isEmpty ? position.lsn : bufferStart
+        taken = (start, nextStart, hasUnsynced)
         if synced && !sabotaged("durableBlockWrittenAgain") { nextStart = roundedUp(position.lsn) }
         let isAlone = isAlone
-        hasUnsynced = synced ? false : hasUnsynced || !buffer.isEmpty
-        let start = buffer.isEmpty ? position.lsn : bufferStart
+        hasUnsynced = level == .durable ? false : hasUnsynced || !buffer.isEmpty
         swap(&buffer, &inFlight)
         buffer.removeAll(keeping: Log.keptBytes)
         let last = segments.count - 1
@@ -313,6 +320,7 @@ final class Log {
 
     private func take(_ closed: ClosedGroup) -> Group {
         self.closed = nil
+        taken = nil
         swap(&closedBytes, &inFlight)
         closedBytes.removeAll(keeping: Log.keptBytes)
         return group(
@@ -338,10 +346,11 @@ final class Log {
             unrecorded: isRecorded ? nil : number)
     }
 
-    /// Writes a group, and makes it durable when asked to.
-    static func write(_ group: Group, synced: Bool) throws(FileError) {
+    /// Writes a group, and makes it ordered or durable when asked to.
+    static func write(_ group: Group, _ level: FlushLevel) throws(FileError) {
+        let synced = level == .durable
         if group.bytes.isEmpty {
-            if synced { try group.file.sync() }
+            if synced { try group.file.sync() } else if level == .ordered { try group.file.barrier() }
             return
         }
         let isHeld = sabotaged("logNotSynced") || sabotaged("logSyncedBeforeWriting")
@@ -351,10 +360,53 @@ final class Log {
             if synced && sabotaged("logSyncedBeforeWriting") { try group.file.sync() }
             try group.file.write(group.bytes, at: group.offset)
             if synced && !isHeld { try group.file.sync() }
+            if level == .ordered && !sabotaged("barrierLeftOut") { try group.file.barrier() }
         }
     }
 
-    func noteDurable(_ lsn: UInt64) { durable = max(durable, lsn) }
+    /// Takes back a group that was handed out and of which no byte is in the file: it is a part of the one being collected again. False
+    /// when a segment ends with it.
+    func putBack(_ group: Group) -> Bool {
+        guard let taken, closed == nil else { return false }
+        self.taken = nil
+        filledBytes -= UInt64(group.bytes.count)
+        if !inFlight.isEmpty {
+            inFlight.truncate(to: Int(group.end - taken.start))
+            if let following = buffer.bytes.baseAddress, !buffer.isEmpty {
+                inFlight.appendZeros(Int(bufferStart - taken.start) - inFlight.count)
+                memcpy(inFlight.extend(by: buffer.count), following, buffer.count)
+            }
+            swap(&buffer, &inFlight)
+            inFlight.removeAll(keeping: Log.keptBytes)
+            bufferStart = taken.start
+        }
+        nextStart = taken.nextStart
+        hasUnsynced = hasUnsynced || taken.hasUnsynced
+        return true
+    }
+
+    /// Forgets the frames behind a position, none of which is in a file or handed out.
+    func rewind(to end: LogPosition) {
+        let begins = segments.last.map { $0.number * UInt64(segmentBytes) } == bufferStart
+        let count = end.lsn > bufferStart ? Int(end.lsn - bufferStart) : 0
+        buffer.truncate(to: max(count, begins ? SegmentHeader.blockBytes : 0))
+        position = end
+    }
+
+    /// A group has been written.
+    func note(_ end: UInt64, _ level: FlushLevel) {
+        if level > .written { ordered = max(ordered, end) }
+        if level == .durable || level == .ordered && sabotaged("orderTakenForDurable") { durable = max(durable, end) }
+    }
+
+    /// What of the log has a level; what is only written is known by group.
+    func reached(_ level: FlushLevel) -> UInt64 {
+        switch level {
+        case .written: .max
+        case .ordered: ordered
+        case .durable: durable
+        }
+    }
 
     /// The data file names a segment from now on.
     func noteRecorded(_ number: UInt64) {
@@ -376,6 +428,7 @@ final class Log {
         lastNumber = max(lastNumber, tail.highestNumber)
         position = tail.end
         durable = tail.end.lsn
+        ordered = tail.end.lsn
     }
 
     /// Lets go of the segments before the one that holds `lsn`. Some of their files serve again, the others are the caller's to remove.

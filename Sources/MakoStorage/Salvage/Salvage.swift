@@ -141,7 +141,7 @@ package final class Salvage {
         report.pagesRead = source.pagesRead
         report.damagedPages = source.damaged.count
         // Commits that wait for nothing may not be visible yet, when those before them are on their way to the device.
-        try store.flush(synced: false)
+        try store.flush(.written)
         let view = try store.snapshot()
         var infos: [UInt32: TreeInfo] = [:]
         for info in view.trees { infos[info.tree.id] = info }

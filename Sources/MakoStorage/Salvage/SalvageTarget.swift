@@ -36,7 +36,7 @@ final class SalvageTarget {
 
     /// - Parameter access: that of the damaged file.
     init(path: String, options: StoreOptions, access: FileAccess?) throws(StorageError) {
-        new = try NewFile(at: path, on: options.fileSystem)
+        new = try NewFile(at: path, on: options.files)
         try new.refuseExisting()
         var options = options.withoutEvents
         options.readOnly = false

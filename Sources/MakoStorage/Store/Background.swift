@@ -11,7 +11,7 @@ extension Store {
         defer { events?.deliver() }
         noteStatistics()
         if isFlushDue {
-            try flush(synced: true)
+            try flush(.durable)
             return true
         }
         if endOldSnapshots() { return true }
@@ -97,7 +97,8 @@ extension Store {
     private static let spareDelay: UInt64 = 2_000_000_000
 
     private func stepCheckpoint() throws(StorageError) -> Bool {
-        guard checkpointer.lock.tryLock() else { return false }
+        // One that waits for a log that is refused would begin again and again.
+        guard !hasRefused.load(ordering: .relaxed), checkpointer.lock.tryLock() else { return false }
         defer { checkpointer.lock.unlock() }
         if checkpointer.isRunning {
             _ = try checkpointer.step(self)

@@ -18,10 +18,12 @@ struct CheckpointRequest {
 ///
 ///     pages      dirty pages of the version, ascending, neighbours together, unsynced
 ///     tables     the directory and the bitmaps of the regions that changed
-///     data       the data file is synced: everything the meta will refer to is durable
+///     data       the data file is synced: everything the meta will refer to is on the device before the meta
 ///     log        the log is synced up to the version, or the barrier written
 ///     meta       both copies of the meta, in the slot of the older checkpoint, synced; then the older
 ///                checkpoint is let go of: its pages, its log segments
+///
+/// Of data and log the order alone counts, so that where there are barriers (`File.barrier()`) the meta has the only full sync.
 ///
 /// Until the meta is written a failed write abandons the checkpoint and nothing is lost: log and memory still
 /// have everything. A failed sync, or a failed meta write, latches the store: what the device holds is unknown.
@@ -271,7 +273,7 @@ final class Checkpointer: @unchecked Sendable {
             if current.request.writesBarrier {
                 current.log = try store.writeBarrier(commit: current.request.version.commit)
             } else if !sabotaged("logNotSyncedBeforeMeta") {
-                try store.makeDurable(current.log.lsn)
+                try store.order(current.log.lsn)
             }
             current.phase = .meta
         case .meta, .secondMeta:
@@ -300,6 +302,11 @@ final class Checkpointer: @unchecked Sendable {
             regions: UInt64(current.regions.count),
             plainTrees: Meta.plainTrees(UnsafeBufferPointer(start: version.trees, count: version.treeCount)))
         do throws(FileError) { try store.dataFile.write(meta) } catch {
+            // Refused, it has changed nothing; but a barrier in the log says that this checkpoint is there.
+            if error.isRefusal && current.phase == .meta && !current.request.writesBarrier {
+                run?.phase = .log
+                throw StorageError(error)
+            }
             throw latched(store, error, "writing a meta page")
         }
         let record = Record(meta: meta, regions: current.regions, directoryPages: current.directoryPages)

@@ -7,6 +7,26 @@ struct PendingCommit {
     var freed: Int
 }
 
+/// What a flush does with a group once it is written.
+enum FlushLevel: Comparable {
+    /// Nothing.
+    case written
+    /// Nothing that is written later reaches the device before it.
+    case ordered
+    /// The device keeps it.
+    case durable
+}
+
+extension Durability {
+    var flushLevel: FlushLevel {
+        switch self {
+        case .full: .durable
+        case .barrier: .ordered
+        case .ordered, .async, .asyncWithin: .written
+        }
+    }
+}
+
 /// Commits on their way to publication, in order, and the pages of all of them.
 ///
 /// The lists are kept when it is emptied, so that a commit allocates nothing on its way through.
@@ -58,9 +78,15 @@ struct CommitQueue {
         return commits.count
     }
 
-    /// Whether one of them is to be on the device.
-    var asksForSync: Bool {
-        for index in 0..<commits.count where commits[index].durability == .full { return true }
-        return false
+    /// Whether one of them has been acknowledged: it waits for nothing.
+    var hasAcknowledged: Bool { commits.contains { $0.durability.maxDelay != nil } }
+
+    /// What all of them together wait for.
+    var flushLevel: FlushLevel {
+        var level = FlushLevel.written
+        for index in 0..<commits.count where level < .durable {
+            level = max(level, commits[index].durability.flushLevel)
+        }
+        return level
     }
 }

@@ -30,7 +30,7 @@ extension Store {
     public func copy(
         to path: String, encryption: Encryption?, progress: (CopyProgress) -> Void = { _ in }
     ) throws(StorageError) -> CopyReport {
-        try copy(to: path, on: options.fileSystem, encryption, progress)
+        try copy(to: path, on: options.files, encryption, progress)
     }
 
     /// The same as ``copy(to:progress:)`` on another file system: for a store in memory, whose own nobody would look into.
@@ -44,7 +44,7 @@ extension Store {
         to path: String, on fileSystem: any FileSystem, _ encryption: Encryption?, _ progress: (CopyProgress) -> Void
     ) throws(StorageError) -> CopyReport {
         if let next = follower?.successor { return try next.copy(to: path, on: fileSystem, encryption, progress) }
-        let new = try NewFile(at: path, on: fileSystem)
+        let new = try NewFile(at: path, on: options.withAttributes(fileSystem))
         try new.refuseExisting()
         return try copy(to: new, replacing: false, encryption, progress)
     }
@@ -78,8 +78,8 @@ extension Store {
         at path: String, options: StoreOptions = .init(), encryption: Encryption?,
         progress: (CopyProgress) -> Void = { _ in }
     ) throws(StorageError) -> CopyReport {
-        let new = try NewFile(at: path, on: options.fileSystem)
-        guard options.fileSystem.exists(new.path) else { throw .notFound(path: path) }
+        let new = try NewFile(at: path, on: options.files)
+        guard options.files.exists(new.path) else { throw .notFound(path: path) }
         var options = options
         options.readOnly = false
         options.background = .manual

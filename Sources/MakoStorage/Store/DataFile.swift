@@ -270,7 +270,9 @@ final class DataFile {
 
     /// Writes both copies of a meta and makes them durable.
     func write(_ meta: Meta) throws(FileError) {
-        for copy in 0..<(sabotaged("oneMetaCopy") ? 1 : Meta.copies) { try write(meta, copy: copy) }
+        for copy in 0..<(sabotaged("oneMetaCopy") ? 1 : Meta.copies) {
+            do throws(FileError) { try write(meta, copy: copy) } catch { throw copy == 0 ? error : error.ofRest }
+        }
         if !sabotaged("metaNotSynced") { try file.sync() }
     }
 

@@ -1,4 +1,4 @@
-/// A sync of the data file on a thread of its own.
+/// A sync of the data file, or a barrier behind it, on a thread of its own.
 ///
 /// Behind a checkpoint's pages it takes as long as the device needs for all of them, a second and more. Whoever waits for it sees to what
 /// committers would otherwise have to do themselves.
@@ -13,7 +13,7 @@ private final class DataSync: @unchecked Sendable {
         try startThread(name: "mako sync") { [self] in
             let outcome: Result<Void, FileError>
             do throws(FileError) {
-                try file.sync()
+                try file.barrier()
                 outcome = .success(())
             } catch { outcome = .failure(error) }
             lock.withLock {
@@ -36,13 +36,13 @@ extension Store {
     /// How often the log is looked at while the data file is synced: a writer at full speed fills half a segment in a third of a second.
     private static let lookInterval = Duration.milliseconds(5)
 
-    /// Makes the data file durable. With threads the log is looked after meanwhile, so that no committer has to fill a segment with
+    /// Has the data file's pages reach the device before what is written next. With threads the log is looked after meanwhile, so that no committer has to fill a segment with
     /// zeros or to raise the serial ceiling because a checkpoint keeps the store's thread waiting.
     func syncDataFile() throws(FileError) {
-        guard options.background == .threads else { return try dataFile.file.sync() }
+        guard options.background == .threads else { return try dataFile.file.barrier() }
         let sync = DataSync()
         let thread: JoinableThread
-        do throws(FileError) { thread = try sync.start(dataFile.file) } catch { return try dataFile.file.sync() }
+        do throws(FileError) { thread = try sync.start(dataFile.file) } catch { return try dataFile.file.barrier() }
         defer { thread.join() }
         while true {
             if let outcome = sync.outcome(within: Store.lookInterval) { return try outcome.get() }

@@ -64,7 +64,7 @@ extension Store {
 
     /// Two checkpoints: what only older ones need is free behind them. The caller has the checkpointer's lock.
     private func renewCheckpoints() throws(StorageError) {
-        try flush(synced: true)
+        try flush(.durable)
         for _ in 0..<2 {
             try checkpointer.runToEnd(self)
             if try checkpointer.begin(self, anyway: true) { try checkpointer.runToEnd(self) }

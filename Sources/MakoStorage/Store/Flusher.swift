@@ -38,7 +38,7 @@ final class Flusher: @unchecked Sendable {
             guard let store = weak.store else { return }
             // A failure latches the store: whoever writes next is told.
             do throws(StorageError) {
-                try store.flush(synced: true)
+                try store.flush(.durable)
                 // A writer at full speed may need a segment before the store's other thread comes to it.
                 _ = try store.lookAfterLog()
             } catch {}

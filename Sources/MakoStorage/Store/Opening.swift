@@ -24,7 +24,7 @@ struct Opening {
     let directory: (any FileDirectory)?
 
     init(path: String, options: StoreOptions) throws(StorageError) {
-        let path = try options.fileSystem.databasePath(path)
+        let path = try options.files.databasePath(path)
         if options.readOnly {
             self = try Opening.reading(path, options)
         } else {
@@ -42,7 +42,7 @@ struct Opening {
         self.options = options
         do throws(StorageError) {
             directory = try storage { () throws(FileError) in
-                options.readOnly ? nil : try options.fileSystem.openDirectory(FilePath.directory(of: path))
+                options.readOnly ? nil : try options.files.openDirectory(FilePath.directory(of: path))
             }
             let dataFile = try DataFile.open(
                 file, repairing: !options.readOnly, .secret(options.encryption), entropy: options.entropy)
@@ -67,12 +67,12 @@ struct Opening {
                 }
             }
             tail = LogReader(
-                fileSystem: options.fileSystem, path: path, database: dataFile.header.id,
+                fileSystem: options.files, path: path, database: dataFile.header.id,
                 readOnly: options.readOnly, required: dataFile.header.segmentNeeded(behind: meta.log),
                 keys: dataFile.keys)
             let numbers = try storage { [tail] () throws(FileError) in try tail.segmentNumbers() }
             log = Log(
-                fileSystem: options.fileSystem, path: path, database: dataFile.header.id, dataFile: file,
+                fileSystem: sabotaged("logWithoutAttributes") ? options.fileSystem : options.files, path: path, database: dataFile.header.id, dataFile: file,
                 segmentBytes: Int(dataFile.header.segmentBytes), keys: dataFile.keys, entropy: options.entropy,
                 position: meta.log,
                 lastNumber: max(
@@ -171,7 +171,7 @@ struct Opening {
     private static let openings = 100
 
     private static func openFile(_ path: String, _ options: StoreOptions) throws(StorageError) -> any File {
-        let fileSystem = options.fileSystem
+        let fileSystem = options.files
         if fileSystem.isDirectory(path) { throw .notADatabase(path: path, reason: "it is a directory") }
         for _ in 0..<openings {
             if !fileSystem.exists(path) {
@@ -215,7 +215,7 @@ struct Opening {
     /// Brings an empty database into being, in the place of an empty file or of none.
     private static func create(_ path: String, _ options: StoreOptions, over empty: (any File)?) throws(StorageError) {
         if options.encryption != nil && !Encryption.isAvailable { throw .encryptionUnavailable(path: path) }
-        let new = try NewFile(at: path, on: options.fileSystem)
+        let new = try NewFile(at: path, on: options.files)
         try new.refuseOrphans()
         let access = try storage { () throws(FileError) in try empty?.access() }
         // Where another process was faster, its file is the one to open.

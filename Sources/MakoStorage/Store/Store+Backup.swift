@@ -36,7 +36,7 @@ extension Store {
     public func backup(
         to path: String, sharesBlocks: Bool = false, progress: (CopyProgress) -> Void = { _ in }
     ) throws(StorageError) -> CopyReport {
-        try backup(to: path, on: options.fileSystem, sharesBlocks: sharesBlocks, progress: progress)
+        try backup(to: path, on: options.files, sharesBlocks: sharesBlocks, progress: progress)
     }
 
     /// The same on another file system: for a store in memory, whose own nobody would look into.
@@ -46,7 +46,7 @@ extension Store {
         if let next = follower?.successor {
             return try next.backup(to: path, on: fileSystem, sharesBlocks: sharesBlocks, progress: progress)
         }
-        let new = try NewFile(at: path, on: fileSystem)
+        let new = try NewFile(at: path, on: options.withAttributes(fileSystem))
         try new.refuseExisting()
         let source = try captureForBackup()
         defer { source.close() }
@@ -88,7 +88,7 @@ extension Store {
         to path: String, since point: BackupPoint, progress: (CopyProgress) -> Void = { _ in }
     ) throws(StorageError) -> CopyReport {
         if let next = follower?.successor { return try next.backup(to: path, since: point, progress: progress) }
-        let new = try NewFile(at: path, on: options.fileSystem)
+        let new = try NewFile(at: path, on: options.files)
         try new.refuseExisting()
         let source = try captureForBackup()
         defer { source.close() }
@@ -125,7 +125,7 @@ extension Store {
     ) {
         try requireOpen()
         let isLatched = commitLock.withLock { latch != nil }
-        if !options.readOnly && !isLatched { try flush(synced: true) }
+        if !options.readOnly && !isLatched { try flush(.durable) }
         // A commit by checkpoint enters its pages into the map before it is published.
         return try checkpointer.lock.withLock { () throws(StorageError) in
             try spaceLock.withLock { () throws(StorageError) in
@@ -159,7 +159,7 @@ extension Store {
     fileprivate func captureForBackup() throws(StorageError) -> BackupSource {
         try requireOpen()
         let isLatched = commitLock.withLock { latch != nil }
-        if !options.readOnly && !isLatched { try flush(synced: true) }
+        if !options.readOnly && !isLatched { try flush(.durable) }
         return try checkpointer.lock.withLock { () throws(StorageError) in
             let last = checkpointer.last
             var pages: [[UInt64]] = []

@@ -8,7 +8,7 @@ extension Store {
         try requireOpen()
         if options.readOnly { throw .readOnly(reason: "it was opened so") }
         defer { events?.deliver() }
-        try flush(synced: true)
+        try flush(.durable)
         try checkpointer.lock.withLock { () throws(StorageError) in
             try checkpointer.runToEnd(self)
             if try checkpointer.begin(self) { try checkpointer.runToEnd(self) }
@@ -38,7 +38,7 @@ extension Store {
         defer { checkpointer.lock.unlock() }
         let request: CheckpointRequest
         do throws(StorageError) {
-            try flush(synced: true)
+            try flush(.durable)
             try checkpointer.runToEnd(self)
             try reserve(payload: 0, for: writer, isCheckpointing: true)
             try reservePages(for: writer, isCheckpointing: true)
@@ -83,13 +83,13 @@ extension Store {
         let position = commitLock.withLock {
             log.appendBarrier(commit: commit)
         }
-        try flush(synced: true)
+        try flush(.durable)
         return position
     }
 
-    /// Syncs the log up to a position.
-    func makeDurable(_ lsn: UInt64) throws(StorageError) {
-        let isDurable = commitLock.withLock { log.durable >= lsn }
-        if !isDurable { try flush(synced: true) }
+    /// Has the log up to a position reach the device before what is written next.
+    func order(_ lsn: UInt64) throws(StorageError) {
+        let isOrdered = commitLock.withLock { log.reached(.ordered) >= lsn }
+        if !isOrdered { try flush(.ordered) }
     }
 }

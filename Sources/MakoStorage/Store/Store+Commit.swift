@@ -1,5 +1,6 @@
 // A commit, from top to bottom. Everything up to the append may fail and fails this transaction alone; a failed
-// write or sync of the log afterwards latches the store, because nobody can know what the device kept.
+// write or sync of the log afterwards latches the store, because nobody can know what the device kept. A write that the system refused
+// outright has left nothing there: Store+Refusal.swift.
 extension Store {
     func commit(_ writer: Writer, _ durability: Durability) throws(StorageError) {
         do throws(StorageError) { try commitOrHold(writer, durability, isShown: false) } catch {
@@ -48,11 +49,17 @@ extension Store {
         writer.end(at: point)
         let commit = newest.commit + 1
         commitLock.lock()
+        if let refusal = refused.reason {
+            commitLock.unlock()
+            takeBack(writer)
+            throw refusal
+        }
         let position = log.append(.commit, commit: commit, payload: payload)
         if writer.namesPages { namesUnsyncedPages = true }
         let version = makeVersion(writer, commit: commit, point: point, log: position)
         newest = version
         let maxDelay = durability.maxDelay
+        let durability = durability == .barrier && !hasBarriers ? .full : durability
         var due = maxDelay.map(scheduleFlush) ?? .max
         // The end of a segment is made durable at once: it is to be when this one ends.
         if maxDelay != nil && beginsSegment { due = clock.now }
@@ -120,11 +127,12 @@ extension Store {
     func reserve(payload: Int, for writer: Writer, isCheckpointing: Bool = false) throws(StorageError) -> Bool {
         let (isReady, isBehind) = try commitLock.withLock { () throws(StorageError) in
             if let latch { throw .readOnly(reason: latch) }
+            if let refusal = refused.reason { throw refusal }
             return (log.hasRoom(payload: payload), log.closedEnd != nil)
         }
         if isReady { return false }
         // A writer that is faster than the device waits for it here: no more than the end of one segment is kept in memory.
-        if isBehind { try flush(synced: true) }
+        if isBehind { try flush(.durable) }
         do throws(FileError) { try addSegment(payload) } catch {
             guard error.isNoSpace, !sabotaged("fullLogKept") else { throw failed(error, "adding a log segment") }
             // The checkpoint's own pages are among those that were taken ahead.
@@ -190,9 +198,15 @@ extension Store {
     private func waitUntilPublished(_ commit: UInt64) throws(StorageError) {
         commitLock.lock()
         defer { commitLock.unlock() }
+        publishWaiters += 1
+        defer {
+            publishWaiters -= 1
+            if refused.reason != nil { flushed.broadcast() }
+        }
         var looks = 0
         while publishedCommit < commit {
             if let latch { throw .readOnly(reason: latch) }
+            if let refusal = refused.reason { throw refusal }
             if isFlushing && !isFlushSynced && looks < Store.looksAtUnsyncedFlush {
                 // A write that nothing is synced behind is over before a thread that slept would be awake.
                 looks += 1
@@ -202,15 +216,16 @@ extension Store {
             } else if isFlushing {
                 flushed.wait(commitLock)
             } else {
-                flushLocked(forced: false)
+                _ = flushLocked(.written)
             }
         }
     }
 
     private static let looksAtUnsyncedFlush = 16
 
-    /// Publishes everything committed until now, and makes it durable when asked.
-    func flush(synced: Bool) throws(StorageError) {
+    /// Publishes everything committed until now, and has the log reach a level with it.
+    func flush(_ level: FlushLevel) throws(StorageError) {
+        let level = level == .ordered && !hasBarriers ? .durable : level
         commitLock.lock()
         defer { commitLock.unlock() }
         // What is committed meanwhile is for others to see to: a busy writer would keep whoever comes here for ever.
@@ -218,12 +233,13 @@ extension Store {
         let last = pending.commits.last?.version.commit ?? 0
         while true {
             if let latch { throw .readOnly(reason: latch) }
+            if let refusal = refused.reason { throw refusal }
             if isFlushing {
                 flushed.wait(commitLock)
-            } else if publishedCommit < last || synced && log.durable < end
+            } else if publishedCommit < last || log.reached(level) < end
                 || log.written < (sabotaged("flushFollowsTheWriter") ? log.position.lsn : end)
             {
-                flushLocked(forced: synced)
+                if let refusal = flushLocked(level) { throw refusal }
             } else {
                 return
             }
@@ -234,7 +250,9 @@ extension Store {
     ///
     /// The end of a segment is a flush of its own, synced whoever asks: nothing of the next one is written before it is durable.
     /// Called with the commit lock held, which is given up meanwhile.
-    private func flushLocked(forced: Bool) {
+    ///
+    /// - Returns: why nothing was written, when the system refused it and the store can go on. Any other failure latches the store.
+    private func flushLocked(_ least: FlushLevel) -> StorageError? {
         isFlushing = true
         let segmentEnd = log.closedEnd
         var count = pending.count
@@ -242,13 +260,16 @@ extension Store {
         pending.move(count, to: &flushing)
         flushingCommits = count
         let endsSegment = segmentEnd != nil && !sabotaged("segmentBegunBeforeSync")
-        let synced = forced || endsSegment || flushing.asksForSync
+        var level = max(least, endsSegment ? .durable : flushing.flushLevel)
+        if sabotaged("barriersForAll") && hasBarriers { level = min(level, .ordered) }
+        let synced = level > .written
         isFlushSynced = synced
         // What is behind the end of a segment is still due.
+        let due = flushDue
         if synced && (!endsSegment || sabotaged("delayForgottenAtSegmentEnd")) || sabotaged("delayForgottenUnsynced") {
             (flushDue, flushDelay) = (.max, .max)
         }
-        let group = log.takeGroup(synced: synced)
+        let group = log.takeGroup(level)
         let needsData = namesUnsyncedPages && !sabotaged("namedPagesNotSynced")
         namesUnsyncedPages = false
         let named = sabotaged("nextSegmentRecordedEarly") ? log.newestSegment : group?.unrecorded
@@ -258,9 +279,9 @@ extension Store {
         if sabotaged("publishedBeforeFlush") { publish(&flushing) }
         var failure: FileError?
         do throws(FileError) {
-            // Pages are durable before the log names them.
-            if needsData { try dataFile.file.sync() }
-            if let group { try Log.write(group, synced: synced) }
+            // Pages are on the device before the log names them.
+            if needsData { try dataFile.file.barrier() }
+            if let group { try Log.write(group, level) }
             if let unrecorded { try recordSegment(unrecorded) }
         } catch { failure = error }
         if failure == nil && !sabotaged("publishedBeforeFlush") { publish(&flushing) }
@@ -268,17 +289,22 @@ extension Store {
         isFlushing = false
         flushingCommits = 0
         let last = flushing.commits.last?.version.commit ?? 0
+        if let failure, let group, let refusal = refuse(failure, group, due: due) {
+            flushed.broadcast()
+            return refusal
+        }
         flushing.removeAll()
         if let failure {
             setLatch("writing the log failed (\(failure)); reopen the database to see what was kept", failure)
         } else {
             flushCount &+= 1
             if let unrecorded { log.noteRecorded(unrecorded) }
-            if let end, synced || sabotaged("unsyncedTakenForDurable") { log.noteDurable(end) }
+            if let end { log.note(end, sabotaged("unsyncedTakenForDurable") ? .durable : level) }
             publishedCommit = max(publishedCommit, last)
             publishWaitingForNothing()
         }
         flushed.broadcast()
+        return nil
     }
 
     /// Publishes the `async` commits that came while a flush was on its way, up to the first that waits for one of its own. Under the

@@ -21,7 +21,7 @@ extension Store {
         _ base: String, applying parts: [String], to path: String, options: StoreOptions = .init(),
         progress: (CopyProgress) -> Void = { _ in }
     ) throws(StorageError) -> CopyReport {
-        let new = try NewFile(at: path, on: options.fileSystem)
+        let new = try NewFile(at: path, on: options.files)
         try new.refuseExisting()
         var restoration = try Restoration(base, parts, options)
         let target = try new.begin(access: restoration.access)
@@ -66,7 +66,7 @@ private struct Restoration {
 
     init(_ base: String, _ paths: [String], _ options: StoreOptions) throws(StorageError) {
         self.base = base
-        fileSystem = options.fileSystem
+        fileSystem = options.files
         var headers: [BackupPart.Header] = []
         // The key may have been changed since the older ones were made.
         var newest: FileHeader?

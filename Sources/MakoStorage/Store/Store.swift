@@ -84,6 +84,12 @@ public final class Store: @unchecked Sendable {
     /// The failure that made the store read-only.
     @exclusivity(unchecked) var latchCause: FileError?
     @exclusivity(unchecked) var flushCount: UInt64 = 0
+    /// Commits that the system refused to write, until the next writer takes them back. See `Store+Refusal.swift`.
+    @exclusivity(unchecked) var refused = RefusedCommits()
+    /// Whether there are some: for those who only ask.
+    let hasRefused = Atomic<Bool>(false)
+    /// How many committers wait for their commits to be published.
+    @exclusivity(unchecked) var publishWaiters = 0
     /// When the next segment may be made ready; `max` while that is done.
     @exclusivity(unchecked) var spareDue: UInt64 = 0
     /// When what `async` commits left is to be made durable, and the shortest delay among them; `max` when there is nothing.
@@ -109,6 +115,8 @@ public final class Store: @unchecked Sendable {
     let checkpointer: Checkpointer
     let vacuum = Vacuum()
     let isClosed = Atomic<Bool>(false)
+    /// Whether the files know anything between a write and a sync.
+    let hasBarriers: Bool
     let largestLoggedBytes: Int
     /// Values from here on are written to their pages before the commit, and the log names those.
     let namedValueBytes: Int
@@ -169,6 +177,7 @@ public final class Store: @unchecked Sendable {
         checkpointer = Checkpointer(last: opening.last, previous: opening.previous, pins: opening.pins)
         follower = options.readOnly ? Follower(opening.tail, checkpointPages: opening.space.live) : nil
         // A frame that was compressed is unpacked again only up to the limit of values.
+        hasBarriers = options.fileSystem.hasBarriers
         largestLoggedBytes = min(log.payloadLimit, log.segmentBytes / 4, Limits.valueBytes)
         namedValueBytes = min(Limits.directBytes, largestLoggedBytes)
         do throws(StorageError) {
@@ -265,6 +274,7 @@ public final class Store: @unchecked Sendable {
             turn.release()
             throw isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
         }
+        takeBackRefused()
         relieveMemory()
         reclaimRoom()
         return WriteTransaction(Writer(store: self, base: newest))
@@ -317,6 +327,7 @@ public final class Store: @unchecked Sendable {
             readerThreads.stop()
         }
         guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        takeBackRefused()
         do throws(StorageError) { try shutDownOnce(clean: clean) } catch {
             events?.note(.closed(error: error))
             events?.deliver()
@@ -353,7 +364,7 @@ public final class Store: @unchecked Sendable {
 
     /// The last checkpoint: both meta slots say the same, so that nothing needs the log any more.
     func finish() throws(StorageError) {
-        try flush(synced: true)
+        try flush(.durable)
         let hasFiles = commitLock.withLock { sabotaged("unusedLogLeft") ? log.hasUnrecorded : log.hasFiles }
         let usesLog = dataFile.header.newestSegment != 0 || hasFiles
         guard usesLog || newest.commit != checkpointer.last.meta.commit else { return }

@@ -116,6 +116,7 @@ final class Vacuum {
             store.turn.release()
             throw store.isClosed.load(ordering: .acquiring) ? .closed : .readOnly(reason: reason)
         }
+        store.takeBackRefused()
         return true
     }
 
@@ -230,7 +231,7 @@ final class Vacuum {
             }
             return true
         }
-        if waits { try store.flush(synced: true) }
+        if waits { try store.flush(.durable) }
         guard try returnIdleNumbers(store, waits: waits) else { return false }
         if waits { store.checkpointer.lock.lock() } else if !store.checkpointer.lock.tryLock() { return false }
         defer { store.checkpointer.lock.unlock() }

@@ -39,8 +39,9 @@ extension Store {
         try takeTurn()
         defer { turn.release() }
         try requireOpen()
+        takeBackRefused()
         let isLatched = commitLock.withLock { latch != nil }
-        if !options.readOnly && !isLatched { try flush(synced: false) }
+        if !options.readOnly && !isLatched { try flush(.written) }
         let (version, live) = spaceLock.withLock { (versions[versions.count - 1], space.live) }
         let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: pageBytes, alignment: 16)
         defer { scratch.deallocate() }
@@ -95,6 +96,7 @@ private struct Verifier {
 
     private mutating func note(_ error: StorageError) {
         if case .io(let cause) = error, report.readFailure == nil { report.readFailure = cause }
+        if case .protected(let path) = error, report.readFailure == nil { report.readFailure = .refusedRead(path) }
         note("\(error)")
     }
 

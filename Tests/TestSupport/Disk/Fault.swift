@@ -22,9 +22,10 @@ public enum Fault: Sendable, Hashable {
     case syncLies
     /// A read or write moves only so many bytes, at least one, and reports so. `File` calls again for the rest: another call.
     case short(Int)
-    /// A signal interrupts the call before it has any effect. It is made again, as another call, except a sync, which fails with
-    /// `EINTR`.
+    /// A signal interrupts the call before it has any effect. It is made again, as another call.
     case interrupted
+    /// The system refuses the call with `EPERM`, before it has any effect.
+    case refused
     /// A write reports success and does nothing.
     case loseWrite
     /// A write lands so many bytes from where it should.
@@ -72,6 +73,14 @@ public enum CallKind: String, Sendable, Hashable, CaseIterable {
 
     /// Whether a full device can make the call fail.
     public var needsSpace: Bool { self == .write || self == .resize || self == .open }
+
+    /// Whether a protected file refuses the call while the device is locked.
+    var needsContent: Bool {
+        switch self {
+        case .open, .read, .write, .resize, .sync: true
+        case .remove, .rename, .list, .syncDirectory, .size, .lock: false
+        }
+    }
 
     public var isSync: Bool { self == .sync || self == .syncDirectory }
 }

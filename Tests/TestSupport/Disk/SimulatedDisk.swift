@@ -41,6 +41,11 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     private var pins: [Int: [ObjectIdentifier: [UInt64]]] = [:]
     private var persistent: Int32?
     private var capacityBytes: UInt64?
+    private var refuses = false
+    private var knowsBarriers = false
+    /// What was there before each barrier since the last sync, and so may be all that a power cut leaves.
+    private var beforeBarriers: [CrashState] = []
+    private var flushed = (syncs: 0, barriers: 0)
     private var crashed = false
     private var currentTag = 0
     private var isRecording = false
@@ -113,6 +118,25 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
             persistent = nil
         }
     }
+
+    /// Whether files can be neither read nor written, nor opened: on a phone that is locked.
+    public var isProtected: Bool {
+        get { lock.withLock { refuses } }
+        set { lock.withLock { refuses = newValue } }
+    }
+
+    /// Whether the disk has barriers that are less than syncs: what one of them has ordered is lost in a power cut, with all that was
+    /// written behind it, until a file or a directory is synced.
+    public var hasBarriers: Bool {
+        get { lock.withLock { knowsBarriers } }
+        set { lock.withLock { knowsBarriers = newValue } }
+    }
+
+    /// How many syncs and barriers of files succeeded.
+    public var flushes: (syncs: Int, barriers: Int) { lock.withLock { flushed } }
+
+    /// What a crash now could leave behind beside `crashState()`, on a disk with barriers.
+    public var statesBeforeBarriers: [CrashState] { lock.withLock { beforeBarriers } }
 
     /// How many bytes all files together may have; nil: as many as you like. What is in a file has its room, zeros included.
     public var capacity: UInt64? {
@@ -277,6 +301,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     public func syncDirectory(_ path: String) throws(FileError) {
         try call(.syncDirectory, path, failing: {}) { fault in
             if case .syncLies? = fault { return }
+            beforeBarriers = []
             var stillPending: [CrashState.PendingName] = []
             for change in state.pendingNames {
                 if change.directories.contains(path) {
@@ -364,8 +389,16 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
     /// Makes pending writes durable, all of them or those to the sectors of a range, with the size.
     ///
     /// - Parameter told: of how many failures of the file the handle was told.
-    func sync(_ file: Int, _ path: String, only range: Range<UInt64>? = nil, told: inout Int) throws(FileError) {
+    func sync(
+        _ file: Int, _ path: String, only range: Range<UInt64>? = nil, isBarrier: Bool = false, told: inout Int
+    ) throws(FileError) {
         try call(.sync, path) { fault throws(FileError) in
+            // Of no sync that fails it is known what it has left in the device.
+            if knowsBarriers && isBarrier { beforeBarriers.append(state) }
+            defer {
+                if !isBarrier && fault == nil { beforeBarriers = [] }
+                if isBarrier { flushed.barriers += 1 } else { flushed.syncs += 1 }
+            }
             if state.files[file].failures == told, case .syncFails(let way)? = fault {
                 failSync(of: file)
                 if way == .restoresOldContent { state.files[file].cached = state.files[file].durable }
@@ -445,7 +478,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
         try call(kind, path, failing: {}) { _ throws(FileError) in try body() }
     }
 
-    /// Makes a call, again when a signal interrupted it; reads and writes come again from `SimulatedFile`.
+    /// Makes a call, again when a signal interrupted it; reads, writes and syncs come again from `SimulatedFile`.
     private func call<R>(
         _ kind: CallKind, _ path: String, failing: () -> Void = {}, _ body: (Fault?) throws(FileError) -> R
     ) throws(FileError) -> R {
@@ -468,6 +501,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
             }
             calls.append(kind)
             guard !crashed else { throw FileError(operation: kind.rawValue, path: path, code: EIO) }
+            if refuses && kind.needsContent { throw FileError(operation: kind.rawValue, path: path, code: EPERM) }
             // A full disk still removes, renames and syncs.
             if let persistent, kind != .open, persistent == ENOSPC ? kind.needsSpace : kind.changesDisk {
                 throw FileError(operation: kind.rawValue, path: path, code: persistent)
@@ -480,6 +514,7 @@ public final class SimulatedDisk: FileSystem, @unchecked Sendable {
                 persistent = code
                 failing()
                 throw FileError(operation: kind.rawValue, path: path, code: code)
+            case .refused?: throw FileError(operation: kind.rawValue, path: path, code: EPERM)
             case .interrupted?: throw FileError(operation: kind.rawValue, path: path, code: EINTR)
             case .syncFails? where kind == .syncDirectory:
                 throw FileError(operation: kind.rawValue, path: path, code: EIO)

@@ -84,10 +84,29 @@ final class SimulatedFile: MakoStorage.File, @unchecked Sendable {
         try sync(only: nil)
     }
 
-    private func sync(only range: Range<UInt64>?) throws(FileError) {
+    func barrier() throws(FileError) {
+        try checkOpen("sync")
+        try sync(only: nil, isBarrier: true)
+    }
+
+    private func sync(only range: Range<UInt64>?, isBarrier: Bool = false) throws(FileError) {
         var known = lock.withLock { told }
         defer { lock.withLock { told = max(told, known) } }
-        try disk.sync(file, path, only: range, told: &known)
+        var failure: FileError?
+        do throws(FileError) {
+            try Transfer.sync(
+                path,
+                {
+                    do throws(FileError) {
+                        try disk.sync(file, path, only: range, isBarrier: isBarrier, told: &known)
+                        return 0
+                    } catch {
+                        failure = error
+                        errno = error.code
+                        return -1
+                    }
+                })
+        } catch { throw failure ?? error }
     }
 
     func lock(exclusive: Bool) throws(FileError) -> Bool {

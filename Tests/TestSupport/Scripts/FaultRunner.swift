@@ -184,6 +184,7 @@ extension Fault {
         case .syncFails(.reportsLate), .syncLies: kind == .sync
         case .short: kind == .read || kind == .write
         case .interrupted: true
+        case .refused: kind == .read || kind == .write || kind == .resize || kind == .sync
         case .syncFails: kind.isSync
         case .loseWrite, .misdirectWrite: kind == .write
         case .staleRead: kind == .read

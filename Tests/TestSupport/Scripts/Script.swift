@@ -210,7 +210,9 @@ public enum ScriptStep: Sendable, Hashable {
         }
     }
 
-    private static let durabilities: [String: Durability] = ["full": .full, "ordered": .ordered, "async": .async]
+    private static let durabilities: [String: Durability] = [
+        "full": .full, "barrier": .barrier, "ordered": .ordered, "async": .async,
+    ]
 
     /// Whether the step changes data, and so runs inside a transaction.
     var isChange: Bool {

@@ -1,0 +1,98 @@
+import MakoTestSupport
+import Synchronization
+import Testing
+
+@testable import MakoStorage
+
+/// Committers of several threads while writes are refused again and again.
+@Suite struct ProtectedFileConcurrencyTests {
+    @Test(arguments: [Durability.full, .ordered])
+    func whatWasAcknowledgedIsThereAndWhatFailedIsNot(durability: Durability) throws {
+        let files = RefusingFiles()
+        var options = StoreOptions()
+        options.fileSystem = files
+        options.durability = durability
+        options.checkpointBytes = 256 << 10
+        let store = try Store(at: "d/b", options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        let lock = Lock()
+        nonisolated(unsafe) var acknowledged: Set<UInt64> = []
+        nonisolated(unsafe) var failed: Set<UInt64> = []
+        nonisolated(unsafe) var unexpected: [String] = []
+        let running = Atomic(4)
+        let threads = try (0..<4 as Range<UInt64>).map { thread in
+            try startThread(name: "committer") {
+                for number in 0..<300 as Range<UInt64> {
+                    let key = thread << 32 | number
+                    do {
+                        try store.write { try $0.put([UInt8](repeating: 1, count: Int(number)), for: key, in: tree) }
+                        lock.withLock { _ = acknowledged.insert(key) }
+                    } catch StorageError.protected {
+                        lock.withLock { _ = failed.insert(key) }
+                    } catch { lock.withLock { unexpected.append("\(error)") } }
+                }
+                running.subtract(1, ordering: .relaxed)
+            }
+        }
+        while running.load(ordering: .relaxed) > 0 {
+            files.isRefusing.store(true, ordering: .relaxed)
+            for _ in 0..<200 { yieldThread() }
+            files.isRefusing.store(false, ordering: .relaxed)
+            for _ in 0..<400 { yieldThread() }
+        }
+        for thread in threads { thread.join() }
+        #expect(unexpected.isEmpty, "\(unexpected.prefix(3))")
+        #expect(store.stats.latch == nil && acknowledged.count + failed.count == 1200)
+        try store.write { try $0.put([1], for: .max, in: tree) }
+        let report = try store.verify()
+        #expect(report.isClean)
+        try store.close()
+        let again = try Store(at: "d/b", options: options)
+        let view = try again.snapshot()
+        var (lost, returned) = (0, 0)
+        for key in acknowledged where try view.get(key, in: tree) == nil { lost += 1 }
+        for key in failed where try view.get(key, in: tree) != nil { returned += 1 }
+        #expect(lost == 0 && returned == 0, "\(lost) are lost, \(returned) have come back")
+        #expect(!failed.isEmpty)
+        view.close()
+        try again.close()
+    }
+}
+
+/// Files in memory that refuse writes to the log while they are told to.
+private final class RefusingFiles: PassingFileSystem, Sendable {
+    let inner: any FileSystem = MemoryFileSystem()
+    let isRefusing = Atomic(false)
+
+    func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any File {
+        RefusingFile(files: self, inner: try inner.open(path, mode))
+    }
+}
+
+private final class RefusingFile: PassingFile {
+    private let files: RefusingFiles
+    let inner: any File
+
+    init(files: RefusingFiles, inner: any File) {
+        self.files = files
+        self.inner = inner
+    }
+
+    func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
+        if files.isRefusing.load(ordering: .relaxed), path.contains("-wal-"), !path.hasSuffix("spare") {
+            throw .refusedWrite(path)
+        }
+        try inner.write(buffer, at: offset)
+    }
+
+    func writeDurably(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
+        try write(buffer, at: offset)
+        try sync()
+    }
+}
+
+extension FileError {
+    fileprivate static func refusedWrite(_ path: String) -> FileError {
+        FileError(operation: "write", path: path, code: FileError.refusedRead(path).code)
+    }
+}
