@@ -40,7 +40,7 @@ PREFIX ?= /usr/local
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
 
-.PHONY: help demo install test check test-random test-threads sqllogictest metamorphic coverage crash soak kill power processes sabotage bench fuzz differential format lint docs clean
+.PHONY: help demo install test interrupted check test-random test-threads sqllogictest metamorphic coverage crash soak kill power processes sabotage bench fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -95,8 +95,19 @@ test:
 	$(SYNTAX) $(WIDTH) swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest 2>&1 | tee .build/test.log
 	@scripts/skipped .build/test.log
 
+# The suites that use files of the system, with every third of their calls interrupted, in the build of `make test`. Linux alone has the switch.
+INTERRUPTED := 'StorageTests.FileSystemTests|OtherProcessTests|FileAccessTests|FileEdgeTests|NewFileTests|BackupTests'
+interrupted:
+	@scripts/need swift lz4 macros
+	$(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE)
+ifeq ($(shell uname),Linux)
+	clang -shared -fPIC -O1 -o .build/interrupted.so scripts/interrupted.c
+	LD_PRELOAD=$(CURDIR)/.build/interrupted.so "$$($(SYNTAX) swift build --show-bin-path)/makoPackageTests.xctest" \
+		--testing-library swift-testing --filter $(INTERRUPTED)
+endif
+
 # What a machine runs for each change. The minutes of each part are in docs/testing.md.
-CHECKS := test test-random metamorphic processes test-threads
+CHECKS := test interrupted test-random metamorphic processes test-threads
 check:
 	@mkdir -p .build && rm -f .build/minutes
 	@for part in $(CHECKS); do \
