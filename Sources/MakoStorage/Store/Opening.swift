@@ -72,7 +72,8 @@ struct Opening {
                 keys: dataFile.keys)
             let numbers = try storage { [tail] () throws(FileError) in try tail.segmentNumbers() }
             log = Log(
-                fileSystem: sabotaged("logWithoutAttributes") ? options.fileSystem : options.files, path: path, database: dataFile.header.id, dataFile: file,
+                fileSystem: sabotaged("logWithoutAttributes") ? options.fileSystem : options.files, path: path,
+                database: dataFile.header.id, dataFile: file,
                 segmentBytes: Int(dataFile.header.segmentBytes), keys: dataFile.keys, entropy: options.entropy,
                 position: meta.log,
                 lastNumber: max(
