@@ -40,7 +40,7 @@ PREFIX ?= /usr/local
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
 
-.PHONY: help demo install test interrupted check test-random test-threads sqllogictest metamorphic coverage crash soak kill power processes sabotage bench fuzz differential format lint docs clean
+.PHONY: help demo install test interrupted check check-platforms test-random test-threads sqllogictest metamorphic coverage crash soak kill power processes sabotage bench fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -49,6 +49,7 @@ help:
 	@echo 'make install             the program mako, into PREFIX/bin; PREFIX=/usr/local'
 	@echo 'make test                every test, in a debug build: about 10 minutes from a fresh clone on 2 cores'
 	@echo 'make check               make test, then $(filter-out test,$(CHECKS)); prints the minutes of each'
+	@echo 'make check-platforms     compiles the sources for iOS, macOS, musl and 32 bits, and runs CPlatform for arm64'
 	@echo 'make coverage            what share of engine and record layer the tests run, and what they do not, with the reason'
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
@@ -107,7 +108,7 @@ ifeq ($(shell uname),Linux)
 endif
 
 # What a machine runs for each change. The minutes of each part are in docs/testing.md.
-CHECKS := test interrupted test-random metamorphic processes test-threads
+CHECKS := test check-platforms interrupted test-random metamorphic processes test-threads
 check:
 	@mkdir -p .build && rm -f .build/minutes
 	@for part in $(CHECKS); do \
@@ -119,6 +120,11 @@ check:
 
 SOAK_RUNNER = $(SYNTAX) swift build -c release --product SoakRunner && \
 	$(SYNTAX) swift run -q --skip-build -c release SoakRunner
+
+# The sources compiled for systems that this machine is not, and CPlatform run for arm64: docs/platforms.md.
+check-platforms:
+	@scripts/need swift python3
+	@scripts/check-platforms
 
 # Store, record layer and object layer, so many seeds each, on all cores.
 test-random:
@@ -233,6 +239,10 @@ format:
 lint:
 	@scripts/need swift
 	swift format lint --strict -r --parallel $(SOURCES)
+	@if command -v actionlint >/dev/null; then actionlint; \
+	elif command -v check-jsonschema >/dev/null; then \
+		check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml; \
+	else echo 'The workflows were not checked: there is neither actionlint nor check-jsonschema (pip install check-jsonschema).'; fi
 
 # Symbol graphs come from the compiler and pages from the toolchain's docc, so that no package has to be added.
 docs:

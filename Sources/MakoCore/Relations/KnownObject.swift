@@ -1,7 +1,7 @@
 import CPlatform
 
 #if canImport(ObjectiveC)
-    import Foundation
+    import ObjectiveC
 #endif
 
 /// A reference that keeps no object: the object, as long as somebody else keeps it.
@@ -53,7 +53,7 @@ enum KnownObject {
         private static let swiftRoot: AnyClass = root(of: WeakObject.self)
 
         private static func root(of type: AnyClass) -> AnyClass {
-            var root = type
+            var root: AnyClass = type
             while let next: AnyClass = class_getSuperclass(root) { root = next }
             return root
         }

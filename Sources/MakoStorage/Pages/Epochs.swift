@@ -76,7 +76,9 @@ struct EpochCell: ~Copyable {
 private final class CellRegistry: @unchecked Sendable {
     private let lock = Lock()
     private var cells: [UnsafeMutablePointer<EpochCell>] = []
-    private let key = ThreadExitKey { (pointer: UnsafeMutableRawPointer?) in
+    private let key = ThreadExitKey { pointer in
+        // The type of the parameter is left to the platform: some say that it is never null.
+        let pointer: UnsafeMutableRawPointer? = pointer
         guard let cell = pointer?.assumingMemoryBound(to: EpochCell.self) else { return }
         cell.pointee.epoch.store(0, ordering: .releasing)
         cell.pointee.isClaimed.store(false, ordering: .releasing)
