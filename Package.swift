@@ -104,7 +104,7 @@ let package = Package(
             name: "MakoDemo", dependencies: ["Mako"], path: "Demo", exclude: ["Data"], swiftSettings: settings),
 
         .target(
-            name: "MakoTestSupport", dependencies: ["MakoStorage"], path: "Tests/TestSupport",
+            name: "MakoTestSupport", dependencies: ["MakoStorage", "CPlatform"], path: "Tests/TestSupport",
             swiftSettings: settings),
         .testTarget(
             name: "StorageTests",

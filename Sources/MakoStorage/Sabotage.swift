@@ -3,13 +3,7 @@
 // the bugs nor their names are in the program.
 
 #if SABOTAGE
-    #if canImport(Darwin)
-        import Darwin
-    #elseif canImport(Glibc)
-        import Glibc
-    #elseif canImport(Musl)
-        import Musl
-    #endif
+    import CPlatform
 
     private let chosen: [UInt8] = getenv("MAKO_SABOTAGE").map { Array(String(cString: $0).utf8) } ?? []
 

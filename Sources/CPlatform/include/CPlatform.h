@@ -4,7 +4,20 @@
 // at once.
 // Everything on the read path is inline.
 #pragma once
+#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "Mako's files are read and written in the machine's byte order, which must be little-endian: see docs/platforms.md."
+#endif
+
+// The C library has another module on each system (Darwin, Glibc, Musl, Android), but its headers have one name on all of them. So a
+// file that needs its functions of memory, numbers or threads, or its error codes, imports this module and names no system. Only
+// what Swift adds to the C library, `errno` before all, needs the system's own module: three files import it.
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 static inline void mako_prefetch(const void *address) { __builtin_prefetch(address, 0, 3); }
 

@@ -1,14 +1,6 @@
 import CPlatform
 import Synchronization
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The lock of one object: one of a fixed number of words, picked by the object's address, so that objects carry no lock of their own.
 ///
 /// Never hold two at once: two objects may share a word. What it guards takes nanoseconds, a property read or written, so taking it

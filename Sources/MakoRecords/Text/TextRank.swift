@@ -1,12 +1,5 @@
+import CPlatform
 import MakoStorage
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 /// Tells how well rows fit what is sought: BM25, as Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), have it, with
 /// k1 = 1.2 and b = 0.75. A part of a query that n of N rows have weighs ln(1 + (N - n + 0.5) / (n + 0.5)), which is never

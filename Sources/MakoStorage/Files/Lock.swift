@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import CPlatform
 
 /// A mutual exclusion lock of the platform's threads, which the thread sanitizer understands everywhere.
 /// Not recursive.

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import CPlatform
 
 /// Files that live in memory and die with the value: for `Store.inMemory` and for quick tests.
 ///
@@ -103,7 +97,7 @@ private final class MemoryContent: @unchecked Sendable {
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
         guard offset < size else { return 0 }
-        let count = Int(min(UInt64(buffer.count), size - offset))
+        let count = ByteCount.step(size - offset, most: buffer.count)
         forEachPiece(offset, count) { piece, start, range in
             let target = UnsafeMutableRawBufferPointer(rebasing: buffer[range])
             if pieces[piece].isEmpty {

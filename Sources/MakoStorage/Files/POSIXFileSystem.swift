@@ -6,6 +6,8 @@ import CPlatform
     import Glibc
 #elseif canImport(Musl)
     import Musl
+#elseif canImport(Android)
+    import Android
 #endif
 
 /// The operating system's files.

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import CPlatform
 
 /// A thread of the engine's own. Join it, or it runs on by itself.
 package final class JoinableThread: @unchecked Sendable {
@@ -44,7 +38,8 @@ package func startThread(
     defer { pthread_attr_destroy(&attributes) }
     pthread_attr_setstacksize(&attributes, stackBytes)
     let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
-    #if canImport(Darwin)
+    // A pointer or a number: the one has no value before it is set, the other needs one.
+    #if canImport(Darwin) || canImport(Musl)
         var created: pthread_t?
         let code = pthread_create(&created, &attributes, { run($0) }, start.toOpaque())
     #else

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import CPlatform
 
 /// Reads and writes as systems do them: a call may move only some of the bytes, and a signal may interrupt it.
 package enum Transfer {

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import CPlatform
 
 /// Bytes that are appended to and used again: memory of its own, without reference counts or bounds to look up for
 /// each field. Whoever owns one deallocates it.

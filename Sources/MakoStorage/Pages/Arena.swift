@@ -4,6 +4,8 @@
     import Glibc
 #elseif canImport(Musl)
     import Musl
+#elseif canImport(Android)
+    import Android
 #endif
 
 /// A reservation of address space, zeroed unless it is kept, that the system backs with memory as it is touched.

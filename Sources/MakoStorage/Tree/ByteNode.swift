@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import CPlatform
 
 // Nodes of trees whose keys are bytes, leaf and inner alike: an inner node's values are page references, of 8 bytes each; in a tree
 // that keeps counts 8 more bytes tell the entries below.

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import CPlatform
 
 // A leaf that ascending keys fill. Until it is closed it is at the end of its level and has no upper fence; yet a byte leaf's entries
 // already leave out what they share with its lower fence, so that it takes as many as it will be able to hold.

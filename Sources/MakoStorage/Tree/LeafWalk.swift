@@ -1,13 +1,5 @@
 import CPlatform
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The leaves of a tree, one after the other, for the inlined loops below: each is lent in place, under an
 /// operation epoch that lasts until the next one is asked for. Used by one thread at a time, and without dynamic exclusivity checks.
 public final class _LeafWalk {

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import CPlatform
 
 // A value too large for its leaf lies in a run of pages with consecutive numbers and consecutive serials. Each is
 // a page like any other, with header and checksum; the bodies, put together, are the value, or its LZ4 block when
@@ -45,7 +39,7 @@ struct Overflow: Hashable {
         guard record.isOverflow, record.count == Overflow.descriptorBytes else { return nil }
         firstPage = record.bytes.loadUnaligned(as: UInt64.self)
         firstSerial = record.bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
-        length = Int(record.bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self))
+        length = Int(clamping: record.bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self))
         let word = record.bytes.loadUnaligned(fromByteOffset: 20, as: UInt32.self)
         stored = Int(word & ~(Overflow.compressedBit | Overflow.listBit))
         isCompressed = word & Overflow.compressedBit != 0
@@ -75,7 +69,7 @@ struct Overflow: Hashable {
         if isList {
             let runs = try runs(from: frames)
             guard runs.length <= UInt64(Limits.valueBytes) else {
-                throw .valueTooLarge(bytes: Int(runs.length), limit: Limits.valueBytes)
+                throw .valueTooLarge(bytes: Int(clamping: runs.length), limit: Limits.valueBytes)
             }
             return try Overflow.bytes(Int(runs.stored)) { (buffer) throws(StorageError) in
                 try RunReader(runs, of: frames).read(at: 0, into: buffer)

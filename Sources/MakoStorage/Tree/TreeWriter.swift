@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import CPlatform
 
 /// Changes to trees, generic over the kind of node.
 extension Writer {
@@ -463,7 +457,8 @@ extension Writer {
         let bytes = value.encoded()
         guard bytes.count <= Limits.valueBytes else {
             throw .valueTooLarge(
-                bytes: Int(value.length), limit: Limits.valueBytes / ValueRuns.runBytes * Overflow.payloadBytes)
+                bytes: Int(clamping: value.length),
+                limit: Limits.valueBytes / ValueRuns.runBytes * Overflow.payloadBytes)
         }
         var list = try bytes.withUnsafeBytes { bytes in
             result { () throws(StorageError) in try writeOverflow(bytes, tree: tree, compressing: false) }

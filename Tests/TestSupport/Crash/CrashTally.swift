@@ -1,12 +1,5 @@
+import CPlatform
 import MakoStorage
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 /// The figures of all crash workloads of one process, printed as they come: one line for each, and the sum so far.
 public final class CrashTally: Sendable {

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import CPlatform
 
 /// What a simulated disk does instead of its duty at one call.
 public enum Fault: Sendable, Hashable {

@@ -1,12 +1,5 @@
+import CPlatform
 import MakoStorage
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 /// A disk that behaves as badly as the rules allow, for tests of everything that keeps data in files.
 ///

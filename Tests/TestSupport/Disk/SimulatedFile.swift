@@ -1,12 +1,5 @@
+import CPlatform
 import MakoStorage
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 /// An open file of a simulated disk.
 final class SimulatedFile: MakoStorage.File, @unchecked Sendable {

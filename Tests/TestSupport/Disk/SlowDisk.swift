@@ -1,12 +1,5 @@
+import CPlatform
 import MakoStorage
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 /// Files in memory whose pages come as slowly as from a device, unless they were asked for before they were read.
 public final class SlowDisk: PassingFileSystem, @unchecked Sendable {

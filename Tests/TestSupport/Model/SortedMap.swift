@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import CPlatform
 
 /// A dictionary in the order of its keys: the plainest thing a tree can be compared with.
 public struct SortedMap<Key: Comparable & Sendable>: Sendable, Equatable where Key: Hashable {

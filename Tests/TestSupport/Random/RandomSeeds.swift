@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import CPlatform
 
 /// The seeds that a suite of random runs goes through: `MAKO_TEST_SEEDS=100000` of them, or `MAKO_TEST_SEED=1346` alone, with a
 /// line per step.
