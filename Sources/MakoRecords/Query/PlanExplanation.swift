@@ -46,7 +46,7 @@ public struct PlanExplanation: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func numbers(_ way: Way) -> String {
-        "about \(Int(min(way.expectedRows, 1e15).rounded())) rows, cost \(Int(min(way.cost, 1e15).rounded()))"
+        "about \(Int64(min(way.expectedRows, 1e15).rounded())) rows, cost \(Int64(min(way.cost, 1e15).rounded()))"
     }
 }
 

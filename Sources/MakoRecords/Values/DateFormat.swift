@@ -28,9 +28,7 @@ extension DateText {
         guard seconds >= start, seconds < end else { return nil }
         // Half a millisecond before a full second is not rounded up to it, which would carry into everything else.
         let whole = seconds.rounded(.down)
-        let total = Int(whole + epoch)
-        let days = floorDivide(total, 86_400)
-        let time = total - days * 86_400
+        let (days, time) = daysAndTime(whole)
         let (year, month, day) = civil(days)
         var text = ""
         var isMark = false
@@ -53,7 +51,7 @@ extension DateText {
                 text += padded(time % 60, 2) + "." + padded(thousandths, 3)
             case "j": text += padded(days - self.days(year, 1, 1) + 1, 3)
             case "w": text += String((days + 4) - floorDivide(days + 4, 7) * 7)
-            case "s": text += String(total)
+            case "s": text += String(Int64(whole + epoch))
             case "%": text += "%"
             default: return nil
             }

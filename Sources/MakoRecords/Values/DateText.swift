@@ -9,10 +9,8 @@ enum DateText {
     static func format(_ seconds: Double) -> String {
         guard seconds > -2.5e11, seconds < end else { return String(seconds) }
         let whole = seconds.rounded(.down)
-        let total = Int(whole + epoch)
         let fraction = seconds - whole
-        let days = floorDivide(total, 86_400)
-        let time = total - days * 86_400
+        let (days, time) = daysAndTime(whole)
         let (year, month, day) = civil(days)
         var text = "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
         if time != 0 || fraction != 0 {
@@ -20,6 +18,14 @@ enum DateText {
             if fraction != 0 { text += "." + digits(ofFraction: fraction) }
         }
         return text
+    }
+
+    /// The days from 1970-01-01 to a whole second, and the seconds of the day that begins then: by doubles, which are exact here, since the
+    /// seconds of a few decades do not fit an `Int` of 32 bits.
+    static func daysAndTime(_ whole: Double) -> (days: Int, time: Int) {
+        let total = whole + epoch
+        let days = (total / 86_400).rounded(.down)
+        return (Int(days), Int(total - days * 86_400))
     }
 
     /// What stands behind the point of a number below one: `5` and `00005`, which Swift writes as 0.5 and 5e-05.

@@ -176,9 +176,9 @@ extension File {
     /// Writes zeros from the end of the file to where it is to end.
     func writeZeros(upTo size: UInt64) throws(FileError) {
         var end = try self.size()
-        let zeros = [UInt8](repeating: 0, count: Int(min(1 << 20, size > end ? size - end : 0)))
+        let zeros = [UInt8](repeating: 0, count: ByteCount.step(size > end ? size - end : 0, most: 1 << 20))
         while end < size {
-            let count = min(zeros.count, Int(size - end))
+            let count = ByteCount.step(size - end, most: zeros.count)
             try writeBytes(self, zeros, count: count, at: end)
             end += UInt64(count)
         }

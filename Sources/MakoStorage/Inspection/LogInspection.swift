@@ -128,7 +128,7 @@ package enum LogInspection {
                 header: .init(
                     number: header.number, segmentBytes: header.segmentBytes, previousEnd: header.previousEnd,
                     databaseHigh: header.database.high, databaseLow: header.database.low)))
-        let bytes = try reader.read(found.file, count: Int(min(fileBytes, header.segmentBytes)))
+        let bytes = try reader.read(found.file, count: Int(clamping: min(fileBytes, header.segmentBytes)))
         walk(bytes, found, reader, operations, frame)
     }
 
@@ -203,7 +203,7 @@ package enum LogInspection {
         case .put(let tree, let own, let value):
             return .init(kind: .put, tree: tree, key: key(own), valueBytes: value.count)
         case .putRuns(let tree, let own, let value):
-            return .init(kind: .named, tree: tree, key: key(own), valueBytes: Int(value.length))
+            return .init(kind: .named, tree: tree, key: key(own), valueBytes: Int(clamping: value.length))
         case .delete(let tree, let own): return .init(kind: .delete, tree: tree, key: key(own))
         case .createTree(let tree, _, _, let name): return .init(kind: .createTree, tree: tree, name: name)
         case .renameTree(let tree, let name): return .init(kind: .renameTree, tree: tree, name: name)

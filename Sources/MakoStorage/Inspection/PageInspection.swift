@@ -58,7 +58,7 @@ package final class PageInspection {
 
     private func use(of number: UInt64) -> PageDescription.Use {
         let region = SpaceMap.region(of: number)
-        let place = number - UInt64(region * SpaceMap.pagesPerRegion)
+        let place = number - SpaceMap.page(region: region, bit: 0)
         let fixed = region == 0 ? UInt64(SpaceMap.fixedPages) : 0
         switch number {
         case 0..<UInt64(FileHeader.copies): return .fixed("header block, copy \(number)")

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import CPlatform
 
 /// The writing end of the log: segments on disk, and the flush group that is being collected.
 ///
@@ -96,8 +90,7 @@ final class Log {
         self.path = path
         self.database = database
         self.dataFile = dataFile
-        let block = SegmentHeader.blockBytes
-        self.segmentBytes = max(SegmentHeader.smallestSegment, (segmentBytes + block - 1) / block * block)
+        self.segmentBytes = Int(SegmentHeader.segmentBytes(wanted: segmentBytes))
         self.keys = keys
         overhead = keys == nil ? 0 : SegmentCipher.overhead
         self.entropy = entropy

@@ -106,7 +106,7 @@ struct LogFollower {
         while true {
             let start = max(tail.end.lsn, base + UInt64(SegmentHeader.blockBytes))
             guard start < base + segment.header.segmentBytes else { return nil }
-            let count = min(wanted, Int(base + segment.header.segmentBytes - start))
+            let count = ByteCount.step(base + segment.header.segmentBytes - start, most: wanted)
             let bytes = try reader.read(segment.file, from: start - base, count: count)
             let before = tail.frames
             let step = try bytes.withUnsafeBytes { bytes in

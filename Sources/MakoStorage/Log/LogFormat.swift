@@ -110,7 +110,9 @@ struct LogFrame {
             let kind = FrameKind(rawValue: bytes.loadUnaligned(fromByteOffset: 32, as: UInt64.self))
         else { return nil }
         let word = bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
-        stored = Int(bytes.loadUnaligned(as: UInt32.self))
+        let length = bytes.loadUnaligned(as: UInt32.self)
+        guard UInt64(length) <= SegmentHeader.largestUsable(Int.self) else { return nil }
+        stored = Int(length)
         raw = Int(word & ~LogFrame.compressedBit)
         isCompressed = word & LogFrame.compressedBit != 0
         self.lsn = lsn
@@ -127,7 +129,7 @@ struct SegmentHeader {
     /// The unit of writing: no block is written twice.
     static let blockBytes = 4096
     static let smallestSegment = 4 * blockBytes
-    static let largestSegment = 1 << 32
+    static let largestSegment: UInt64 = 1 << 32
     static let numberLimit: UInt64 = 1 << 30
 
     var database: DatabaseID
@@ -167,9 +169,21 @@ struct SegmentHeader {
         }
     }
 
+    /// The largest segment of which a process with such addresses can keep a frame, and the copies that are made of it, in its memory.
+    static func largestUsable<Count: FixedWidthInteger>(_: Count.Type) -> UInt64 {
+        Count.bitWidth > 32 ? largestSegment : 1 << 28
+    }
+
+    /// The bytes of a new database's segments: the number wanted, in whole blocks, as far as segments can be so small or large.
+    static func segmentBytes<Count: FixedWidthInteger>(wanted: Count) -> UInt64 {
+        let block = UInt64(blockBytes)
+        let bytes = min(max(UInt64(smallestSegment), UInt64(clamping: wanted)), largestUsable(Count.self))
+        return (bytes + block - 1) / block * block
+    }
+
     /// Whether segments can have so many bytes.
     static func isPossible(segmentBytes: UInt64) -> Bool {
-        segmentBytes >= smallestSegment && segmentBytes <= largestSegment && segmentBytes % UInt64(blockBytes) == 0
+        (UInt64(smallestSegment)...largestSegment).contains(segmentBytes) && segmentBytes % UInt64(blockBytes) == 0
     }
 
     init(

@@ -169,8 +169,8 @@ struct LogReader {
             file.close()
             return nil
         }
-        let bytes = whole ? try read(file, count: Int(header.segmentBytes)) : []
-        let isCut = whole && bytes.count < Int(header.segmentBytes)
+        let bytes = whole ? try read(file, count: Int(clamping: header.segmentBytes)) : []
+        let isCut = whole && UInt64(bytes.count) < header.segmentBytes
         if isCut && !isSalvaging && !sabotaged("cutSegmentAccepted") {
             file.close()
             // A segment has its full size before the data file names it, and is named before a commit in it is acknowledged.
@@ -189,7 +189,7 @@ struct LogReader {
         if count > LogReader.windowBytes, !sabotaged("segmentSizeBelieved") {
             // A header may ask for gigabytes that the file does not have: no memory is taken for them.
             let size = try storage { () throws(FileError) in try file.size() }
-            count = Int(min(UInt64(count), size - min(size, offset)))
+            count = ByteCount.step(size - min(size, offset), most: count)
         }
         var failure: FileError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in

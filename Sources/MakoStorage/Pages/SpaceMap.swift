@@ -49,12 +49,12 @@ final class SpaceMap {
     private var shortestMissing = Int.max
     /// Pages ready for use, the last freed first: they are still in the processor's cache.
     @exclusivity(unchecked) private var recycled: [UInt64] = []
-    /// How many of them `nextRecycled` has told of.
+    /// How many of them `nextRecycled` has returned.
     @exclusivity(unchecked) private var noted = 0
     /// Dead pages under the oldest point that sees them, by point, ascending.
     @exclusivity(unchecked) private var waiting: [WaitingPages] = []
     @exclusivity(unchecked) private(set) var waitingCount = 0
-    /// Dead pages that came to be free, since somebody asked.
+    /// Dead pages that came to be free since the last `takeFreed`.
     @exclusivity(unchecked) private var freed = 0
 
     /// Behind the last page that was ever handed out, as far as `forgetTop` knows.
@@ -64,7 +64,7 @@ final class SpaceMap {
 
     /// The page of a bitmap copy.
     static func bitmapPage(region: Int, copy: Int) -> UInt64 {
-        UInt64(region * pagesPerRegion + (region == 0 ? fixedPages : 0) + copy)
+        SpaceMap.page(region: region, bit: (region == 0 ? fixedPages : 0) + copy)
     }
 
     /// The pages at the start of a region that hold its bitmaps, and in region 0 the fixed pages.
@@ -94,7 +94,7 @@ final class SpaceMap {
                 if word != .max {
                     let bit = (~word).trailingZeroBitCount
                     used[hint.region][hint.word] = word | 1 << UInt64(bit)
-                    let page = UInt64(hint.region * SpaceMap.pagesPerRegion + hint.word * 64 + bit)
+                    let page = SpaceMap.page(region: hint.region, bit: hint.word * 64 + bit)
                     if page >= top { top = page + 1 }
                     return page
                 }
@@ -127,7 +127,7 @@ final class SpaceMap {
             }
             if let start = freeRun(count, region: region, from: region == hint.region ? hint.word : 0) {
                 for bit in start..<start + count { used[region][bit / 64] |= 1 << UInt64(bit % 64) }
-                let first = UInt64(region * SpaceMap.pagesPerRegion + start)
+                let first = SpaceMap.page(region: region, bit: start)
                 top = max(top, first + UInt64(count))
                 return first
             }
@@ -153,7 +153,7 @@ final class SpaceMap {
     func reserve(_ pages: Range<UInt64>) -> Bool {
         while used.count <= SpaceMap.region(of: pages.upperBound - 1) { addRegion() }
         for page in pages {
-            let bit = Int(page) % SpaceMap.pagesPerRegion
+            let bit = SpaceMap.bit(of: page)
             let region = SpaceMap.region(of: page)
             guard used[region][bit / 64] & 1 << UInt64(bit % 64) == 0 else { return false }
             SpaceMap.set(page, in: &used[region])
@@ -166,7 +166,7 @@ final class SpaceMap {
         settle()
         for region in hint.region..<max(hint.region, used.count) {
             if let start = freeRun(count, region: region, from: region == hint.region ? hint.word : 0) {
-                return UInt64(region * SpaceMap.pagesPerRegion + start)
+                return SpaceMap.page(region: region, bit: start)
             }
         }
         return nil
@@ -200,7 +200,7 @@ final class SpaceMap {
         guard !recycled.isEmpty else { return }
         for page in recycled {
             let region = SpaceMap.region(of: page)
-            let bit = Int(page) % SpaceMap.pagesPerRegion
+            let bit = SpaceMap.bit(of: page)
             used[region][bit / 64] &= ~(1 << UInt64(bit % 64))
             if (region, bit / 64) < hint { hint = (region, bit / 64) }
         }
@@ -257,18 +257,18 @@ final class SpaceMap {
     }
 
     func setLive(_ page: UInt64, _ isLive: Bool) {
-        let region = Int(page) / SpaceMap.pagesPerRegion
+        let region = SpaceMap.region(of: page)
         // A damaged entry may name pages that the file does not have.
         guard region < live.count else { return }
-        let bit = Int(page) % SpaceMap.pagesPerRegion
+        let bit = SpaceMap.bit(of: page)
         let mask: UInt64 = 1 << UInt64(bit % 64)
         if isLive { live[region][bit / 64] |= mask } else { live[region][bit / 64] &= ~mask }
         if !changed[region] { changed[region] = true }
     }
 
     func isLive(_ page: UInt64) -> Bool {
-        let region = Int(page) / SpaceMap.pagesPerRegion
-        let bit = Int(page) % SpaceMap.pagesPerRegion
+        let region = SpaceMap.region(of: page)
+        let bit = SpaceMap.bit(of: page)
         return region < live.count && live[region][bit / 64] & 1 << UInt64(bit % 64) != 0
     }
 
@@ -353,7 +353,7 @@ final class SpaceMap {
         var marks = live.map { [UInt64](repeating: 0, count: $0.count) }
         for list in lists {
             for page in list where region(of: page) < live.count {
-                let (region, bit) = (region(of: page), Int(page) % pagesPerRegion)
+                let (region, bit) = (region(of: page), SpaceMap.bit(of: page))
                 marks[region][bit / 64] |= live[region][bit / 64] & 1 << UInt64(bit % 64)
             }
         }
@@ -362,7 +362,7 @@ final class SpaceMap {
             for (index, word) in words.enumerated() where word != 0 {
                 var rest = word
                 while rest != 0 {
-                    pages.append(UInt64(region * pagesPerRegion + index * 64 + rest.trailingZeroBitCount))
+                    pages.append(SpaceMap.page(region: region, bit: index * 64 + rest.trailingZeroBitCount))
                     rest &= rest - 1
                 }
             }
@@ -370,15 +370,13 @@ final class SpaceMap {
         return pages
     }
 
-    static func region(of page: UInt64) -> Int { Int(page) / pagesPerRegion }
-
     static func set(_ page: UInt64, in words: inout [UInt64]) {
-        let bit = Int(page) % pagesPerRegion
+        let bit = SpaceMap.bit(of: page)
         words[bit / 64] |= 1 << UInt64(bit % 64)
     }
 
     static func clear(_ page: UInt64, in regions: inout [[UInt64]]) {
-        let bit = Int(page) % pagesPerRegion
+        let bit = SpaceMap.bit(of: page)
         regions[region(of: page)][bit / 64] &= ~(1 << UInt64(bit % 64))
     }
 
@@ -406,7 +404,7 @@ final class SpaceMap {
                 while only != 0 {
                     let bit = only.trailingZeroBitCount
                     only &= only - 1
-                    let page = UInt64(region * SpaceMap.pagesPerRegion + index * 64 + bit)
+                    let page = SpaceMap.page(region: region, bit: index * 64 + bit)
                     wait(DeadPage(page: page, birth: 0, death: olderPoint + 1), for: olderPoint)
                 }
             }
@@ -416,11 +414,11 @@ final class SpaceMap {
     /// Lets all pages that are free now wait, those up to the end of the file included, as if they had been in use at these points and before.
     func keepAllFree(of filePages: UInt64, for oldest: UInt64, upTo newest: UInt64) {
         settle()
-        while UInt64(used.count * SpaceMap.pagesPerRegion) < filePages { addRegion() }
+        while SpaceMap.page(region: used.count, bit: 0) < filePages { addRegion() }
         var pages: [DeadPage] = []
         for page in 0..<filePages {
             let region = SpaceMap.region(of: page)
-            let bit = Int(page) % SpaceMap.pagesPerRegion
+            let bit = SpaceMap.bit(of: page)
             guard used[region][bit / 64] & 1 << UInt64(bit % 64) == 0 else { continue }
             used[region][bit / 64] |= 1 << UInt64(bit % 64)
             pages.append(DeadPage(page: page, birth: 0, death: newest + 1))
@@ -438,14 +436,14 @@ final class SpaceMap {
     func freeCount(below end: UInt64) -> Int {
         var taken = 0
         for (region, words) in used.enumerated() {
-            let start = UInt64(region * SpaceMap.pagesPerRegion)
+            let start = SpaceMap.page(region: region, bit: 0)
             guard start < end else { break }
             let (whole, rest) = Int(min(end - start, UInt64(SpaceMap.pagesPerRegion))).quotientAndRemainder(
                 dividingBy: 64)
             for word in words[..<whole] { taken += word.nonzeroBitCount }
             if rest > 0 { taken += (words[whole] & (1 << UInt64(rest) - 1)).nonzeroBitCount }
         }
-        return Int(end) - taken + recycled.count { $0 < end }
+        return Int(clamping: end) - taken + recycled.count { $0 < end }
     }
 
     /// Pages in use by the latest version, with the fixed places.
@@ -472,8 +470,8 @@ final class SpaceMap {
     var extent: UInt64 {
         for region in (0..<used.count).reversed() {
             for word in (0..<SpaceMap.wordsPerRegion).reversed() where used[region][word] != 0 {
-                return UInt64(
-                    region * SpaceMap.pagesPerRegion + word * 64 + 64 - used[region][word].leadingZeroBitCount)
+                return SpaceMap.page(
+                    region: region, bit: word * 64 + 64 - used[region][word].leadingZeroBitCount)
             }
         }
         return 0

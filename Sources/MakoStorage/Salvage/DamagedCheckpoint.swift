@@ -18,7 +18,7 @@ struct DamagedCheckpoint {
         let region = SpaceMap.region(of: page)
         guard region < bitmaps.count, let words = bitmaps[region] else { return .unknown }
         if sabotaged("salvageIgnoresBitmaps") { return .live }
-        let bit = Int(page) % SpaceMap.pagesPerRegion
+        let bit = SpaceMap.bit(of: page)
         return words[bit / 64] & 1 << UInt64(bit % 64) != 0 ? .live : .dead
     }
 

@@ -69,7 +69,7 @@ final class DamagedFile {
         let page = SalvagedPage()
         var first: UInt64 = 0
         while first < pageCount {
-            let count = Int(min(UInt64(DamagedFile.pagesPerRead), pageCount - first))
+            let count = ByteCount.step(pageCount - first, most: DamagedFile.pagesPerRead)
             let bytes = readRun(first, count)
             for index in 0..<count {
                 let number = first + UInt64(index)
@@ -141,7 +141,7 @@ final class DamagedFile {
     ) throws(StorageError) {
         var left = value.stored
         try forEachPage(of: value, with: page) { (bytes) throws(StorageError) in
-            let share = bytes.prefix(Int(min(left, UInt64(bytes.count))))
+            let share = bytes.prefix(ByteCount.step(left, most: bytes.count))
             left -= UInt64(share.count)
             try body(Array(share))
         }

@@ -110,7 +110,7 @@ final class BackupPart: File, @unchecked Sendable {
     /// The numbers of the pages of a part, in their order; nil where they carry them.
     static func list(of header: Header, in file: any File) throws(StorageError) -> [UInt64]? {
         guard header.listCheck != 0 else { return nil }
-        let pages = (Int(header.pages) * 8 + pageBytes - 1) / pageBytes
+        let pages = Int(clamping: (header.pages * 8 + UInt64(pageBytes) - 1) / UInt64(pageBytes))
         let size = try storage { () throws(FileError) in try file.size() }
         guard size == (1 + header.pages) * UInt64(pageBytes) + header.pages * 8 else {
             throw .wrongBase(path: file.path, reason: "it is cut short")

@@ -44,12 +44,9 @@ final class DataFile {
     private static func create(
         _ file: any File, _ id: DatabaseID, _ segmentBytes: Int, _ commit: UInt64, _ codec: PageCodec, key: KeyRecord?
     ) throws(FileError) {
-        let block = SegmentHeader.blockBytes
-        let wanted = min(max(SegmentHeader.smallestSegment, segmentBytes), SegmentHeader.largestSegment)
-        let segment = (wanted + block - 1) / block * block
         let header = FileHeader(
             id: id, mustRead: key == nil ? 0 : FormatFeatures.encryption.rawValue, ceiling: FileHeader.serialStock,
-            segmentBytes: UInt64(segment), newestSegment: 0, generation: 1, key: key)
+            segmentBytes: SegmentHeader.segmentBytes(wanted: segmentBytes), newestSegment: 0, generation: 1, key: key)
         let space = SpaceMap()
         _ = space.allocate()  // brings region 0 into being
         let region = SpaceMap.RegionState(copy: 0, serial: 1)
@@ -168,6 +165,7 @@ final class DataFile {
         }
         if let header = best {
             try header.checkFeatures(path: file.path, writing: repairing)
+            try header.checkSegments(path: file.path, addresses: Int.self)
             let keys = try access.keys(of: header, path: file.path)
             let dataFile = DataFile(file: file, header: header, keys: keys, entropy: entropy, findings: findings)
             if repairing, let sound = generations.firstIndex(of: header.generation),

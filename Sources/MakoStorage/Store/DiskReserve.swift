@@ -54,7 +54,7 @@ extension Store {
         // Mostly there is room, and each transaction begins here: only who finds none goes to the lock.
         guard lacksRoom.load(ordering: .relaxed) else { return }
         let isWorthIt = spaceLock.withLock {
-            room.isShort && space.waitingCount > Int(reservePages(of: room.pages)) / 4
+            room.isShort && space.waitingCount > Int(clamping: reservePages(of: room.pages)) / 4
         }
         guard isWorthIt, !sabotaged("deadPagesKeptOnFullDisk") else { return }
         returnIdleNumbers()
@@ -79,7 +79,7 @@ extension Store {
     }
 
     private func seekRoom(for writer: Writer) throws(StorageError) {
-        let reserve = Int(reservePages(of: room.pages))
+        let reserve = Int(clamping: reservePages(of: room.pages))
         _ = space.takeFreed()
         var free = space.freeCount(below: room.pages) - reserve
         if space.top > room.pages || free < 0 {
@@ -120,7 +120,7 @@ extension Store {
                 try allocate(pages)
             }
         } catch { throw StorageError(error) }
-        return Int(room.pages - before)
+        return Int(clamping: room.pages - before)
     }
 
     private func allocate(_ pages: UInt64) throws(FileError) {

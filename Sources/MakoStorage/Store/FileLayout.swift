@@ -80,6 +80,15 @@ struct FileHeader: Hashable {
         case foreign
     }
 
+    /// Refuses a database whose log a process with such addresses cannot read.
+    func checkSegments<Count: FixedWidthInteger>(path: String, addresses: Count.Type) throws(StorageError) {
+        guard segmentBytes <= SegmentHeader.largestUsable(addresses) || sabotaged("unreadableSegmentsOpened") else {
+            throw .invalidArgument(
+                "\(path) has log segments of \(segmentBytes) bytes, which a process with addresses of \(Count.bitWidth) bits cannot read; open it with a build for 64 bits"
+            )
+        }
+    }
+
     static func read(_ page: UnsafeRawPointer, copy: Int) -> Reading {
         guard page.loadUnaligned(fromByteOffset: 40, as: UInt64.self) == magic else { return .foreign }
         guard Page.isSealed(page, page: UInt64(copy), seed: 0) else { return .damaged }

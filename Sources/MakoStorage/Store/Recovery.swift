@@ -36,7 +36,7 @@ extension Store {
             }
             return
         }
-        recovery.replayedCommits = Int(tail.lastCommit - newest.commit)
+        recovery.replayedCommits = Int(clamping: tail.lastCommit - newest.commit)
         do throws(StorageError) {
             let point = try takeSerial()
             let version = Version(

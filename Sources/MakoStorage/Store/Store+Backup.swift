@@ -219,7 +219,7 @@ private struct Backup {
         for (region, words) in source.pages.enumerated() {
             for bit in SpaceMap.reserved(region: region)..<SpaceMap.pagesPerRegion
             where words[bit / 64] & 1 << UInt64(bit % 64) != 0 {
-                pages.append(UInt64(region * SpaceMap.pagesPerRegion + bit))
+                pages.append(SpaceMap.page(region: region, bit: bit))
             }
         }
         self.pages = pages

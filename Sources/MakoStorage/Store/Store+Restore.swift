@@ -149,7 +149,7 @@ private struct Restoration {
             progress(CopyProgress(done: done, total: total))
         }
         if try storage({ () throws(FileError) in try file.shareBlocks(of: source) }) {
-            tell(Int(basePages))
+            tell(Int(clamping: basePages))
         } else {
             try Restoration.move(basePages, from: source, at: 0) { (bytes, first) throws(StorageError) in
                 let size = bytes.count
@@ -197,7 +197,7 @@ private struct Restoration {
     ) throws(StorageError) {
         var done: UInt64 = 0
         while done < count {
-            let next = Int(min(UInt64(pagesPerMove), count - done))
+            let next = ByteCount.step(count - done, most: pagesPerMove)
             let bytes = try DataFile.readPages(file, from: start + done, count: next)
             guard bytes.count == next * pageBytes else {
                 throw .corrupted(page: start + done, reason: "\(file.path) ends before it")

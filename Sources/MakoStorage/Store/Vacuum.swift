@@ -147,7 +147,7 @@ final class Vacuum {
             let first = SpaceMap.reserved(region: region)
             for bit in (first..<SpaceMap.pagesPerRegion).reversed()
             where live[region][bit / 64] & 1 << UInt64(bit % 64) != 0 {
-                let page = UInt64(region * SpaceMap.pagesPerRegion + bit)
+                let page = SpaceMap.page(region: region, bit: bit)
                 if page < limit || round.moves.count == Vacuum.movesPerRound { break search }
                 try round.look(at: page, store.frames)
             }
@@ -271,7 +271,7 @@ final class Vacuum {
                 store.space.forgetTop()
                 let used = store.space.extent - (sabotaged("oneUsedPageCutOff") ? 1 : 0)
                 // Half of the reserve will do for what comes next, and the file is to be short.
-                let lacking = Int(store.reservePages(of: used) / 2) - store.space.freeCount(below: used)
+                let lacking = Int(clamping: store.reservePages(of: used) / 2) - store.space.freeCount(below: used)
                 let end = used + (sabotaged("reserveCutOff") ? 0 : UInt64(max(0, lacking)))
                 let file = store.dataFile.file
                 let before = try file.size()

@@ -334,7 +334,7 @@ private struct Verifier {
                     let bit = index * 64 + rest.trailingZeroBitCount
                     rest &= rest - 1
                     if bit < reserved || bit >= SpaceMap.pagesPerRegion { continue }
-                    let page = UInt64(region * SpaceMap.pagesPerRegion + bit)
+                    let page = SpaceMap.page(region: region, bit: bit)
                     if reached.remove(page) == nil {
                         unreached += 1
                         if unreached <= 10 { note("page \(page) is marked as used, but nothing refers to it") }

@@ -52,7 +52,7 @@ public struct Blob: Sendable {
     /// - Complexity: linear in the bytes copied.
     public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
         guard offset < count, !buffer.isEmpty else { return 0 }
-        let length = Int(min(UInt64(buffer.count), count - offset))
+        let length = ByteCount.step(count - offset, most: buffer.count)
         let target = UnsafeMutableRawBufferPointer(rebasing: buffer[..<length])
         switch content {
         case .bytes(let bytes):
@@ -62,11 +62,11 @@ public struct Blob: Sendable {
         case .pages(let value):
             var done = 0
             while done < length {
-                let place = Int(offset) + done
-                let skipped = place % Overflow.payloadBytes
+                let place = offset + UInt64(done)
+                let skipped = Int(place % UInt64(Overflow.payloadBytes))
                 let share = min(Overflow.payloadBytes - skipped, length - done)
                 try snapshot.whileOpen { () throws(StorageError) in
-                    let page = try value.page(place / Overflow.payloadBytes, of: snapshot.frames)
+                    let page = try value.page(Int(place / UInt64(Overflow.payloadBytes)), of: snapshot.frames)
                     UnsafeMutableRawBufferPointer(rebasing: target[done..<done + share]).copyMemory(
                         from: UnsafeRawBufferPointer(start: page + skipped, count: share))
                 }
