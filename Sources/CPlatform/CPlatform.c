@@ -32,11 +32,14 @@ void mako_release(void *object, uint32_t references) { swift_release_n(object, r
 #include <linux/fs.h>
 #include <linux/membarrier.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 __attribute__((constructor)) static void mako_register_process_barrier(void) {
+    const char *without = getenv("MAKO_NO_PROCESS_BARRIER");
+    if (without && *without) return;
     mako_has_process_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
@@ -300,4 +303,38 @@ uint64_t mako_stack_room(void) {
     if (mako_stack_end == 0) mako_stack_end = mako_find_stack_end();
     uintptr_t place = (uintptr_t)&here;
     return place > mako_stack_end ? place - mako_stack_end : 0;
+}
+
+#if defined(__APPLE__)
+#include <TargetConditionals.h>
+#include <mach-o/dyld.h>
+#include <stdint.h>
+#if TARGET_OS_IPHONE && !TARGET_OS_MACCATALYST && __has_include(<os/proc.h>)
+#define MAKO_APPS_HAVE_LIMITS 1
+#include <os/proc.h>
+#endif
+#endif
+
+uint64_t mako_available_memory(void) {
+#if defined(MAKO_APPS_HAVE_LIMITS)
+    size_t available = os_proc_available_memory();
+    if (available > 0) return available;
+#endif
+#if defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)
+    long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && bytes > 0) return (uint64_t)pages * (uint64_t)bytes;
+#endif
+    return 0;
+}
+
+int mako_is_extension_path(const char *path) { return strstr(path, ".appex/") != 0; }
+
+int mako_is_app_extension(void) {
+#if defined(__APPLE__)
+    char path[4096];
+    uint32_t count = sizeof path;
+    return _NSGetExecutablePath(path, &count) == 0 && mako_is_extension_path(path);
+#else
+    return 0;
+#endif
 }

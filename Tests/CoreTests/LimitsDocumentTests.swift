@@ -41,7 +41,7 @@ import Testing
         }
         #expect(named == Self.limits)
         #expect(IndexHandle.columnLimit == 800 && text.contains("keeps the first 800 bytes"))
-        #expect(StoreOptions().cacheBytes == 256 << 20 && text.contains("256 MiB unless you say otherwise"))
+        #expect(StoreOptions().cacheBytes <= 256 << 20 && text.contains("an eighth of the memory, 256 MiB at most"))
     }
 
     /// The limits hold where they are said: one more is refused.

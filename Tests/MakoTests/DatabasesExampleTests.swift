@@ -30,6 +30,12 @@ enum DatabasesExample {
         return [db, archive, scratch]
     }
 
+    static func lowered(_ db: Database) throws {
+        // EXAMPLE Databases.md
+        try db.setCacheBytes(4 << 20)  // 4 MiB
+        // EXAMPLE ends
+    }
+
     static func shipped(_ db: Database, _ path: String) throws {
         // EXAMPLE Databases.md
         try db.backup(to: path, compacting: true)  // where the program is made: one file, as small as can be
@@ -219,6 +225,7 @@ enum DatabasesExample {
             try fill(path, 50)
             let db = try Database(at: path)
             try E.shipped(db, path + "-shipped")
+            try E.lowered(db)
             try db.close()
             let before = try Data(contentsOf: URL(fileURLWithPath: path + "-shipped"))
             let (bundled, count) = try E.bundled(path + "-shipped")

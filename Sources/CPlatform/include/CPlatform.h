@@ -85,7 +85,8 @@ static inline void mako_pause(void) {
 #endif
 }
 
-/// Whether `mako_process_barrier` works here. Set before main begins; where it is 0 readers fence for themselves.
+/// Whether `mako_process_barrier` works here. Set before main begins; where it is 0 readers fence for themselves. With
+/// MAKO_NO_PROCESS_BARRIER in the environment it is 0 everywhere, for tests of that path.
 extern int mako_has_process_barrier;
 static inline int mako_process_barrier_works(void) { return mako_has_process_barrier; }
 
@@ -152,3 +153,11 @@ void mako_forget(void *memory, uint64_t count);
 
 /// How many bytes of the calling thread's stack are free; very many where the system does not say.
 uint64_t mako_stack_room(void);
+
+/// Bytes of memory that the system lets the process take: what is left of an app's limit where apps have one, else the memory of the
+/// machine. 0 where the system does not say.
+uint64_t mako_available_memory(void);
+
+/// Whether the program is an extension of an app, by the path of its file. Extensions may take a few ten megabytes.
+int mako_is_app_extension(void);
+int mako_is_extension_path(const char *path);

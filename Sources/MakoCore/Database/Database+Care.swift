@@ -19,6 +19,30 @@ extension Database {
         return try records { () throws(RecordError) in try Catalogue.verify(store) }
     }
 
+    /// The budget of memory for pages, in bytes: ``DatabaseOptions/cacheBytes``, or what ``setCacheBytes(_:)`` set. `store.cacheBytes` is what
+    /// of it holds at this moment.
+    public var cacheBytes: Int { pressure.wanted }
+
+    /// Changes the budget of memory for pages while the database is open.
+    ///
+    /// ```swift
+    /// try db.setCacheBytes(8 << 20)
+    /// ```
+    ///
+    /// A smaller budget gives memory back to the system before the call returns, but for pages that wait for the checkpoint, which begins at
+    /// once in the background, and pages that are being read at that moment. Everything goes on meanwhile: what is no longer in memory is
+    /// read from the file. See ``/MakoStorage/Store/setCacheBytes(_:)``.
+    ///
+    /// On Apple systems a database lowers its budget by itself while the system is short of memory: to a quarter at a warning, to 1 MiB when it
+    /// is critical. It takes all of it again when the system says so, or a minute after it said last that memory is short.
+    ///
+    /// - Parameter bytes: the budget; less than 256 KiB is 256 KiB.
+    /// - Throws: `MakoError.closed`.
+    public func setCacheBytes(_ bytes: Int) throws(MakoError) {
+        try requireOpen()
+        try storage { () throws(StorageError) in try pressure.want(bytes) }
+    }
+
     /// Makes the file as short as its content allows, while everybody goes on reading and writing.
     ///
     /// A database does this by itself when much of its file is free and nothing is written for a while. ``compact(at:options:progress:)`` makes

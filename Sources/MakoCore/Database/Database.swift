@@ -18,6 +18,7 @@ public final class Database: MadeElsewhere, Sendable {
     public let path: String
     /// The store below: statistics, checkpoints, verification.
     public let store: Store
+    let pressure: CachePressure
     public let options: DatabaseOptions
 
     /// The number by which objects name their database.
@@ -152,6 +153,7 @@ public final class Database: MadeElsewhere, Sendable {
         self.file = file
         self.sandbox = sandbox
         self.store = store
+        pressure = CachePressure(store)
         self.options = options
         if options.propertyKey != nil && !Encryption.isAvailable {
             throw .storage(.encryptionUnavailable(path: path))
@@ -192,6 +194,7 @@ public final class Database: MadeElsewhere, Sendable {
 
     deinit {
         DatabaseRegistry.remove(number)
+        pressure.end()
         // Nobody is left to tell an error to; what was acknowledged is durable already.
         do throws(StorageError) { try store.close() } catch {}
         sandbox?.remove()
@@ -208,6 +211,7 @@ public final class Database: MadeElsewhere, Sendable {
             return state.isClosed
         }
         if !isLast { return }
+        pressure.end()
         hub.finish()
         if !sabotaged("failureOutlivesClosing") { failures.finish() }
         defer {

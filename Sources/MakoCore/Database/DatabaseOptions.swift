@@ -4,7 +4,8 @@ import MakoStorage
 public struct DatabaseOptions: Sendable {
     /// How sure a commit is when it returns, unless the transaction says otherwise.
     public var durability: Durability
-    /// How much memory pages may take, in bytes.
+    /// How much memory pages may take, in bytes: unless it is set, ``/MakoStorage/StoreOptions/defaultCacheBytes``.
+    /// ``Database/setCacheBytes(_:)`` changes it while the database is open.
     public var cacheBytes: Int
     /// Nothing can be written; nothing is migrated.
     public var readOnly: Bool
@@ -35,7 +36,8 @@ public struct DatabaseOptions: Sendable {
     public var storage: StoreOptions
 
     public init(
-        durability: Durability = .full, cacheBytes: Int = 256 << 20, readOnly: Bool = false, dropsRetired: Bool = false,
+        durability: Durability = .full, cacheBytes: Int = StoreOptions.defaultCacheBytes, readOnly: Bool = false,
+        dropsRetired: Bool = false,
         writerTimeout: Duration? = nil, encryption: Encryption? = nil, propertyKey: PropertyKey? = nil,
         tableNaming: TableNaming? = nil, storage: StoreOptions = StoreOptions()
     ) {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Pages in memory: frames in one arena, and a flat table from page number to frame.
+/// Pages in memory: frames in chunks of address space, and a flat table from page number to frame.
 ///
 /// Readers translate a page number with one atomic load and no lock; they must be inside an operation epoch. A
 /// table entry is 0 (not in memory), or the frame's number plus one, or that with `coolingBit`: the evictor's
@@ -10,30 +10,28 @@ import Synchronization
 /// A frame is clean (its slot on disk holds the same bytes) or dirty (memory only). Dirty frames stay until they
 /// are written: by the checkpoint, by the writer that spills its own, or by the evictor's write-back.
 final class FrameStore: @unchecked Sendable {
-    private static let coolingBit: UInt32 = 1 << 31
-    private static let tableEntries = 1 << 28
+    static let coolingBit: UInt32 = 1 << 31
     /// Three huge pages would be more than a smaller cache itself, and most of the time that opening takes.
     private static let leastBytesForHugePages = 8 << 20
-    /// So many frames are given back to the system at once: one call for each, at worst.
-    private static let framesPerReturn = 256
+    /// The smallest budget, in frames.
+    private static let leastBudget = 64
 
     let file: any File
     let codec: PageCodec
-    let budgetFrames: Int
-    /// How many frames are taken from their pages at once: one process barrier for all of them.
-    private let batchFrames: Int
+    private let budget: Atomic<Int>
 
-    private let frames: Arena
-    private let tableArena: Arena
-    private let infoArena: Arena
+    /// Where frames are: their words and, by their numbers, their bytes.
+    let chunks: FrameChunks
     private let base: UnsafeMutableRawPointer
-    private let table: UnsafeMutablePointer<Atomic<UInt32>>
-    private let info: UnsafeMutablePointer<Atomic<UInt64>>
-    private let tableCount: UInt64
-    private let frameCapacity: Int
+    /// Frames of one page of the system: memory goes back in these.
+    let unitFrames: Int
+    /// Pages below this number have an entry. Read before `table`: then they belong together, or the table is larger.
+    private let covered: Atomic<UInt64>
+    private let tableStart: Atomic<UnsafeMutablePointer<PageTables.Entry>>
+    @exclusivity(unchecked) private var tables: PageTables
 
     /// Frames that only memory has.
-    private let dirty = Atomic<Int>(0)
+    let dirty = Atomic<Int>(0)
     /// Whether a sync of the file has failed: what was written before it may be gone, and reads may give what was there before.
     let hasLostWrites = Atomic<Bool>(false)
     /// How many more pages may be asked for ahead of time; see `ReadAhead`.
@@ -41,20 +39,23 @@ final class FrameStore: @unchecked Sendable {
     /// Whether the last read that was measured was one of a device.
     let isReadingSlowly = Atomic<Bool>(false)
 
-    private let lock = Lock()
+    let lock = Lock()
     private let loadLocks: [Lock] = (0..<16).map { _ in Lock() }
     // Guarded by `lock`, and so without dynamic exclusivity checks, which every page that is read would pay for.
-    @exclusivity(unchecked) private var freeFrames: [UInt32] = []
-    /// Whether these are in ascending order: taking the last leaves them so.
-    @exclusivity(unchecked) private var freeIsSorted = true
-    /// Free frames whose memory the system has back.
-    @exclusivity(unchecked) private var returnedFrames: [UInt32] = []
-    @exclusivity(unchecked) private var highWater = 0
-    @exclusivity(unchecked) private var clockHand = 0
-    @exclusivity(unchecked) private var limbo: [LimboBatch] = []
-    @exclusivity(unchecked) private var limboCount = 0
-    @exclusivity(unchecked) private var scansToSkip = 0
-    @exclusivity(unchecked) private(set) var counters = Counters()
+    @exclusivity(unchecked) var freeFrames: [UInt32] = []
+    /// Whether these are in descending order: taking the last leaves them so.
+    @exclusivity(unchecked) var freeIsSorted = true
+    /// Free frames whose memory the system has back: the first of each unit.
+    @exclusivity(unchecked) var returnedUnits: [UInt32] = []
+    /// Frames that were ever used, by their positions in the chunks.
+    @exclusivity(unchecked) var highWater = 0
+    @exclusivity(unchecked) var clockHand = 0
+    @exclusivity(unchecked) var limbo: [LimboBatch] = []
+    @exclusivity(unchecked) var limboCount = 0
+    @exclusivity(unchecked) var scansToSkip = 0
+    /// Rounds of the clock in which nothing could be given up, one after the other.
+    @exclusivity(unchecked) var idleRounds = 0
+    @exclusivity(unchecked) var counters = Counters()
 
     struct Counters {
         var loads: UInt64 = 0
@@ -62,56 +63,116 @@ final class FrameStore: @unchecked Sendable {
         var overBudget: UInt64 = 0
     }
 
-    private struct LimboBatch {
+    struct LimboBatch {
         var epoch: UInt64
         var frames: [UInt32]
     }
 
     /// What `info` says of a frame: the page above, the state in the low byte.
-    private enum State: UInt64 {
+    enum State: UInt64 {
         case free = 0
         case clean = 1
         case dirty = 2
     }
 
-    init(file: any File, codec: PageCodec, budgetBytes: Int) throws(StorageError) {
+    /// - Parameters:
+    ///   - filePages: what the file has; the table covers them.
+    ///   - unitBytes: the unit in which memory goes back to the system, when it is to be larger than the system's page.
+    init(
+        file: any File, codec: PageCodec, budgetBytes: Int, filePages: UInt64 = 0,
+        unitBytes: Int = SystemMemory.pageBytes
+    ) throws(StorageError) {
         self.file = file
         self.codec = codec
-        // No address space is larger; what does not fit it is refused below.
-        budgetFrames = max(64, min(budgetBytes, 1 << 48) / pageBytes)
-        batchFrames = max(4, min(64, budgetFrames / 32))
-        // A transaction may outgrow the budget until its pages are spilled, so there is more room than budget.
-        var capacity = max(budgetFrames * 4, budgetFrames + 1 << 20)
-        var tableEntries = FrameStore.tableEntries
+        budget = Atomic(FrameStore.frames(ofBudget: budgetBytes))
+        unitFrames = max(pageBytes, SystemMemory.pageBytes, unitBytes) / pageBytes
         let isLarge = budgetBytes >= FrameStore.leastBytesForHugePages
-        while true {
-            if let frames = Arena(bytes: capacity * pageBytes, wantsHugePages: isLarge, isKept: true),
-                let table = Arena(bytes: tableEntries * 4, wantsHugePages: isLarge),
-                let info = Arena(bytes: capacity * 8, wantsHugePages: isLarge)
-            {
-                self.frames = frames
-                self.tableArena = table
-                self.infoArena = info
-                break
-            }
-            guard capacity > budgetFrames + 1024 else {
-                throw .invalidArgument("a cache of \(budgetBytes) bytes does not fit the address space; ask for less")
-            }
-            capacity = max(budgetFrames + 1024, capacity / 2)
-            tableEntries = max(1 << 22, tableEntries / 4)
-        }
-        frameCapacity = capacity
-        tableCount = UInt64(tableEntries)
-        base = frames.base
-        table = tableArena.base.bindMemory(to: Atomic<UInt32>.self, capacity: tableEntries)
-        info = infoArena.base.bindMemory(to: Atomic<UInt64>.self, capacity: capacity)
+        var tables = PageTables(wantsHugePages: isLarge)
+        guard let chunks = FrameChunks(wantsHugePages: isLarge),
+            let table = tables.add(covering: min(filePages, UInt64(PageTables.mostEntries)))
+        else { throw .invalidArgument("the process has no address space left for the memory of a database") }
+        self.tables = tables
+        self.chunks = chunks
+        base = chunks.origin
+        tableStart = Atomic(table.start)
+        covered = Atomic(UInt64(table.count))
     }
 
     /// Gives all memory back to the system. Nothing may be read any more.
     func discard() {
-        frames.discard()
-        tableArena.discard()
-        infoArena.discard()
+        lock.withLock {
+            chunks.discard()
+            tables.discard()
+        }
+    }
+
+    // MARK: The budget
+
+    /// What the frames of pages should not exceed.
+    @inline(__always)
+    var budgetFrames: Int { budget.load(ordering: .relaxed) }
+
+    private static func frames(ofBudget bytes: Int) -> Int {
+        // No address space is larger.
+        max(leastBudget, Int(min(Int64(bytes), 1 << 42) / Int64(pageBytes)))
+    }
+
+    /// Sets the budget. What is over it is given up by rounds of the evictor.
+    func setBudget(bytes: Int) {
+        if sabotaged("budgetStays") { return }
+        lock.withLock {
+            budget.store(FrameStore.frames(ofBudget: bytes), ordering: .relaxed)
+            scansToSkip = 0
+            idleRounds = 0
+        }
+    }
+
+    /// A transaction may outgrow the budget until its pages are spilled, so there is more room than budget.
+    var mostFrames: Int { max(budgetFrames * 4, budgetFrames + 1 << 20) }
+    /// How many frames are taken from their pages at once: one process barrier for all of them.
+    var batchFrames: Int { max(4, min(64, budgetFrames / 32)) }
+    /// Address space that is reserved, in bytes.
+    var reservedBytes: Int { lock.withLock { chunks.reservedBytes + tables.reservedBytes } }
+
+    // MARK: The table
+
+    /// Pages below this number have an entry. To be read before `table`.
+    @inline(__always)
+    private var tableCount: UInt64 { covered.load(ordering: .acquiring) }
+    @inline(__always)
+    var table: UnsafeMutablePointer<Atomic<UInt32>> { tableStart.load(ordering: .relaxed) }
+
+    /// What is noted of a frame: its page above, the state in the low byte.
+    @inline(__always)
+    func info(_ frame: UInt32) -> UnsafeMutablePointer<Atomic<UInt64>> { FrameChunks.word(base, frame) }
+
+    /// Makes the table cover the pages below `limit`, as far as a table can. The caller has the turn.
+    func cover(below limit: UInt64) {
+        guard limit > tableCount, tableCount < UInt64(PageTables.mostEntries) else { return }
+        for lock in loadLocks { lock.lock() }
+        lock.lock()
+        defer {
+            lock.unlock()
+            for lock in loadLocks { lock.unlock() }
+        }
+        guard let larger = tables.add(covering: min(limit, UInt64(PageTables.mostEntries))) else { return }
+        for position in 0..<highWater where !sabotaged("largerTableEmpty") {
+            let frame = chunks.frame(at: position)
+            let word = info(frame).pointee.load(ordering: .acquiring)
+            guard word & 0xff != State.free.rawValue, word &>> 8 < tableCount else { continue }
+            let entry = table[Int(word &>> 8)].load(ordering: .acquiring)
+            guard entry & ~FrameStore.coolingBit == frame &+ 1 else { continue }
+            larger.start[Int(word &>> 8)].store(entry, ordering: .relaxed)
+        }
+        tableStart.store(larger.start, ordering: .releasing)
+        covered.store(UInt64(larger.count), ordering: .releasing)
+    }
+
+    private func beyondTheTable(_ number: UInt64) -> StorageError {
+        .corrupted(
+            page: number,
+            reason: number < UInt64(PageTables.mostEntries)
+                ? "the file ends before it (cut short, or a lost write)" : "beyond the largest file")
     }
 
     // MARK: Reading
@@ -124,7 +185,8 @@ final class FrameStore: @unchecked Sendable {
         -> UnsafeMutableRawPointer
     {
         let number = reference.page
-        guard number < tableCount else { throw StorageError.corrupted(page: number, reason: "beyond the largest file") }
+        guard number < tableCount else { throw beyondTheTable(number) }
+        // Model: lookUp
         let entry = table[Int(truncatingIfNeeded: number)].load(ordering: .acquiring)
         let frame: UnsafeMutableRawPointer
         if Int32(bitPattern: entry) > 0 {
@@ -132,6 +194,7 @@ final class FrameStore: @unchecked Sendable {
         } else {
             frame = try load(reference)
         }
+        // Model: use
         let page = Page(frame)
         if page.identity != Page.identity(page: number, type: type, level: level)
             || page.serial & 0xff_ffff != reference.tag && !sabotaged("staleSerialAccepted")
@@ -196,7 +259,7 @@ final class FrameStore: @unchecked Sendable {
             giveBack(index)
             throw explained(error)
         }
-        info[Int(index)].store(number &<< 8 | State.clean.rawValue, ordering: .releasing)
+        info(index).pointee.store(number &<< 8 | State.clean.rawValue, ordering: .releasing)
         table[slot].store(index &+ 1, ordering: .releasing)
         return frame
     }
@@ -347,7 +410,7 @@ final class FrameStore: @unchecked Sendable {
             let entry = table[Int(number)].exchange(0, ordering: .acquiringAndReleasing)
             guard entry != 0 else { continue }
             let index = (entry & ~FrameStore.coolingBit) &- 1
-            let before = info[Int(index)].exchange(0, ordering: .acquiringAndReleasing)
+            let before = info(index).pointee.exchange(0, ordering: .acquiringAndReleasing)
             if before & 0xff == State.dirty.rawValue { dirty.wrappingSubtract(1, ordering: .relaxed) }
             freeFrames.append(index)
             freeIsSorted = false
@@ -356,6 +419,7 @@ final class FrameStore: @unchecked Sendable {
 
     /// A dirty frame for a page number that was just allocated. Whatever the slot held before is forgotten.
     func makeDirty(page number: UInt64) throws(StorageError) -> UnsafeMutableRawPointer {
+        if number >= tableCount { cover(below: number + 1) }
         guard number < tableCount else {
             throw .invalidArgument("the file would grow beyond \(tableCount) pages, more than this system can map")
         }
@@ -382,15 +446,15 @@ final class FrameStore: @unchecked Sendable {
 
     @inline(__always)
     private func noteDirty(_ index: UInt32, _ number: UInt64) {
-        let before = info[Int(index)].exchange(number &<< 8 | State.dirty.rawValue, ordering: .acquiringAndReleasing)
+        let before = info(index).pointee.exchange(number &<< 8 | State.dirty.rawValue, ordering: .acquiringAndReleasing)
         if before & 0xff != State.dirty.rawValue { dirty.wrappingAdd(1, ordering: .relaxed) }
     }
 
     /// Whether the page at this address has never been handed to the device.
     @inline(__always)
     func isDirty(_ frame: UnsafeMutableRawPointer) -> Bool {
-        let index = (frame - base) &>> 12
-        return info[index].load(ordering: .relaxed) & 0xff == State.dirty.rawValue
+        info(UInt32(truncatingIfNeeded: (frame - base) &>> 12)).pointee.load(ordering: .relaxed) & 0xff
+            == State.dirty.rawValue
     }
 
     /// The frame of a page that is in memory and dirty, or nil.
@@ -398,10 +462,10 @@ final class FrameStore: @unchecked Sendable {
         guard number < tableCount else { return nil }
         let entry = table[Int(number)].load(ordering: .acquiring)
         guard entry != 0 else { return nil }
-        let index = Int((entry & ~FrameStore.coolingBit) &- 1)
-        let word = info[index].load(ordering: .acquiring)
+        let index = (entry & ~FrameStore.coolingBit) &- 1
+        let word = info(index).pointee.load(ordering: .acquiring)
         guard word == number &<< 8 | State.dirty.rawValue else { return nil }
-        return base + index &<< 12
+        return base + Int(index) &<< 12
     }
 
     /// Whether only memory has a page.
@@ -413,10 +477,11 @@ final class FrameStore: @unchecked Sendable {
 
     /// Notes that a page's slot on disk now holds what its frame holds.
     func markClean(page number: UInt64) {
+        guard number < tableCount else { return }
         let entry = table[Int(number)].load(ordering: .acquiring)
         guard entry != 0 else { return }
-        let index = Int((entry & ~FrameStore.coolingBit) &- 1)
-        let isCleaned = info[index].compareExchange(
+        let index = (entry & ~FrameStore.coolingBit) &- 1
+        let isCleaned = info(index).pointee.compareExchange(
             expected: number &<< 8 | State.dirty.rawValue, desired: number &<< 8 | State.clean.rawValue,
             ordering: .acquiringAndReleasing
         ).exchanged
@@ -425,142 +490,4 @@ final class FrameStore: @unchecked Sendable {
 
     /// Notes that a page is dead: its frame needs no write-back and may be taken by the evictor.
     func forget(page number: UInt64) { markClean(page: number) }
-
-    // MARK: Frames and eviction
-
-    var dirtyFrames: Int { dirty.load(ordering: .relaxed) }
-    /// Frames that hold pages, and those that take memory: what was unhooked and not yet used again as well.
-    var frameCounts: (used: Int, mapped: Int) { lock.withLock { (usedFrames, mappedFrames) } }
-    var currentCounters: Counters { lock.withLock { counters } }
-
-    private var mappedFrames: Int { highWater - returnedFrames.count }
-    private var usedFrames: Int { mappedFrames - freeFrames.count - limboCount }
-
-    private func takeFrame() throws(StorageError) -> UInt32 {
-        lock.lock()
-        defer { lock.unlock() }
-        counters.loads &+= 1
-        // Ahead of the need: what is unhooked now is free when the operations that are running have ended, this one too.
-        if !limbo.isEmpty && freeFrames.count < batchFrames { reclaimLimbo() }
-        // Where somebody stays inside an operation nothing is gained by unhooking more and more.
-        if usedFrames + batchFrames > budgetFrames,
-            limboCount <= max(128, budgetFrames / 4)
-        {
-            if scansToSkip > 0 {
-                scansToSkip -= 1
-            } else if !sabotaged("evictionForgotten"), !evictLocked(scan: 512) {
-                // Nothing to gain now: dirty pages. Do not look again at once.
-                scansToSkip = 32
-            }
-        }
-        if let frame = freeFrames.popLast() { return frame }
-        let isOver = mappedFrames >= budgetFrames
-        if let frame = returnedFrames.popLast() {
-            if isOver { counters.overBudget &+= 1 }
-            return frame
-        }
-        guard highWater < frameCapacity else {
-            throw .invalidArgument(
-                "no memory frame is left: \(frameCapacity) are in use; raise cacheBytes or make the transaction smaller"
-            )
-        }
-        if isOver { counters.overBudget &+= 1 }
-        highWater += 1
-        return UInt32(highWater - 1)
-    }
-
-    private func giveBack(_ index: UInt32) {
-        lock.lock()
-        info[Int(index)].store(0, ordering: .releasing)
-        freeFrames.append(index)
-        freeIsSorted = false
-        lock.unlock()
-    }
-
-    /// One round of the evictor: takes back frames whose readers have gone, then advances the clock. When all that is in use
-    /// keeps within the budget again, free frames beyond it go back to the system.
-    ///
-    /// - Returns: whether there is more to do.
-    func evictionStep() -> Bool {
-        lock.lock()
-        defer { lock.unlock() }
-        guard mappedFrames > budgetFrames else { return false }
-        let before = freeFrames.count + limboCount
-        reclaimLimbo()
-        if mappedFrames - freeFrames.count > budgetFrames { _ = evictLocked(scan: 1024) }
-        if freeFrames.count + limboCount != before { return true }
-        return returnFrames()
-    }
-
-    /// Gives the memory of free frames beyond the budget back to the system.
-    private func returnFrames() -> Bool {
-        let count = min(mappedFrames - budgetFrames, freeFrames.count, FrameStore.framesPerReturn)
-        guard count > 0, !sabotaged("frameMemoryKept") else { return false }
-        // The furthest ones, which lie side by side: few calls, and whole huge pages.
-        if !freeIsSorted { freeFrames.sort() }
-        freeIsSorted = true
-        let leaving = freeFrames.suffix(count)
-        freeFrames.removeLast(count)
-        var run = leaving.startIndex
-        for index in leaving.indices where index + 1 == leaving.endIndex || leaving[index + 1] != leaving[index] + 1 {
-            frames.discard(Int(leaving[run]) * pageBytes, count: (index + 1 - run) * pageBytes)
-            run = index + 1
-        }
-        returnedFrames.append(contentsOf: leaving)
-        return true
-    }
-
-    /// Unhooks a batch of clean frames that nobody has asked for since the clock came by last.
-    ///
-    /// - Returns: whether there was any clean frame to be seen.
-    private func evictLocked(scan: Int) -> Bool {
-        guard highWater > 0 else { return false }
-        var unhooked: [UInt32] = []
-        var hasClean = false
-        for _ in 0..<min(scan, highWater * 2) {
-            if unhooked.count == batchFrames { break }
-            clockHand = clockHand + 1 >= highWater ? 0 : clockHand + 1
-            if info[clockHand].load(ordering: .relaxed) & 0xff == State.clean.rawValue { hasClean = true }
-            if cool(clockHand) { unhooked.append(UInt32(clockHand)) }
-        }
-        guard !unhooked.isEmpty else { return hasClean }
-        counters.evictions &+= UInt64(unhooked.count)
-        limboCount += unhooked.count
-        limbo.append(LimboBatch(epoch: Epochs.retire(), frames: unhooked))
-        reclaimLimbo()
-        return true
-    }
-
-    /// Marks a clean page as a candidate, or unhooks it when it already was one. True when it was unhooked.
-    private func cool(_ index: Int) -> Bool {
-        let word = info[index].load(ordering: .acquiring)
-        guard word & 0xff == State.clean.rawValue || sabotaged("dirtyFrameEvicted") else { return false }
-        let slot = Int(word &>> 8)
-        let entry = table[slot].load(ordering: .acquiring)
-        guard entry & ~FrameStore.coolingBit == UInt32(index) &+ 1 else { return false }
-        if entry & FrameStore.coolingBit == 0 {
-            _ = table[slot].compareExchange(
-                expected: entry, desired: entry | FrameStore.coolingBit, ordering: .acquiringAndReleasing)
-            return false
-        }
-        // Claim the frame before it is unhooked: a writer that takes the slot over marks it dirty first.
-        guard
-            info[index].compareExchange(expected: word, desired: 0, ordering: .acquiringAndReleasing).exchanged
-        else { return false }
-        if table[slot].compareExchange(expected: entry, desired: 0, ordering: .acquiringAndReleasing).exchanged {
-            return true
-        }
-        // Somebody met the page meanwhile: it stays. A writer that took it over has said so in `info` already.
-        _ = info[index].compareExchange(expected: 0, desired: word, ordering: .acquiringAndReleasing)
-        return false
-    }
-
-    private func reclaimLimbo() {
-        while let batch = limbo.first, Epochs.hasPassed(batch.epoch) || sabotaged("frameReusedUnderReader") {
-            freeFrames.append(contentsOf: batch.frames)
-            freeIsSorted = false
-            limboCount -= batch.frames.count
-            limbo.removeFirst()
-        }
-    }
 }

@@ -66,13 +66,17 @@ extension Store {
         guard let follower else { return false }
         return try follower.lock.withLock { () throws(StorageError) in
             follower.empty(self)
+            // What a lower budget could not give back while it was read.
+            _ = frames.evictionStep()
             let shown = follower.successor ?? self
             let before = shown.newest.commit
             switch try shown.follow() {
             case .nothing: return false
             case .advanced: return true
             case .leftBehind:
-                let next = try Store(at: path, options: options.withoutEvents)
+                var opening = options.withoutEvents
+                opening.cacheBytes = sabotaged("successorForgetsBudget") ? opening.cacheBytes : shown.cacheBytes
+                let next = try Store(at: path, options: opening)
                 let isNew = next.newest.commit != before
                 follower.hand(over: self, to: next)
                 follower.empty(self)

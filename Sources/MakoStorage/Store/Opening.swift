@@ -46,8 +46,10 @@ struct Opening {
             }
             let dataFile = try DataFile.open(
                 file, repairing: !options.readOnly, .secret(options.encryption), entropy: options.entropy)
-            let frames = try FrameStore(file: file, codec: dataFile.codec, budgetBytes: options.cacheBytes)
             filePages = try storage { () throws(FileError) in try file.size() } / UInt64(pageBytes)
+            let frames = try FrameStore(
+                file: file, codec: dataFile.codec, budgetBytes: options.cacheBytes, filePages: filePages,
+                unitBytes: options.memoryUnitBytes)
             let metas = try dataFile.readMetas()
             let chosen = try Opening.chooseCheckpoint(dataFile, metas, pinning: options.readOnly ? path : nil)
             self.dataFile = dataFile

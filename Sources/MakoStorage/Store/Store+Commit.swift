@@ -466,10 +466,17 @@ extension Store {
         idleLists.pages = []
     }
 
-    func allocateRun(_ count: Int) -> UInt64 { spaceLock.withLock { space.allocateRun(count) } }
+    // Pages of a run may be written past memory, and read through it: the table covers them before. The caller has the turn.
+    func allocateRun(_ count: Int) -> UInt64 {
+        let first = spaceLock.withLock { space.allocateRun(count) }
+        frames.cover(below: first + UInt64(count))
+        return first
+    }
 
     func allocateRun(upTo count: Int, isWhole: Bool) -> (page: UInt64, count: Int) {
-        spaceLock.withLock { space.allocateRun(upTo: count, isWhole: isWhole) }
+        let run = spaceLock.withLock { space.allocateRun(upTo: count, isWhole: isWhole) }
+        frames.cover(below: run.page + UInt64(run.count))
+        return run
     }
 
     func giveBack(_ pages: [UInt64]) {

@@ -45,8 +45,9 @@ public enum BackgroundWork: Sendable, Hashable {
 public struct StoreOptions: Sendable {
     /// What commits wait for unless they say otherwise.
     public var durability: Durability = .full
-    /// Memory for pages, in bytes. A store larger than this works; it reads from the file more often.
-    public var cacheBytes: Int = 256 << 20
+    /// Memory for pages, in bytes. A store larger than this works; it reads from the file more often. ``Store/setCacheBytes(_:)`` changes
+    /// it while the store is open.
+    public var cacheBytes: Int = StoreOptions.defaultCacheBytes
     /// Whether the store is only read. Another process may be writing it then, and ``Store/refresh()`` follows what it commits.
     public var readOnly = false
     public var background: BackgroundWork = .threads
@@ -88,7 +89,17 @@ public struct StoreOptions: Sendable {
     /// With ``encryption``, keys come from here: nobody may be able to guess what it gives.
     public var entropy: any Entropy = SystemEntropy()
 
+    /// The unit in which memory goes back to the system, in bytes: the system's page, unless a test wants a larger one.
+    var memoryUnitBytes = SystemMemory.pageBytes
+
     public init() {}
+
+    /// What ``cacheBytes`` is unless it is set, in bytes: an eighth of the memory that the process may have, 4 MiB at least and 256 MiB at
+    /// most; in an extension of an app 4 MiB.
+    ///
+    /// The memory that a process may have is the machine's, on Linux the limit of its control groups if that is less, and where apps have a
+    /// limit what is left of it. It is looked up once.
+    public static var defaultCacheBytes: Int { MemoryShare.defaultBytes }
 
     /// Has a handler told of events as well, after the one that is there.
     public mutating func addEventHandler(_ handler: @escaping @Sendable (StoreEvent) -> Void) {

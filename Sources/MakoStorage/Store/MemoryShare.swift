@@ -1,0 +1,76 @@
+import CPlatform
+
+/// What a store takes of the memory that its process may have, unless the options say otherwise.
+enum MemoryShare {
+    /// The most that a store takes by itself, in bytes.
+    static let most: UInt64 = 256 << 20
+    /// The least, and the most of an app's extension.
+    static let least: UInt64 = 4 << 20
+    /// One part in so many.
+    static let divisor: UInt64 = 8
+
+    /// Computed once: what the process may have changes while it runs, and options are compared.
+    static let defaultBytes = bytes(
+        ofAvailable: availableBytes(), isExtension: mako_is_app_extension() != 0)
+
+    /// - Parameter available: what the process may have, in bytes; 0 when that is not known.
+    static func bytes(ofAvailable available: UInt64, isExtension: Bool) -> Int {
+        if isExtension, !sabotaged("extensionTakesMuch") { return Int(least) }
+        if available == 0 { return Int(most) }
+        return Int(min(most, max(least, available / divisor)))
+    }
+
+    static func isExtension(path: String) -> Bool { mako_is_extension_path(path) != 0 }
+
+    private static func availableBytes() -> UInt64 {
+        let machine = mako_available_memory()
+        #if os(Linux) || os(Android)
+            let files = POSIXFileSystem()
+            let groups = text(of: "/proc/self/cgroup", on: files) ?? ""
+            if let limit = limit(ofGroups: groups, { text(of: $0, on: files) }) {
+                return machine == 0 ? limit : min(machine, limit)
+            }
+        #endif
+        return machine
+    }
+
+    /// The memory limit of the control groups that a process is in, in bytes; nil when there is none.
+    ///
+    /// - Parameters:
+    ///   - groups: what `/proc/self/cgroup` says, of either version of control groups.
+    ///   - read: the text of a file, nil when it is not there. Inside a container a group's own path may lead nowhere; the root is its group then.
+    static func limit(ofGroups groups: String, _ read: (String) -> String?) -> UInt64? {
+        var limits: [UInt64] = []
+        for line in groups.split(separator: "\n") {
+            let parts = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+            guard parts.count == 3 else { continue }
+            let isUnified = parts[0] == "0" && parts[1].isEmpty
+            guard isUnified || parts[1].split(separator: ",").contains("memory") else { continue }
+            let root = isUnified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory"
+            let name = isUnified ? "memory.max" : "memory.limit_in_bytes"
+            // The limits of the groups around it hold, too.
+            var steps = parts[2].split(separator: "/")[...]
+            while true {
+                let path = ([root] + steps.map(String.init) + [name]).joined(separator: "/")
+                let digits = read(path).map { $0.prefix { $0.isNumber } }
+                // Without a limit the file says `max`, or a number near 2^63.
+                if let digits, let limit = UInt64(digits), limit < 1 << 60 { limits.append(limit) }
+                if steps.isEmpty || sabotaged("outerGroupsIgnored") { break }
+                steps.removeLast()
+            }
+        }
+        return limits.min()
+    }
+
+    /// The first 4096 bytes of a small file of the system's.
+    private static func text(of path: String, on files: POSIXFileSystem) -> String? {
+        do throws(FileError) {
+            let file = try files.open(path, .readOnly)
+            defer { file.close() }
+            let bytes = try [UInt8](unsafeUninitializedCapacity: 4096) { (buffer, count) throws(FileError) in
+                count = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+            }
+            return String(decoding: bytes, as: UTF8.self)
+        } catch { return nil }
+    }
+}
