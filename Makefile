@@ -40,7 +40,7 @@ PREFIX ?= /usr/local
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
 
-.PHONY: help demo install test interrupted check check-platforms test-random test-threads sqllogictest metamorphic coverage crash soak kill power processes sabotage bench fuzz differential format lint docs clean
+.PHONY: help demo install test interrupted check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak kill power processes sabotage bench fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -48,6 +48,7 @@ help:
 	@echo 'make demo KEEP=folder    leaves the database files there, to be looked into'
 	@echo 'make install             the program mako, into PREFIX/bin; PREFIX=/usr/local'
 	@echo 'make test                every test, in a debug build: about 10 minutes from a fresh clone on 2 cores'
+	@echo 'make test-no-barrier     the tests with threads on the path without a process barrier, plain and under the thread sanitizer'
 	@echo 'make check               make test, then $(filter-out test,$(CHECKS)); prints the minutes of each'
 	@echo 'make check-platforms     compiles the sources for iOS, macOS, musl and 32 bits, and runs CPlatform for arm64'
 	@echo 'make coverage            what share of engine and record layer the tests run, and what they do not, with the reason'
@@ -108,7 +109,7 @@ ifeq ($(shell uname),Linux)
 endif
 
 # What a machine runs for each change. The minutes of each part are in docs/testing.md.
-CHECKS := test check-platforms interrupted test-random metamorphic processes test-threads
+CHECKS := test check-platforms interrupted test-random metamorphic processes test-threads test-no-barrier
 check:
 	@mkdir -p .build && rm -f .build/minutes
 	@for part in $(CHECKS); do \
@@ -157,6 +158,17 @@ test-threads:
 	@rm -f $(REPORT).*
 	$(SYNTAX) $(WIDTH) TSAN_OPTIONS='log_path=$(REPORT)' swift test --skip-build $(THREADS) --disable-xctest --filter $(THREADED) \
 		|| { cat $(REPORT).* 2>/dev/null; exit 1; }
+
+# Without the kernel's process barrier readers and evictor fence for themselves, as they must on Apple systems: all tests with threads once
+# plain and once under the sanitizer, in the builds of `test` and `test-threads`.
+test-no-barrier:
+	@scripts/need swift lz4 macros
+	$(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE)
+	$(SYNTAX) $(WIDTH) MAKO_NO_PROCESS_BARRIER=1 swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest --filter $(THREADED)
+	$(SYNTAX) swift build --build-tests $(THREADS)
+	@rm -f $(REPORT).*
+	$(SYNTAX) $(WIDTH) MAKO_NO_PROCESS_BARRIER=1 TSAN_OPTIONS='log_path=$(REPORT)' swift test --skip-build $(THREADS) --disable-xctest \
+		--filter $(THREADED) || { cat $(REPORT).* 2>/dev/null; exit 1; }
 
 # All tests, in a build of its own. Few seeds and images: each line is wanted once, not each crash.
 COVERAGE := --enable-code-coverage --scratch-path .build-coverage $(TRAITS) $(AT_ONCE)

@@ -8,12 +8,17 @@ import Synchronization
 /// `hasPassed` says that every operation begun before has ended. The scheme is epoch-based reclamation (Fraser,
 /// "Practical lock-freedom", 2004) with the fence moved from the readers to the evictor: the kernel's process
 /// barrier stands in for one fence per operation, which would stop the processor from overlapping lookups.
+///
+/// Each step that its correctness rests on has a name, in comments here and in `FrameStore`; `EpochModelTests` explores them in every order that
+/// x86 and arm64 allow. A change of a step is a change of the model. Without the barrier, as on Apple systems, both sides fence: either
+/// the reader sees that the frame is unhooked, or the evictor sees what the reader announced. `MAKO_NO_PROCESS_BARRIER=1` in the
+/// environment takes that path everywhere.
 enum Epochs {
     private static let current = Atomic<UInt64>(1)
     private static let registry = CellRegistry()
     /// Whether the kernel offers the process barrier. Without it each reader pays for its own fence.
     @inline(__always)
-    private static var hasProcessBarrier: Bool { mako_process_barrier_works() != 0 }
+    static var hasProcessBarrier: Bool { mako_process_barrier_works() != 0 }
 
     /// What ends an operation: the thread's cell, or nil for one that is nested in another.
     typealias Entry = UnsafeMutablePointer<EpochCell>?
@@ -23,15 +28,20 @@ enum Epochs {
     static func enter() -> Entry {
         let cell = Epochs.cell()
         if cell.pointee.epoch.load(ordering: .relaxed) != 0 { return nil }
+        // Model: readEpoch, announce
         cell.pointee.epoch.store(
             sabotaged("epochNotAnnounced") ? 0 : current.load(ordering: .relaxed), ordering: .releasing)
+        // Model: readerFence
         if !hasProcessBarrier { atomicMemoryFence(ordering: .sequentiallyConsistent) }
         return cell
     }
 
-    /// Ends the operation that `enter()` gave this entry for.
+    /// Ends the operation that `enter()` gave this entry for. What it read was read before.
     @inline(__always)
-    static func leave(_ entry: Entry) { entry?.pointee.epoch.store(0, ordering: .releasing) }
+    static func leave(_ entry: Entry) {
+        // Model: leave
+        entry?.pointee.epoch.store(0, ordering: .releasing)
+    }
 
     /// A number that few other living threads have.
     static var threadNumber: Int { cell().pointee.number }
@@ -43,10 +53,13 @@ enum Epochs {
     /// for the value returned.
     static func retire() -> UInt64 {
         if hasProcessBarrier {
+            // Model: processBarrier
             _ = mako_process_barrier()
         } else {
+            // Model: evictorFence
             atomicMemoryFence(ordering: .sequentiallyConsistent)
         }
+        // Model: advance
         return current.wrappingAdd(1, ordering: .sequentiallyConsistent).oldValue
     }
 
@@ -106,6 +119,7 @@ private final class CellRegistry: @unchecked Sendable {
         lock.withLock {
             var oldest = UInt64.max
             for cell in cells {
+                // Model: scan
                 let epoch = cell.pointee.epoch.load(ordering: .acquiring)
                 if epoch != 0 { oldest = min(oldest, epoch) }
             }
