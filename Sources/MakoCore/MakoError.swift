@@ -34,7 +34,8 @@ public enum MakoError: Error, Sendable, Hashable {
     case typeMismatch(entity: String, property: String, expected: String, found: String)
     /// A row has a value that its property cannot have, such as one that a statement has stored.
     case unreadableValue(entity: String, key: String, property: String, reason: String)
-    /// An object has a value that cannot be stored; without a key, the object has no row yet.
+    /// An object has a value that cannot be stored, or a statement was to store one that the property cannot have; without a key, there is no
+    /// row yet.
     case unstorableValue(entity: String, key: String?, property: String, reason: String)
     /// A row of a `SELECT` has a value in a column that is none of the type that was asked for; rows are counted from 0.
     case columnMismatch(column: String, row: Int, expected: String, found: String)
@@ -176,8 +177,8 @@ extension MakoError {
         case .referenced: self = .query(message: "\(error)")
         case .danglingReference(let table, let column, let target, let value):
             self = .danglingReference(entity: table, property: column, target: target, value: value)
-        case .valueRefused(let table, let column, let reason):
-            self = .unstorableValue(entity: table, key: nil, property: column, reason: reason)
+        case .valueRefused(let table, let key, let column, let reason):
+            self = .unstorableValue(entity: table, key: key, property: column, reason: reason)
         case .migrationFailed(let table, let reason): self = .migration(entity: table, reason: reason)
         case .stepFailed(let table, let step, let row, let reason):
             self = .migration(

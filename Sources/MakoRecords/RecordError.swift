@@ -25,8 +25,9 @@ public enum RecordError: Error, Sendable, Hashable {
     case referenced(table: String, key: RowKey, by: String, column: String, rows: Int, rule: ReferenceRule?)
     /// A value was to be stored that refers to a row which is not there.
     case danglingReference(table: String, column: String, target: String, value: Value)
-    /// A value that no column of its type can hold, or that is too large.
-    case valueRefused(table: String, column: String, reason: String)
+    /// A value that no column of its type can hold, that is too large, or that is none of the property's; the key as its user knows it, nil
+    /// where there is no row yet.
+    case valueRefused(table: String, key: String? = nil, column: String, reason: String)
 
     /// An encrypted value cannot be sealed or opened.
     case valueSealed(table: String, column: String, PropertyKeyProblem)
@@ -83,8 +84,8 @@ extension RecordError: CustomStringConvertible {
             "\(table).\(column) cannot be \(value): there is no such row"
         case .danglingReference(let table, let column, let target, let value):
             "\(table).\(column) cannot be \(value): \(target) has no row with that key"
-        case .valueRefused(let table, let column, let reason):
-            "\(table).\(column) cannot be stored: \(reason)"
+        case .valueRefused(let table, let key, let column, let reason):
+            "\(table).\(column)" + (key.map { " of the row with key \($0)" } ?? "") + " cannot be stored: \(reason)"
         case .valueSealed(let table, let column, let problem):
             "\(table).\(column) is encrypted: \(problem)"
         case .incompatibleSchema(let table, let reason):

@@ -278,6 +278,57 @@ private struct Property: Sendable {
         #expect(text.value("temperatures", row: 0) == .text(#"{"a":1.5}"#))
     }
 
+    /// Statements give each column values of all types: those that it takes can be read, and stored in another database.
+    @Test func whatStatementsStoreIsReadAndStoredAgain() throws {
+        let (db, copies) = (try makeDatabase([Storable.Holder.self]), try makeDatabase([Storable.Holder.self]))
+        let columns = try db.rawQuery("PRAGMA table_info(Holder)").rows.compactMap { row -> String? in
+            guard case .text(let name)? = row.dropFirst().first, name != "id" else { return nil }
+            return name
+        }
+        #expect(columns.contains("names_upperBound") && columns.contains("anything") && columns.count > 50)
+        var (stored, refused) = (0, Set<String>())
+        for seed in Self.seeds {
+            var random = SplitMix(seed: UInt64(seed) ^ 0x5157_4C00)
+            try db.save(Storable.Holder())
+            for _ in 0..<25 {
+                let column = columns[random.below(columns.count)]
+                let value = Self.raw[random.below(Self.raw.count)]
+                let isInsert = random.chance(25)
+                let text = isInsert ? "INSERT INTO Holder (\(column)) VALUES (?)" : "UPDATE Holder SET \(column) = ?"
+                do throws(MakoError) {
+                    _ = try db.rawQuery(text: text, value)
+                    stored += 1
+                } catch {
+                    switch error {
+                    case .unstorableValue("Holder", _, let property, let reason):
+                        #expect(column.hasPrefix(property) && !reason.isEmpty, "\(error)")
+                        refused.insert(property)
+                    case .typeMismatch, .missingValue: break
+                    default: Issue.record("seed \(seed): \(text) of \(value): \(error)")
+                    }
+                }
+            }
+            for holder in try db.query(Storable.Holder.self).fetch() {
+                try copies.insert(copyOf: holder)
+                holder.text = "changed"
+                try db.save(holder)
+            }
+            try db.query(Storable.Holder.self).delete()
+        }
+        #expect(stored > 100 && refused.isSuperset(of: ["character", "decimal", "mood", "int8", "moods", "span"]))
+    }
+
+    /// Contents of columns, many of which are no value of one property or another.
+    private static let raw: [StoredValue] = [
+        .null, .bool(true), .integer(0), .integer(7), .integer(-3), .integer(300), .integer(.max), .unsigned(.max),
+        .double(0.5), .double(.nan), .double(.infinity), .double(-1e300), .date(0), .date(.nan), .uuid(1, 2),
+        .text(""), .text("a"), .text("ab"), .text("e\u{301}"), .text("👩‍👩‍👧‍👦"), .text("happy"), .text("NaN"),
+        .text("12"), .text("1e999"), .text("[]"), .text("{}"), .text("[null]"), .text("[\"happy\"]"), .text("[1]"),
+        .text("[\"\"]"), .text("{\"a\":\"sad\"}"), .text("{\"a\":1}"), .text("http://[bad"), .text("\0"),
+        .text("null"), .text(String(repeating: "[", count: 600)), .text("[0.5]"), .text("2026-01-31"), .blob([]),
+        .blob([0]), .blob([3]), .blob([9, 1]), .blob([255]), .blob([7, 0xFF]), .blob(Array(repeating: 1, count: 9000)),
+    ]
+
     @Test func updatesRefuseWhatASaveRefuses() throws {
         let db = try makeDatabase([Storable.Holder.self])
         try db.save(Storable.Holder())

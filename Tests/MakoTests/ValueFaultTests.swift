@@ -119,19 +119,47 @@ enum Faulty {
 
     // MARK: - Reading
 
-    @Test(
-        arguments: [
-            ("mood = 'furious'", "mood", "'furious' is no Mood"), ("grade = 'ab'", "grade", "'ab' is no Character"),
-            ("span_lowerBound = 9", "span", "a range cannot begin at 9 and end at 1"),
-            ("settings = '{\"theme\": 3}'", "settings", "theme: "), ("settings = 'x'", "settings", "not valid JSON"),
-            ("settingsOrNone = '{\"sizes\": []}'", "settingsOrNone", "theme: "), ("even = 3", "even", "3 is no Even"),
-            ("pair_low = 5", "pair", "5 is above 0"),
-            ("settings = '\(String(repeating: "[", count: 600))'", "settings", "more than 511 deep"),
-            ("mood = '\(String(repeating: "long ", count: 100))'", "mood", "…' is no Mood"),
-        ])
+    /// What no object of the type could read: the assignment, the property, and a part of the reason.
+    private static let faults = [
+        ("mood = 'furious'", "mood", "'furious' is no Mood"), ("grade = 'ab'", "grade", "'ab' is no Character"),
+        ("span_lowerBound = 9", "span", "a range cannot begin at 9 and end at 1"),
+        ("settings = '{\"theme\": 3}'", "settings", "theme: "), ("settings = 'x'", "settings", "not valid JSON"),
+        ("settingsOrNone = '{\"sizes\": []}'", "settingsOrNone", "theme: "), ("even = 3", "even", "3 is no Even"),
+        ("pair_low = 5", "pair", "5 is above 0"),
+        ("settings = '\(String(repeating: "[", count: 600))'", "settings", "more than 511 deep"),
+        ("mood = '\(String(repeating: "long ", count: 100))'", "mood", "…' is no Mood"),
+    ]
+
+    /// Runs statements on a file as a program does that has no types, and opens it with the types again.
+    private func afterStatements(
+        _ statements: [String], on fill: (Database) throws -> Void, _ body: (Database) throws -> Void
+    ) throws {
+        try withTemporaryFile { path in
+            let types: [any Entity.Type] = [Faulty.Diary.self, Faulty.Note.self, Faulty.Place.self]
+            let first = try Database(at: path, entities: types)
+            try fill(first)
+            try first.close()
+            let bare = try Database(at: path)
+            for statement in statements { #expect(try bare.rawQuery(text: statement).changedRows == 1) }
+            try bare.close()
+            let again = try Database(at: path, entities: types)
+            try body(again)
+            try again.close()
+        }
+    }
+
+    @Test(arguments: faults)
     func whatAStatementStoredWrongIsNamed(_ assignment: String, _ property: String, _ reason: String) throws {
-        try db.save([Faulty.Diary(), Faulty.Diary()])
-        #expect(try db.rawQuery(text: "UPDATE Diary SET \(assignment) WHERE id = 2").changedRows == 1)
+        try afterStatements(
+            ["UPDATE Diary SET \(assignment) WHERE id = 2"], on: { try $0.save([Faulty.Diary(), Faulty.Diary()]) }
+        ) { db in
+            try checkReading(db, assignment, property, reason)
+        }
+    }
+
+    private func checkReading(
+        _ db: Database, _ assignment: String, _ property: String, _ reason: String
+    ) throws {
         let all = error { try db.query(Faulty.Diary.self).fetch() }
         for fault in [all, error { try db.find(Faulty.Diary.self, 2) }] {
             guard case .unreadableValue("Diary", "2", property, let found)? = fault else {
@@ -148,16 +176,83 @@ enum Faulty {
 
     @Test func keysAreNamedAsTheirUserKnowsThem() throws {
         var note = Faulty.Note(name: "it's")
-        try db.save(&note)
-        try db.save(Faulty.Place(country: "NO", number: 3))
-        try db.rawQuery("UPDATE Note SET mood = 'x'")
-        try db.rawQuery("UPDATE Place SET mood = 'x'")
-        let first = error { try db.query(Faulty.Note.self).fetch() }
-        #expect(first == .unreadableValue(entity: "Note", key: "'it''s'", property: "mood", reason: "'x' is no Mood"))
+        try afterStatements(
+            ["UPDATE Note SET mood = 'x'", "UPDATE Place SET mood = 'x'"],
+            on: { db in
+                try db.save(&note)
+                try db.save(Faulty.Place(country: "NO", number: 3))
+            }
+        ) { db in
+            let first = error { try db.query(Faulty.Note.self).fetch() }
+            #expect(
+                first == .unreadableValue(entity: "Note", key: "'it''s'", property: "mood", reason: "'x' is no Mood"))
+            let text = first.map { "\($0)" } ?? ""
+            #expect(text.contains("Note.mood of the row with key 'it''s' cannot be read: 'x' is no Mood"))
+            let second = error { try db.query(Faulty.Place.self).fetch() }
+            #expect(
+                second
+                    == .unreadableValue(entity: "Place", key: "'NO', 3", property: "mood", reason: "'x' is no Mood"))
+        }
+    }
+
+    // MARK: - Statements
+
+    @Test(arguments: faults)
+    func aStatementDoesNotStoreWhatNoObjectCouldRead(
+        _ assignment: String, _ property: String, _ reason: String
+    ) throws {
+        try db.save([Faulty.Diary(even: Faulty.Even(4)), Faulty.Diary(even: Faulty.Even(6))])
+        let fault = error { try db.rawQuery(text: "UPDATE Diary SET \(assignment) WHERE id = 2") }
+        guard case .unstorableValue("Diary", "2", property, let found)? = fault else {
+            Issue.record("\(assignment): \(String(describing: fault))")
+            return
+        }
+        #expect(found.contains(reason) && !found.contains("\n") && found.count < 320, "\(found)")
+        // In a transaction, too, which goes on without the statement.
+        try db.transaction { _ in
+            #expect(error { try db.rawQuery(text: "UPDATE Diary SET \(assignment)") } != nil)
+            try db.rawQuery("UPDATE Diary SET grade = 'z' WHERE id = 1")
+        }
+        let read = try db.query(Faulty.Diary.self).orderBy(\.id).fetch()
+        #expect(read.map(\.even.number) == [4, 6] && read.map(\.grade) == ["z", "a"])
+    }
+
+    @Test func insertedRowsCanBeRead() throws {
+        try db.rawQuery("INSERT INTO Note (name, mood) VALUES ('a', 'sad')")
         #expect(
-            "\(try #require(first))".contains("Note.mood of the row with key 'it''s' cannot be read: 'x' is no Mood"))
-        let second = error { try db.query(Faulty.Place.self).fetch() }
-        #expect(second == .unreadableValue(entity: "Place", key: "'NO', 3", property: "mood", reason: "'x' is no Mood"))
+            error { try db.rawQuery("INSERT INTO Note (name, mood) VALUES ('b', 'x')") }
+                == .unstorableValue(entity: "Note", key: "'b'", property: "mood", reason: "'x' is no Mood"))
+        #expect(
+            error { try db.rawQuery("INSERT OR REPLACE INTO Note (name, mood) VALUES ('c', 'sad'), ('a', 'x')") }
+                == .unstorableValue(entity: "Note", key: "'a'", property: "mood", reason: "'x' is no Mood"))
+        #expect(
+            error { try db.rawQuery("INSERT INTO Note (name, mood) SELECT 'd', upper(mood) FROM Note") }
+                == .unstorableValue(entity: "Note", key: "'d'", property: "mood", reason: "'SAD' is no Mood"))
+        #expect(try db.query(Faulty.Note.self).fetch().map(\.name) == ["a"])
+        // The table gives the key, so there is none yet.
+        guard
+            case .unstorableValue("Diary", nil, "mood", _)? = error({
+                try db.rawQuery("INSERT INTO Diary (mood) VALUES ('x')")
+            })
+        else {
+            Issue.record("a row was inserted that no object can read")
+            return
+        }
+        #expect(try db.query(Faulty.Diary.self).count() == 0)
+    }
+
+    /// A row that is broken already can be repaired, one property after the other.
+    @Test func onlyWhatAStatementChangesIsLookedAt() throws {
+        try afterStatements(
+            ["UPDATE Diary SET grade = 'ab', mood = 'x', span_lowerBound = 9"], on: { try $0.save(Faulty.Diary()) }
+        ) { db in
+            try db.rawQuery("UPDATE Diary SET even = 2")
+            try db.rawQuery("UPDATE Diary SET grade = 'b', span_upperBound = 10")
+            #expect(error { try db.query(Faulty.Diary.self).fetch() } != nil)
+            try db.rawQuery("UPDATE Diary SET mood = 'sad'")
+            let diary = try #require(try db.query(Faulty.Diary.self).first())
+            #expect(diary.grade == "b" && diary.mood == .sad && diary.span == 9..<10)
+        }
     }
 
     // MARK: - Storing

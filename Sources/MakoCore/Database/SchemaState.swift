@@ -50,6 +50,8 @@ final class SchemaState: Sendable {
     private let byTable: [String: [Binding]]
     /// The tables whose rows others may own.
     private let owned: Set<String>
+    /// By the names of tables: what statements may store in them.
+    private let readable: [String: ReadableRows]
 
     init(catalogue: Catalogue, models: [EntityModel], version: Int = 0) throws(MakoError) {
         self.version = version
@@ -74,6 +76,21 @@ final class SchemaState: Sendable {
             }
         }
         self.owned = owned
+        readable = Dictionary(grouping: bindings.compactMap(\.self)) { $0.model.table }.compactMapValues {
+            ReadableRows($0)
+        }
+    }
+
+    /// What the rows must hold that a statement stores; nil: what their columns take.
+    func check(of statement: Statement) throws(MakoError) -> ReadableRows? {
+        if readable.isEmpty { return nil }
+        let table: TableName
+        switch statement {
+        case .insert(let insert): table = insert.table
+        case .update(let update): table = update.table
+        default: return nil
+        }
+        return try records { () throws(RecordError) in readable[try table.find(in: catalogue).schema.name] }
     }
 
     /// Whether objects of a model may be owned by others.

@@ -7,6 +7,10 @@ protocol AnyPropertyCoding: Sendable {
     func normalised(_ stored: StoredValue) -> StoredValue?
     /// The same for a property of several columns.
     func normalised(_ parts: [StoredValue]) -> [StoredValue]?
+    /// Why a row's content cannot be read as the property, or not be stored again once it is read; nil: it can.
+    func fault(reading row: EntityRow, _ position: Int) -> String?
+    /// Whether a column of the property's type may hold what is no value of it.
+    var refusesFields: Bool { get }
     /// The name of the property's type.
     var typeName: String { get }
     /// Whether the column holds JSON.
@@ -59,6 +63,13 @@ final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyProper
     override func fault(storing value: C.Property) -> String? { C.fault(storing: value) }
     func normalised(_ stored: StoredValue) -> StoredValue? { C.value(stored).map(C.stored) }
     func normalised(_ parts: [StoredValue]) -> [StoredValue]? { C.joined(parts).map(C.storedParts) }
+    func fault(reading row: EntityRow, _ position: Int) -> String? {
+        do throws(MakoError) { return C.fault(storing: try C.read(row, position)) } catch {
+            if case .unreadableValue(_, _, _, let reason) = error { return reason }
+            return "\(error)"
+        }
+    }
+    var refusesFields: Bool { !(C.Property.self is any EveryField.Type) }
     var typeName: String { "\(C.Property.self)" }
     var isJSON: Bool { C.isJSON }
     var isDecimal: Bool { C.Property.self == Decimal.self || C.Property.self == Decimal?.self }
@@ -105,3 +116,21 @@ final class CodecCoding<C: PropertyCodec>: PropertyCoding<C.Property>, AnyProper
         return true
     }
 }
+
+/// A type of which every field of its column's type is a value, and can be stored again.
+private protocol EveryField {}
+
+extension Bool: EveryField {}
+extension Int: EveryField {}
+extension Int64: EveryField {}
+extension UInt: EveryField {}
+extension UInt64: EveryField {}
+extension Float: EveryField {}
+extension Double: EveryField {}
+extension CGFloat: EveryField {}
+extension String: EveryField {}
+extension Date: EveryField {}
+extension UUID: EveryField {}
+extension Data: EveryField {}
+extension Array: EveryField where Element == UInt8 {}
+extension Optional: EveryField where Wrapped: EveryField {}

@@ -44,12 +44,12 @@ extension Database {
     /// ```
     ///
     /// Statements that write join the running transaction, or are one of their own; one that fails leaves nothing of itself. Tables and
-    /// columns go by their names in the file. What `INSERT` and `UPDATE` write is checked against the table, and no hooks are
-    /// called for it, as by ``Update``; `DELETE` from the table of a type that is in use goes by its delete rules and hooks, as
+    /// columns go by their names in the file. What `INSERT` and `UPDATE` write is checked against the table and, where a type in use is stored in
+    /// it, against its properties: each value can be read again. No hooks are called for it, as by ``Update``; `DELETE` from the table of a type that is in use goes by its delete rules and hooks, as
     /// ``Query/delete()`` does.
     ///
-    /// - Throws: `MakoError.query`, pointing into the text, before anything is done; `.duplicate`, `.missingValue`, `.typeMismatch` for rows
-    ///   that cannot be stored; `.readOnly`; `.tableInUse` for a table or index that a type in use declares.
+    /// - Throws: `MakoError.query`, pointing into the text, before anything is done; `.duplicate`, `.missingValue`, `.typeMismatch`,
+    ///   `.unstorableValue` for rows that cannot be stored; `.readOnly`; `.tableInUse` for a table or index that a type in use declares.
     @discardableResult
     public func rawQuery(
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]

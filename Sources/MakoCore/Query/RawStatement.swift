@@ -22,11 +22,15 @@ extension Transaction {
         }
         let before = schema
         var done = changes.empty
+        let check = try schema.check(of: statement)
+        // The types' own code runs while rows are checked.
+        if check != nil { isEncoding = true }
+        defer { if check != nil { isEncoding = false } }
         let outcome = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try records { () throws(RecordError) in
                 try statement.run(
                     before.catalogue, in: tx, changes: &done, parameters: values, named: named,
-                    cancellation: CurrentCancellation.current)
+                    cancellation: CurrentCancellation.current, check: check)
             }
         }
         if !sabotaged("statementNotTold") {

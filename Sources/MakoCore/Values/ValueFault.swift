@@ -119,3 +119,69 @@ extension MakoError {
         return .unstorableValue(entity: model.name, key: text, property: property, reason: reason)
     }
 }
+
+// MARK: - Statements
+
+/// Refuses rows that an INSERT or UPDATE is to store and no object could be made of.
+///
+/// The columns of a table know their types, as text, and not that a property takes one `Character` of it. The properties of the types in use
+/// do: each that may refuse what its columns hold reads the row before it is stored. References and what is encrypted are left out, since
+/// statements are held to rules of their own there.
+final class ReadableRows: RowCheck {
+    private struct Property: Sendable {
+        let position: Int
+        let name: String
+        let coding: any AnyPropertyCoding
+        let ordinals: [Int]
+    }
+
+    /// What one type sees of the table.
+    private struct Reading: Sendable {
+        let entity: String
+        let layout: RowLayout
+        let properties: [Property]
+    }
+
+    private let table: EntitySchema
+    private let readings: [Reading]
+
+    /// Nil: every row that the columns take can be read.
+    init?(_ bindings: [Binding]) {
+        guard let first = bindings.first else { return nil }
+        table = first.table.schema
+        readings = bindings.compactMap { binding in
+            let properties = Self.properties(binding)
+            if properties.isEmpty { return nil }
+            return Reading(entity: binding.model.name, layout: binding.layout, properties: properties)
+        }
+        if readings.isEmpty { return nil }
+    }
+
+    private static func properties(_ binding: Binding) -> [Property] {
+        let schema = binding.table.schema
+        return binding.model.columns.enumerated().compactMap { position, property in
+            guard case .column(let type, _, _, nil) = property.kind, type != .keys, !property.refersToAny,
+                !property.isEncrypted, let coding = property.coding, coding.refusesFields
+            else { return nil }
+            let ordinals = property.fields.compactMap { schema.column(named: $0.column)?.ordinal }
+            return Property(position: position, name: property.name, coding: coding, ordinals: ordinals)
+        }
+    }
+
+    func check(_ row: RowReader, key: RowKey?, changed: ColumnSet) throws(RecordError) {
+        if sabotaged("unreadableValueStored") { return }
+        for reading in readings {
+            let concerned = reading.properties.filter { $0.ordinals.contains { changed.contains($0) } }
+            if concerned.isEmpty { continue }
+            // Of no database: what is encrypted is not read.
+            let row = EntityRow(
+                try row.arranged(by: reading.layout), rowID: key?.rowID ?? 0, database: 0, extra: nil,
+                rows: LentChunk(nil), offset: 0, pending: 0)
+            for property in concerned {
+                guard let reason = property.coding.fault(reading: row, property.position) else { continue }
+                throw .valueRefused(
+                    table: reading.entity, key: try key?.text(in: table), column: property.name, reason: reason)
+            }
+        }
+    }
+}

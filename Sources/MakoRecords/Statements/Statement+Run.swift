@@ -40,16 +40,18 @@ extension Statement {
     ///   - changes: takes what is done to rows.
     ///   - cancellation: ends a SELECT, an UPDATE, a DELETE and an INSERT, at the latest a thousand rows later.
     ///   - ignoringReferences: writes keys that lead nowhere, and deletes rows whatever refers to them.
+    ///   - check: looks at each row that an INSERT or UPDATE is to store; nil: what the columns take is stored.
     /// - Throws: `cancelled`; `syntax` before anything is done; `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch`,
-    ///   `danglingReference` for rows that cannot be stored; `referenced` for rows that cannot be deleted; `incompatibleSchema` for tables that
+    ///   `danglingReference`, `valueRefused` for rows that cannot be stored; `referenced` for rows that cannot be deleted; `incompatibleSchema` for tables that
     ///   cannot be made.
     public func run(
         _ catalogue: Catalogue, in tx: borrowing WriteTransaction, changes: inout ChangeSet, parameters: [Value] = [],
-        named: [String: Value] = [:], cancellation: Cancellation? = nil, ignoringReferences: Bool = false
+        named: [String: Value] = [:], cancellation: Cancellation? = nil, ignoringReferences: Bool = false,
+        check: (any RowCheck)? = nil
     ) throws(RecordError) -> StatementOutcome {
         var run = StatementRun(
             catalogue: catalogue, parameters: parameters, named: named, cancellation: cancellation,
-            ignoresReferences: ignoringReferences)
+            ignoresReferences: ignoringReferences, rowCheck: check)
         if isReadOnly {
             var outcome = StatementOutcome()
             outcome.rows = try read(
@@ -122,6 +124,7 @@ struct StatementRun {
     let named: [String: Value]
     let cancellation: Cancellation?
     let ignoresReferences: Bool
+    let rowCheck: (any RowCheck)?
 
     /// - Throws: `cancelled`.
     func lookAtCancellation() throws(RecordError) {
@@ -228,7 +231,9 @@ struct StatementRun {
                     try check(value, columns[position], assignment.column, target)
                     writer.set(position, value)
                 }
-                if try target.update(&writer, key: key, in: tx, changes: &changes) { outcome.changed += 1 }
+                if try target.update(&writer, key: key, in: tx, changes: &changes, check: rowCheck) {
+                    outcome.changed += 1
+                }
             }
         }
         try references.finish(view)

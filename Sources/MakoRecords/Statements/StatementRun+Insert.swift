@@ -78,7 +78,7 @@ extension StatementRun {
             }
         case .ignore:
             do throws(RecordError) {
-                return try target.insert(&writer, key: id, in: tx, changes: &changes)
+                return try target.insert(&writer, key: id, in: tx, changes: &changes, check: rowCheck)
             } catch {
                 switch error {
                 case .duplicateKey, .uniqueViolation, .nullViolation: return nil
@@ -86,7 +86,7 @@ extension StatementRun {
                 }
             }
         }
-        return try target.insert(&writer, key: id, in: tx, changes: &changes, batch: batch)
+        return try target.insert(&writer, key: id, in: tx, changes: &changes, batch: batch, check: rowCheck)
     }
 
     /// The key of the row that is being written; nil where the table is to give one.

@@ -288,3 +288,16 @@ public struct ChangeSet: Sendable {
         }
     }
 }
+
+/// What the rows that statements store in a table must hold, besides what the types of its columns say: the values that a program's types can
+/// read.
+public protocol RowCheck: AnyObject, Sendable {
+    /// Looks at a row before anything of it is stored.
+    ///
+    /// - Parameters:
+    ///   - row: as it is to be stored, all columns together.
+    ///   - key: nil: the table gives the row a key when it stores it.
+    ///   - changed: the columns that may differ from the row that is there.
+    /// - Throws: `RecordError.valueRefused`.
+    func check(_ row: RowReader, key: RowKey?, changed: ColumnSet) throws(RecordError)
+}

@@ -6,16 +6,18 @@ extension TableHandle {
     /// Stores a new row.
     ///
     /// Without a key, a table with ids gives the next one, and a table with key columns takes the key from the row.
-    /// - Parameter batch: where to keep the index entries of a new row back, for the caller to flush.
+    /// - Parameters:
+    ///   - batch: where to keep the index entries of a new row back, for the caller to flush.
+    ///   - check: what the row must hold besides its columns' types; nil: nothing.
     /// - Throws: `duplicateKey`, `uniqueViolation`, `nullViolation`, `typeMismatch`; nothing has changed then.
     @discardableResult
     public func insert(
         _ row: inout RowWriter, key: RowKey? = nil, in tx: borrowing WriteTransaction, changes: inout ChangeSet,
-        batch: IndexBatch? = nil
+        batch: IndexBatch? = nil, check: (any RowCheck)? = nil
     ) throws(RecordError) -> RowKey {
-        if isRowID, key == nil { return try append(&row, batch, tx, &changes) }
+        if isRowID, key == nil { return try append(&row, batch, check, tx, &changes) }
         let key = if let key { key } else { try keyOfDraft(&row) }
-        return try store(&row, key, .insert, batch, tx, &changes).key
+        return try store(&row, key, .insert, batch, check, tx, &changes).key
     }
 
     /// Stores a row, new or in the place of the one with its key. Storing a row as it is already is no change.
@@ -29,20 +31,22 @@ extension TableHandle {
         _ row: inout RowWriter, key: RowKey? = nil, like model: RowKey? = nil, in tx: borrowing WriteTransaction,
         changes: inout ChangeSet, batch: IndexBatch? = nil
     ) throws(RecordError) -> RowKey {
-        if isRowID, key == nil { return try append(&row, batch, tx, &changes) }
+        if isRowID, key == nil { return try append(&row, batch, nil, tx, &changes) }
         let key = if let key { key } else { try keyOfDraft(&row) }
-        return try store(&row, key, .put, like: model, batch, tx, &changes).key
+        return try store(&row, key, .put, like: model, batch, nil, tx, &changes).key
     }
 
     /// Changes the row with this key; answers `false` when there is none.
     ///
-    /// - Parameter batch: entries kept back, which are flushed when the row's own may be among them.
+    /// - Parameters:
+    ///   - batch: entries kept back, which are flushed when the row's own may be among them.
+    ///   - check: what the row must hold besides its columns' types; nil: nothing.
     /// - Throws: `uniqueViolation`, `nullViolation`, `typeMismatch`; nothing has changed then.
     public func update(
         _ row: inout RowWriter, key: RowKey, in tx: borrowing WriteTransaction, changes: inout ChangeSet,
-        batch: IndexBatch? = nil
+        batch: IndexBatch? = nil, check: (any RowCheck)? = nil
     ) throws(RecordError) -> Bool {
-        try store(&row, key, .update, batch, tx, &changes).isThere
+        try store(&row, key, .update, batch, check, tx, &changes).isThere
     }
 
     /// The key of the row that has the values of the row being written in a unique index; nil when none has. NULL equals nothing.
@@ -86,12 +90,14 @@ extension TableHandle {
 
     /// Stores a row under the next id.
     private func append(
-        _ row: inout RowWriter, _ batch: IndexBatch?, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+        _ row: inout RowWriter, _ batch: IndexBatch?, _ check: (any RowCheck)?, _ tx: borrowing WriteTransaction,
+        _ changes: inout ChangeSet
     ) throws(RecordError) -> RowKey {
         try checkLayout(&row)
         let bytes = try row.finish(layout, over: nil)
         let new = try RowReader(bytes, layout)
         try checkElements(new)
+        try check?.check(new, key: nil, changed: .all)
         var id = try ids.take(self, tx)
         // A row written through another catalogue of the same file may have the id: then the rows tell the next one.
         while !(try enter(bytes, id, tx)) {
@@ -123,7 +129,7 @@ extension TableHandle {
 
     private func store(
         _ row: inout RowWriter, _ key: RowKey, _ mode: Mode, like model: RowKey? = nil, _ batch: IndexBatch?,
-        _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+        _ check: (any RowCheck)?, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) -> (key: RowKey, isThere: Bool) {
         try checkLayout(&row)
         let old = try oldRow(key, &row, tx)
@@ -141,11 +147,13 @@ extension TableHandle {
             changed = difference(old, new, among: written)
             if changed.isEmpty { return (key, true) }
             try checkElements(new, changed)
+            try check?.check(new, key: key, changed: changed)
             try checkStoredElements(old)
             // The old row's entries must be where they are looked for.
             if !sabotaged("batchWaitsDuringUpdate") { try batch?.flush(in: tx) }
         } else {
             try checkElements(new)
+            try check?.check(new, key: key, changed: .all)
             if case .rowID(let id) = key { try ids.note(id, self, tx) }
         }
         do throws(RecordError) {

@@ -86,6 +86,9 @@ public struct RowReader: @unchecked Sendable {
     /// The bytes of the whole row, valid as long as the reader.
     var wholeRow: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: Int(byteCount)) }
 
+    /// The same row by the positions of another layout of its table.
+    package func arranged(by layout: RowLayout) throws(RecordError) -> RowReader { try RowReader(wholeRow, layout) }
+
     /// The layout whose positions the reader answers.
     public var layout: RowLayout { borrowedLayout }
 
