@@ -146,7 +146,7 @@ let package = Package(
             path: "Tests/SoakRunner", swiftSettings: settings),
         // Kills processes of its own in a loop: `make kill`.
         .executableTarget(
-            name: "KillRunner", dependencies: ["MakoStorage", "MakoTestSupport"], path: "Tests/KillRunner",
+            name: "KillRunner", dependencies: ["MakoCore", "MakoStorage", "MakoTestSupport"], path: "Tests/KillRunner",
             swiftSettings: settings),
     ]
 )

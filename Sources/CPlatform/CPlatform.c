@@ -240,7 +240,11 @@ void mako_unlock_bytes(int descriptor) { (void)descriptor; }
 #include <pthread.h>
 #include <string.h>
 
-static void mako_count_fork(void) { __atomic_fetch_add(&mako_forks, 1, __ATOMIC_RELAXED); }
+static void mako_count_fork(void) {
+    __atomic_fetch_add(&mako_forks, 1, __ATOMIC_RELAXED);
+    // Cells of before are of threads that the child does not have; its own thread claims another one.
+    mako_set_thread_cell(0);
+}
 
 __attribute__((constructor)) static void mako_watch_forks(void) { (void)pthread_atfork(0, 0, mako_count_fork); }
 

@@ -1,4 +1,5 @@
 import Foundation
+import MakoCore
 import MakoStorage
 
 /// A child that is forked off a process with an open store: its calls are refused, and what it lets go of leaves the parent's files alone.
@@ -27,11 +28,27 @@ struct ForkTrial {
         try parent.write { try $0.put([1], for: 1, in: tree) }
         let transaction = try parent.beginWrite()
         try transaction.put([9], for: 9, in: tree)
-        try child("commits a transaction of before") {
+        let snapshot = try parent.snapshot()
+        var cursor = try snapshot.cursor(in: tree)
+        guard try cursor.first() else { throw Referee.Failure(description: "the tree is empty") }
+        try ForkTrial.child("reads and writes what was open before") {
+            try ForkTrial.refused(path) { _ = try snapshot.get(1, in: tree) }
+            try ForkTrial.refused(path) { _ = try snapshot.count(of: tree) }
+            try ForkTrial.refused(path) { _ = try cursor.next() }
+            try ForkTrial.refused(path) { _ = try transaction.view.get(9, in: tree) }
+            try ForkTrial.refused(path) { try transaction.put([8], for: 8, in: tree) }
+            try ForkTrial.refused(path) { _ = try transaction.delete(1, in: tree) }
+            try ForkTrial.refused(path) { _ = try transaction.createTree(named: "u", keys: .integer) }
+            snapshot.close()
+        }
+        guard try snapshot.get(1, in: tree) == [1] else { throw Referee.Failure(description: "the parent reads anew") }
+        snapshot.close()
+        try readerOfTheParent(parent, tree)
+        try ForkTrial.child("commits a transaction of before") {
             try ForkTrial.refused(path) { try transaction.commitOrHold(durability: nil, isShown: true) }
         }
         try transaction.commit()
-        try child("calls") {
+        try ForkTrial.child("calls") {
             try ForkTrial.refused(path) { try parent.write { try $0.put([2], for: 2, in: tree) } }
             try ForkTrial.refused(path) { _ = try parent.snapshot() }
             try ForkTrial.refused(path) { _ = try parent.beginWrite() }
@@ -45,7 +62,7 @@ struct ForkTrial {
                 throw Referee.Failure(description: "it opened what its parent has open")
             } catch StorageError.alreadyOpen {}
         }
-        try child("closes") {
+        try ForkTrial.child("closes") {
             try parent.close()
             do { try parent.write { try $0.put([2], for: 2, in: tree) } } catch StorageError.closed { return }
             throw Referee.Failure(description: "it wrote to a store that is closed")
@@ -72,7 +89,7 @@ struct ForkTrial {
         var store: Store? = try Store(at: other, options: options)
         try store?.write { _ = try $0.createTree(named: "t", keys: .integer) }
         let before = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
-        try child("lets go") { store = nil }
+        try ForkTrial.child("lets go") { store = nil }
         guard try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == before else {
             throw Referee.Failure(description: "a store that ended in the child removed files of its parent's")
         }
@@ -83,13 +100,58 @@ struct ForkTrial {
         try again.close()
     }
 
-    private static func refused(_ path: String, _ body: () throws -> Void) throws {
-        do { try body() } catch StorageError.inherited(path) { return }
-        throw Referee.Failure(description: "a call of the child was not refused")
+    /// A reader of the parent's that is in the middle of a value does not keep the child from using a store of its own.
+    private func readerOfTheParent(_ parent: Store, _ tree: Tree) throws {
+        let (isInside, mayEnd, hasEnded) = (
+            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+        )
+        Thread.detachNewThread {
+            do {
+                _ = try parent.read { view in
+                    try view.withValue(of: 1, in: tree) { _ in
+                        isInside.signal()
+                        mayEnd.wait()
+                    }
+                }
+            } catch {}
+            hasEnded.signal()
+        }
+        isInside.wait()
+        defer {
+            mayEnd.signal()
+            hasEnded.wait()
+        }
+        let other = folder + "/child.mako"
+        try ForkTrial.child("has a store of its own") {
+            let store = try Store(at: other)
+            let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+            try store.write { try $0.put([1], for: 1, in: tree) }
+            let view = try store.snapshot()
+            guard try view.get(1, in: tree) == [1] else { throw Referee.Failure(description: "it lost its own") }
+            // Waits for readers that began before.
+            view.close()
+            try store.close()
+        }
+    }
+
+    static func refused(_ path: String, _ body: () throws -> Void) throws {
+        if try !isRefused(path, body) { throw Referee.Failure(description: "a call of the child was not refused") }
+    }
+
+    /// Whether a call fails because the store is the parent's. Its other errors are thrown.
+    static func isRefused(_ path: String, _ body: () throws -> Void) throws -> Bool {
+        do {
+            try body()
+            return false
+        } catch StorageError.inherited(path) {
+            return true
+        } catch MakoError.storage(.inherited(path)) {
+            return true
+        }
     }
 
     /// Runs `body` in a child, and waits for it.
-    private func child(_ what: String, _ body: () throws -> Void) throws {
+    static func child(_ what: String, _ body: () throws -> Void) throws {
         fflush(nil)
         let child = try ForkTrial.fork()
         if child == 0 {

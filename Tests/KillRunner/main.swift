@@ -5,7 +5,7 @@ import MakoTestSupport
 /// `kill CYCLES [SEED]`: a writer is killed so many times. `power CYCLES [SEED]`: its file system is stopped as in a power
 /// cut. `readers CYCLES [SEED]`: readers beside a writer are killed so many times, and now and then the writer. `write PATH`, `read PATH`,
 /// `processes SECONDS [SEED]`: two and three processes at the same files are stopped before each call. `fork FOLDER`: a child is forked off a process
-/// with an open store. `transfer PATH`, `audit PATH` and `step -` are the processes that these start.
+/// with an open store, `fork-database FOLDER`: with an open database. `transfer PATH`, `audit PATH` and `step -` are the processes that these start.
 let words = Array(CommandLine.arguments.dropFirst())
 let folder = NSTemporaryDirectory() + "mako-kill-\(ProcessInfo.processInfo.processIdentifier)"
 guard words.count >= 2 else {
@@ -23,6 +23,7 @@ do {
     case "audit": try Bank(path: words[1]).audit()
     case "step": try SteppedProcess().run()
     case "fork": try ForkTrial(folder: words[1]).run()
+    case "fork-database": try DatabaseForkTrial(folder: words[1]).run()
     case "kill", "power", "readers", "processes":
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

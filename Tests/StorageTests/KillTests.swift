@@ -44,6 +44,14 @@ import Testing
         #expect(text.contains("nothing of the parent's touched"), "\(text)")
     }
 
+    @Test func theChildOfAForkLeavesADatabaseToItsParent() throws {
+        let folder = NSTemporaryDirectory() + "mako-fork-\(UInt64.random(in: 0...UInt64.max))"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let text = try KillTests.output("fork-database", folder)
+        #expect(text.contains("nothing of the parent's touched"), "\(text)")
+    }
+
     /// What the program tells when it ends well.
     private static func output(_ arguments: String...) throws -> String {
         let process = Process()

@@ -23,6 +23,7 @@ public final class Database: MadeElsewhere, Sendable {
 
     /// The number by which objects name their database.
     @usableFromInline let number: UInt32
+    private let generation = Forks.generation
     private let sandbox: Sandbox?
     /// The name of its file among those that are open in this process; nil when others cannot share it.
     private let file: String?
@@ -193,6 +194,8 @@ public final class Database: MadeElsewhere, Sendable {
     }
 
     deinit {
+        // Locks may be held here that no thread of a fork's child gives up.
+        if isInherited { return }
         DatabaseRegistry.remove(number)
         pressure.end()
         // Nobody is left to tell an error to; what was acknowledged is durable already.
@@ -202,8 +205,9 @@ public final class Database: MadeElsewhere, Sendable {
     }
 
     /// Closes the database: transactions end, everything is on disk. Later calls throw `MakoError.closed`. One that was opened several times
-    /// is closed by the last of as many calls.
+    /// is closed by the last of as many calls. In the child of a fork nothing is done: the database is the parent's.
     public func close() throws(MakoError) {
+        if isInherited { return }
         let isLast = state.with { state in
             if state.isClosed { return false }
             state.holders -= 1
@@ -335,13 +339,18 @@ public final class Database: MadeElsewhere, Sendable {
     /// The same of one that is not closed, in one look.
     var openSchema: SchemaState {
         get throws(MakoError) {
+            if isInherited { throw .storage(.inherited(path: path)) }
             let (isClosed, schema) = state.with { ($0.isClosed, $0.schema) }
             if isClosed { throw .closed(path: path) }
             return schema
         }
     }
 
+    /// Whether this is the child of a fork, and its parent has opened the database.
+    var isInherited: Bool { generation != Forks.generation && !sabotaged("childClosesItsParentsDatabase") }
+
     func requireOpen() throws(MakoError) {
+        if isInherited { throw .storage(.inherited(path: path)) }
         if state.with({ $0.isClosed }) { throw .closed(path: path) }
     }
 

@@ -19,6 +19,7 @@ public enum DatabaseMode: Sendable, Hashable {
 final class Sandbox: Sendable {
     private let directory: URL
     let path: String
+    private let generation = Forks.generation
 
     /// Copies the latest commit; a file that is not there has none.
     init(copying original: String, _ options: DatabaseOptions) throws(MakoError) {
@@ -52,5 +53,8 @@ final class Sandbox: Sendable {
     deinit { remove() }
 
     /// Nothing is left of it. What cannot be removed lies in the system's directory for such things.
-    func remove() { try? FileManager.default.removeItem(at: directory) }
+    func remove() {
+        // The child of a fork has a copy of this, and the parent goes on.
+        if generation == Forks.generation { try? FileManager.default.removeItem(at: directory) }
+    }
 }

@@ -77,6 +77,8 @@ enum Epochs {
 struct EpochCell: ~Copyable {
     let epoch = Atomic<UInt64>(0)
     let isClaimed = Atomic<Bool>(false)
+    /// The process whose thread has it: in the child of a fork, what the parent's other threads were in the middle of never ends.
+    let generation = Atomic<UInt32>(0)
     /// Its place among the cells.
     let number: Int
     let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
@@ -102,11 +104,13 @@ private final class CellRegistry: @unchecked Sendable {
         let cell = lock.withLock { () -> UnsafeMutablePointer<EpochCell> in
             for cell in cells where !cell.pointee.isClaimed.load(ordering: .acquiring) {
                 cell.pointee.isClaimed.store(true, ordering: .relaxed)
+                cell.pointee.generation.store(Forks.generation, ordering: .relaxed)
                 return cell
             }
             let cell = UnsafeMutablePointer<EpochCell>.allocate(capacity: 1)
             cell.initialize(to: EpochCell(number: cells.count))
             cell.pointee.isClaimed.store(true, ordering: .relaxed)
+            cell.pointee.generation.store(Forks.generation, ordering: .relaxed)
             cells.append(cell)
             return cell
         }
@@ -118,7 +122,10 @@ private final class CellRegistry: @unchecked Sendable {
     func oldest() -> UInt64 {
         lock.withLock {
             var oldest = UInt64.max
-            for cell in cells {
+            let generation = Forks.generation
+            for cell in cells
+            where cell.pointee.generation.load(ordering: .relaxed) == generation || sabotaged("parentsReadersWaitedFor")
+            {
                 // Model: scan
                 let epoch = cell.pointee.epoch.load(ordering: .acquiring)
                 if epoch != 0 { oldest = min(oldest, epoch) }

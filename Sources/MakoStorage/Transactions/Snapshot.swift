@@ -34,6 +34,8 @@ public final class Snapshot: @unchecked Sendable {
         /// Puts of a write transaction that its trees do not show yet; see `PutBatch`.
         var waitingPuts: Int
         var names: Unmanaged<TreeNames>
+        /// The process that may read it: the pages that a fork's child would find are its parent's to reuse.
+        let generation = Forks.generation
         /// Whether it can be read, and since when it is open.
         let life = Atomic<UInt64>(Life.open.rawValue)
     }
@@ -123,7 +125,7 @@ public final class Snapshot: @unchecked Sendable {
     /// Operations that other threads are in the middle of are waited for. A call from inside `withValue` is
     /// ignored; the snapshot then ends when it is released.
     public func close() {
-        guard let slot, !Epochs.isInside else { return }
+        guard let slot, !Epochs.isInside, !state.pointee.isInherited else { return }
         let life = state.pointee.life.load(ordering: .relaxed)
         guard life & Life.mask == Life.open.rawValue,
             state.pointee.life.compareExchange(
@@ -210,9 +212,12 @@ public final class Snapshot: @unchecked Sendable {
     }
 
     @inline(__always)
-    private var isOpen: Bool { state.pointee.life.load(ordering: .relaxed) & Life.mask == Life.open.rawValue }
+    private var isOpen: Bool {
+        state.pointee.life.load(ordering: .relaxed) & Life.mask == Life.open.rawValue && !state.pointee.isInherited
+    }
 
     private var whyOver: StorageError {
+        if state.pointee.isInherited { return .inherited(path: store._withUnsafeGuaranteedRef { $0.path }) }
         guard slot != nil, let limit = store._withUnsafeGuaranteedRef({ $0.options.snapshotAgeLimit }),
             state.pointee.life.load(ordering: .relaxed) & Life.expiring.rawValue != 0
         else { return .closed }

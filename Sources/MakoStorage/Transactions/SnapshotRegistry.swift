@@ -226,6 +226,10 @@ struct SnapshotSlot: ~Copyable {
 }
 
 extension Snapshot.ViewState {
+    /// Whether it was taken before a fork, by the parent of this process. Two plain loads.
+    @inline(__always)
+    var isInherited: Bool { generation != Forks.generation && !sabotaged("inheritedSnapshotRead") }
+
     private static let noNames = TreeNames()
     private nonisolated(unsafe) static let noTrees = UnsafeMutablePointer<TreeState>.allocate(capacity: 1)
 

@@ -10,6 +10,7 @@ final class Writer {
     let frames: FrameStore
     let base: Version
     let state: UnsafeMutablePointer<Snapshot.ViewState>
+    private let generation = Forks.generation
     /// Made at the first use: what only writes needs none.
     @exclusivity(unchecked) private var knownView: Snapshot?
     /// The same: once made it stays until the writer goes.
@@ -302,6 +303,10 @@ final class Writer {
 
     func check() throws(StorageError) {
         if let failure { throw failure }
+        // Pages that a child hands to the device would be those of its parent.
+        if generation != Forks.generation && !sabotaged("childWritesItsParentsFiles") {
+            throw .inherited(path: store.path)
+        }
     }
 
     // MARK: Memory
