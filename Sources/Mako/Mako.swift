@@ -132,5 +132,5 @@ public macro FullText<T: Entity>(_ keys: [PartialKeyPath<T>]..., stemming: Stemm
 @attached(peer, names: prefixed(_))
 public macro _Stored(
     _ column: Int, _ kind: StoredPropertyKind, keepsDefault: Bool = false, base: StaticString = "",
-    observed: Bool = false
+    observed: Bool = false, letsGo: Bool = false
 ) = #externalMacro(module: "MakoMacros", type: "StoredPropertyMacro")

@@ -99,7 +99,8 @@ extension EntityMacro: MemberAttributeMacro {
         // As text: what it names is written by the role for members, and looking it up here would go in a circle.
         let base = source.base.map { ", base: \"\($0)\"" } ?? ""
         let observed = source.isObservable ? ", observed: true" : ""
-        return ["@_Stored(\(raw: column), .\(raw: kind)\(raw: keeps)\(raw: base)\(raw: observed))"]
+        let letsGo = source.hasDeinitializer && kind == "slot" ? ", letsGo: true" : ""
+        return ["@_Stored(\(raw: column), .\(raw: kind)\(raw: keeps)\(raw: base)\(raw: observed)\(raw: letsGo))"]
     }
 }
 

@@ -10,6 +10,10 @@ struct EntityRender {
     let memberwiseAccess: String
 
     init(_ source: EntitySource, narrowsMemberwise: Bool) {
+        var source = source
+        if source.isClass && source.hasDeinitializer {
+            for place in source.properties.indices { source.properties[place].letsGo = true }
+        }
         self.source = source
         memberwiseAccess = narrowsMemberwise ? "" : source.access
     }
@@ -194,7 +198,7 @@ extension EntityRender {
         // Subclasses may have some to add, or to leave out.
         if holders.isEmpty && (!source.isInHierarchy || source.isSubclass) && !source.ignoresSuperclass { return [] }
         let asksSuper = source.isSubclass && !source.ignoresSuperclass
-        let name: (PropertySource) -> String = { prefix.isEmpty ? $0.codeName : prefix + $0.name }
+        let name: (PropertySource) -> String = { prefix.isEmpty ? $0.codeName : $0.backing }
         let visits = holders.map {
             $0.element.isCollection
                 ? "self.\(name($0.element)).visitObjects { visit(\(position($0.offset)), $0) }"
@@ -203,7 +207,7 @@ extension EntityRender {
         let cases = holders.map {
             "case \(position($0.offset)): self.\(name($0.element)).resolve(object, key: key)"
         }
-        // A class that has one of its own ends as Swift's classes do.
+        // In a class that has one of its own, fields do this.
         let releases =
             source.isClass && !source.hasDeinitializer ? holders.map { "self.\(name($0.element)).letGo()" } : []
         let others = asksSuper ? "super.resolveReference(property, to: object, key: key)" : "break"

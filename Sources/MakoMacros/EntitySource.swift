@@ -216,7 +216,11 @@ struct PropertySource {
         if needsSlot { return "slot" }
         return isScalar ? "scalar" : isLazy ? "lazy" : "value"
     }
-    var backing: String { "_" + name }
+    /// Whether its slot lets go of its objects itself when its owner ends, because that has a `deinit` of its own.
+    var letsGo = false
+    /// What the property behind it is declared as.
+    var backingName: String { "_" + name }
+    var backing: String { letsGo && needsSlot ? backingName + ".slot" : backingName }
     /// The value behind the property of a class, as code that holds the lock reads and writes it.
     var content: String { isScalar ? backing + ".value" : backing }
 

@@ -38,6 +38,7 @@ public struct StoredPropertyMacro {
             }
         }
         property.isStamp = type == "EntityCoding.Stamp?"
+        property.letsGo = list.contains { $0.label?.text == "letsGo" }
         let column = list[0].expression.trimmedDescription
         let base = list.first { $0.label?.text == "base" }.flatMap { EntityParser.literalText($0.expression) }
         return Request(
@@ -189,8 +190,9 @@ extension StoredPropertyMacro: PeerMacro {
             let start =
                 (request.keepsDefault || !property.isOptional) && property.defaultValue != nil
                 ? ".slot(\(property.defaultValue ?? "nil"))" : ".emptySlot"
+            let slot = "\(EntityRender.codec(property))\(start)"
             return [
-                "@exclusivity(unchecked) private var \(raw: property.backing) = \(raw: EntityRender.codec(property))\(raw: start)"
+                "@exclusivity(unchecked) private var \(raw: property.backingName) = \(raw: property.letsGo ? "SlotField(\(slot))" : slot)"
             ]
         case "scalar":
             let start = request.keepsDefault ? property.defaultValue ?? "" : ""

@@ -400,6 +400,21 @@ import Testing
         #expect(!expand(source).text.contains("entityModel"))
     }
 
+    @Test func slotsOfAClassWithItsOwnDeinitLetGoThemselves() {
+        let (text, messages) = expand(
+            """
+            @Entity final class A {
+                var next: A?
+                var name = ""
+                deinit { print(name) }
+            }
+            """)
+        #expect(messages.isEmpty)
+        #expect(text.contains("private var _next = SlotField(EntityCoding.codec((A?).self).emptySlot)"))
+        #expect(text.contains("if let object = self._next.slot.loadedObject { visit(0, object) }"))
+        #expect(!text.contains("letGo()"))
+    }
+
     @Test func referencesWithSubclassesHaveTheirOwnCodec() {
         let (text, messages) = expand(
             """

@@ -131,17 +131,49 @@ import Testing
         #expect(count == Self.length / 2 - 1)
     }
 
-    @Test func classWithItsOwnDeinitEndsAsSwiftsClassesDo() {
+    @Test func objectsOfAClassWithItsOwnDeinitEndWithTheirHead() async throws {
         let counter = EndCounter()
-        do {
+        try await onSmallStack {
             var head = Ending(counter: counter)
-            for _ in 1..<200 {
+            for number in 1..<Self.length {
+                let next = Ending(counter: counter)
+                switch number % 3 {
+                case 0: next.next = head
+                case 1: next.list = [head]
+                default: next.other = head
+                }
+                head = next
+            }
+        }
+        #expect(counter.count == Self.length)
+        let db = try makeDatabase([Ending.self])
+        try await onSmallStack {
+            var head = Ending(counter: counter)
+            for _ in 1..<Self.length {
                 let next = Ending(counter: counter)
                 next.next = head
                 head = next
             }
+            try db.save(head)
+            let read = try #require(try db.find(Ending.self, head.id ?? 0))
+            read.next = read.next?.next
+            try db.save(read)
+            #expect(try db.find(Ending.self, head.id ?? 0)?.next?.isSame(as: head.next?.next ?? head) == true)
         }
-        #expect(counter.count == 200)
+        #expect(counter.count == 2 * Self.length)
+        #expect(try await db.query(Ending.self).count() == Self.length)
+    }
+
+    @Test func cascadeRemovesAChain() async throws {
+        let db = try makeDatabase([Rung.self])
+        try await onSmallStack {
+            var last = Rung(number: 1)
+            for number in 2...Self.length { last = Rung(number: number, before: last) }
+            try db.save(last)
+            let first = try #require(try db.query(Rung.self).where(\.number == 1).first())
+            try db.delete(first)
+        }
+        #expect(try await db.query(Rung.self).count() == 0)
     }
 }
 
@@ -152,6 +184,8 @@ final class EndCounter: @unchecked Sendable {
 @Entity final class Ending {
     @Transient var counter: EndCounter?
     var next: Ending?
+    var list: [Ending] = []
+    var other: (any ObjectEntity)?
 
     convenience init(counter: EndCounter) {
         self.init()
