@@ -6,13 +6,34 @@ final class CompletionLog {
         /// The block of the object's commit options.
         let block: (@Sendable () -> Void)?
     }
+    /// A reference to an object that was removed, for which nothing was stored.
+    private struct Reference {
+        let owner: any ObjectEntity
+        let property: Int
+        let object: any ObjectEntity
+
+        func isOfSameProperty(as other: Reference) -> Bool { owner === other.owner && property == other.property }
+    }
     @exclusivity(unchecked) private var entries: [Entry] = []
+    @exclusivity(unchecked) private var removed: [Reference] = []
+
+    struct Mark {
+        fileprivate let entries: Int
+        fileprivate let removed: Int
+    }
 
     /// A place to come back to.
-    var mark: Int { entries.count }
+    var mark: Mark { Mark(entries: entries.count, removed: removed.count) }
 
-    func rollback(to mark: Int) {
-        if !sabotaged("undoneCommitsCompleted") { entries.removeSubrange(mark...) }
+    func rollback(to mark: Mark) {
+        removed.removeSubrange(mark.removed...)
+        if !sabotaged("undoneCommitsCompleted") { entries.removeSubrange(mark.entries...) }
+    }
+
+    /// Notes that an object was saved that refers to one which was removed: it lets go of that when the transaction is complete, as its row has
+    /// done.
+    func note(_ owner: any ObjectEntity, refersIn property: Int, toRemoved object: any ObjectEntity) {
+        removed.append(Reference(owner: owner, property: property, object: object))
     }
 
     /// Notes that an object was written or removed, if it wants to be told.
@@ -24,6 +45,7 @@ final class CompletionLog {
 
     /// Tells each object once, by what became of it, in the order in which they were first written.
     func run() {
+        if !removed.isEmpty && !sabotaged("removedObjectStaysInMemory") { letGoOfRemoved() }
         if entries.isEmpty { return }
         var outcomes: [Entry] = []
         var places: [ObjectIdentifier: Int] = [:]
@@ -47,6 +69,24 @@ final class CompletionLog {
                 _ = outcome.object._$call(hook)
             }
         }
+    }
+
+    private func letGoOfRemoved() {
+        let references = removed
+        removed = []
+        for (place, each) in references.enumerated() {
+            let isLast = place + 1 == references.count || !references[place + 1].isOfSameProperty(as: each)
+            CompletionLog.letGo(each.owner, each.property, each.object, isLast)
+        }
+    }
+
+    private static func letGo<T: ObjectEntity>(
+        _ owner: T, _ property: Int, _ object: any ObjectEntity, _ isLast: Bool
+    ) {
+        ObjectLock(owner).locked {
+            owner.resolveReference(property, to: object, key: isLast ? .lastRemoved : .removed)
+        }
+        if isLast { owner.tellObservers(1 << UInt64(property)) }
     }
 
     private static func hooks(after kind: ChangeKind) -> [ObjectHooks] {

@@ -142,18 +142,19 @@ extension Transaction {
         let state = child.lockedState { $0 }
         if graph.waiting[place].references.isBegun {
             // A hook may have removed it meanwhile.
-            return state.flags.contains(.sterile) ? .noRow : state.key ?? .noRow
+            return state.flags.contains(.sterile)
+                ? keyOfRemoved(child, in: property, of: parent) : state.key ?? .noRow
         }
         let binding = graph.waiting[place].binding
         try checkTarget(of: property, child, binding.model)
+        // A row that is gone must not be referred to by the number it had.
+        if state.flags.contains(.sterile) { return keyOfRemoved(child, in: property, of: parent) }
         if isLeftAlone(child, in: property, of: parent, binding.model) {
             if let key = try keyOfIgnored(child, state) { return key }
             graph.waiting[place].references.leftOut |= 1 << UInt64(property)
             // A key from before, of a row that is gone or never came, must not be stored.
             return .noRow
         }
-        // A row that is gone, or that was rolled back, must not be referred to by the number it had.
-        if state.flags.contains(.sterile) { return .noRow }
         let isClean = state.flags.contains(.exists) && state.dirty == 0
         if isClean && state.database == database.number, let key = state.key {
             if try !isLetGo(key, Swift.type(of: child).entityModel) {
@@ -176,6 +177,14 @@ extension Transaction {
         graph.waiting[place].references.isBegun = true
         _ = try begin(child, .upsert, nil, &graph)
         return nil
+    }
+
+    /// The key of an object that was removed: none, and the reference lets go of it after the commit.
+    private func keyOfRemoved<T: ObjectEntity>(
+        _ child: any ObjectEntity, in property: Int, of parent: T
+    ) -> RowKey {
+        completions.note(parent, refersIn: property, toRemoved: child)
+        return .noRow
     }
 
     /// Whether an object is not to be saved along with one that refers to it.

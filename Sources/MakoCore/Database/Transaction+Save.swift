@@ -106,7 +106,9 @@ extension Transaction {
                 try checkTarget(of: property, child, binding.model)
                 try willWriteFurtherRows()
                 _ = try save(child, .upsert, in: nil, &graph)
-                value.resolveReference(property, to: child, key: child.storedKey ?? .noRow)
+                let isRemoved = child.lockedState { $0.flags.contains(.sterile) }
+                value.resolveReference(
+                    property, to: child, key: isRemoved ? .lastRemoved : child.storedKey ?? .noRow)
             }
             if binding.holdsValues { try saveHeldValues(of: &value, binding.model) }
             binding = current(binding)

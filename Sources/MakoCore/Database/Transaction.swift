@@ -242,7 +242,7 @@ public final class Transaction: @unchecked Sendable {
         }
     }
 
-    private func forgetTellings(after mark: (completions: Int, silences: Int, orphans: Int)) {
+    private func forgetTellings(after mark: (completions: CompletionLog.Mark, silences: Int, orphans: Int)) {
         completions.rollback(to: mark.completions)
         silences.removeSubrange(mark.silences...)
         orphans.removeSubrange(mark.orphans...)

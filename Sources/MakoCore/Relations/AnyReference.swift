@@ -57,7 +57,8 @@ public struct AnyReferenceSlot: PropertySlot {
 
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
         guard self.object === object else { return }
-        reference = key == .noRow ? nil : AnyReference(table: type(of: object).entityModel.table, key: key)
+        reference = key.isRow ? AnyReference(table: type(of: object).entityModel.table, key: key) : nil
+        if key.isRemoved { self.object = nil }
     }
 
     public mutating func letGo() { if object != nil { ReleasedObjects.letGo(of: &object, leaving: nil) } }

@@ -7,6 +7,8 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot {
     private var stored: [UInt8]?
     /// The keys that held objects were saved under.
     private var keys: [ObjectIdentifier: RowKey] = [:]
+    /// Objects that were removed and are to leave the content with the last of them.
+    private var leaving: Set<ObjectIdentifier> = []
     /// Why what is stored could not be read, or could not when this was set in its place.
     private var failure: LoadFailure?
 
@@ -83,7 +85,14 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot {
         if isSettled, let failure { throw failure.error }
     }
 
-    public mutating func resolve(_ object: any ObjectEntity, key: RowKey) { keys[ObjectIdentifier(object)] = key }
+    public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
+        guard key.isRemoved else { return keys[ObjectIdentifier(object)] = key }
+        keys[ObjectIdentifier(object)] = nil
+        leaving.insert(ObjectIdentifier(object))
+        if key == .removed { return }
+        content = CollectionCodec<Form>.mapped(content) { leaving.contains(ObjectIdentifier($0)) ? nil : $0 }
+        leaving = []
+    }
 
     public mutating func letGo() {
         if stored == nil { ReleasedObjects.letGo(of: &content, leaving: Form.empty) }

@@ -46,7 +46,9 @@ public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
     }
 
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
-        if self.object === object { self.key = key == .noRow ? nil : key }
+        guard self.object === object else { return }
+        self.key = key.isRow ? key : nil
+        if key.isRemoved { self.object = nil }
     }
 
     @inlinable
@@ -61,6 +63,14 @@ public struct ReferenceSlot<Target: ObjectEntity>: PropertySlot {
 extension RowKey {
     /// What a reference to a removed object is resolved to: rows are numbered from 1.
     static let noRow = RowKey.rowID(0)
+    /// What it is resolved to once that is committed: the reference lets go of the object. The last one of a property has a collection put together
+    /// anew.
+    static let removed = RowKey.bytes([])
+    static let lastRemoved = RowKey.bytes([0xFF])
+
+    var isRemoved: Bool { if case .bytes(let bytes) = self { bytes.isEmpty || bytes == [0xFF] } else { false } }
+    /// Whether it is the key of a row, and no mark.
+    var isRow: Bool { self != .noRow && !isRemoved }
 }
 
 /// References of classes: stored as the key of the other row.

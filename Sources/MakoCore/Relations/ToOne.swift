@@ -33,7 +33,9 @@ public struct ToOne<Target: ObjectEntity>: Sendable {
     public var loadedObject: (any ObjectEntity)? { object }
 
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
-        if self.object === object { self.key = key == .noRow ? nil : key }
+        guard self.object === object else { return }
+        self.key = key.isRow ? key : nil
+        if key.isRemoved { self.object = nil }
     }
 
     /// Lets go of the object that was set: its owner ends.

@@ -57,8 +57,9 @@ public struct WeakAnyReferenceSlot: PropertySlot {
 
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
         guard value === object else { return }
-        reference = key == .noRow ? nil : AnyReference(table: type(of: object).entityModel.table, key: key)
+        reference = key.isRow ? AnyReference(table: type(of: object).entityModel.table, key: key) : nil
         unsaved = nil
+        if key.isRemoved { (self.object, fresh) = (nil, nil) }
     }
 
     public mutating func letGo() { if unsaved != nil { ReleasedObjects.letGo(of: &unsaved, leaving: nil) } }

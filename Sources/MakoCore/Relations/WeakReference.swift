@@ -58,8 +58,9 @@ public struct WeakReferenceSlot<Target: ObjectEntity>: PropertySlot {
 
     public mutating func resolve(_ object: any ObjectEntity, key: RowKey) {
         guard value === object else { return }
-        self.key = key == .noRow ? nil : key
+        self.key = key.isRow ? key : nil
         unsaved = nil
+        if key.isRemoved { (self.object, fresh) = (nil, nil) }
     }
 
     public mutating func letGo() { if unsaved != nil { ReleasedObjects.letGo(of: &unsaved, leaving: nil) } }

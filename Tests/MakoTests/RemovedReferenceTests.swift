@@ -1,0 +1,117 @@
+import Foundation
+import Mako
+import Observation
+import Testing
+
+/// What becomes of references in memory whose objects were removed: a save stores nil, and afterwards memory says the same (decision 71).
+@Suite struct RemovedReferenceTests {
+    private let db: Database
+
+    init() throws {
+        db = try makeDatabase(graphClasses + [Watched.self])
+    }
+
+    /// A link that refers to one object in every way, and to another one that stays.
+    private func link() throws -> (link: Link, gone: Link, stays: Link) {
+        let (gone, stays) = (Link(n: 1), Link(n: 2))
+        let link = Link(n: 0, loose: gone, thing: gone, links: [gone, stays, gone])
+        try db.save([gone, stays, link])
+        return (link, gone, stays)
+    }
+
+    @Test func allKindsOfReferencesLetGoWhenTheirOwnerIsSaved() throws {
+        let (link, gone, stays) = try link()
+        try db.delete(gone)
+        #expect(try db.save(link))
+        #expect(link.loose == nil && link.thing == nil && link.links.count == 1 && link.links.first === stays)
+        #expect(!link.isDirty)
+        let read = try #require(try db.query(Link.self).where(\.n == 0).first())
+        #expect(read.loose == nil && read.thing == nil && read.links.map(\.n) == [2])
+        let (bead, other, pearl) = (Bead(), Bead(), Pearl())
+        (bead.shining, bead.named) = (pearl, ["a": other, "b": bead])
+        try db.save(bead)
+        try db.delete(pearl)
+        try db.delete(other)
+        try db.save(bead)
+        #expect(bead.shining == nil && bead.named.keys.sorted() == ["b"])
+        #expect(try db.verify().danglingReferences.isEmpty)
+    }
+
+    /// An object that is set after it was removed is one that is not there, too.
+    @Test func aRemovedObjectThatIsSetIsNilAfterTheSave() throws {
+        let (link, gone, _) = try link()
+        try db.delete(gone)
+        (link.thing, link.links, link.n) = (gone, [gone], 5)
+        try db.save(link)
+        #expect(link.thing == nil && link.links.isEmpty && !link.isDirty)
+        #expect(try db.query(Link.self).where(\.n == 5).first()?.links.isEmpty == true)
+        let new = Link(n: 7, loose: gone, thing: gone)
+        try db.save(new)
+        #expect(new.thing == nil && new.loose == nil && !new.isDirty)
+        var handle = KnotHandle(mark: 1)
+        let knot = Knot(mark: 3)
+        try db.save(knot)
+        handle.knot = ToOne(knot)
+        try db.delete(knot)
+        try db.save(&handle)
+        #expect(handle.knot.isEmpty)
+    }
+
+    @Test func aRollbackLeavesTheReferenceAsItWas() throws {
+        struct Stop: Error {}
+        let (link, gone, _) = try link()
+        #expect(throws: Stop.self) {
+            try db.transaction { _ in
+                try db.delete(gone)
+                link.n = 9
+                try db.save(link)
+                throw Stop()
+            }
+        }
+        #expect(link.thing === gone && link.loose === gone && link.links.count == 3)
+        try db.transaction { _ in
+            // The same in a savepoint, and nothing of it outside.
+            #expect(throws: Stop.self) {
+                try db.transaction { _ in
+                    try db.delete(gone)
+                    try db.save(link)
+                    throw Stop()
+                }
+            }
+            link.n = 10
+            try db.save(link)
+        }
+        #expect(link.thing === gone && link.links.count == 3)
+        let read = try #require(try db.query(Link.self).where(\.n == 10).first())
+        #expect(read.links.count == 3 && read.thing?.isSame(as: gone) == true)
+    }
+
+    @Test func observersSeeWhatBecameNil() throws {
+        let (owner, other) = (Watched(), Watched())
+        owner.next = other
+        try db.save(owner)
+        try db.delete(other)
+        let changes = Collected<Bool>()
+        withObservationTracking {
+            _ = owner.next
+        } onChange: {
+            changes.append(true)
+        }
+        try db.save(owner)
+        #expect(changes.all.count == 1 && owner.next == nil)
+    }
+
+    /// The work grows with the collection, not with its square.
+    @Test func manyRemovedMembersLeaveAtOnce() throws {
+        let list = Link(n: -1, links: (0..<4000).map { Link(n: $0) })
+        try db.save(list)
+        let members = list.links
+        try db.delete(Array(members.dropFirst()))
+        try db.save(list)
+        #expect(list.links.map(\.n) == [0])
+    }
+}
+
+@Entity(observable: true) final class Watched {
+    var next: Watched?
+}
