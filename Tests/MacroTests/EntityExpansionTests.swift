@@ -392,6 +392,14 @@ import Testing
             ("@Entity final class A { var x: () -> Void = { } }", "holds a closure"),
             ("@Entity final class A { var x: (@Sendable (Int) -> Int)? }", "mark it @Transient"),
             ("@Entity struct A { var x: [String: () -> Void] }", "holds a closure"),
+            ("@Entity final class A { var x: Array<(Int, Int)> = [] }", "holds a tuple"),
+            ("@Entity struct A { var x: Swift.Dictionary<String, [() -> Void]> }", "holds a closure"),
+            ("@Entity final class A { var x: Optional<() -> Void> }", "holds a closure"),
+            ("@Entity final class A { var x: Int.Type = Int.self }", "holds a type"),
+            ("@Entity struct A { var x: [AnyClass] }", "holds a type"),
+            ("@Entity final class A { var x: Any? }", "holds 'Any', a value of any type"),
+            ("@Entity struct A { var x: [String: Any] }", "make it a StoredValue or a Codable enum"),
+            ("@Entity struct A { var x: (any Codable)? }", "holds 'any Codable'"),
         ])
     func refused(_ source: String, _ part: String) {
         let messages = complaints(source)
