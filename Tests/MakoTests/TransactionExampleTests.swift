@@ -64,6 +64,13 @@ enum TransactionExample {
         // EXAMPLE ends
     }
 
+    static func exchanged(_ db: Database, _ first: Slip, _ second: Slip) throws {
+        // EXAMPLE Transactions.md
+        (first.number, second.number) = (second.number, first.number)
+        try db.save([first, second])  // first.commit() alone would meet the number of the second
+        // EXAMPLE ends
+    }
+
     static func read(_ db: Database) throws -> (Int, Int) {
         // EXAMPLE Transactions.md
         let (count, total) = try db.read {
@@ -204,6 +211,15 @@ enum TransactionExample {
         try E.nested(db, first)
         #expect(first.balance == 70)
         #expect(try db.find(E.Till.self, 1)?.balance == 70)
+    }
+
+    @Test func oneCallExchangesUniqueValues() throws {
+        let slips = [E.Slip(number: 1), E.Slip(number: 2)]
+        try db.save(slips)
+        try E.exchanged(db, slips[0], slips[1])
+        #expect(try db.query(E.Slip.self).orderBy(\.id).fetch().map(\.number) == [2, 1])
+        slips[0].number = 1
+        #expect(throws: MakoError.self) { try slips[0].commit() }
     }
 
     @Test func readsAndWork() throws {

@@ -11,7 +11,7 @@ extension Database {
     /// Finds a row and copies it.
     @usableFromInline
     func foundRow(_ model: EntityModel, key: RowKey, context: FetchContext?) throws(MakoError) -> FoundRow? {
-        try viewing(model) { (view, binding, schema) throws(MakoError) in
+        try viewing(model, byKey: true) { (view, binding, schema) throws(MakoError) in
             let context = context ?? (binding.holdsValues ? binding.fetchContext(view, schema) : nil)
             return try translated {
                 try binding.table.withRow(key, layout: binding.layout, in: view) { reader in
@@ -73,7 +73,7 @@ extension Database {
     @usableFromInline
     func numberedRows(_ model: EntityModel) throws(MakoError) -> NumberedRows? {
         if model.hasColumnKey { return nil }
-        return try viewing(model) { (view, binding, schema) throws(MakoError) in
+        return try viewing(model, byKey: true) { (view, binding, schema) throws(MakoError) in
             NumberedRows(binding, view, schema, self)
         }
     }
@@ -82,7 +82,7 @@ extension Database {
     func objects<T: Entity>(
         _ type: T.Type, keys: [RowKey], context: FetchContext?, isTold: Bool = true
     ) throws(MakoError) -> [(key: RowKey, object: T)] {
-        let found = try viewing(type.entityModel) { (view, binding, schema) throws(MakoError) in
+        let found = try viewing(type.entityModel, byKey: true) { (view, binding, schema) throws(MakoError) in
             let context = context ?? (binding.holdsValues ? binding.fetchContext(view, schema) : nil)
             var maker = RowMaker(
                 database: number, context: context, layout: binding.layout, lazyProperties: type._$lazyProperties)

@@ -163,7 +163,7 @@ extension Database {
     /// Whether an object's row exists at this moment.
     public func exists<T: ObjectEntity>(_ object: T) throws(MakoError) -> Bool {
         guard let key = object.storedKey else { return false }
-        return try viewing(type(of: object).entityModel) { (view, binding, _) throws(MakoError) in
+        return try viewing(type(of: object).entityModel, byKey: true) { (view, binding, _) throws(MakoError) in
             try records { () throws(RecordError) in try binding.table.contains(key, in: view) }
         }
     }
@@ -172,7 +172,7 @@ extension Database {
     func allOrNothing<R>(_ body: (Transaction) throws(MakoError) -> R) throws(MakoError) -> R {
         guard let running = ThreadScope.current(of: self)?.transaction else { return try writing(body) }
         try running.throwIfDoomed()
-        return try translated { try running.nested { try body(running) } }
+        return try translated { try running.nested(isCall: true) { try body(running) } }
     }
 }
 

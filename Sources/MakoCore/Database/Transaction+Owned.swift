@@ -36,6 +36,13 @@ extension Transaction {
     ///
     /// At the end of a transaction: an object that goes from one owner to another is between them for a moment.
     func removeOrphans() throws(MakoError) {
+        try deferringUnique { () throws(MakoError) in
+            try removeNotedOrphans()
+            try settle()
+        }
+    }
+
+    private func removeNotedOrphans() throws(MakoError) {
         while !orphans.isEmpty {
             let noted = orphans
             orphans = []
@@ -52,11 +59,10 @@ extension Transaction {
                 try removeTelling(row)
             }
         }
-        try settle()
     }
 
     private func isOwned(_ row: RowPlace, _ table: TableHandle) throws(MakoError) -> Bool {
-        try settleIndexes()
+        try settleReferences()
         return try records { () throws(RecordError) in
             let known = schema.binding(ofTable: table.schema.name)?.referrers
             let referrers: [Referrer] = if let known { known } else { try schema.catalogue.referrers(of: table) }

@@ -115,7 +115,7 @@ extension Transaction {
     }
 
     private func next(above floor: Int) throws(MakoError) -> RemovalWalk.Step? {
-        try settleIndexes()
+        try settleReferences()
         return try records { () throws(RecordError) in try removal.next(above: floor, schema.catalogue, view) }
     }
 

@@ -43,9 +43,9 @@ public final class Transaction: @unchecked Sendable {
     /// What columns of many keys are still to lose.
     @exclusivity(unchecked) var releases = ListReleases()
     /// Those that were noted before the call that is running.
-    @exclusivity(unchecked) private var earlierReleases = ListReleases.Mark()
+    @exclusivity(unchecked) var earlierReleases = ListReleases.Mark()
     /// A row is being read that no release concerns.
-    @exclusivity(unchecked) private var keepsReleases = false
+    @exclusivity(unchecked) var keepsReleases = false
     /// Where to go back to when a call fails that writes more rows than its own.
     private struct FurtherRows {
         let savepoint: Savepoint
@@ -183,13 +183,16 @@ public final class Transaction: @unchecked Sendable {
     }
 
     /// Runs a closure as a savepoint: when it throws, file and objects are as they were before it.
-    func nested<R>(_ body: () throws -> R) throws -> R {
+    ///
+    /// - Parameter isCall: whether it is one call, at whose end unique values are checked.
+    func nested<R>(isCall: Bool = false, _ body: () throws -> R) throws -> R {
         // What has failed is not made good by a savepoint that is taken back.
         if !sabotaged("savepointForgetsFailure") { try throwIfDoomed() }
         try settle()
         let savepoint = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
         // Moved out and back: a second reference would have everything copied at the next change.
         var outerChanges = changes.empty
+        outerChanges.defersUnique = isCall
         var outerTouched: [EventHub.Identity: (any ObjectEntity)?] = [:]
         swap(&changes, &outerChanges)
         swap(&touched, &outerTouched)
@@ -201,6 +204,7 @@ public final class Transaction: @unchecked Sendable {
         do {
             let result = try body()
             try throwIfDoomed()
+            try refuseClashes()
             try release(savepoint)
             swap(&changes, &outerChanges)
             changes.append(outerChanges)
@@ -254,13 +258,19 @@ public final class Transaction: @unchecked Sendable {
         let tellings = (completions.mark, silences.count, orphans.count)
         let outer = (furtherRows, isJoined, batch, earlierReleases)
         // A call inside another, as a hook makes it, is told of its own duplicates: its entries do not wait.
-        if outer.2 != nil {
+        if outer.2 != nil || changes.hasUniqueClashes {
             try settle()
             batch = nil
         }
         (furtherRows, isJoined) = (nil, true)
         earlierReleases = releases.mark
-        defer { (furtherRows, isJoined, batch, earlierReleases) = outer }
+        let isDeferred = changes.defersUnique
+        // A single row has no savepoint to go back to: it is refused before it is there.
+        changes.defersUnique = false
+        defer {
+            (furtherRows, isJoined, batch, earlierReleases) = outer
+            changes.defersUnique = isDeferred
+        }
         do throws(MakoError) {
             let result = try body()
             try keepFurtherRows()
@@ -284,6 +294,7 @@ public final class Transaction: @unchecked Sendable {
         var rows = FurtherRows(
             savepoint: try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() },
             changes: changes.empty, schema: schema, steps: steps, rewrites: rewrites)
+        rows.changes.defersUnique = true
         // Moved out and back: a second reference would have everything copied at the next change.
         swap(&changes, &rows.changes)
         swap(&touched, &rows.touched)
@@ -292,6 +303,7 @@ public final class Transaction: @unchecked Sendable {
 
     private func keepFurtherRows() throws(MakoError) {
         guard var rows = furtherRows else { return }
+        try refuseClashes()
         try release(rows.savepoint)
         furtherRows = nil
         swap(&changes, &rows.changes)
@@ -322,31 +334,6 @@ public final class Transaction: @unchecked Sendable {
         let result = try body()
         try settle()
         return result
-    }
-
-    /// Does what waits to be done, so that rows and indexes may be looked at.
-    func settle() throws(MakoError) {
-        try settleIndexes()
-        if releases.isEmpty || keepsReleases { return }
-        // Should the call fail, the lists are to be as they were.
-        if releases.reach(beyond: earlierReleases) { try willWriteFurtherRows() }
-        try writeReleases()
-    }
-
-    /// Reads a row that nothing which waits to be written concerns.
-    func withoutSettlingLists<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
-        let outer = keepsReleases
-        keepsReleases = true
-        defer { keepsReleases = outer }
-        return try body()
-    }
-
-    /// Brings the indexes up to date with the rows.
-    func settleIndexes() throws(MakoError) {
-        guard let batch, !batch.isEmpty else { return }
-        try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
-            try records { () throws(RecordError) in try batch.flush(in: tx) }
-        }
     }
 
     /// Migrates the tables of types and ties the types to them.
@@ -568,9 +555,11 @@ extension Database {
         do throws(MakoError) {
             result = try ThreadScope.with(scope) { () throws(MakoError) -> R in
                 transaction.tellBeginning()
-                let result = try body(transaction)
-                try transaction.removeOrphans()
-                return result
+                return try transaction.deferringUnique { () throws(MakoError) -> R in
+                    let result = try body(transaction)
+                    try transaction.removeOrphans()
+                    return result
+                }
             }
             try transaction.throwIfDoomed()
         } catch {
@@ -594,11 +583,14 @@ extension Database {
     }
 
     /// Runs the room's own reads of an entity on the running scope's view, else on a snapshot of the moment.
+    ///
+    /// - Parameter byKey: whether they look up rows by their keys alone.
     func viewing<R>(
-        _ model: EntityModel, _ body: (Snapshot, Binding, SchemaState) throws(MakoError) -> R
+        _ model: EntityModel, byKey: Bool = false,
+        _ body: (Snapshot, Binding, SchemaState) throws(MakoError) -> R
     ) throws(MakoError) -> R {
         if let scope = ThreadScope.current(of: self) {
-            if !sabotaged("queryBeforeSettling") { try scope.transaction?.settle() }
+            if !sabotaged("queryBeforeSettling") { try scope.transaction?.settle(readsByKey: byKey) }
             if let binding = scope.schema.binding(model) {
                 scope.hasRead = true
                 return try body(scope.view, binding, scope.schema)

@@ -97,9 +97,8 @@ public struct Update<T: Entity>: Sendable {
     /// Watchers and live queries are told, row by row, which properties changed. No hooks are called, since there are no objects to call them of, and
     /// objects in memory stay as they are: ``Database/refresh(_:)`` brings them up to date. Keys and `.writeOnce` properties cannot
     /// be set; `.keepWhenNil` properties keep what they have where nil is set. A part of a value with several columns is set by itself, as in
-    /// `set(\.frame.x, to: \.frame.x + 10)`, where the value is not nil. Rows are changed one after the other, in the order of the query that
-    /// ``Query/update()`` is asked of: a unique property that is moved along, as with `set(\.place, to: \.place + 1)`, needs the order in which no two
-    /// have the same value meanwhile.
+    /// `set(\.frame.x, to: \.frame.x + 10)`, where the value is not nil. Unique properties are checked when all rows are changed: they may be moved
+    /// along, as with `set(\.place, to: \.place + 1)`.
     ///
     /// - Throws: `MakoError.duplicate` when a unique property would be had twice, `.typeMismatch` when a worked-out value does not fit its property,
     ///   `.missingValue` when it is nil and may not be, `.query` for what cannot be set. Nothing has changed then.

@@ -27,7 +27,7 @@ struct RowRemoval: ~Copyable {
     ) throws(RecordError) -> Bool {
         guard walk.begin(RowPlace(table, key)) else { return false }
         var isThere = false
-        while let step = try walk.next(above: 0, catalogue, tx.view) {
+        while let step = try nextStep(tx.view, &changes) {
             switch step {
             case .reach: continue
             case .deny(let referrer, let row): throw try referenced(row, referrer, tx.view)
@@ -51,6 +51,13 @@ struct RowRemoval: ~Copyable {
         return isThere
     }
 
+    private mutating func nextStep(
+        _ view: Snapshot, _ changes: inout ChangeSet
+    ) throws(RecordError) -> RemovalWalk.Step? {
+        if changes.hidesReferences { try changes.settleUnique(view) }
+        return try walk.next(above: 0, catalogue, view)
+    }
+
     /// Notes what a row owns that is about to be changed or deleted.
     mutating func noteOwned(by key: RowKey, _ table: TableHandle, _ view: Snapshot) throws(RecordError) {
         guard let owned = try catalogue.ownedColumns(of: table), !sabotaged("statementLeavesOwnedRows") else { return }
@@ -63,6 +70,7 @@ struct RowRemoval: ~Copyable {
     mutating func finish(_ tx: borrowing WriteTransaction, _ changes: inout ChangeSet) throws(RecordError) {
         try writeReleases(tx, &changes)
         while !letGo.isEmpty {
+            if changes.hidesReferences { try changes.settleUnique(tx.view) }
             let rows = letGo
             letGo = []
             var seen: Set<RowPlace> = []

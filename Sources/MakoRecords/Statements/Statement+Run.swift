@@ -65,9 +65,11 @@ extension Statement {
         if isSingleRow { return try run.perform(self, &changes, tx) }
         let savepoint = tx.savepoint()
         var own = changes.empty
+        own.defersUnique = passesValuesOn
         let outcome: StatementOutcome
         do throws(RecordError) {
             outcome = try run.perform(self, &own, tx)
+            try own.settleUnique(tx.view)
         } catch {
             if !sabotaged("failedStatementKeepsHalf") { StatementRun.takeBack(savepoint, tx) }
             throw error
@@ -75,6 +77,15 @@ extension Statement {
         changes.append(own)
         StatementRun.release(savepoint, tx)
         return outcome
+    }
+
+    /// Whether a row may get what a later one has until then: uniqueness is checked at the statement's end.
+    private var passesValuesOn: Bool {
+        switch self {
+        case .update: !sabotaged("uniqueCheckedRowByRow")
+        case .delete: true
+        default: false
+        }
     }
 
     private var isSingleRow: Bool {

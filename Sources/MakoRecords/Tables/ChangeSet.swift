@@ -107,6 +107,8 @@ public struct ChangeSet: Sendable {
     private var runNext: Int64 = 0
     /// The rows' values, where somebody asked for them.
     var values: ValueLog?
+    /// Rows that share values of unique indexes with others for now.
+    var clashes = UniqueClashes()
 
     public init() {}
 

@@ -37,10 +37,16 @@ public final class IndexBatch {
     ///
     /// - Throws: `RecordError.uniqueViolation` for a row whose values another row has, and what the engine throws.
     public func flush(in tx: borrowing WriteTransaction) throws(RecordError) {
+        var none = ChangeSet()
+        try flush(in: tx, changes: &none)
+    }
+
+    /// Enters what was kept back. Where the change set defers what unique indexes refuse, rows wait there whose values another row has.
+    package func flush(in tx: borrowing WriteTransaction, changes: inout ChangeSet) throws(RecordError) {
         if let failure { throw failure }
         if size == 0 { return }
         do throws(RecordError) {
-            for list in lists where !list.isEmpty { try IndexBatch.enter(list, tx) }
+            for list in lists where !list.isEmpty { try IndexBatch.enter(list, tx, &changes) }
             for text in texts where !sabotaged("textBatchForgotten") { try text.flush(tx) }
         } catch {
             empty()
@@ -71,7 +77,9 @@ public final class IndexBatch {
         size = 0
     }
 
-    private static func enter(_ list: EntryList, _ tx: borrowing WriteTransaction) throws(RecordError) {
+    private static func enter(
+        _ list: EntryList, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
+    ) throws(RecordError) {
         let tree = list.index.tree
         guard list.index.isUnique else {
             do {
@@ -83,17 +91,21 @@ public final class IndexBatch {
         }
         try list.forEachSorted { key, value throws(RecordError) in
             let isNew = try engine { () throws(StorageError) in try tx.insert(value, for: key, in: tree) }
-            if !isNew {
-                throw try list.table.violation(list.index, entry: [UInt8](key), value: [UInt8](value), tx.view)
-            }
+            if isNew { return }
+            let (entry, value) = ([UInt8](key), [UInt8](value))
+            if !changes.defersUnique { throw try list.table.violation(list.index, entry: entry, value: value, tx.view) }
+            let row = try list.index.rowKey(
+                ofValue: value, isRowID: list.table.isRowID, table: list.table.schema.name)
+            changes.clashes.note(row, entry, list.index, list.table)
         }
     }
 
     /// Keeps the entries of a new row back. False: they must be entered at once.
     func collect(
-        _ table: TableHandle, _ key: RowKey, _ row: RowReader, _ tx: borrowing WriteTransaction
+        _ table: TableHandle, _ key: RowKey, _ row: RowReader, _ tx: borrowing WriteTransaction,
+        _ changes: inout ChangeSet
     ) throws(RecordError) -> Bool {
-        if size >= limit || hasFailed { try flush(in: tx) }
+        if size >= limit || hasFailed { try flush(in: tx, changes: &changes) }
         if latest !== table { find(table) }
         var grown = 0
         for place in 0..<table.indexes.count {
@@ -112,9 +124,10 @@ public final class IndexBatch {
     /// - Parameter isAlone: whether no other index of the table may hold an entry of the row back, which is not stored yet and could not
     ///   be named if the entry were refused.
     func collect(
-        _ index: FullTextIndex, _ key: RowKey, _ row: RowReader, isAlone: Bool, _ tx: borrowing WriteTransaction
+        _ index: FullTextIndex, _ key: RowKey, _ row: RowReader, isAlone: Bool, _ tx: borrowing WriteTransaction,
+        _ changes: inout ChangeSet
     ) throws(RecordError) {
-        if hasFailed || (isAlone && size >= limit) { try flush(in: tx) }
+        if hasFailed || (isAlone && size >= limit) { try flush(in: tx, changes: &changes) }
         guard key.rowID != nil else { return try index.insert(key, row, tx) }
         if !texts.contains(where: { $0.index === index }) { texts.append(TextBatch(index, limit: limit)) }
         for text in texts where text.index === index {

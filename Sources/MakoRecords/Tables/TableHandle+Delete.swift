@@ -13,7 +13,7 @@ extension TableHandle {
         }
         if case .rowID(let id) = key { try ids.willDelete(id, self, tx) }
         do throws(RecordError) {
-            if !indexes.isEmpty { try removeFromIndexes(old, key, tx) }
+            if !indexes.isEmpty { try removeFromIndexes(old, key, tx, &changes) }
             if !elementIndexes.isEmpty { try removeElements(old, key, tx) }
             if !textIndexes.isEmpty { try removeText(old, key, tx) }
             try engine { () throws(StorageError) in
@@ -29,7 +29,7 @@ extension TableHandle {
     }
 
     private func removeFromIndexes(
-        _ old: [UInt8], _ key: RowKey, _ tx: borrowing WriteTransaction
+        _ old: [UInt8], _ key: RowKey, _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) {
         var entry = KeyBuffer()
         for index in indexes {
@@ -44,7 +44,7 @@ extension TableHandle {
             if !isHeld && !sabotaged("entryOfAnotherRowDeleted") { continue }
             let bytes = entry.raw
             if sabotaged("deletedRowStaysInUniqueIndex") && index.isUnique { continue }
-            _ = try engine { () throws(StorageError) in try tx.delete(bytes, in: index.tree) }
+            do throws(StorageError) { try removeEntry(bytes, index, key, tx, &changes) } catch { throw .storage(error) }
         }
     }
 
@@ -96,6 +96,7 @@ extension TableHandle {
             for index in elementIndexes { try tx.deleteAll(in: index.tree) }
             for index in textIndexes { try tx.deleteAll(in: index.tree) }
         } catch { throw brokenOff(.storage(error), tx) }
+        changes.clashes.forget(self)
         for key in keys { changes.record(self, key, .delete, .all) }
         return keys.count
     }

@@ -106,9 +106,9 @@ extension TableHandle {
         }
         let key = RowKey.rowID(id)
         do throws(RecordError) {
-            try addToIndexes(key, new, batch, &row, tx)
+            try addToIndexes(key, new, batch, &row, tx, &changes)
             try updateElements(key, nil, new, tx)
-            try updateText(key, nil, new, batch, tx)
+            try updateText(key, nil, new, batch, tx, &changes)
         } catch {
             do throws(StorageError) { _ = try tx.delete(KeyOrder.treeKey(id), in: rows) } catch let failure {
                 // The first error is the one to know; this one keeps the row from being committed.
@@ -150,7 +150,7 @@ extension TableHandle {
             try check?.check(new, key: key, changed: changed)
             try checkStoredElements(old)
             // The old row's entries must be where they are looked for.
-            if !sabotaged("batchWaitsDuringUpdate") { try batch?.flush(in: tx) }
+            if !sabotaged("batchWaitsDuringUpdate") { try batch?.flush(in: tx, changes: &changes) }
         } else {
             try checkElements(new)
             try check?.check(new, key: key, changed: .all)
@@ -158,12 +158,12 @@ extension TableHandle {
         }
         do throws(RecordError) {
             if let old {
-                try updateIndexes(key, old, new, changed, &row, tx)
+                try updateIndexes(key, old, new, changed, &row, tx, &changes)
             } else {
-                try addToIndexes(key, new, batch, &row, tx)
+                try addToIndexes(key, new, batch, &row, tx, &changes)
             }
             try updateElements(key, old, new, tx)
-            try updateText(key, old, new, batch, tx)
+            try updateText(key, old, new, batch, tx, &changes)
             try putRow(bytes, key, &row, tx)
         } catch { throw brokenOff(error, tx) }
         changes.record(self, key, old == nil ? .insert : .update, changed)
@@ -269,43 +269,45 @@ extension TableHandle {
 
     /// Enters a new row in the indexes, or has the batch do so later.
     private func addToIndexes(
-        _ key: RowKey, _ new: RowReader, _ batch: IndexBatch?, _ row: inout RowWriter, _ tx: borrowing WriteTransaction
+        _ key: RowKey, _ new: RowReader, _ batch: IndexBatch?, _ row: inout RowWriter,
+        _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) {
         if let batch, !indexes.isEmpty {
-            if try batch.collect(self, key, new, tx) { return }
+            if try batch.collect(self, key, new, tx, &changes) { return }
             // Whether the row may have its values shows only beside all others.
-            try batch.flush(in: tx)
+            try batch.flush(in: tx, changes: &changes)
         }
-        try updateIndexes(key, nil, new, .all, &row, tx)
+        try updateIndexes(key, nil, new, .all, &row, tx, &changes)
     }
 
     /// Brings the indexes in step. Unique ones go first, because they can refuse; what they did is then taken back.
     private func updateIndexes(
         _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ changed: ColumnSet, _ row: inout RowWriter,
-        _ tx: borrowing WriteTransaction
+        _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) {
         if indexes.isEmpty || old != nil && !changed.intersects(indexedColumns) { return }
         var uniqueDone = 0
         for index in indexes where index.isUnique {
             if old == nil || changed.intersects(index.columns) {
                 do {
-                    try addUnique(index, key, old, new, &row, tx)
+                    try addUnique(index, key, old, new, &row, tx, &changes)
                 } catch {
-                    try takeBack(sabotaged("uniqueNotTakenBack") ? 0 : uniqueDone, key, old, new, changed, &row, tx)
+                    let done = sabotaged("uniqueNotTakenBack") ? 0 : uniqueDone
+                    try takeBack(done, key, old, new, changed, &row, tx, &changes)
                     throw error
                 }
             }
             uniqueDone += 1
         }
         for index in indexes where old == nil || changed.intersects(index.columns) {
-            try replaceEntry(index, key, old, new, &row, tx)
+            try replaceEntry(index, key, old, new, &row, tx, &changes)
         }
     }
 
     /// Takes the entry of the old row out of an index, and enters the new one where that was not done before.
     private func replaceEntry(
         _ index: IndexHandle, _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ row: inout RowWriter,
-        _ tx: borrowing WriteTransaction
+        _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) {
         var isHeld = true
         var old = old
@@ -320,7 +322,7 @@ extension TableHandle {
                 index.encodeEntry(old, key, into: &row.oldKeys)
                 if isHeld && row.hasSameKeys { return }
                 let stays = sabotaged("staleIndexEntry") || (!isHeld && sabotaged("rowStaysInPartialIndex"))
-                if !stays { _ = try tx.delete(row.oldKeys.raw, in: index.tree) }
+                if !stays { try removeEntry(row.oldKeys.raw, index, key, tx, &changes) }
             }
             if index.isUnique || !isHeld { return }
             let middle = row.keys.count
@@ -333,7 +335,7 @@ extension TableHandle {
 
     private func addUnique(
         _ index: IndexHandle, _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ row: inout RowWriter,
-        _ tx: borrowing WriteTransaction
+        _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) {
         var old = old
         if index.condition != nil {
@@ -348,14 +350,17 @@ extension TableHandle {
         if form.isCut && !form.hasNull && !sabotaged("cutValuesNotCompared"),
             let existing = try equalRow(index, new, key, tx.view)
         {
-            throw violation(index, new, existing)
+            if !changes.defersUnique { throw violation(index, new, existing) }
+            changes.clashes.noteLong(key, index, self)
         }
         let middle = row.keys.count
         index.appendValue(key, to: &row.keys)
         let entry = row.keys.raw(from: 0, to: middle)
         let value = row.keys.raw(from: middle, to: row.keys.count)
         let isNew = try engine { () throws(StorageError) in try tx.insert(value, for: entry, in: index.tree) }
-        if !isNew { throw violation(index, new, try owner(of: [UInt8](entry), index, tx.view)) }
+        if isNew { return }
+        if !changes.defersUnique { throw violation(index, new, try owner(of: [UInt8](entry), index, tx.view)) }
+        changes.clashes.note(key, [UInt8](entry), index, self)
     }
 
     /// The row that an entry of a unique index stands for.
@@ -375,14 +380,14 @@ extension TableHandle {
                 table: schema.name, index: index.schema.name, reason: "it has an entry of row \(key), which is missing")
     }
 
-    private func violation(_ index: IndexHandle, _ new: RowReader, _ existing: RowKey) -> RecordError {
+    func violation(_ index: IndexHandle, _ new: RowReader, _ existing: RowKey) -> RecordError {
         .uniqueViolation(
             table: schema.name, index: index.schema.name, values: index.parts.map { new.value($0.slot) },
             existing: existing)
     }
 
     /// Among rows whose cut entries agree: one whose values really are the same.
-    private func equalRow(
+    func equalRow(
         _ index: IndexHandle, _ new: RowReader, _ key: RowKey?, _ view: Snapshot
     ) throws(RecordError) -> RowKey? {
         var prefix = KeyBuffer()
@@ -414,7 +419,7 @@ extension TableHandle {
     /// Removes the entries that the first `count` unique indexes took before a later one refused.
     private func takeBack(
         _ count: Int, _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ changed: ColumnSet, _ row: inout RowWriter,
-        _ tx: borrowing WriteTransaction
+        _ tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) {
         for index in indexes.filter(\.isUnique).prefix(count) where old == nil || changed.intersects(index.columns) {
             guard try index.holds(new, key) else { continue }
@@ -425,7 +430,9 @@ extension TableHandle {
                 index.encodeEntry(old, key, into: &row.oldKeys)
                 if row.hasSameKeys { continue }
             }
-            do throws(StorageError) { _ = try tx.delete(row.keys.raw, in: index.tree) } catch { throw .storage(error) }
+            do throws(StorageError) {
+                try removeEntry(row.keys.raw, index, key, tx, &changes)
+            } catch { throw .storage(error) }
         }
     }
 }

@@ -5,13 +5,14 @@ extension TableHandle {
     ///
     /// - Parameter batch: where to keep the words of a new row back.
     func updateText(
-        _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ batch: IndexBatch?, _ tx: borrowing WriteTransaction
+        _ key: RowKey, _ old: RowReader?, _ new: RowReader, _ batch: IndexBatch?, _ tx: borrowing WriteTransaction,
+        _ changes: inout ChangeSet
     ) throws(RecordError) {
         for index in textIndexes {
             if let old {
                 if !index.isSame(old, new) { try index.update(key, old, new, tx) }
             } else if let batch {
-                try batch.collect(index, key, new, isAlone: indexes.isEmpty, tx)
+                try batch.collect(index, key, new, isAlone: indexes.isEmpty, tx, &changes)
             } else {
                 try index.insert(key, new, tx)
             }

@@ -101,6 +101,13 @@ struct ObjectModel {
 
     // MARK: Saving
 
+    /// Refuses what rows share that is to be unique: at the end of each call.
+    func checkUnique() throws(Refusal) {
+        for table in file.tables.values { try table.checkUnique() }
+    }
+
+    /// Saves an object; unique values are the caller's to check.
+    ///
     /// - Parameter newID: the id that a new row gets, or got.
     mutating func save(_ object: Int, inserts: Bool, newID: (Int) -> RowKey) throws -> Bool {
         var saving: Set<Int> = []
@@ -170,7 +177,7 @@ struct ObjectModel {
         if inserts, let key, table.row(key) != nil { throw Refusal.duplicateKey }
         let stored = key ?? newID(object)
         key = stored
-        try table.check(values, for: stored)
+        try table.checkNulls(values)
         table.put(values, for: stored)
         file.tables[kind.table] = table
         objects[object].key = stored

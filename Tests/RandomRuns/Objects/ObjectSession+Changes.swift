@@ -12,7 +12,8 @@ extension ObjectSession {
         case 0..<24:
             if hasRoom { make(random.pick([.member, .member, .member, .club, .badge])) }
             if random.chance(70), let object = objects.indices.last { try save(object) }
-        case 24..<46: change()
+        case 24..<42: change()
+        case 42..<46: try swapValues()
         case 46..<60: if let object = some() { try save(object) }
         case 60..<63: if let object = some() { try save(object, inserts: true) }
         case 63..<71: if let object = some() { try remove(object) }
@@ -166,7 +167,9 @@ extension ObjectSession {
         // The id of an object that is saved alone shows only afterwards: not when the disk may fail in between.
         if depth == 0, plan.diskFails { return try inTransaction { try save(object, inserts: inserts) } }
         try attempt("\(inserts ? "insert" : "save") \(object)") { model, newID in
-            try model.save(object, inserts: inserts, newID: newID)
+            let isSaved = try model.save(object, inserts: inserts, newID: newID)
+            try model.checkUnique()
+            return isSaved
         } _: {
             let db = try opened()
             switch objects[object] {
@@ -203,16 +206,12 @@ extension ObjectSession {
         for _ in 0..<random.below(4) {
             if let old = some(.member), !chosen.contains(old) { chosen.insert(old, at: random.below(chosen.count)) }
         }
-        try attempt("save together \(chosen)") { model, newID in
-            for object in chosen { _ = try model.save(object, inserts: false, newID: newID) }
-            return true
-        } _: {
-            try opened().save(
-                chosen.compactMap { place -> Member? in
-                    if case .member(let member) = objects[place] { member } else { nil }
-                })
-            return true
+        if random.chance(50) {
+            for old in objects.indices where old < start && !model.objects[old].dirty.isEmpty {
+                if model.objects[old].kind == .member, !chosen.contains(old) { chosen.append(old) }
+            }
         }
+        try saveTogether(chosen)
         // Too many to be kept; others may refer to the first few.
         let kept = start + 2
         for place in 0..<kept {
@@ -222,6 +221,48 @@ extension ObjectSession {
         }
         objects.removeLast(objects.count - kept)
         model.objects.removeLast(model.objects.count - kept)
+    }
+
+    /// Saves objects of one class by one call.
+    private func saveTogether(_ chosen: [Int]) throws {
+        try attempt("save together \(chosen)") { model, newID in
+            for object in chosen { _ = try model.save(object, inserts: false, newID: newID) }
+            try model.checkUnique()
+            return true
+        } _: {
+            var (members, clubs): ([Member], [Club]) = ([], [])
+            for place in chosen {
+                switch objects[place] {
+                case .member(let member): members.append(member)
+                case .club(let club): clubs.append(club)
+                case .badge: break
+                }
+            }
+            if clubs.isEmpty { try opened().save(members) } else { try opened().save(clubs) }
+            return true
+        }
+    }
+
+    /// Two objects exchange a unique value, and mostly are saved by one call: together, or as one of them leads to the other.
+    private func swapValues() throws {
+        if depth == 0, plan.diskFails { return try inTransaction { try swapValues() } }
+        let kind = random.chance(70) ? ObjectKind.member : .club
+        guard let first = some(kind), let second = some(kind), first != second else { return }
+        switch (objects[first], objects[second]) {
+        case (.member(let one), .member(let other)): (one.number, other.number) = (other.number, one.number)
+        case (.club(let one), .club(let other)): (one.name, other.name) = (other.name, one.name)
+        default: return
+        }
+        let place = kind == .member ? 2 : 0
+        log("\(indent)swap \(first).\(place) and \(second).\(place)")
+        let values = (model.objects[first].values[place], model.objects[second].values[place])
+        model.set(values.1, place, of: first)
+        model.set(values.0, place, of: second)
+        switch random.below(4) {
+        case 0..<2: try saveTogether([first, second])
+        case 2: try save(first)
+        default: break
+        }
     }
 
     private func clear(_ object: Int, _ place: Int) {

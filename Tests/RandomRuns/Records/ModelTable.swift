@@ -100,11 +100,15 @@ struct ModelTable: Equatable, Sendable {
 
     /// What forbids a row, if anything does: a missing value, or the values of another row.
     func check(_ values: [Value], for key: RowKey?) throws(Refusal) {
-        for place in live where !columns[place].isOptional && values[place].isNull { throw .null }
+        try checkNulls(values)
         for index in schema.indexes where index.isUnique {
             guard let mine = uniqueValues(index, values) else { continue }
             for row in rows where row.key != key && uniqueValues(index, row.values) == mine { throw .unique }
         }
+    }
+
+    func checkNulls(_ values: [Value]) throws(Refusal) {
+        for place in live where !columns[place].isOptional && values[place].isNull { throw .null }
     }
 
     /// What an index compares; nil for a row that it does not hold, and when there is a NULL, which never conflicts.
@@ -120,6 +124,11 @@ struct ModelTable: Equatable, Sendable {
             result.append(column.noCase ? BruteForce.folded(values[place]) : values[place])
         }
         return result
+    }
+
+    /// Whether rows break any unique index.
+    func checkUnique() throws(Refusal) {
+        for index in schema.indexes where index.isUnique { try checkUnique(index) }
     }
 
     /// Whether rows break a unique index.

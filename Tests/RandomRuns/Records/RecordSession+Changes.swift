@@ -30,7 +30,8 @@ extension RecordSession {
         switch random.below(100) {
         case 0..<26: try insert(table, handle, tx, &run)
         case 26..<36: try put(table, handle, tx, &run)
-        case 36..<54: try update(table, handle, tx, &run)
+        case 36..<49: try update(table, handle, tx, &run)
+        case 49..<54: try changeMany(table, handle, tx, &run)
         case 54..<62: try delete(table, handle, tx, &run)
         case 62..<66: try deleteMatching(table, handle, tx, &run)
         case 66..<70: try move(table, handle, tx, &run)
@@ -66,12 +67,12 @@ extension RecordSession {
         }
     }
 
-    private func mark(_ tx: borrowing WriteTransaction, _ run: RecordTransactionRun) -> RecordTransactionRun.Mark {
+    func mark(_ tx: borrowing WriteTransaction, _ run: RecordTransactionRun) -> RecordTransactionRun.Mark {
         RecordTransactionRun.Mark(
             savepoint: tx.savepoint(), model: model, catalogue: catalogue, changes: run.changes)
     }
 
-    private func restore(
+    func restore(
         _ mark: RecordTransactionRun.Mark, _ tx: borrowing WriteTransaction, _ run: inout RecordTransactionRun
     ) throws {
         try tx.rollback(to: mark.savepoint)
@@ -81,7 +82,7 @@ extension RecordSession {
     }
 
     /// Makes a call that the model lets succeed, or refuses for a reason. Answers whether it succeeded.
-    private func expect(_ refusal: Refusal?, _ body: () throws -> Void) throws -> Bool {
+    func expect(_ refusal: Refusal?, _ body: () throws -> Void) throws -> Bool {
         do { try body() } catch let error as RecordError {
             if error.isDiskFailure { throw error }
             guard let refusal, refusal.matches(error) else {
@@ -94,7 +95,7 @@ extension RecordSession {
         return true
     }
 
-    private func refusal(_ body: () throws(Refusal) -> Void) -> Refusal? {
+    func refusal(_ body: () throws(Refusal) -> Void) -> Refusal? {
         do throws(Refusal) { try body() } catch { return error }
         return nil
     }
@@ -102,7 +103,7 @@ extension RecordSession {
     // MARK: Drafts
 
     /// Values for some of the live columns, by their places.
-    private func draft(_ table: ModelTable, key: Bool) -> [Int: Value] {
+    func draft(_ table: ModelTable, key: Bool) -> [Int: Value] {
         var values: [Int: Value] = [:]
         let keys = Set(table.keyPlaces)
         for place in table.live {
@@ -117,7 +118,7 @@ extension RecordSession {
         return values
     }
 
-    private func fill(_ row: inout RowWriter, _ values: [Int: Value], _ table: ModelTable, _ handle: TableHandle) {
+    func fill(_ row: inout RowWriter, _ values: [Int: Value], _ table: ModelTable, _ handle: TableHandle) {
         row.begin(handle.layout)
         for (position, place) in table.live.enumerated() {
             if let value = values[place] { row.set(position, value) }
@@ -169,7 +170,7 @@ extension RecordSession {
     }
 
     /// A row got the key that it had to get.
-    private func note(_ stored: RowKey, _ wanted: RowKey?, _ table: ModelTable) throws {
+    func note(_ stored: RowKey, _ wanted: RowKey?, _ table: ModelTable) throws {
         if let wanted, wanted != stored { throw Disagreement("the row went to \(stored), not to \(wanted)") }
         if wanted == nil, (stored.rowID ?? .min) <= table.largestID {
             throw Disagreement("a new row got the id \(stored), the table has held \(table.largestID)")
