@@ -50,13 +50,13 @@ import Testing
         try db.save([middle, Rivet(mark: 3)])
         let root = Rivet(mark: 4, next: middle)
         middle.next?.mark = 3
-        var told: [ObjectChange<Rivet>] = []
-        let token = try Rivet.onChange(in: db) { told.append($0) }
+        let changes = Collected<ObjectChange<Rivet>>()
+        let token = try Rivet.onChange(in: db) { changes.append($0) }
         try db.transaction { _ in
             #expect(throws: MakoError.self) { try db.save(root) }
         }
-        #expect(try db.query(Rivet.self).order(by: \.mark).all().map(\.mark) == [1, 2, 3])
-        #expect(told.isEmpty && root.isDirty && middle.next?.isDirty == true)
+        #expect(try db.query(Rivet.self).orderBy(\.mark).fetch().map(\.mark) == [1, 2, 3])
+        #expect(changes.all.isEmpty && root.isDirty && middle.next?.isDirty == true)
         token.cancel()
     }
 
