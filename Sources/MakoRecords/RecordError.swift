@@ -16,13 +16,13 @@ public enum RecordError: Error, Sendable, Hashable {
 
     // Writing rows.
     case nullViolation(table: String, column: String)
-    case uniqueViolation(table: String, index: String, values: [Value], existing: RowKey)
+    case uniqueViolation(table: String, index: String, values: [Value], existing: NamedKey)
     /// The key, and what it is made of: the columns with their values.
     case duplicateKey(table: String, key: RowKey, columns: [String], values: [Value])
     case invalidKey(table: String, reason: String)
     case idsExhausted(table: String)
     /// Rows refer to a row that was to be deleted; nil: the file has no delete rule for their column. Nothing was changed.
-    case referenced(table: String, key: RowKey, by: String, column: String, rows: Int, rule: ReferenceRule?)
+    case referenced(table: String, key: NamedKey, by: String, column: String, rows: Int, rule: ReferenceRule?)
     /// A value was to be stored that refers to a row which is not there.
     case danglingReference(table: String, column: String, target: String, value: Value)
     /// A value that no column of its type can hold, that is too large, or that is none of the property's; the key as its user knows it, nil
@@ -35,14 +35,14 @@ public enum RecordError: Error, Sendable, Hashable {
     // Schemas.
     case incompatibleSchema(table: String, reason: String)
     /// Rows hold values that the column's new type cannot take. At most the first ten are named; nothing was changed.
-    case conversionFailed(table: String, column: String, rows: [RowKey], reason: String)
+    case conversionFailed(table: String, column: String, rows: [NamedKey], reason: String)
     /// Steps by hand that do not fit the stored table, or the version it is at.
     case migrationFailed(table: String, reason: String)
     /// A step by hand that cannot be done on a row; nothing was changed.
-    case stepFailed(table: String, step: String, row: RowKey, reason: String)
+    case stepFailed(table: String, step: String, row: NamedKey, reason: String)
 
     // Damage.
-    case rowDamaged(table: String, key: RowKey?, reason: String)
+    case rowDamaged(table: String, key: NamedKey?, reason: String)
     case indexDamaged(table: String, index: String, reason: String)
     case catalogueDamaged(reason: String)
 }
@@ -75,7 +75,7 @@ extension RecordError: CustomStringConvertible {
             "\(table) holds a row with the largest possible id, so no further id can be given"
         case .referenced(let table, let key, let other, let column, let rows, let rule):
             "the row with key \(key) of \(table) cannot be deleted: \(other).\(column) of \(rows) "
-                + (rows == 1 ? "row refers to it" : "rows refers to it")
+                + (rows == 1 ? "row refers to it" : "rows refer to it")
                 + (rule == nil
                     ? ", and the file has no delete rule for that"
                     : rule == .deny ? ", and its delete rule is deny" : "")

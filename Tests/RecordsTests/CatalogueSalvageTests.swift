@@ -161,7 +161,7 @@ import Testing
         let pages = try Base.pages(image, ofTrees: "mako.rows.", [.overflow])
         let (report, state) = try Base.salvage(Base.destroy(pages, in: image))
         let poem = try #require(report.tables.first)
-        #expect(poem.lostKeys == [17, 27, 7].map(Self.key) && poem.lost == 3 && poem.missing == 0)
+        #expect(poem.lostKeys.map(\.key) == [17, 27, 7].map(Self.key) && poem.lost == 3 && poem.missing == 0)
         #expect(!report.isComplete)
         #expect(state.tables["Poem"]?.rows.count == 27 && state.tables["Poem"]?.rows[Self.key(8)] != nil)
     }
@@ -185,7 +185,7 @@ import Testing
         try store.close()
         let (report, state) = try Base.salvage(disk.settledImage())
         let poem = try #require(report.tables.first)
-        #expect(poem.conflicts == [0, 1].map(Self.key) && !report.isComplete)
+        #expect(poem.conflicts.map(\.key) == [0, 1].map(Self.key) && !report.isComplete)
         #expect(Set(state.tables["Poem"]?.rows.keys.map { $0 } ?? []) == Set([2, 3, 4].map(Self.key)))
     }
 }

@@ -107,7 +107,8 @@ import Testing
                 }
                 _ = try put([.null, .integer(0), .text(clash)], nil, table, batch, tx)
                 let expected = RecordError.uniqueViolation(
-                    table: "Page", index: "code", values: [.text(clash)], existing: clash == "taken" ? known : keys[7])
+                    table: "Page", index: "code", values: [.text(clash)],
+                    existing: NamedKey(clash == "taken" ? known : keys[7], in: nil))
                 #expect(throws: expected) { try batch.flush(in: tx) }
                 // It stays so until the batch is given up.
                 #expect(throws: expected) { try batch.flush(in: tx) }
@@ -130,7 +131,7 @@ import Testing
             _ = try put([.text("b"), .integer(2), .text("short")], nil, table, batch, tx)
             _ = try put([.text("c"), .integer(3), .text(long + "b")], nil, table, batch, tx)
             let expected = RecordError.uniqueViolation(
-                table: "Page", index: "code", values: [.text(long + "a")], existing: first)
+                table: "Page", index: "code", values: [.text(long + "a")], existing: NamedKey(first, in: nil))
             #expect(throws: expected) { try put([.text("d"), .integer(4), .text(long + "a")], nil, table, batch, tx) }
             try batch.flush(in: tx)
         }

@@ -18,6 +18,7 @@ import Testing
         ])
 
     private func key(_ pack: Int64, _ name: String) -> RowKey { RowKey(values: [.integer(pack), .text(name)]) }
+    private func named(_ pack: Int64, _ name: String) -> NamedKey { NamedKey(key(pack, name), in: nil) }
 
     private struct Wolf: Equatable {
         var name: String
@@ -152,7 +153,7 @@ import Testing
         #expect(
             taken
                 == .uniqueViolation(
-                    table: "Wolf", index: "Wolf.tag", values: [.text("1 wolf 4")], existing: key(1, "wolf 4")))
+                    table: "Wolf", index: "Wolf.tag", values: [.text("1 wolf 4")], existing: named(1, "wolf 4")))
         try fixture.expectSound()
     }
 
@@ -243,7 +244,7 @@ import Testing
         #expect(
             error
                 == .uniqueViolation(
-                    table: "Wolf", index: "Wolf.tag", values: [.text("5 wolf 1")], existing: key(5, "wolf 1")))
+                    table: "Wolf", index: "Wolf.tag", values: [.text("5 wolf 1")], existing: named(5, "wolf 1")))
         #expect(try table.count(in: fixture.store.snapshot()) == Self.pack.count)
     }
 

@@ -165,8 +165,8 @@ import Testing
             #expect(
                 error
                     == .conversionFailed(
-                        table: "P", column: "age", rows: [key], reason: "a text such as 'old' does not become a integer"
-                    ))
+                        table: "P", column: "age", rows: [NamedKey(key, in: nil)],
+                        reason: "a text such as 'old' does not become a integer"))
             #expect(try Fixture.contents(of: store.snapshot()) == before)
         }
         // The transaction goes on behind a savepoint.

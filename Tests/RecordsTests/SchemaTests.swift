@@ -77,7 +77,10 @@ import Testing
                 "P.a cannot be stored: it has 9 bytes"
             ),
             (.rowDamaged(table: "P", key: nil, reason: "why"), "a row of P is damaged: why"),
-            (.rowDamaged(table: "P", key: key, reason: "why"), "a row of P (key \(key)) is damaged: why"),
+            (
+                .rowDamaged(table: "P", key: NamedKey(key, in: nil), reason: "why"),
+                "a row of P (key \(key)) is damaged: why"
+            ),
             (
                 .indexDamaged(table: "P", index: "i", reason: "why"),
                 "index i of P is damaged: why; drop it and add it again"

@@ -237,7 +237,8 @@ import Testing
                 }
             }
         }
-        let damaged = RecordError.rowDamaged(table: "Holder", key: nil, reason: "held holds bytes that are no keys")
+        let damaged = RecordError.rowDamaged(
+            table: "Holder", key: NamedKey(bad, in: nil), reason: "held holds bytes that are no keys")
         #expect(refusal { _, changes, tx in _ = try table.delete(bad, in: tx, changes: &changes) } == damaged)
         #expect(
             refusal { row, changes, tx in

@@ -355,7 +355,8 @@ import Testing
         let first = try fixture.insert("Page", [.text(long + "a")])
         try fixture.insert("Page", [.text(long + "b")])
         #expect(
-            throws: RecordError.uniqueViolation(table: "Page", index: "u", values: [.text(long + "a")], existing: first)
+            throws: RecordError.uniqueViolation(
+                table: "Page", index: "u", values: [.text(long + "a")], existing: NamedKey(first, in: nil))
         ) {
             try fixture.insert("Page", [.text(long + "a")])
         }
@@ -405,7 +406,7 @@ import Testing
                         #expect(clash == nil)
                         model[stored] = values
                     } catch RecordError.uniqueViolation(_, _, _, let existing) {
-                        #expect(existing == clash?.key)
+                        #expect(existing.key == clash?.key)
                     }
                 }
             }

@@ -112,7 +112,7 @@ struct SalvageCommand: Verb {
         return "with keys " + shown.joined(separator: ", or ") + (ranges.count > 5 ? ", or elsewhere" : "")
     }
 
-    private static func keys(_ keys: [RowKey], of count: UInt64) -> String {
+    private static func keys(_ keys: [NamedKey], of count: UInt64) -> String {
         let shown = keys.prefix(10).map(\.description).joined(separator: ", ")
         return "key \(shown)" + (count > 10 ? " and others" : "")
     }

@@ -144,7 +144,7 @@ extension Database {
             let keeper = transaction == nil
                 ? fresh : try foundRow(model, key: key, context: nil)?.untoldObject(type(of: object), isRefresh: true)
         else {
-            throw .notFound(entity: model.name, key: "\(key)")
+            throw .notFound(entity: model.name, key: key.text(in: try? model.schema()))
         }
         ObjectLock(object).locked {
             if let transaction, !sabotaged("refreshNotUndone") {

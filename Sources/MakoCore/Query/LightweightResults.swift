@@ -125,7 +125,7 @@ final class LightweightRows<T: Entity>: Sendable {
             }
             // Read outside the lock: reading may lead to hooks, and they here.
             guard let read = try read(keys[place]) else {
-                throw .notFound(entity: T.entityModel.name, key: "\(keys[place])")
+                throw .notFound(entity: T.entityModel.name, key: keys[place].text(in: try? T.entityModel.schema()))
             }
             let object = kept.with { kept in
                 kept.errors[place] = nil

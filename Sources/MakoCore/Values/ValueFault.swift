@@ -72,10 +72,7 @@ extension EntityRow {
         let schema = DatabaseRegistry.database(database)?.schema
         let model = schema?.binding(ofTable: table)?.model
         let key = hasExtra ? extra?.key ?? .rowID(rowID) : .rowID(rowID)
-        var text = "\(key)"
-        if let stored = schema?.catalogue.table(named: table)?.schema {
-            do throws(RecordError) { text = try key.text(in: stored) } catch {}
-        }
+        let text = key.text(in: schema?.catalogue.table(named: table)?.schema)
         let property = model.flatMap { model in
             model.place(ofColumn: column).map { model.columns[$0.position].name }
         }
@@ -113,7 +110,7 @@ extension MakoError {
         var text: String?
         do throws(MakoError) {
             let schema = try model.schema()
-            text = try records { () throws(RecordError) in try key?.text(in: schema) }
+            text = key?.text(in: schema)
             if let whole = text, whole.count > 100 { text = "\(whole.prefix(100))…" }
         } catch {}
         return .unstorableValue(entity: model.name, key: text, property: property, reason: reason)

@@ -39,7 +39,7 @@ extension Plan {
 
     @usableFromInline
     func missing(_ key: UInt64) -> RecordError {
-        RowScan.missing(.rowID(KeyOrder.rowID(key)), table.schema.name, index?.schema.name ?? "")
+        RowScan.missing(.rowID(KeyOrder.rowID(key)), table.schema, index?.schema.name ?? "")
     }
 }
 

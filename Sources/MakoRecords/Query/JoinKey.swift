@@ -135,7 +135,8 @@ final class JoinIndexWalk {
 
     private func missing(_ key: RowKey) -> RecordError {
         .indexDamaged(
-            table: table.schema.name, index: index.schema.name, reason: "it names row \(key), which is not there")
+            table: table.schema.name, index: index.schema.name,
+            reason: "it names row \(key.text(in: table.schema)), which is not there")
     }
 
     /// The keys of the rows behind the index's entries. Of a long key the entries hold the beginning.

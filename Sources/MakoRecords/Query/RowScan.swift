@@ -188,7 +188,7 @@ final class RowScan {
         while isThere, cursor.integerKey >= low {
             let key = RowKey.rowID(KeyOrder.rowID(cursor.integerKey))
             let goesOn = try cursor.withValue { bytes in
-                let row = try RowReader(bytes, layout)
+                let row = try table.reader(bytes, key, layout)
                 return try passes(row, key) ? try body(key, row) : true
             }
             if !goesOn { return }
@@ -251,7 +251,7 @@ final class RowScan {
                 guard IndexWalk.isInside(bytes, range, plan.isReversed) else { break }
                 let key = RowKey.bytes(bytes)
                 let goesOn = try cursor.withValue { bytes in
-                    let row = try RowReader(bytes, layout)
+                    let row = try table.reader(bytes, key, layout)
                     return try passes(row, key) ? try body(key, row) : true
                 }
                 if !goesOn { return }
@@ -276,8 +276,9 @@ final class RowScan {
         return true
     }
 
-    static func missing(_ key: RowKey, _ table: String, _ index: String) -> RecordError {
-        .indexDamaged(table: table, index: index, reason: "it names row \(key), which is not there")
+    static func missing(_ key: RowKey, _ table: EntitySchema, _ index: String) -> RecordError {
+        .indexDamaged(
+            table: table.name, index: index, reason: "it names row \(key.text(in: table)), which is not there")
     }
 
     /// Answers whether to go on. Rows that an index names must be there.
@@ -292,9 +293,9 @@ final class RowScan {
         func take(_ key: RowKey, _ bytes: UnsafeRawBufferPointer?) throws {
             guard let bytes else {
                 guard let index else { return }
-                throw RowScan.missing(key, table.schema.name, index.schema.name)
+                throw RowScan.missing(key, table.schema, index.schema.name)
             }
-            let row = try RowReader(bytes, layout)
+            let row = try table.reader(bytes, key, layout)
             if let evaluator, !(try evaluator.test(row, key)) { return }
             goesOn = try body(key, row)
         }

@@ -7,7 +7,7 @@ public struct DanglingReferences: Sendable, Hashable, CustomStringConvertible {
     /// How many there are.
     public var count: Int
     /// A row that has one.
-    public var row: RowKey
+    public var row: NamedKey
 
     public var description: String {
         count == 1
@@ -67,7 +67,10 @@ extension Catalogue {
         try forEachReference(of: table, in: view) { key, place, row in
             if let row, try contains(row, in: view) { return true }
             let name = table.schema.liveColumns[place].name
-            found[place, default: .init(table: table.schema.name, column: name, count: 0, row: key)].count += 1
+            found[
+                place,
+                default: .init(table: table.schema.name, column: name, count: 0, row: NamedKey(key, in: table.schema))
+            ].count += 1
             return true
         }
         return found.sorted { $0.key < $1.key }.map(\.value)

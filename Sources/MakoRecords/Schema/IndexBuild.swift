@@ -108,6 +108,6 @@ enum IndexBuild {
     ) throws(RecordError) -> RecordError {
         .uniqueViolation(
             table: table.schema.name, index: index.schema.name, values: try values(index, table, row, view),
-            existing: existing)
+            existing: NamedKey(existing, in: table.schema))
     }
 }

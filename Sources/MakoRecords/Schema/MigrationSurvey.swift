@@ -169,7 +169,7 @@ private struct TableSurvey {
             table: stored.schema.name, tableID: stored.id, version: UInt32(truncatingIfNeeded: stored.schema.version),
             columns: stored.columns, positions: stored.columns.map { stored.columns[origins[$0.ordinal] ?? $0.ordinal] }
         )
-        var machine = program.map { RowMachine($0, access) }
+        var machine = program.map { RowMachine($0, of: stored.schema, access) }
         var pieces = try RowPieces(table, view)
         while try pieces.next() {
             for place in 0..<pieces.count {
@@ -202,15 +202,17 @@ private struct TableSurvey {
             let old = plan.stored?.columns[conversion.from]
             if RowConversion.convert(value, to: column, from: old) == nil {
                 let isPlain = column.sealedType == nil && plan.stored?.columns[conversion.from].sealedType == nil
+                let shownKey = key.text(in: plan.stored?.schema)
                 let shown = isPlain ? "\(value)" : "a value of type \(value.typeName)"
-                return fail(step, "row \(key): \(shown) does not become a \((column.sealedType ?? column.type).name)")
+                return fail(
+                    step, "row \(shownKey): \(shown) does not become a \((column.sealedType ?? column.type).name)")
             }
             if !value.isNull && column.sealedType != nil {
                 try access.check(for: column.name, of: plan.record.schema.name)
             }
         } catch {
             guard case .valueSealed = error else { throw error }
-            fail(step, "row \(key): \(error)")
+            fail(step, "row \(key.text(in: plan.stored?.schema)): \(error)")
         }
     }
 
@@ -227,7 +229,7 @@ private struct TableSurvey {
         for (ordinal, slot) in program.added {
             guard let step = program.stepOfSlot[slot], !program.isLink(slot) else { continue }
             do throws(RecordError) {
-                _ = try plan.record.fitting(machine?.value(slot), ordinal, key, step, program)
+                _ = try plan.record.fitting(machine?.value(slot), ordinal, key, of: plan.stored?.schema, step, program)
             } catch { fail(firstByHand + step, "\(error)") }
         }
     }
@@ -240,7 +242,7 @@ private struct TableSurvey {
         let reader = try MergedRows(
             source, merge, into: program.table, access, try StoredCatalogue.idTree(in: view), view)
         let names = program.finalNames
-        var machine = RowMachine(program, access)
+        var machine = RowMachine(program, of: source.schema, access)
         var pieces = try RowPieces(reader.table, view)
         while try pieces.next() {
             for place in 0..<pieces.count {
@@ -254,12 +256,12 @@ private struct TableSurvey {
                         let slot = names.slots[plan.namesBefore[column.name] ?? column.name]
                         if let slot, program.isLink(slot) { continue }
                         let value = slot.flatMap { machine.value($0) }
-                        _ = try plan.record.fitting(value, column.ordinal, key, merge.step, program)
+                        _ = try plan.record.fitting(value, column.ordinal, key, of: source.schema, merge.step, program)
                     }
                 } catch let error as RecordError {
                     if case .storage = error { throw error }
                     fail(step, "\(error)")
-                } catch { fail(step, "row \(key): \(error)") }
+                } catch { fail(step, "row \(key.text(in: source.schema)): \(error)") }
             }
         }
     }

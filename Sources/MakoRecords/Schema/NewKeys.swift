@@ -76,7 +76,7 @@ struct NewKeys {
             columns: stored.columns, positions: stored.columns.map { stored.columns[origins[$0.ordinal] ?? $0.ordinal] }
         )
         let isComputed = columns.contains { program?.added[$0.ordinal] != nil }
-        var machine = isComputed ? program.map { RowMachine($0, access) } : nil
+        var machine = isComputed ? program.map { RowMachine($0, of: stored.schema, access) } : nil
         var keys: [RowKey: RowKey] = [:]
         var taken: Set<RowKey> = []
         var pieces = try RowPieces(table, view)
@@ -92,7 +92,7 @@ struct NewKeys {
                     let new = key(values)
                     if case .bytes(let bytes) = new, bytes.count > TableHandle.longestKey {
                         throw .conversionFailed(
-                            table: name, column: columns[0].name, rows: [old],
+                            table: name, column: columns[0].name, rows: [NamedKey(old, in: plan.stored?.schema)],
                             reason:
                                 "the key would have \(bytes.count) bytes, and \(TableHandle.longestKey) are the most")
                     }
@@ -132,7 +132,8 @@ struct NewKeys {
             found.isNull
             ? "it is the key, and there is no value"
             : "it is the key, and a value such as \(found) does not become a \(column.type.name)"
-        throw .conversionFailed(table: name, column: column.name, rows: [old], reason: reason)
+        throw .conversionFailed(
+            table: name, column: column.name, rows: [NamedKey(old, in: plan.stored?.schema)], reason: reason)
     }
 
     private func refuse(_ reason: String) -> RecordError { .migrationFailed(table: name, reason: "its key \(reason)") }

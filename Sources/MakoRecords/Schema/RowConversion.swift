@@ -67,7 +67,7 @@ struct ConversionFailures {
     private let record: TableRecord
     private let conversions: [MigrationPlan.Conversion]
     private var number: Int?
-    private var rows: [RowKey] = []
+    private var rows: [NamedKey] = []
     private var example: Value = .null
     private let access: CipherAccess
 
@@ -92,8 +92,8 @@ struct ConversionFailures {
             example = value
         }
         let (from, to) = (stored.columns[conversions[number].from], record.columns[conversions[number].to])
-        guard rows.last != key, RowConversion.convert(value, to: to, from: from) == nil else { return }
-        rows.append(key)
+        guard rows.last?.key != key, RowConversion.convert(value, to: to, from: from) == nil else { return }
+        rows.append(NamedKey(key, in: stored.schema))
         if rows.count == ConversionFailures.namedRows { try check() }
     }
 

@@ -6,12 +6,15 @@ struct RowMachine {
     private var isGiven: [Bool]
     private let storedSlots: [Int]
     private let access: CipherAccess
+    /// The table that the rows come from, by which errors show their keys.
+    private let source: EntitySchema?
     private var isLoaded = false
     /// The action that ran last.
     private(set) var current = 0
 
-    init(_ program: StepProgram, _ access: CipherAccess) {
+    init(_ program: StepProgram, of source: EntitySchema?, _ access: CipherAccess) {
         self.program = program
+        self.source = source
         self.access = access
         values = program.slots.map { if case .constant(let value) = $0 { value } else { .null } }
         isGiven = Array(repeating: true, count: values.count)
@@ -103,6 +106,8 @@ struct RowMachine {
 
     /// What went wrong at a step, and at which row.
     func failure(_ step: Int, _ row: RowKey, _ error: any Error) -> RecordError {
-        .stepFailed(table: program.table, step: program.steps[step].description, row: row, reason: "\(error)")
+        .stepFailed(
+            table: program.table, step: program.steps[step].description, row: NamedKey(row, in: source),
+            reason: "\(error)")
     }
 }

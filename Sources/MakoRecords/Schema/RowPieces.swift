@@ -3,6 +3,7 @@ import MakoStorage
 /// Lends the rows of a table some hundred at a time, copied, so that the table may be changed meanwhile.
 struct RowPieces: ~Copyable {
     private let isRowID: Bool
+    private let schema: EntitySchema
     private var cursor: Cursor
     private var hasBegun = false
     private var content = KeyBuffer()
@@ -11,6 +12,7 @@ struct RowPieces: ~Copyable {
 
     init(_ table: TableHandle, _ view: Snapshot) throws(RecordError) {
         isRowID = table.isRowID
+        schema = table.schema
         cursor = try engine { () throws(StorageError) in try view.cursor(in: table.rows) }
     }
 
@@ -40,6 +42,8 @@ struct RowPieces: ~Copyable {
 
     /// A row of the piece. Valid until the next one is asked for.
     func row(_ place: Int, _ layout: RowLayout) throws(RecordError) -> RowReader {
-        try RowReader(content.raw(from: place == 0 ? 0 : ends[place - 1], to: ends[place]), layout)
+        do throws(RecordError) {
+            return try RowReader(content.raw(from: place == 0 ? 0 : ends[place - 1], to: ends[place]), layout)
+        } catch { throw error.ofRow(keys[place], in: schema) }
     }
 }

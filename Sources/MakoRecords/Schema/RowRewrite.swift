@@ -59,7 +59,7 @@ struct RowRewrite: ~Copyable {
         self.access = access
         before = RowLayout(ofAllColumns: stored, table: record.schema.name)
         after = RowLayout(ofAllColumns: record, table: record.schema.name)
-        machine = program.map { RowMachine($0, access) }
+        machine = program.map { RowMachine($0, of: stored.schema, access) }
         failures = ConversionFailures(stored, record, plan.conversions, access)
         for conversion in plan.conversions {
             conversions.append(
@@ -137,7 +137,8 @@ struct RowRewrite: ~Copyable {
 
     private mutating func set(_ ordinal: Int, _ slot: Int, _ key: RowKey, _ new: RowKey?) throws(RecordError) {
         let value = try record.fitting(
-            try keyValue(ordinal, new) ?? machine?.value(slot), ordinal, key, program?.stepOfSlot[slot], program)
+            try keyValue(ordinal, new) ?? machine?.value(slot), ordinal, key, of: plan.stored?.schema,
+            program?.stepOfSlot[slot], program)
         try writer.set(ordinal, value, sealing: access)
     }
 
@@ -165,8 +166,8 @@ struct RowRewrite: ~Copyable {
         guard let id = key.rowID, let value = RowConversion.convert(.integer(id), to: column) else {
             let type = column.sealedType ?? column.type
             throw .conversionFailed(
-                table: record.schema.name, column: column.name, rows: [key],
-                reason: "an id such as \(key) does not become a \(type.name)")
+                table: record.schema.name, column: column.name, rows: [NamedKey(key, in: plan.stored?.schema)],
+                reason: "an id such as \(key.text(in: plan.stored?.schema)) does not become a \(type.name)")
         }
         return value
     }
@@ -188,7 +189,9 @@ struct RowRewrite: ~Copyable {
         if new.isNull, !value.isNull, !column.isOptional, !column.isRetired {
             throw .migrationFailed(
                 table: record.schema.name,
-                reason: "\(column.name) of row \(key) must refer to a row, and refers to \(value), which is not there")
+                reason:
+                    "\(column.name) of row \(key.text(in: plan.stored?.schema)) must refer to a row, and refers to \(value), "
+                    + "which is not there")
         }
         return new
     }

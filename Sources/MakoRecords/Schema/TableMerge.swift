@@ -82,7 +82,8 @@ final class MergedTable {
         guard target.idColumn != nil else { return nil }
         if let given {
             guard case .integer(let id) = given else {
-                throw .invalidKey(table: table, reason: "\(given) is given as the id of row \(old)")
+                throw .invalidKey(
+                    table: table, reason: "\(given) is given as the id of row \(old.text(in: record.schema))")
             }
             return .rowID(id)
         }
@@ -94,7 +95,8 @@ final class MergedTable {
     func check(_ old: RowKey, _ new: RowKey, table: String) throws(RecordError) {
         if !isReferredTo || expected(old) == new { return }
         throw refuse(
-            "others refer to row \(old) of \(record.schema.name), which would get another key, \(new); leave the key as it is"
+            "others refer to row \(old.text(in: record.schema)) of \(record.schema.name), which would get another key, "
+                + "\(new.text(in: target)); leave the key as it is"
         )
     }
 

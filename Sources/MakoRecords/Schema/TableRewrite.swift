@@ -219,11 +219,11 @@ struct TableRewrite {
         let slots = record.schema.liveColumns.map { column in
             (column.ordinal, names.slots[plan.namesBefore[column.name] ?? column.name])
         }
-        var machine = RowMachine(program, access)
         var writer = RowWriter()
         let batch = IndexBatch()
         var changes = ChangeSet()
         for (merge, source) in zip(program.merges, merged) {
+            var machine = RowMachine(program, of: source.record.schema, access)
             let reader = try MergedRows(
                 try current(source.record, tx.view), merge, into: record.schema.name, access, trees.ids, tx.view)
             var pieces = try RowPieces(reader.table, tx.view)
@@ -243,7 +243,8 @@ struct TableRewrite {
                     writer.begin(after)
                     for (ordinal, slot) in slots {
                         let value = slot.flatMap { machine.value($0) }
-                        let fitting = try record.fitting(value, ordinal, old, merge.step, program)
+                        let fitting = try record.fitting(
+                            value, ordinal, old, of: source.record.schema, merge.step, program)
                         try writer.set(ordinal, fitting, sealing: access)
                     }
                     let new = try table.insert(&writer, key: key, in: tx, changes: &changes, batch: batch)
@@ -260,8 +261,10 @@ struct TableRewrite {
 
 extension TableRecord {
     /// A value that steps by hand have made, as its column holds it.
+    ///
+    /// - Parameter source: the table that the row comes from, by which an error shows its key.
     func fitting(
-        _ value: Value?, _ ordinal: Int, _ row: RowKey, _ step: Int?, _ program: StepProgram?
+        _ value: Value?, _ ordinal: Int, _ row: RowKey, of source: EntitySchema?, _ step: Int?, _ program: StepProgram?
     ) throws(RecordError) -> Value {
         let column = columns[ordinal]
         let value = value ?? column.defaultValue
@@ -274,7 +277,7 @@ extension TableRecord {
                 "a value of type \(value.typeName) is given for \(column.name), which holds encrypted \($0.name)"
             } ?? "\(value) is given for \(column.name), which holds \(column.type.name)"
         let text = step.flatMap { program?.steps[$0].description } ?? "adding \(column.name)"
-        throw .stepFailed(table: schema.name, step: text, row: row, reason: reason)
+        throw .stepFailed(table: schema.name, step: text, row: NamedKey(row, in: source), reason: reason)
     }
 }
 

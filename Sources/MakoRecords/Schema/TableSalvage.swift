@@ -31,16 +31,16 @@ public struct TableSalvageReport: Sendable, Hashable {
         /// Rows whose key is known and whose values are lost.
         public internal(set) var lost: UInt64 = 0
         /// Keys of such rows, at most 100.
-        public internal(set) var lostKeys: [RowKey] = []
+        public internal(set) var lostKeys: [NamedKey] = []
         /// Rows that may be stale or deleted.
         public internal(set) var doubtful: UInt64 = 0
         /// Rows that were left out because another has the same values where they must be unique, at most 100 of their keys. It happens
         /// among doubtful rows.
-        public internal(set) var conflicts: [RowKey] = []
+        public internal(set) var conflicts: [NamedKey] = []
 
         public var isComplete: Bool { missing == 0 && lost == 0 && doubtful == 0 && conflicts.isEmpty }
 
-        mutating func noteLost(_ key: RowKey) {
+        mutating func noteLost(_ key: NamedKey) {
             lost += 1
             if lostKeys.count < TableSalvageReport.listLimit { lostKeys.append(key) }
         }
@@ -48,8 +48,8 @@ public struct TableSalvageReport: Sendable, Hashable {
 
     /// Keys from `lower` up to, and not including, `upper`. Nil has no end.
     public struct KeyRange: Sendable, Hashable {
-        public let lower: RowKey?
-        public let upper: RowKey?
+        public let lower: NamedKey?
+        public let upper: NamedKey?
     }
 
     /// A table without its description.
@@ -299,16 +299,18 @@ private struct TableMending {
         table.missing = tree.missing
         table.doubtful = tree.doubtful
         table.lost = tree.unreadable
-        table.lostKeys = tree.unreadableKeys.map { rowKey($0) }
+        table.lostKeys = tree.unreadableKeys.map { named($0, record.schema) }
         table.damagedRanges = tree.damagedRanges.map { range in
-            TableSalvageReport.KeyRange(lower: range.lower.map { rowKey($0) }, upper: range.upper.map { rowKey($0) })
+            TableSalvageReport.KeyRange(
+                lower: range.lower.map { named($0, record.schema) }, upper: range.upper.map { named($0, record.schema) }
+            )
         }
     }
 
-    private func rowKey(_ key: SalvageReport.Key) -> RowKey {
+    private func named(_ key: SalvageReport.Key, _ schema: EntitySchema) -> NamedKey {
         switch key {
         case .integer(let key): .rowID(KeyOrder.rowID(key))
-        case .bytes(let bytes): .bytes(bytes)
+        case .bytes(let bytes): NamedKey(.bytes(bytes), in: schema)
         }
     }
 
@@ -332,7 +334,7 @@ private struct TableMending {
             }
         }
         for key in damaged {
-            table.noteLost(key)
+            table.noteLost(NamedKey(key, in: handle.schema))
             try drop(key, handle, tx)
         }
     }
@@ -371,7 +373,9 @@ private struct TableMending {
     private func leaveOut(
         _ row: RowKey, _ handle: TableHandle, _ table: inout TableSalvageReport.Table, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
-        if table.conflicts.count < TableSalvageReport.listLimit { table.conflicts.append(row) }
+        if table.conflicts.count < TableSalvageReport.listLimit {
+            table.conflicts.append(NamedKey(row, in: handle.schema))
+        }
         try drop(row, handle, tx)
     }
 
@@ -392,10 +396,10 @@ private struct TableMending {
                 return
             } catch {
                 // Long values differ in their entries though they are the same; the build alone sees that.
-                guard case .uniqueViolation(_, _, _, let row) = error, try handle.contains(row, in: tx.view) else {
+                guard case .uniqueViolation(_, _, _, let row) = error, try handle.contains(row.key, in: tx.view) else {
                     throw error
                 }
-                try leaveOut(row, handle, &table, tx)
+                try leaveOut(row.key, handle, &table, tx)
             }
         }
     }

@@ -118,7 +118,8 @@ struct RowRemoval: ~Copyable {
     ) throws(RecordError) -> RecordError {
         let count = try referrer.rows(referringTo: row.key, catalogue, view).count
         return .referenced(
-            table: referrer.target.schema.name, key: row.key, by: referrer.table.schema.name, column: referrer.column,
+            table: referrer.target.schema.name, key: NamedKey(row.key, in: referrer.target.schema),
+            by: referrer.table.schema.name, column: referrer.column,
             rows: count, rule: referrer.rule)
     }
 }

@@ -139,17 +139,19 @@ extension TableHandle {
     }
 
     /// Refuses to change a stored row whose columns of keys hold something else, before any index is touched.
-    func checkStoredElements(_ row: RowReader) throws(RecordError) {
+    func checkStoredElements(_ row: RowReader, _ key: RowKey) throws(RecordError) {
         for index in elementIndexes where !index.isTree(row) {
             throw .rowDamaged(
-                table: schema.name, key: nil, reason: "\(index.schema.columns[0].name) holds bytes that are no keys")
+                table: schema.name, key: NamedKey(key, in: schema),
+                reason: "\(index.schema.columns[0].name) holds bytes that are no keys")
         }
     }
 
-    func elements(_ index: ElementIndex, _ row: RowReader) throws(RecordError) -> [[UInt8]] {
+    func elements(_ index: ElementIndex, _ row: RowReader, _ key: RowKey) throws(RecordError) -> [[UInt8]] {
         if let elements = index.elements(row) { return elements }
         throw .rowDamaged(
-            table: schema.name, key: nil, reason: "\(index.schema.columns[0].name) holds bytes that are no keys")
+            table: schema.name, key: NamedKey(key, in: schema),
+            reason: "\(index.schema.columns[0].name) holds bytes that are no keys")
     }
 
     /// Enters the keys that a row holds now and takes those out that it held before.
@@ -158,8 +160,8 @@ extension TableHandle {
     ) throws(RecordError) {
         for index in elementIndexes {
             if let old, old.isSame(index.slot, as: new) { continue }
-            let before = try old.map { (old) throws(RecordError) in try elements(index, old) } ?? []
-            let after = try elements(index, new)
+            let before = try old.map { (old) throws(RecordError) in try elements(index, old, key) } ?? []
+            let after = try elements(index, new, key)
             let kept = Set(before).intersection(after)
             do throws(StorageError) {
                 for element in before where !kept.contains(element) && !sabotaged("heldKeyStaysIndexed") {
@@ -178,7 +180,7 @@ extension TableHandle {
         let view = tx.view
         try recorded {
             try scan(in: view) { key, row in
-                for element in try elements(index, row) { entries.append((index.entry(element, key), key)) }
+                for element in try elements(index, row, key) { entries.append((index.entry(element, key), key)) }
                 return true
             }
         }
@@ -195,14 +197,15 @@ extension TableHandle {
         try recorded {
             try scan(in: view) { key, row in
                 guard let elements = index.elements(row) else {
-                    findings.append("\(schema.name): row \(key) holds no keys in \(index.schema.name)")
+                    findings.append("\(schema.name): row \(key.text(in: schema)) holds no keys in \(index.schema.name)")
                     return true
                 }
                 for element in elements {
                     wanted += 1
                     if try view.get(index.entry(element, key), in: index.tree) != index.value(key) {
                         findings.append(
-                            "\(schema.name): a key that row \(key) holds is missing in index \(index.schema.name)")
+                            "\(schema.name): a key that row \(key.text(in: schema)) holds is missing in index "
+                                + "\(index.schema.name)")
                     }
                 }
                 return true

@@ -9,7 +9,7 @@ extension TableHandle {
         let view = tx.view
         guard let old = try recorded({ try withBytes(key, in: view) { [UInt8]($0) } }) else { return false }
         if !elementIndexes.isEmpty {
-            try recorded { try old.withUnsafeBytes { try checkStoredElements(try RowReader($0, layout)) } }
+            try recorded { try old.withUnsafeBytes { try checkStoredElements(try reader($0, key, layout), key) } }
         }
         if case .rowID(let id) = key { try ids.willDelete(id, self, tx) }
         do throws(RecordError) {
@@ -35,7 +35,7 @@ extension TableHandle {
         for index in indexes {
             let isHeld = try recorded {
                 try old.withUnsafeBytes { bytes in
-                    let row = try RowReader(bytes, layout)
+                    let row = try reader(bytes, key, layout)
                     index.encodeEntry(row, key, into: &entry)
                     return try index.holds(row, key)
                 }
@@ -51,7 +51,7 @@ extension TableHandle {
     private func removeElements(_ old: [UInt8], _ key: RowKey, _ tx: borrowing WriteTransaction) throws(RecordError) {
         for index in elementIndexes {
             let held = try recorded {
-                try old.withUnsafeBytes { bytes in try elements(index, try RowReader(bytes, layout)) }
+                try old.withUnsafeBytes { bytes in try elements(index, try reader(bytes, key, layout), key) }
             }
             if sabotaged("deletedRowStillHolds") { continue }
             do throws(StorageError) {
@@ -128,7 +128,8 @@ extension TableHandle {
                     rowCount += 1
                     index.encodeEntry(row, key, into: &entry)
                     if try view.get(entry.bytes, in: index.tree) != index.entryValue(key) {
-                        findings.append("\(schema.name): row \(key) is missing in index \(index.schema.name)")
+                        findings.append(
+                            "\(schema.name): row \(key.text(in: schema)) is missing in index \(index.schema.name)")
                     }
                     return true
                 }

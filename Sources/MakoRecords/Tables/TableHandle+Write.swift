@@ -148,7 +148,7 @@ extension TableHandle {
             if changed.isEmpty { return (key, true) }
             try checkElements(new, changed)
             try check?.check(new, key: key, changed: changed)
-            try checkStoredElements(old)
+            try checkStoredElements(old, key)
             // The old row's entries must be where they are looked for.
             if !sabotaged("batchWaitsDuringUpdate") { try batch?.flush(in: tx, changes: &changes) }
         } else {
@@ -377,13 +377,14 @@ extension TableHandle {
         let existing = try owner(of: entry, index, view)
         return try recorded { try withRow(key, in: view) { violation(index, $0, existing) } }
             ?? .indexDamaged(
-                table: schema.name, index: index.schema.name, reason: "it has an entry of row \(key), which is missing")
+                table: schema.name, index: index.schema.name,
+                reason: "it has an entry of row \(key.text(in: schema)), which is missing")
     }
 
     func violation(_ index: IndexHandle, _ new: RowReader, _ existing: RowKey) -> RecordError {
         .uniqueViolation(
             table: schema.name, index: index.schema.name, values: index.parts.map { new.value($0.slot) },
-            existing: existing)
+            existing: NamedKey(existing, in: schema))
     }
 
     /// Among rows whose cut entries agree: one whose values really are the same.

@@ -76,7 +76,7 @@ public final class TableHandle: Sendable {
                 let slots = index.schema.columns.compactMap { layout.position(of: $0.name) }.map { layout.slots[$0] }
                 textIndexes.append(
                     FullTextIndex(
-                        id: index.id, schema: index.schema, table: record.schema.name, tree: tree, slots: slots,
+                        id: index.id, schema: index.schema, table: record.schema, tree: tree, slots: slots,
                         options: options, isRowID: isRowID))
                 return nil
             }
@@ -148,7 +148,7 @@ public final class TableHandle: Sendable {
     public func withRow<R>(
         _ key: RowKey, layout: RowLayout? = nil, in view: Snapshot, _ body: (RowReader) throws -> R
     ) throws -> R? {
-        try withBytes(key, in: view) { try body(RowReader($0, layout ?? self.layout)) }
+        try withBytes(key, in: view) { try body(reader($0, key, layout ?? self.layout)) }
     }
 
     /// Lends the row with this id, or answers `nil` when there is none.
@@ -157,8 +157,16 @@ public final class TableHandle: Sendable {
         id: Int64, layout: RowLayout? = nil, in view: Snapshot, _ body: (RowReader) throws -> R
     ) throws -> R? {
         try view.withValue(of: UInt64(bitPattern: id) ^ (1 << 63), in: rows) {
-            try body(RowReader($0, layout ?? self.layout))
+            try body(reader($0, .rowID(id), layout ?? self.layout))
         }
+    }
+
+    /// A reader of a row's bytes, whose error names the row.
+    @inlinable @inline(__always)
+    func reader(
+        _ bytes: UnsafeRawBufferPointer, _ key: @autoclosure () -> RowKey, _ layout: RowLayout
+    ) throws(RecordError) -> RowReader {
+        do throws(RecordError) { return try RowReader(bytes, layout) } catch { throw error.ofRow(key(), in: schema) }
     }
 
     /// The way to single rows, for many lookups.
@@ -190,7 +198,7 @@ public final class TableHandle: Sendable {
         var isThere = try cursor.first()
         while isThere {
             let key = RowKey.bytes(cursor.key)
-            guard try cursor.withValue({ try body(key, RowReader($0, layout)) }) else { return }
+            guard try cursor.withValue({ try body(key, reader($0, key, layout)) }) else { return }
             isThere = try cursor.next()
         }
     }
@@ -205,7 +213,7 @@ public final class TableHandle: Sendable {
         var isThere = try cursor.first()
         while isThere {
             let id = Int64(bitPattern: cursor.integerKey ^ (1 << 63))
-            guard try cursor.withValue({ try body(id, RowReader($0, layout)) }) else { return }
+            guard try cursor.withValue({ try body(id, reader($0, .rowID(id), layout)) }) else { return }
             isThere = try cursor.next()
         }
     }

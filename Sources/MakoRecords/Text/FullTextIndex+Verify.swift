@@ -50,21 +50,25 @@ private final class TextCheck {
     private func read(_ key: RowKey, _ row: RowReader, _ view: Snapshot) throws(RecordError) {
         terms.read(row, index)
         totals.add(terms.lengths[...])
-        guard let number = try index.number(of: key, in: view) else { return find("does not know row \(key)") }
+        guard let number = try index.number(of: key, in: view) else {
+            return find("does not know row \(key.text(in: table.schema))")
+        }
         for place in 0..<terms.count {
             let term = terms.term(place)
             balance &+= TextCheck.weight(number, term, terms.body(place))
             guard let chunk = try index.chunk(of: term, around: number, view),
                 chunk.has(number, terms.body(place), index.columnBits)
             else {
-                find("has not the word \(String(decoding: term, as: UTF8.self)) of row \(key) as it stands there")
+                find(
+                    "has not the word \(String(decoding: term, as: UTF8.self)) of row \(key.text(in: table.schema)) as it "
+                        + "stands there")
                 continue
             }
         }
         let lengths = try index.lengthBlock(FullTextIndex.block(of: number), view)
         let place = lengths.rows.firstIndex(of: FullTextIndex.place(of: number))
         if place.map({ Array(lengths.lengths(of: $0)) }) != terms.lengths {
-            find("has another length of row \(key)")
+            find("has another length of row \(key.text(in: table.schema))")
         }
     }
 

@@ -32,6 +32,8 @@ final class FullTextIndex: Sendable {
     let id: UInt32
     let schema: IndexSchema
     let table: String
+    /// The table, by which errors show the keys of its rows.
+    private let rows: EntitySchema
     let tree: Tree
     let slots: [ColumnSlot]
     let columns: ColumnSet
@@ -41,12 +43,13 @@ final class FullTextIndex: Sendable {
     let isRowID: Bool
 
     init(
-        id: UInt32, schema: IndexSchema, table: String, tree: Tree, slots: [ColumnSlot], options: FullTextOptions,
+        id: UInt32, schema: IndexSchema, table: EntitySchema, tree: Tree, slots: [ColumnSlot], options: FullTextOptions,
         isRowID: Bool
     ) {
         self.id = id
         self.schema = schema
-        self.table = table
+        self.table = table.name
+        rows = table
         self.tree = tree
         self.slots = slots
         self.options = options
@@ -65,6 +68,8 @@ final class FullTextIndex: Sendable {
     func damaged(_ reason: String) -> RecordError {
         .indexDamaged(table: table, index: schema.name, reason: reason)
     }
+
+    func unknown(_ row: RowKey) -> RecordError { damaged("it does not know row \(row.text(in: rows))") }
 
     // MARK: Keys
 

@@ -99,7 +99,7 @@ extension FullTextIndex {
     func update(
         _ key: RowKey, _ old: RowReader, _ new: RowReader, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
-        guard let row = try number(of: key, in: tx.view) else { throw damaged("it does not know row \(key)") }
+        guard let row = try number(of: key, in: tx.view) else { throw unknown(key) }
         var before = DocumentTerms(self)
         before.read(old, self)
         var after = DocumentTerms(self)
@@ -129,7 +129,7 @@ extension FullTextIndex {
     func remove(
         _ key: RowKey, _ terms: borrowing DocumentTerms, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
-        guard let row = try number(of: key, in: tx.view) else { throw damaged("it does not know row \(key)") }
+        guard let row = try number(of: key, in: tx.view) else { throw unknown(key) }
         for place in 0..<terms.count { try remove(row, of: terms.term(place), tx) }
         var totals = try TextTotals(self, in: tx.view)
         totals.remove(terms.lengths)

@@ -43,14 +43,8 @@ public enum RowKey: Sendable, Hashable {
     }
 }
 
-extension RowKey {
-    /// The key as its table's user knows it: the id, or the values of the key's columns.
-    package func text(in schema: EntitySchema) throws(RecordError) -> String {
-        try values(in: schema).map(\.description).joined(separator: ", ")
-    }
-}
-
 extension RowKey: CustomStringConvertible {
+    /// The id, or the bytes; messages show a key by ``NamedKey``.
     public var description: String {
         switch self {
         case .rowID(let id): "\(id)"
