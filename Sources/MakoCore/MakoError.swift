@@ -102,7 +102,7 @@ extension MakoError: CustomStringConvertible, LocalizedError {
         case .danglingReference(let entity, let property, let target, let value):
             "\(RecordError.danglingReference(table: entity, column: property, target: target, value: value))"
         case .typeMismatch(let entity, let property, let expected, let found):
-            "\(entity).\(property) takes \(expected), not \(found)"
+            "\(entity).\(property) takes \(expected), not \(found)" + DateText.hint(expected: expected, found: found)
         case .unreadableValue(let entity, let key, let property, let reason):
             "\(entity).\(property) of the row with key \(key) cannot be read: \(reason); store another value there, or have "
                 + "the property's type accept it"

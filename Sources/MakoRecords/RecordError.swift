@@ -60,6 +60,7 @@ extension RecordError: CustomStringConvertible {
             "\(table) has no column \(name)" + RecordError.suggestion(nearest)
         case .typeMismatch(let table, let column, let expected, let found):
             "\(table).\(column) holds \(expected.name), not \(found)"
+                + DateText.hint(expected: expected.name, found: found)
         case .syntax(let error):
             "\(error)"
         case .nullViolation(let table, let column):

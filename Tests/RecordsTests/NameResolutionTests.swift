@@ -224,4 +224,27 @@ import Testing
         let session = try StatementSession("CREATE TABLE t (at DATE)")
         #expect(refusal(session, "SELECT * FROM t WHERE \(condition)").contains("a date is written as '2026-01-31'"))
     }
+
+    @Test(arguments: [
+        "INSERT INTO t VALUES ('2026-1-5')", "INSERT INTO t (at) SELECT 'today'", "UPDATE t SET at = '2026-1-5'",
+        "SELECT date('2026-1-5')", "CREATE TABLE u (at DATE DEFAULT '2026-1-5')",
+    ])
+    func aDateIsExplainedWhereItIsStored(statement: String) throws {
+        let session = try StatementSession("CREATE TABLE t (at DATE, n INTEGER)", "INSERT INTO t VALUES (NULL, 1)")
+        let statement = statement.replacing("t VALUES (", with: "t (at) VALUES (")
+        #expect(session.refusal(statement).contains("a date is written as '2026-01-31'"))
+        // Where it would not help, there is no hint.
+        #expect(!session.refusal("INSERT INTO t (n) VALUES ('x')").contains("a date is"))
+        #expect(!session.refusal("INSERT INTO t (at) VALUES (x'00')").contains("a date is"))
+    }
+
+    @Test(arguments: [
+        "INSERT INTO t (name) VALUES (\"Ada\")", "INSERT INTO t (name) VALUES (\"nam\")",
+        "INSERT INTO t (name) VALUES (lower(\"Ada\"))", "UPDATE t SET name = \"Ada\"",
+        "UPDATE t SET name = 'x' WHERE name = \"Ada\"", "DELETE FROM t WHERE name = \"Ada\"",
+    ])
+    func textInDoubleQuotesIsExplainedWhereItIsStored(statement: String) throws {
+        let session = try StatementSession("CREATE TABLE t (name TEXT)", "INSERT INTO t VALUES ('x')")
+        #expect(session.refusal(statement).contains("a text is written in single quotes: '"))
+    }
 }

@@ -156,7 +156,8 @@ struct TableImport {
         guard let value = FieldConversion.value(field, as: column.type) else {
             throw InputError(
                 source: source, line: row.line,
-                message: "\(field.shown) does not fit column \(column.name), which holds \(column.type.name) values")
+                message: "\(field.shown) does not fit column \(column.name), which holds \(column.type.name) values"
+                    + (column.type == .date ? "; \(MakoRecords.DateText.hint)" : ""))
         }
         if value.isNull, !column.isOptional {
             throw InputError(source: source, line: row.line, message: "column \(column.name) must not be empty")

@@ -184,7 +184,7 @@ extension Binder {
             }
         }
         if function == .date, case .text(let text)? = bound[0].constant, DateText.parse(text) == nil {
-            throw sources[0].position.error("this is not a date; write it as 2026-01-31 or 2026-01-31 10:20:30")
+            throw sources[0].position.error("this is not a date; \(DateText.hint)")
         }
         if function == .strftime, case .text(let pattern)? = bound[0].constant, let mark = DateText.unknownMark(pattern)
         {

@@ -277,8 +277,8 @@ struct Binder {
 
     /// How a value would be written that is compared with one of another kind.
     private static func hint(_ kind: ValueKind, _ value: Value?) -> String {
-        guard case .text? = value else { return "" }
-        return kind == .date ? "; a date is written as '2026-01-31' or '2026-01-31 10:20:30'" : ""
+        guard case .text? = value, let value else { return "" }
+        return DateText.hint(expected: kind.name, found: "\(value)")
     }
 
     private static func fit(_ value: Value, to kind: ValueKind) -> Value? {

@@ -223,7 +223,9 @@ extension CreateTableStatement {
             if column.type == .integer && (key ?? .reference) == .reference { type = .reference }
         }
         guard let value = type.coerced(column.defaultValue) else {
-            throw column.defaultAt.error("\(column.name.name) holds \(type.name), not \(column.defaultValue)")
+            throw column.defaultAt.error(
+                "\(column.name.name) holds \(type.name), not \(column.defaultValue)"
+                    + DateText.hint(expected: type.name, found: "\(column.defaultValue)"))
         }
         if column.noCase && type != .text {
             throw column.collationAt.error("\(column.name.name) holds \(type.name); only text has a collation")

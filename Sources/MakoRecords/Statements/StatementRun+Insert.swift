@@ -178,6 +178,9 @@ extension StatementRun {
 
     private func value(of expr: Expr, _ binder: inout Binder) throws(RecordError) -> Value {
         if case .literal(let value, _) = expr { return value }
+        if case .column(let path, let at) = expr, path.count == 1 {
+            throw at.error("there is no row yet whose columns could be named here" + at.textHint(path[0]))
+        }
         let bound = try binder.bind(expr)
         guard let value = bound.constant else {
             throw expr.position.error("there is no row yet whose columns could be named here")

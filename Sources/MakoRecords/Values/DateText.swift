@@ -1,5 +1,18 @@
 /// Dates as text, in the proleptic Gregorian calendar and UTC, without a calendar library.
-enum DateText {
+package enum DateText {
+    /// What a message says where a text is no date.
+    package static let hint = "a date is written as '2026-01-31' or '2026-01-31 10:20:30'"
+
+    /// What a message adds where a value of another type than the expected one was found: how that one is written; empty where nothing helps.
+    ///
+    /// - Parameters:
+    ///   - expected: the name of a type of columns, or of Swift.
+    ///   - found: a text as `text '…'` or `'…'`; for other values nothing is added.
+    package static func hint(expected: String, found: String) -> String {
+        guard found.hasPrefix("text '") || found.hasPrefix("'"), !sabotaged("badDateWithoutHint") else { return "" }
+        return ["date", "Date", "Date?", "Optional<Date>"].contains(expected) ? "; " + hint : ""
+    }
+
     /// Seconds from 1970-01-01 to 2001-01-01.
     static let epoch = 978_307_200.0
     /// From the year 10000 on a date has no text that is read again.
