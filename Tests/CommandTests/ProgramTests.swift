@@ -60,6 +60,45 @@ import Testing
         #expect(try mako("check", "towns.mako").status == 1)
     }
 
+    /// No delete rule is declared: rows that others refer to must be among the new ones.
+    @Test func aReplacedTableKeepsTheRowsThatOthersReferTo() throws {
+        let script = """
+            CREATE TABLE Town (id INTEGER PRIMARY KEY, name TEXT, twin INTEGER REFERENCES Town);
+            CREATE TABLE Visit (id INTEGER PRIMARY KEY, town INTEGER REFERENCES Town);
+            INSERT INTO Town VALUES (1, 'Bergen', 3), (2, 'Oslo', NULL), (3, 'Moss', 2);
+            INSERT INTO Visit VALUES (1, 1), (2, 1);
+            """
+        #expect(try mako("shell", "towns.mako", input: script).status == 0)
+        func replace(_ table: String, _ content: String, _ options: [String] = []) throws -> BuiltProgram.Outcome {
+            try content.write(toFile: folder + "new.csv", atomically: true, encoding: .utf8)
+            return try program.run(
+                ["import", "new.csv", "towns.mako", "--table", table, "--replace"] + options, input: "")
+        }
+        func towns() throws -> String {
+            try mako("query", "towns.mako", "SELECT id FROM Town ORDER BY id", "-f", "csv").output
+        }
+        // The row that is referred to is not there any more, or its key is not known.
+        for content in ["id,name,twin\n2,Oslo,\n", "name\nOslo\nMoss\n", "code,name\nb,Bergen\n"] {
+            let refused = try replace("Town", content)
+            #expect(refused.status == 65 && refused.errors.contains("Visit.town of 2 rows"), "\(refused)")
+            #expect(refused.errors.contains("or pass --ignore-references"))
+            #expect(try towns() == "id\n1\n2\n3\n")
+        }
+        // Rows that nothing refers to may go; what the new ones refer to is looked up.
+        let dangling = try replace("Town", "id,name,twin\n1,Bergen,3\n")
+        #expect(dangling.status == 65 && dangling.errors.contains("Town.twin cannot be 3"), "\(dangling)")
+        #expect(try replace("Town", "id,name,twin\n1,Bergen,5\n5,Voss,\n").status == 0)
+        #expect(try towns() == "id\n1\n5\n")
+        #expect(try mako("check", "towns.mako").status == 0)
+        // The reference of the replaced table is still one.
+        let visits = try replace("Visit", "id,town\n1,7\n")
+        #expect(visits.status == 65 && visits.errors.contains("Visit.town cannot be 7"), "\(visits)")
+        #expect(try replace("Visit", "id,town\n1,5\n").status == 0)
+        #expect(try mako("query", "towns.mako", "DELETE FROM Town WHERE id = 5").status == 65)
+        #expect(try replace("Town", "id,name\n9,Oslo\n", ["--ignore-references"]).status == 0)
+        #expect(try mako("check", "towns.mako").errors.contains("1 reference"))
+    }
+
     @Test func fromACSVFileToAnswersAndBack() throws {
         let imported = try mako("import", "people.csv", "people.mako", "--index", "age")
         #expect(imported.status == 0 && imported.errors.isEmpty)

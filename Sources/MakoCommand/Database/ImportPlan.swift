@@ -9,6 +9,8 @@ struct ImportPlan {
         var name: String
         var type: ColumnType
         var isOptional: Bool
+        /// The table that it refers to rows of.
+        var target: String?
     }
 
     let table: String
@@ -21,7 +23,12 @@ struct ImportPlan {
     let renamed: [(from: String, to: String)]
 
     /// A plan for a table that is not there yet.
-    init(creating table: String, columns: [InferredColumn], options: TableImport.Options, source: String) throws {
+    ///
+    /// - Parameter old: the table that it takes the place of: columns go on to refer to what those of the same names refer to.
+    init(
+        creating table: String, columns: [InferredColumn], options: TableImport.Options, source: String,
+        replacing old: EntitySchema? = nil
+    ) throws {
         self.table = table
         let names = ColumnNames(columns.map(\.name))
         renamed = names.renamed
@@ -54,7 +61,7 @@ struct ImportPlan {
             key = keys.isEmpty ? .rowID(column: isTaken ? "rowid" : "id") : .columns(keys.map(\.name))
             rowID = nil
         }
-        stored = all
+        stored = all.map { $0.referring(as: old?.column(named: $0.name)) }
     }
 
     /// A plan for a table that exists: columns are found by their names.
@@ -96,12 +103,35 @@ struct ImportPlan {
     /// The schema of a new table. Indexes are added when all rows are in: that is many times faster.
     func schema(withIndexes: Bool) -> EntitySchema {
         EntitySchema(
-            name: table, columns: stored.map { ColumnSchema($0.name, $0.type, isOptional: $0.isOptional) }, key: key,
-            indexes: withIndexes ? indexes : [])
+            name: table,
+            columns: stored.map { ColumnSchema($0.name, $0.type, isOptional: $0.isOptional, target: $0.target) },
+            key: key, indexes: withIndexes ? indexes : [])
+    }
+
+    /// Whether rows have keys by which those of a table before are found again.
+    func keepsKeys(of old: EntitySchema) -> Bool {
+        switch (key, old.key) {
+        case (.rowID, .rowID): rowID != nil
+        case (.columns(let names), .columns(let before)):
+            names.map { name in stored.first { $0.name == name }?.type } == before.map { old.column(named: $0)?.type }
+        default: false
+        }
     }
 
     private static func naturalKey(_ columns: [Column]) -> [Column] {
         columns.filter { $0.name.lowercased() == "id" && $0.type == .integer && !$0.isOptional }
+    }
+}
+
+extension ImportPlan.Column {
+    /// The column with the reference of one that it takes the place of, where its values can be such keys.
+    fileprivate func referring(as old: ColumnSchema?) -> ImportPlan.Column {
+        guard let old, !old.isRetired, let target = old.target, old.type != .keys,
+            old.type == type || (old.type == .reference && type == .integer), !sabotaged("replacedColumnRefersNoMore")
+        else { return self }
+        var column = self
+        (column.type, column.target) = (old.type, target)
+        return column
     }
 }
 

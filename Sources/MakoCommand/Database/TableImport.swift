@@ -83,22 +83,35 @@ struct TableImport {
         }
         return try store.write { tx in
             var catalogue = try Catalogue.load(view: tx.view)
-            if options.replaces { _ = try Catalogue.dropTable(table, in: tx) }
+            let old = options.replaces ? catalogue.table(named: table) : nil
             let isNew = options.replaces || catalogue.table(named: table) == nil
             let plan =
                 isNew
-                ? try ImportPlan(creating: table, columns: columns, options: options, source: source)
+                ? try ImportPlan(
+                    creating: table, columns: columns, options: options, source: source, replacing: old?.schema)
                 : try ImportPlan(into: try catalogue.requireTable(table).schema, columns: columns, source: source)
+            var replacement: TableReplacement?
+            if let old {
+                if !options.ignoresReferences {
+                    replacement = try referencesHeld { () throws(RecordError) in
+                        try TableReplacement(of: old, keepsKeys: plan.keepsKeys(of: old.schema), catalogue, tx.view)
+                    }
+                }
+                _ = try Catalogue.dropTable(table, in: tx)
+            }
             if isNew {
                 _ = try Catalogue.migrate(to: plan.schema(withIndexes: false), in: tx)
                 catalogue = try Catalogue.load(view: tx.view, previous: catalogue)
             }
             let rows = try storeRows(in: catalogue.requireTable(table), plan, catalogue, tx)
             if isNew, !plan.indexes.isEmpty { _ = try Catalogue.migrate(to: plan.schema(withIndexes: true), in: tx) }
+            catalogue = try Catalogue.load(view: tx.view, previous: catalogue)
+            try referencesHeld { () throws(RecordError) in try replacement?.finish(catalogue, in: tx) }
             // Whoever follows the history reads the table anew: a list of millions of keys would not be of use.
+            let others = replacement?.changedTables.subtracting([table]).sorted() ?? []
             try HistoryWriter(SystemEntropy()).append(
-                ChangeSet(), rewritten: [table], try Catalogue.load(view: tx.view),
-                date: Date().timeIntervalSinceReferenceDate, in: tx)
+                ChangeSet(), rewritten: [table] + others, catalogue, date: Date().timeIntervalSinceReferenceDate, in: tx
+            )
             return Report(table: table, rows: rows, isNew: isNew, columns: columns, renamed: plan.renamed)
         }
     }
@@ -136,11 +149,17 @@ struct TableImport {
             if changes.count >= 10_000 { changes.removeAll() }
             progress(.storing, reader.consumed, rows)
         }
-        do throws(RecordError) { try check.finish(tx.view) } catch {
+        try referencesHeld { () throws(RecordError) in try check.finish(tx.view) }
+        return rows
+    }
+
+    /// Runs a check of references, whose error says how to do without it.
+    @discardableResult
+    private func referencesHeld<R>(_ check: () throws(RecordError) -> R) throws -> R {
+        do throws(RecordError) { return try check() } catch {
             if !error.isAboutReferences { throw error }
             throw InputError(source: source, line: nil, message: "\(error), or pass --ignore-references")
         }
-        return rows
     }
 
     private func key(_ row: InputRow, _ plan: ImportPlan) throws -> RowKey? {

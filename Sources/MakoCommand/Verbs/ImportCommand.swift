@@ -42,10 +42,10 @@ struct ImportCommand: Verb {
     @Option(name: .shortAndLong, help: "A column to be indexed; may be repeated.")
     var index: [String] = []
 
-    @Flag(help: "Drop a table of that name first.")
+    @Flag(help: "Drop a table of that name first; rows that refer to its rows must find them in the new one.")
     var replace = false
 
-    @Flag(help: "Store keys that lead to no row of the table that they refer to.")
+    @Flag(help: "Store keys that lead to no row, and replace rows whatever refers to them.")
     var ignoreReferences = false
 
     @Flag(help: "Show progress even when standard error is no terminal.")

@@ -21,7 +21,8 @@ public struct Referrer: Sendable {
     public let layout: RowLayout
     /// Whether the column holds many keys.
     public let holdsMany: Bool
-    private let isAny: Bool
+    /// Whether the column refers to rows of any table.
+    let isAny: Bool
     private let type: ColumnType
     /// The table whose rows are referred to.
     public let target: TableHandle

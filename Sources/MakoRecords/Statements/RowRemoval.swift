@@ -64,6 +64,9 @@ struct RowRemoval: ~Copyable {
         letGo += try owned.rows(ownedBy: key, catalogue, view)
     }
 
+    /// Has rows go at the end that no row owns then.
+    mutating func letGo(of rows: [RowPlace]) { letGo += rows }
+
     /// Does what waits for the end of the statement: lists lose the keys of rows that are gone, and rows go that were let go of.
     ///
     /// - Throws: `RecordError.referenced` when rows refer to one that is gone by a column without a rule.
