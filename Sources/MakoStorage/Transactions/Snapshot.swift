@@ -23,6 +23,8 @@ public final class Snapshot: @unchecked Sendable {
     private let slot: UnsafeMutablePointer<SnapshotSlot>?
     /// The write transaction whose view this is, while it lasts.
     private var writer: Unmanaged<Writer>?
+    /// Of the view of a transaction that is over: what its commit left, or what was there before it; by that it goes on to name its trees.
+    private var shown: Version?
 
     /// What a snapshot reads from: raw, so that a lookup counts no references.
     struct ViewState: ~Copyable {
@@ -102,7 +104,16 @@ public final class Snapshot: @unchecked Sendable {
     func serve(_ writer: Writer) { self.writer = .passUnretained(writer) }
 
     /// The transaction is over. Somebody may still hold its view; reads throw from now on.
-    func endView() {
+    ///
+    /// - Parameter shown: the latest commit, whose trees the view goes on to name; nil where nothing else has it. The transaction's own table of
+    ///   trees is used again.
+    func endView(showing shown: Version? = nil) {
+        if let shown {
+            self.shown = shown
+            state.pointee.trees = shown.trees
+            state.pointee.treeCount = shown.treeCount
+            state.pointee.names = Unmanaged.passUnretained(shown.names)
+        }
         state.pointee.life.store(Life.closed.rawValue, ordering: .releasing)
         state.pointee.waitingPuts = 0
         writer = nil
@@ -164,8 +175,8 @@ public final class Snapshot: @unchecked Sendable {
 
     /// The tree of that name, or nil. Constant time.
     ///
-    /// A snapshot that was closed, or ended because it was too old, still knows its trees; whatever is read of them throws. The view of a
-    /// transaction that is over knows none.
+    /// A snapshot that was closed, or ended because it was too old, and the view of a transaction that is over still know their trees; whatever
+    /// is read of these throws.
     public func tree(named name: String) -> Tree? {
         withNames { names in
             guard let id = names.id(of: name),
@@ -194,7 +205,7 @@ public final class Snapshot: @unchecked Sendable {
     private func withNames<R>(_ body: (TreeNames) -> R) -> R {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        if !isOpen && (slot == nil || sabotaged("endedSnapshotLooksEmpty")) { return body(TreeNames()) }
+        if !isOpen && (slot == nil && shown == nil || sabotaged("endedSnapshotLooksEmpty")) { return body(TreeNames()) }
         return state.pointee.names._withUnsafeGuaranteedRef { body($0) }
     }
 

@@ -151,9 +151,12 @@ final class Writer {
     func rest() {
         guard !isResting else { return }
         isResting = true
-        if let knownView {
+        if knownView != nil {
             // Who has it goes on looking at its state.
-            if !sabotaged("viewGoesOnInTheNextTransaction") { knownView.endView() }
+            let isHeld = !isKnownUniquelyReferenced(&knownView)
+            if !sabotaged("viewGoesOnInTheNextTransaction") {
+                knownView?.endView(showing: isHeld ? store.newest : nil)
+            }
         } else {
             memory.giveBack(state)
         }
