@@ -122,6 +122,31 @@ import Testing
         #expect(try mako("import", "people.csv", "circle.mako").errors.contains("leads round in a circle"))
     }
 
+    /// Sizes, and what a database's files are, are those of the file that a link leads to.
+    @Test func aLinkIsAsLargeAsItsTarget() throws {
+        let manager = FileManager.default
+        try manager.createDirectory(atPath: program.folder + "d", withIntermediateDirectories: true)
+        try program.write(
+            "id,name\n" + (0..<2000).map { "\($0),row \($0)\n" }.joined(), to: "d/many.csv")
+        for (link, target) in [("link.mako", "d/real.mako"), ("many.csv", "d/many.csv")] {
+            try manager.createSymbolicLink(atPath: program.folder + link, withDestinationPath: target)
+        }
+        #expect(try mako("import", "many.csv", "link.mako").status == 0)
+        let size = try mako("info", "d/real.mako").output.split(separator: "\n").first { $0.contains("size") }
+        #expect(try mako("info", "link.mako").output.contains(try #require(size)))
+        let compacted = try mako("compact", "link.mako").output
+        #expect(compacted.hasPrefix("link.mako: ") && !compacted.contains(" 0 bytes"), "\(compacted)")
+
+        let store = try Store(at: program.folder + "d/real.mako")
+        defer { try? store.close() }
+        try store.write { _ = try $0.createTree(named: "t", keys: .integer) }
+        #expect(try mako("info", "link.mako").output.contains(" of log"))
+        let log: String = try #require(
+            try manager.contentsOfDirectory(atPath: program.folder + "d").first { $0.hasPrefix("real.mako-wal-") })
+        let refused = try mako("export", "link.mako", "many", "-o", "d/" + log, "--overwrite")
+        #expect(refused.status == 64 && refused.errors.contains("is the database itself, or its log"), "\(refused)")
+    }
+
     @Test func anExportIsWholeOrNotThere() throws {
         #expect(try mako("import", "people.csv", "a.mako").status == 0)
         try program.write("precious", to: "kept.csv")

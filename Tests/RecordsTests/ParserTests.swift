@@ -132,6 +132,20 @@ import Testing
         #expect("\(try #require(error))" == "a value is expected here\n    alter >< 3\n           ^")
     }
 
+    /// What is missing at the end of a text is missing behind its last word, whatever line breaks follow.
+    @Test(arguments: ["", "\n", "\r\n", "\n \t\n"]) func aTextThatEndsTooEarlyIsShownWithItsLastLine(
+        end: String
+    ) throws {
+        let error = #expect(throws: RecordError.self) { try Statement.parse("SELECT a\nFROM" + end) }
+        let lines = "\(try #require(error))".split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.dropFirst() == ["  FROM", "      ^"], "\(lines)")
+    }
+
+    @Test func aLineThatEndsAsWindowsDoesIsShownWithoutItsEnd() throws {
+        let error = #expect(throws: RecordError.self) { try Statement.parse("SELECT a\r\nFROM t WHERE\r\nORDER BY a") }
+        #expect(!"\(try #require(error))".contains("\r"))
+    }
+
     @Test func deepNestingIsAnError() throws {
         let deep = 100_000
         let texts = [

@@ -156,11 +156,12 @@ final class OpenFile {
             && one.st_ino == other.st_ino
     }
 
-    /// The size in bytes, where the file has one.
+    /// The size in bytes, where the file has one; of a symbolic link, that of the file it leads to.
     static func size(of path: String) -> Int? {
-        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
-        guard attributes?[.type] as? FileAttributeType == .typeRegular else { return nil }
-        return (attributes?[.size] as? NSNumber)?.intValue
+        var information = stat()
+        let isThere = sabotaged("linksMeasured") ? lstat(path, &information) : stat(path, &information)
+        guard isThere == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Int(information.st_size)
     }
 
     /// Appends bytes.

@@ -31,15 +31,27 @@ extension QueryError: CustomStringConvertible {
         if text.isEmpty { return result }
         // Of a text in several lines only the line at fault is shown.
         let bytes = Array(text.utf8)
-        let place = min(max(offset, 0), bytes.count)
+        let place = shownPlace(bytes)
         let start = bytes[..<place].lastIndex(of: 10).map { $0 + 1 } ?? 0
-        let end = bytes[place...].firstIndex(of: 10) ?? bytes.count
+        var end = bytes[place...].firstIndex(of: 10) ?? bytes.count
+        if end > place, bytes[end - 1] == 13 { end -= 1 }
         let before = String(decoding: bytes[start..<place], as: UTF8.self)
         let fault = String(decoding: bytes[place..<min(end, max(place, place + length))], as: UTF8.self)
         result += "\n  " + String(decoding: bytes[start..<end], as: UTF8.self)
         result += "\n  " + String(before.map { $0 == "\t" ? "\t" : " " }) + "^"
         result += String(repeating: "~", count: max(0, fault.count - 1))
         return result
+    }
+
+    /// Where the caret points to. What is missing at the end of a text that ends with line breaks is missing behind its last word, not on an
+    /// empty line.
+    private func shownPlace(_ bytes: [UInt8]) -> Int {
+        let place = min(max(offset, 0), bytes.count)
+        let isBlank = { (byte: UInt8) in byte <= 32 }
+        guard bytes[place...].allSatisfy(isBlank), let last = bytes[..<place].lastIndex(where: { !isBlank($0) }),
+            bytes[last..<place].contains(10), !sabotaged("caretOnEmptyLine")
+        else { return place }
+        return last + 1
     }
 }
 
