@@ -33,11 +33,31 @@ public struct MakoProgram: ParsableCommand {
         openStandardStreams()
         // A pipe without a reader and a file at its limit are errors of the write, so that databases are closed.
         for number in [SIGPIPE, SIGXFSZ] { _ = signal(number, SIG_IGN) }
-        do { main(try arguments(Array(CommandLine.arguments.dropFirst()))) } catch {
-            let failure = Failure(error)
-            Terminal.tell("mako: \(failure.message)\n")
-            Foundation.exit(failure.status.rawValue)
+        do {
+            var command = try parseAsRoot(try arguments(Array(CommandLine.arguments.dropFirst())))
+            try command.run()
+        } catch let failure as Failure {
+            end(failure)
+        } catch {
+            end(with: error)
         }
+    }
+
+    private static func end(_ failure: Failure) -> Never {
+        Terminal.tell("mako: \(failure.message)\n")
+        Foundation.exit(failure.status.rawValue)
+    }
+
+    /// Ends with what the parser of arguments says, which repeats what was typed: help and the version on standard output, what is wrong on
+    /// standard error.
+    private static func end(with error: any Error) -> Never {
+        let (code, text) = (exitCode(for: error), fullMessage(for: error))
+        if sabotaged("usageObeyed") { exit(withError: error) }
+        if !text.isEmpty {
+            if code == .success { Terminal.write(text + "\n") } else { Terminal.tell(text + "\n") }
+        }
+        do { try Terminal.checkOutput() } catch { end(Failure(error)) }
+        Foundation.exit(code.rawValue)
     }
 
     /// Keeps the numbers of standard streams that are closed from files: what is printed would be written into the database.

@@ -183,6 +183,26 @@ import Testing
             #expect(!message.contains("\u{1B}") && message.contains("\\x1b]0;title\\x07"))
         }
 
+        /// What is wrong with arguments repeats them.
+        @Test func controlCharactersOfArgumentsAreShown() throws {
+            let title = "\u{1B}]0;title\u{7}"
+            for arguments in [
+                ["info", "a.mako", "--\(title)"], ["info", "a.mako", "--format", title], ["page", "a.mako", title],
+                ["info", "a.mako", "t", title], [title], ["--\(title)"], ["help", title],
+            ] {
+                let outcome = try program.run(arguments)
+                let shown = outcome.errors + outcome.output
+                #expect(!shown.contains("\u{1B}") && !shown.contains("\u{7}"), "\(outcome)")
+                #expect(outcome.status == 64 || arguments[0] == "help", "\(arguments): \(outcome)")
+            }
+            let refused = try program.run(["info", "a.mako", "--\(title)"])
+            #expect(refused.errors.hasPrefix("Error: Unknown option '--\\x1b]0;title\\x07'\nUsage: "), "\(refused)")
+            let help = try program.run(["help", "import"])
+            #expect(help.status == 0 && help.errors.isEmpty && help.output.contains("USAGE: mako import"))
+            #expect(try program.run(["--version"]).output == "0.1.0\n")
+            #expect(try program.run(["help"], outputPath: "/dev/full").status == 74)
+        }
+
         @Test func aSignalCancelsTheStatementAndKeepsThePrompt() throws {
             _ = try shell("CREATE TABLE t (a TEXT);")
             let rows = (0..<3000).map { "('\($0)')" }.joined(separator: ", ")
