@@ -84,6 +84,32 @@ import Testing
         #expect(try program.files == ["people.csv", "twice.csv"])
     }
 
+    /// Interrupted while it writes, a command leaves no part of its result, and the database as it was.
+    @Test func anInterruptedCopyLeavesNothing() throws {
+        try program.write("id,name\n" + (0..<60_000).map { "\($0),row \($0)\n" }.joined(), to: "many.csv")
+        #expect(try mako("import", "many.csv", "a.mako").status == 0)
+        try program.write(String(repeating: "07", count: 32), to: "key")
+        #expect(try mako("backup", "a.mako", "backup.mako").status == 0)
+        let before = try program.files
+        for arguments in [
+            ["backup", "a.mako", "b.mako"], ["backup", "a.mako", "b.mako", "--compact"], ["compact", "a.mako"],
+            ["salvage", "a.mako", "b.mako"], ["restore", "backup.mako", "--to", "b.mako"],
+        ] {
+            let outcome = try program.run(
+                arguments,
+                during: { process in
+                    while process.isRunning, try !program.files.contains(where: { $0.contains("-new-") }) {
+                        usleep(200)
+                    }
+                    if process.isRunning { kill(process.processIdentifier, SIGINT) }
+                })
+            #expect(outcome.status == SIGINT || outcome.status == 0, "\(arguments): \(outcome)")
+            try? FileManager.default.removeItem(atPath: program.folder + "b.mako")
+            #expect(try program.files == before, "\(arguments)")
+            #expect(try mako("check", "a.mako").output.hasPrefix("a.mako is whole: 1 table, 60,000 rows"))
+        }
+    }
+
     /// The copy of what can be read once only has no name.
     @Test func inputThatComesOnceIsCopiedWithoutAName() throws {
         let process = try program.process(["import", "-", "new.mako", "-t", "t", "-f", "csv"])

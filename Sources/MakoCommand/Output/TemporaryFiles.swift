@@ -2,7 +2,7 @@ import Foundation
 import MakoStorage
 
 /// Files and directories that this run has created and that are no results yet. A failure removes them, and so does a signal that ends the
-/// run; nothing else is removed.
+/// run, which removes what the engine has not finished as well; nothing else is removed.
 enum TemporaryFiles {
     private static let lock = Lock()
     nonisolated(unsafe) private static var paths: Set<String> = []
@@ -13,6 +13,7 @@ enum TemporaryFiles {
             // The lock stays taken: nothing is created any more.
             lock.lock()
             for path in paths { erase(path) }
+            if !sabotaged("signalsLeaveCopies") { UnfinishedFiles.removeAtEnd() }
             Signals.end(by: signal)
         }
     }

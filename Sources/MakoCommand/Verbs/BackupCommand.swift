@@ -41,6 +41,7 @@ struct BackupCommand: Verb {
     }
 
     func perform() throws {
+        TemporaryFiles.removeAtSignals()
         let database = try DatabaseFile(reading: file, access)
         var reporter = ProgressReporter("copying", total: 100, isForced: progress)
         let show = { (step: CopyProgress) in reporter.update(step.percent) }

@@ -18,6 +18,7 @@ struct CompactCommand: Verb {
     var progress = false
 
     func perform() throws {
+        TemporaryFiles.removeAtSignals()
         let before = DatabaseFile.files(of: file).reduce(0) { $0 + $1.bytes }
         var reporter = ProgressReporter("compacting", total: 100, isForced: progress)
         let report = try access.with { options in

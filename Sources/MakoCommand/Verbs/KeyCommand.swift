@@ -38,6 +38,7 @@ struct KeyCommand: Verb {
     }
 
     func perform() throws {
+        TemporaryFiles.removeAtSignals()
         let new = try KeyOptions.encryption(keyFile: newKeyFile, passphraseFile: newPassphraseFile)
         let database = try DatabaseFile(reading: file, access)
         let wasEncrypted = try database.closing { database.store.isEncrypted }

@@ -22,6 +22,7 @@ struct RestoreCommand: Verb {
     var progress = false
 
     func perform() throws {
+        TemporaryFiles.removeAtSignals()
         guard let base = backups.first else { return }
         var reporter = ProgressReporter("restoring", total: 100, isForced: progress)
         let report = try access.with { options in

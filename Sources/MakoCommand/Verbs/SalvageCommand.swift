@@ -26,6 +26,7 @@ struct SalvageCommand: Verb {
     var progress = false
 
     func perform() throws {
+        TemporaryFiles.removeAtSignals()
         guard FileManager.default.fileExists(atPath: file) else { throw Failure("there is no file \(file)", .noInput) }
         guard !FileManager.default.fileExists(atPath: target) else {
             throw Failure("\(target) is there already; a salvage writes a new file", .usage)

@@ -29,19 +29,24 @@ final class TemporaryFile {
             let digits = String(UInt64.random(in: .min ... .max), radix: 16)
             let name = path + infix + String(repeating: "0", count: TemporaryFile.digits - digits.count) + digits
             let file: any File
+            UnfinishedFiles.add(name, on: fileSystem)
             do throws(FileError) {
                 file = try fileSystem.open(name, .createNew, access: access?.forNewFile)
             } catch {
+                UnfinishedFiles.forget(name)
                 if error.isExists { continue }
                 throw StorageError(FileError(operation: "create", path: path, code: error.code))
             }
             do throws(FileError) {
                 // Until it is locked another process takes it for a file that a crash has left, and may remove it.
                 if try file.lock(exclusive: true), try file.isNamed(name) {
+                    if UnfinishedFiles.isOver { try fileSystem.remove(name) }
                     return TemporaryFile(fileSystem, name, file)
                 }
+                UnfinishedFiles.forget(name)
                 file.close()
             } catch {
+                UnfinishedFiles.forget(name)
                 file.close()
                 try? fileSystem.remove(name)
                 throw StorageError(error)
@@ -49,6 +54,8 @@ final class TemporaryFile {
         }
         throw .alreadyOpen(path: path)
     }
+
+    deinit { UnfinishedFiles.forget(path) }
 
     /// Makes what was written durable and gives the file its last name, durably as well. It stays open, and locked.
     ///
@@ -66,6 +73,7 @@ final class TemporaryFile {
                     throw error
                 }
             }
+            UnfinishedFiles.forget(self.path)
             if !sabotaged("newFileNameNotSynced") { try fileSystem.syncDirectory(FilePath.directory(of: path)) }
             return true
         } catch { throw StorageError(error) }
@@ -74,10 +82,11 @@ final class TemporaryFile {
     /// Gives up: what is there of the file, and of a log beside it, is removed, since it takes up space that may be what was missing.
     func discard() {
         TemporaryFile.remove(path, on: fileSystem)
+        UnfinishedFiles.forget(path)
         file.close()
     }
 
-    private static func remove(_ path: String, on fileSystem: any FileSystem) {
+    fileprivate static func remove(_ path: String, on fileSystem: any FileSystem) {
         let names = (try? fileSystem.list(directory: FilePath.directory(of: path))) ?? []
         // The log first: without its data file it would be taken for an orphan.
         let log = FilePath.name(of: path) + Log.infix
@@ -112,5 +121,37 @@ final class TemporaryFile {
         }
         let end = rest.dropFirst(digits)
         return end.isEmpty || end.hasPrefix(Log.infix) ? base + infix + number : nil
+    }
+}
+
+/// The temporary files of this process that have not got their last name yet.
+///
+/// A program that a signal ends removes them, since a copy of a large database takes up space until the same file is made again. No call of
+/// a file system happens under the lock.
+package enum UnfinishedFiles {
+    private static let lock = Lock()
+    // Guarded by `lock`.
+    nonisolated(unsafe) private static var files: [(path: String, fileSystem: any FileSystem)] = []
+    nonisolated(unsafe) private static var hasEnded = false
+
+    /// Before the file is there: its name is one that no other file has.
+    fileprivate static func add(_ path: String, on fileSystem: any FileSystem) {
+        lock.withLock { files.append((path, fileSystem)) }
+    }
+
+    fileprivate static func forget(_ path: String) {
+        lock.withLock { files.removeAll { $0.path.utf8.elementsEqual(path.utf8) } }
+    }
+
+    /// Whether files that are created now would be left behind.
+    fileprivate static var isOver: Bool { lock.withLock { hasEnded } }
+
+    /// Removes all of them, at the end of the process. What writes them fails from then on.
+    package static func removeAtEnd() {
+        let left = lock.withLock {
+            hasEnded = true
+            return files
+        }
+        for (path, fileSystem) in left { TemporaryFile.remove(path, on: fileSystem) }
     }
 }
