@@ -112,10 +112,15 @@ public enum StorageError: Error, Sendable, Hashable, Codable, CustomStringConver
         }
     }
 
-    /// A file error in the engine's own terms: a full disk and a protected file are named as such.
+    /// A file error in the engine's own terms: a full disk, a protected file, and what is no file are named as such.
     init(_ error: FileError) {
-        self =
-            error.isNoSpace ? .diskFull(path: error.path) : error.isRefusal ? .protected(path: error.path) : .io(error)
+        if error.isOfNoFile {
+            self = .notADatabase(path: error.path, reason: "it is a device, a pipe or a socket")
+        } else if error.isNoSpace {
+            self = .diskFull(path: error.path)
+        } else {
+            self = error.isRefusal ? .protected(path: error.path) : .io(error)
+        }
     }
 
     static func timedOut(after timeout: Duration) -> StorageError {

@@ -247,6 +247,28 @@ import Testing
         #expect(try program.files == ["people.csv", "twice.csv"])
     }
 
+    /// A pipe, as a device, looks like an empty file: it is neither replaced by a database nor waited for.
+    @Test func aPipeIsNoDatabase() throws {
+        #expect(try mako("import", "people.csv", "a.mako").status == 0)
+        #expect(mkfifo(program.folder + "pipe", 0o600) == 0)
+        for arguments in [
+            ["import", "people.csv", "pipe"], ["shell", "pipe"], ["info", "pipe"], ["check", "pipe"],
+            ["compact", "pipe"],
+            ["backup", "pipe", "b.mako"], ["backup", "a.mako", "b.mako", "--since", "pipe"],
+            ["salvage", "pipe", "b.mako"],
+            ["restore", "pipe", "--to", "b.mako"], ["page", "pipe", "0"], ["query", "pipe", "DELETE FROM t"],
+        ] {
+            let refused = try program.run(arguments)
+            #expect(
+                refused.status == 65 && refused.errors.contains("it is a device, a pipe or a socket"),
+                "\(arguments): \(refused)")
+        }
+        let kind = try FileManager.default.attributesOfItem(atPath: program.folder + "pipe")[.type]
+        #expect(kind as? FileAttributeType != .typeRegular)
+        #expect(try program.files == ["a.mako", "people.csv", "pipe", "twice.csv"])
+        #expect(try mako("export", "a.mako", "people", "-o", "").errors.contains("'' is not the name of a file"))
+    }
+
     /// The limit of the size of files stands for a disk that is full.
     @Test func anExportThatFailsLeavesNothing() throws {
         let lines = (0..<20_000).map { "\($0),row \($0)\n" }.joined()

@@ -19,6 +19,7 @@ final class OutputFile {
     /// - Parameter replaces: an existing file goes when the new one is whole; otherwise it is an error.
     init(path: String, replaces: Bool) throws {
         self.path = path
+        if path.isEmpty { throw Failure("'' is not the name of a file", .usage) }
         var information = stat()
         let exists = lstat(path, &information) == 0
         if path.hasPrefix("/dev/") || (exists && stat(path, &information) == 0 && !Self.isReplaceable(information)) {

@@ -37,6 +37,9 @@ public struct FileError: Error, Sendable, Hashable, Codable, CustomStringConvert
 
     public var isExists: Bool { code == EEXIST }
 
+    /// What was to be opened is a device, a pipe or a socket.
+    var isOfNoFile: Bool { operation == "open" && code == ENXIO }
+
     /// Something else has the name already.
     static func taken(_ path: String) -> FileError { FileError(operation: "rename", path: path, code: EEXIST) }
 

@@ -42,8 +42,13 @@ final class POSIXFile: File, @unchecked Sendable {
 
     deinit { close() }
 
-    func isDirectory() throws(FileError) -> Bool {
-        try information("open").st_mode & S_IFMT == S_IFDIR
+    /// Refuses what is no file: a directory can be opened for reading, a device or a pipe for everything, and both seem to be empty files.
+    func requireFile() throws(FileError) {
+        switch try information("open").st_mode & S_IFMT {
+        case S_IFREG: return
+        case S_IFDIR: throw FileError(operation: "open", path: path, code: EISDIR)
+        default: if !sabotaged("devicesAreFiles") { throw FileError(operation: "open", path: path, code: ENXIO) }
+        }
     }
 
     func size() throws(FileError) -> UInt64 {

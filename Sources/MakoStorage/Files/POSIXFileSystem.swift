@@ -58,10 +58,10 @@ public struct POSIXFileSystem: FileSystem {
     }
 
     private func open(_ path: String, _ flags: Int32, permissions: mode_t) throws(FileError) -> POSIXFile {
-        let descriptor = try posix("open", path) { openDescriptor(path, flags, permissions) }
+        // Without waiting for the other end of what may be a pipe. Of a file it says nothing.
+        let descriptor = try posix("open", path) { openDescriptor(path, flags | O_NONBLOCK, permissions) }
         let file = POSIXFile(path: path, descriptor: descriptor, attributes: attributes)
-        // A directory can be opened for reading: refuse it here, so that every mode answers alike.
-        guard try !file.isDirectory() else { throw FileError(operation: "open", path: path, code: EISDIR) }
+        try file.requireFile()
         if flags & O_ACCMODE != O_RDONLY { try file.applyAttributes() }
         return file
     }
