@@ -146,8 +146,14 @@ let package = Package(
             path: "Tests/SoakRunner", swiftSettings: settings),
         // Kills processes of its own in a loop: `make kill`.
         .executableTarget(
-            name: "KillRunner", dependencies: ["MakoCore", "MakoStorage", "MakoTestSupport"], path: "Tests/KillRunner",
-            swiftSettings: settings),
+            name: "KillRunner",
+            dependencies: [
+                "CallSteps", "MakoCommand", "MakoCore", "MakoRecords", "MakoStorage", "MakoTestSupport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/KillRunner", swiftSettings: settings),
+        // Stops KillRunner before its calls of the system.
+        .target(name: "CallSteps", path: "Tests/CallSteps"),
     ]
 )
 

@@ -1,4 +1,5 @@
 import Foundation
+import MakoRecords
 import MakoStorage
 import MakoTestSupport
 
@@ -61,7 +62,9 @@ final class ProcessTrial {
         for isThere in [true, false] {
             // What makes a database has nothing to do where one is, but to say so; what changes one the same where none is.
             let deeds: [Deed] =
-                isThere ? [.write, .compact, .key, .backup, .restore] : [.write, .copy, .restore, .compact, .backup]
+                isThere
+                ? [.write, .compact, .key, .backup, .restore, .importing]
+                : [.write, .copy, .restore, .compact, .backup, .importing]
             for stopped in deeds where isPossible(stopped) {
                 for other in deeds where isPossible(other) {
                     pairs.append(Pair(stopped: stopped, other: other, isThere: isThere))
@@ -73,7 +76,13 @@ final class ProcessTrial {
         return pairs
     }
 
-    private func isPossible(_ deed: Deed) -> Bool { deed != .key || Encryption.isAvailable }
+    private func isPossible(_ deed: Deed) -> Bool {
+        switch deed {
+        case .key: Encryption.isAvailable
+        case .importing: SteppedImport.isPossible
+        default: true
+        }
+    }
 
     // MARK: Trials
 
@@ -152,8 +161,13 @@ final class ProcessTrial {
             }
         }
         var rows = isThere ? [DeedFolder.firstOrigin] : []
+        var tables: [String] = []
         for worker in workers {
-            rows += worker.acknowledged
+            if worker.deed == .importing {
+                tables += worker.acknowledged.map(SteppedImport.table)
+            } else {
+                rows += worker.acknowledged
+            }
             acknowledged += worker.acknowledged.count
             if let refusal = worker.refusal { try note(refusal) }
             if worker.isDone, let origin = worker.deed?.origin { rows.append(origin) }
@@ -162,8 +176,9 @@ final class ProcessTrial {
         if files.exists(place.database) {
             let store = try place.eitherWay(files) { try Store(at: place.database, options: $0) }
             try expect(rows, in: store)
+            try expect(tables, in: store)
             try store.close()
-        } else if !rows.isEmpty {
+        } else if !rows.isEmpty || !tables.isEmpty {
             throw Referee.Failure(description: "the database is gone")
         }
         let backups = workers.filter { $0.isDone && $0.deed == .backup }
@@ -176,8 +191,10 @@ final class ProcessTrial {
         // The dead could not clean up.
         if workers.contains(where: \.isDead) { return }
         let known = Set(
-            (place.strangers + [place.database, place.backup, place.source, place.base, place.base + "-origin"]).map(
-                FilePath.name))
+            (place.strangers + [
+                place.database, place.backup, place.source, place.base, place.base + "-origin", place.rows,
+                place.keyFile,
+            ]).map(FilePath.name))
         let left = try files.list(directory: place.path).filter { !known.contains($0) }
         guard left.isEmpty else { throw Referee.Failure(description: "left behind: \(left)") }
     }
@@ -193,6 +210,19 @@ final class ProcessTrial {
         guard lost.isEmpty else { throw Referee.Failure(description: "rows \(lost.sorted()) are lost") }
         let report = try store.verify()
         guard report.isClean else { throw Referee.Failure(description: "verify: \(report.findings)") }
+    }
+
+    /// Imported tables are there, with all of their rows.
+    private func expect(_ tables: [String], in store: Store) throws {
+        let found = try store.read { view in
+            let catalogue = try Catalogue.load(view: view)
+            return try tables.filter { name in
+                try catalogue.table(named: name).map { try $0.count(in: view) } == DeedFolder.importedRows
+            }
+        }
+        guard found == tables else {
+            throw Referee.Failure(description: "of the tables \(tables) only \(found) are whole")
+        }
     }
 
     /// A process may be refused because of another one, in the engine's words; every other failure is one.

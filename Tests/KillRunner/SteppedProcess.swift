@@ -14,6 +14,8 @@ enum Deed: String, CaseIterable {
     case copy
     /// Makes the database of a backup.
     case restore
+    /// Imports a table into the database, or creates it, by the program.
+    case importing = "import"
 
     /// The row that tells where a database came from.
     var origin: UInt64? {
@@ -36,6 +38,10 @@ struct DeedFolder {
     var backup: String { path + "/b.mako" }
     var source: String { path + "/source.mako" }
     var base: String { path + "/base.mako" }
+    /// What is imported, and the key of an encrypted database.
+    var rows: String { path + "/rows.csv" }
+    var keyFile: String { path + "/key" }
+    static let importedRows = 3
     /// Files of others with names that look alike.
     var strangers: [String] {
         ["s.mako-new", "s.mako-old", "s.mako-wal-notes.txt", "s.mako-new-1", "s.mako-salvage", "b.mako-new"].map {
@@ -89,6 +95,8 @@ struct DeedFolder {
             if file == base { try store.backup(to: base) }
             try store.close()
         }
+        try Data("id,name\n1,a\n2,b\n3,c\n".utf8).write(to: URL(fileURLWithPath: rows))
+        try Data(repeating: 7, count: 32).write(to: URL(fileURLWithPath: keyFile))
         for stranger in strangers { try Data("another's".utf8).write(to: URL(fileURLWithPath: stranger)) }
     }
 }
@@ -137,6 +145,9 @@ struct SteppedProcess {
         case .restore:
             try Store.restore(
                 folder.base, applying: [], to: folder.database, options: DeedFolder.options(files))
+        case .importing:
+            try SteppedImport(folder: folder, row: row).run()
+            SteppedFiles.tell("acknowledged \(row)")
         }
     }
 }
