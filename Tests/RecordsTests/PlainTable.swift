@@ -7,6 +7,7 @@ struct PlainTable {
     struct Column {
         var name: String
         var type: UInt8
+        var isNoCase: Bool
         var fill: Value
         var hasTarget: Bool
     }
@@ -36,10 +37,14 @@ struct PlainTable {
         for _ in 0..<keys { _ = source.text() }
         for _ in 0..<source.number(4) {
             let name = source.text()
-            let type = UInt8(source.number(1))
+            var type = UInt8(source.number(1))
+            let isNoCase = type == 17
+            if isNoCase { type = UInt8(source.number(1)) }
             let flags = source.number(1)
             _ = source.value()
-            columns.append(Column(name: name, type: type, fill: source.value(), hasTarget: flags & 4 != 0))
+            columns.append(
+                Column(
+                    name: name, type: type, isNoCase: isNoCase, fill: source.value(), hasTarget: flags & 4 != 0))
             if flags & 4 != 0 { _ = source.text() }
         }
         for _ in 0..<source.number(4) { live.append(Int(source.number(4))) }
@@ -154,7 +159,7 @@ struct PlainTable {
 }
 
 /// Little-endian numbers, and texts with their length before them.
-private struct PlainSource {
+struct PlainSource {
     private var rest: ArraySlice<UInt8>
 
     init(_ bytes: [UInt8]) { rest = bytes[...] }
