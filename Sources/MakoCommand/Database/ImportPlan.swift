@@ -18,17 +18,12 @@ struct ImportPlan {
     /// The field that gives the row id, when one does.
     let rowID: Column?
     /// The columns of the rows themselves.
-    let stored: [Column]
+    private(set) var stored: [Column]
     let indexes: [IndexSchema]
     let renamed: [(from: String, to: String)]
 
     /// A plan for a table that is not there yet.
-    ///
-    /// - Parameter old: the table that it takes the place of: columns go on to refer to what those of the same names refer to.
-    init(
-        creating table: String, columns: [InferredColumn], options: TableImport.Options, source: String,
-        replacing old: EntitySchema? = nil
-    ) throws {
+    init(creating table: String, columns: [InferredColumn], options: TableImport.Options, source: String) throws {
         self.table = table
         let names = ColumnNames(columns.map(\.name))
         renamed = names.renamed
@@ -61,7 +56,14 @@ struct ImportPlan {
             key = keys.isEmpty ? .rowID(column: isTaken ? "rowid" : "id") : .columns(keys.map(\.name))
             rowID = nil
         }
-        stored = all.map { $0.referring(as: old?.column(named: $0.name)) }
+        stored = all
+    }
+
+    /// The plan for a table that takes the place of another: columns go on to refer to what those of the same names refer to.
+    func replacing(_ old: EntitySchema?) -> ImportPlan {
+        var plan = self
+        plan.stored = stored.map { $0.referring(as: old?.column(named: $0.name)) }
+        return plan
     }
 
     /// A plan for a table that exists: columns are found by their names.

@@ -87,18 +87,11 @@ struct TableImport {
             let isNew = options.replaces || catalogue.table(named: table) == nil
             let plan =
                 isNew
-                ? try ImportPlan(
-                    creating: table, columns: columns, options: options, source: source, replacing: old?.schema)
+                ? try ImportPlan(creating: table, columns: columns, options: options, source: source)
+                    .replacing(old?.schema)
                 : try ImportPlan(into: try catalogue.requireTable(table).schema, columns: columns, source: source)
             var replacement: TableReplacement?
-            if let old {
-                if !options.ignoresReferences {
-                    replacement = try referencesHeld { () throws(RecordError) in
-                        try TableReplacement(of: old, keepsKeys: plan.keepsKeys(of: old.schema), catalogue, tx.view)
-                    }
-                }
-                _ = try Catalogue.dropTable(table, in: tx)
-            }
+            if let old { replacement = try drop(old, for: plan, catalogue, tx) }
             if isNew {
                 _ = try Catalogue.migrate(to: plan.schema(withIndexes: false), in: tx)
                 catalogue = try Catalogue.load(view: tx.view, previous: catalogue)
@@ -114,6 +107,20 @@ struct TableImport {
             )
             return Report(table: table, rows: rows, isNew: isNew, columns: columns, renamed: plan.renamed)
         }
+    }
+
+    /// Drops the table that the new one takes the place of. Answers what that leaves to be done; nil: references are ignored.
+    private func drop(
+        _ old: TableHandle, for plan: ImportPlan, _ catalogue: Catalogue, _ tx: borrowing WriteTransaction
+    ) throws -> TableReplacement? {
+        var replacement: TableReplacement?
+        if !options.ignoresReferences {
+            replacement = try referencesHeld { () throws(RecordError) in
+                try TableReplacement(of: old, keepsKeys: plan.keepsKeys(of: old.schema), catalogue, tx.view)
+            }
+        }
+        _ = try Catalogue.dropTable(table, in: tx)
+        return replacement
     }
 
     private func reader() throws(InputError) -> any InputReader {

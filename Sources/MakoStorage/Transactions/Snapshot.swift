@@ -103,10 +103,7 @@ public final class Snapshot: @unchecked Sendable {
     /// Makes this the view of a write transaction that may have waiting puts.
     func serve(_ writer: Writer) { self.writer = .passUnretained(writer) }
 
-    /// The transaction is over. Somebody may still hold its view; reads throw from now on.
-    ///
-    /// - Parameter shown: the latest commit, whose trees the view goes on to name; nil where nothing else has it. The transaction's own table of
-    ///   trees is used again.
+    /// The transaction is over: reads throw from now on. A view that something else still has goes on to name the trees of the latest commit, `shown`.
     func endView(showing shown: Version? = nil) {
         if let shown {
             self.shown = shown
