@@ -36,7 +36,7 @@ import Testing
         return Sample(store: store, clock: clock, numbers: numbers, words: words)
     }
 
-    /// What could be asked of a snapshot, by name.
+    /// The calls that a snapshot has, by name.
     private static let calls: [(name: String, call: @Sendable (Snapshot, Sample) throws -> Void)] = [
         ("count", { _ = try $0.count(of: $1.numbers) }),
         ("get", { _ = try $0.get(3, in: $1.numbers) }),
@@ -168,7 +168,7 @@ import Testing
         #expect(old.trees.map(\.name) == ["numbers", "words"] && old.trees.map(\.count) == [1500, 1500])
         if !names.isEmpty { #expect(old.trees.map { "\($0)" } == names) }
         for blob in blobs {
-            // A value that was in its leaf is held in memory.
+            // A value that was in its leaf is read from memory.
             if blob.count < 100 {
                 let bytes = try blob.bytes(in: 0..<blob.count)
                 #expect(bytes == ValueShape(bytes: 60).value(seed: 8))
