@@ -47,7 +47,7 @@ import Testing
         numbers.columns[2] = ColumnSchema("note", .integer, isOptional: true)
         numbers.indexes = []
         #expect(failure(fixture, numbers).contains("(rows ('Ada', 36))"))
-        let wrong = failure(fixture, Self.people, .transform("note", nil) { _ in .integer(1) })
+        let wrong = failure(fixture, Self.people, .transform("note", nil) { _ in .blob([255]) })
         #expect(wrong.contains("fails at row ('Ada', 36)"), "\(wrong)")
         struct Refused: Error {}
         let thrown = failure(fixture, Self.people, .transform("note", nil) { _ in throw Refused() })
@@ -81,7 +81,7 @@ import Testing
         let session = try StatementSession(
             "CREATE TABLE City (name TEXT PRIMARY KEY)", "CREATE TABLE Trip (there TEXT REFERENCES City)",
             "INSERT INTO City VALUES ('Bergen')", "INSERT INTO Trip VALUES ('Bergen')",
-            "CREATE TABLE Seat (row INTEGER, place TEXT, guest TEXT UNIQUE, PRIMARY KEY (row, place))",
+            "CREATE TABLE Seat (line INTEGER, place TEXT, guest TEXT UNIQUE, PRIMARY KEY (line, place))",
             "INSERT INTO Seat VALUES (3, 'b', 'Ada')")
         #expect(session.refusal("DELETE FROM City").hasPrefix("the row with key 'Bergen' of City cannot be deleted"))
         #expect(session.refusal("INSERT INTO Seat VALUES (3, 'c', 'Ada')").contains("(key (3, 'b'))"))

@@ -226,8 +226,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "INSERT INTO t VALUES ('2026-1-5')", "INSERT INTO t (at) SELECT 'today'", "UPDATE t SET at = '2026-1-5'",
-        "SELECT date('2026-1-5')", "CREATE TABLE u (at DATE DEFAULT '2026-1-5')",
+        "INSERT INTO t VALUES ('2026-1-5')", "INSERT INTO t (at) SELECT 'today' FROM t", "UPDATE t SET at = '2026-1-5'",
+        "SELECT date('2026-1-5') FROM t", "CREATE TABLE u (at DATE DEFAULT '2026-1-5')",
     ])
     func aDateIsExplainedWhereItIsStored(statement: String) throws {
         let session = try StatementSession("CREATE TABLE t (at DATE, n INTEGER)", "INSERT INTO t VALUES (NULL, 1)")
@@ -239,9 +239,9 @@ import Testing
     }
 
     @Test(arguments: [
-        "INSERT INTO t (name) VALUES (\"Ada\")", "INSERT INTO t (name) VALUES (\"nam\")",
-        "INSERT INTO t (name) VALUES (lower(\"Ada\"))", "UPDATE t SET name = \"Ada\"",
-        "UPDATE t SET name = 'x' WHERE name = \"Ada\"", "DELETE FROM t WHERE name = \"Ada\"",
+        "INSERT INTO t (name) VALUES (\"Copenhagen\")", "INSERT INTO t (name) VALUES (\"nam\")",
+        "INSERT INTO t (name) VALUES (lower(\"Copenhagen\"))", "UPDATE t SET name = \"Copenhagen\"",
+        "UPDATE t SET name = 'x' WHERE name = \"Copenhagen\"", "DELETE FROM t WHERE name = \"Copenhagen\"",
     ])
     func textInDoubleQuotesIsExplainedWhereItIsStored(statement: String) throws {
         let session = try StatementSession("CREATE TABLE t (name TEXT)", "INSERT INTO t VALUES ('x')")
