@@ -40,7 +40,7 @@ PREFIX ?= /usr/local
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
 
-.PHONY: help demo install test interrupted check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak kill power processes sabotage bench fuzz differential format lint docs clean
+.PHONY: help demo install test interrupted check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak kill power processes scale sabotage bench fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -56,6 +56,7 @@ help:
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
 	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
 	@echo 'make processes SECONDS=60           two and three processes at the same files, each stopped before each of its calls'
+	@echo 'make scale               transactions larger than the cache: the size of the file and the memory; ENTRIES=10000000 ROWS=1000000 CACHE=8'
 	@echo 'make sabotage            549 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
 	@echo 'make sqllogictest SQLLOGICTEST=dir  scripts of sqllogictest; without a folder the ones in Tests/SQLLogic'
@@ -201,6 +202,16 @@ power:
 processes:
 	@scripts/need swift lz4 macros
 	$(KILL_RUNNER) processes $(or $(SECONDS),60) $(or $(SEED),1)
+
+# One transaction of each kind that is larger than the cache, of so many MiB: first on a tree of ENTRIES, then on a table of ROWS.
+ENTRIES ?= 10000000
+ROWS ?= 1000000
+CACHE ?= 8
+scale:
+	@scripts/need swift lz4 macros
+	$(SYNTAX) swift build -c release --product SoakRunner
+	@for kind in puts updates deletes; do .build/release/SoakRunner scale $(ENTRIES) $(CACHE) $$kind || exit 1; done
+	@for kind in index text migration; do .build/release/SoakRunner scale $(ROWS) $(CACHE) $$kind || exit 1; done
 
 # Deliberate bugs, in a build of their own: see Tests/Sabotage.txt.
 sabotage:

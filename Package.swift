@@ -142,7 +142,7 @@ let package = Package(
 
         // Random runs of all layers for as long as wanted: `make soak`, and a fixed number of them in `make test`.
         .executableTarget(
-            name: "SoakRunner", dependencies: ["RandomRuns", "MakoStorage", "MakoTestSupport"],
+            name: "SoakRunner", dependencies: ["RandomRuns", "MakoRecords", "MakoStorage", "MakoTestSupport"],
             path: "Tests/SoakRunner", swiftSettings: settings),
         // Kills processes of its own in a loop: `make kill`.
         .executableTarget(

@@ -4,7 +4,9 @@ import RandomRuns
 
 // `seconds N [FIRST]` goes on for so long, `seeds N [FIRST]` through so many seeds of each layer; `repeat LAYER SEED` runs one with a
 // line per step. `sqllogic SCRIPTS [REFUSALS]` runs scripts of sqllogictest and compares what is refused with a list; `metamorphic SECONDS
-// [FIRST]` puts questions to the database in several forms that must agree. `work …` is the process that the first two start, one for each core.
+// [FIRST]` puts questions to the database in several forms that must agree. `scale ENTRIES CACHE_MIB KIND [VALUE_BYTES]` measures file and memory
+// of one transaction that is larger than the cache. `work …` is the process that the first two start, one for each core, and
+// `scale-prepare …` the one that makes what the transaction changes.
 
 let words = Array(CommandLine.arguments.dropFirst())
 let numbers = words.dropFirst().compactMap { UInt64($0) }
@@ -26,9 +28,18 @@ case ("sqllogic", _):
     exit(try LogicCommand(scripts: words[1], refusals: words.dropFirst(2).first).run() ? 0 : 1)
 case ("metamorphic", 1...2):
     exit(try MetamorphicCommand(seconds: Double(numbers[0]), first: numbers.dropFirst().first).run() ? 0 : 1)
+case ("scale", _):
+    guard let command = ScaleCommand(Array(words.dropFirst())) else { fallthrough }
+    exit(try command.run() ? 0 : 1)
+case ("scale-prepare", _):
+    guard words.count == 6, let command = ScaleCommand(Array(words[1..<5])) else { fallthrough }
+    try command.prepare(words[5])
 case ("work", 4): Worker(first: numbers[0], unit: numbers[1], stride: numbers[2], end: numbers[3]).run()
 default:
     print("usage: SoakRunner seconds N [FIRST] | seeds N [FIRST] | repeat store|records|objects SEED")
     print("       SoakRunner sqllogic SCRIPTS [REFUSALS] | metamorphic SECONDS [FIRST]")
+    print(
+        "       SoakRunner scale ENTRIES CACHE_MIB \(ScaleCommand.Kind.allCases.map(\.rawValue).joined(separator: "|")) [VALUE_BYTES]"
+    )
     exit(2)
 }

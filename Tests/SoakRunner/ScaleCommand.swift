@@ -1,0 +1,184 @@
+import Foundation
+import MakoStorage
+import MakoTestSupport
+
+/// One transaction that outgrows the cache, in a file of the real file system: the size of the file beside that of its data, and the memory
+/// beside the budget.
+///
+/// What the transaction changes is made by a process of its own, so that the memory of one step does not serve the other.
+struct ScaleCommand {
+    /// What the transaction does.
+    enum Kind: String, CaseIterable {
+        /// Entries at random keys into an empty tree.
+        case puts
+        /// Other values for all entries of a tree, in random order.
+        case updates
+        /// Three of four entries of a tree, in random order.
+        case deletes
+        /// Two indexes of a table.
+        case index
+        /// A full-text index of a table.
+        case text
+        /// A column that is converted and one that is added.
+        case migration
+    }
+
+    /// At most so many bytes of file for each byte of data.
+    private static let mostFile = 1.5
+    /// At most so many bytes of memory for each byte of the budget.
+    private static let mostMemory = 1.1
+
+    let kind: Kind
+    /// Entries of the tree, or rows of the table.
+    let count: Int
+    let cacheBytes: Int
+    let valueBytes: Int
+
+    /// - Parameter words: entries or rows, the cache in MiB (0: the default), the kind, and the bytes of a value (8 when left out).
+    init?(_ words: [String]) {
+        guard words.count == 3 || words.count == 4, let count = Int(words[0]), let cache = Int(words[1]),
+            let kind = Kind(rawValue: words[2]), let bytes = words.count < 4 ? 8 : Int(words[3]), count > 0, bytes > 0
+        else { return nil }
+        (self.kind, self.count, valueBytes) = (kind, count, bytes)
+        cacheBytes = cache == 0 ? StoreOptions().cacheBytes : cache << 20
+    }
+
+    /// Answers whether file and memory stay within their limits.
+    func run() throws -> Bool {
+        let folder = NSTemporaryDirectory() + "mako-scale-\(ProcessInfo.processInfo.processIdentifier)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let path = folder + "/scale.mako"
+        try prepareElsewhere(path)
+
+        var options = StoreOptions()
+        options.cacheBytes = cacheBytes
+        let store = try Store(at: path, options: options)
+        let before = store.stats.livePages
+        let start = ContinuousClock.now
+        let meter = MemoryMeter()
+        let work = ScaleWork(kind: kind, count: count, valueBytes: valueBytes)
+        try store.write { tx in try work.run(in: tx) }
+        let memory = meter.end()
+        let duration = ContinuousClock.now - start
+        let stats = store.stats
+        // What was there before must outlive the transaction, and what is written anew comes on top of it. Deletions at random keys change
+        // every leaf before any becomes empty.
+        let pages = kind == .deletes ? 2 * before : stats.livePages + (work.replaces ? before : 0)
+        let isWhole = try store.verify().isClean
+        let sizes = try FileManager.default.contentsOfDirectory(atPath: folder).map { name in
+            let attributes = try FileManager.default.attributesOfItem(atPath: folder + "/" + name)
+            return (name, (attributes[.size] as? NSNumber)?.intValue ?? 0)
+        }
+        let file = sizes.first { folder + "/" + $0.0 == path }?.1 ?? 0
+        try store.close()
+        return report(
+            Figures(
+                file: file, log: sizes.reduce(0) { $0 + $1.1 } - file, data: pages * stats.pageBytes, memory: memory,
+                isWhole: isWhole, duration: duration))
+    }
+
+    private struct Figures {
+        var file: Int
+        var log: Int
+        var data: Int
+        var memory: Int?
+        var isWhole: Bool
+        var duration: Duration
+    }
+
+    private func report(_ figures: Figures) -> Bool {
+        let fileShare = Double(figures.file) / Double(max(figures.data, 1))
+        print("\(kind) of \(count) with a cache of \(cacheBytes >> 20) MiB, \(figures.duration.components.seconds) s")
+        print(
+            "    file \(megabytes(figures.file)), data \(megabytes(figures.data)): \(rounded(fileShare)) of at most \(Self.mostFile); log \(megabytes(figures.log))"
+        )
+        var isWithin = fileShare <= Self.mostFile
+        if let memory = figures.memory {
+            let share = Double(memory) / Double(cacheBytes)
+            print(
+                "    memory \(megabytes(memory)), budget \(megabytes(cacheBytes)): \(rounded(share)) of at most \(Self.mostMemory)"
+            )
+            isWithin = isWithin && share <= Self.mostMemory
+        } else {
+            print("    memory is not measured on this system")
+        }
+        if !figures.isWhole { print("    verify finds damage") }
+        return isWithin && figures.isWhole
+    }
+
+    private func megabytes(_ bytes: Int) -> String { String(format: "%.1f MB", Double(bytes) / 1e6) }
+
+    private func rounded(_ share: Double) -> String { String(format: "%.2f", share) }
+
+    // MARK: What the transaction changes
+
+    private func prepareElsewhere(_ path: String) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: Bundle.main.executablePath ?? CommandLine.arguments[0])
+        process.arguments = ["scale-prepare", "\(count)", "0", kind.rawValue, "\(valueBytes)", path]
+        try process.run()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw PreparationFailed() }
+    }
+
+    private struct PreparationFailed: Error {}
+
+    /// Makes the database. Called in the process that does nothing else.
+    func prepare(_ path: String) throws {
+        let store = try Store(at: path)
+        try ScaleWork(kind: kind, count: count, valueBytes: valueBytes).prepare(store)
+        try store.close()
+    }
+}
+
+/// The most memory of its own that the process has while something runs, beyond what it had at the beginning.
+///
+/// Counts `RssAnon` of Linux, every few milliseconds: pages of memory that belong to the process alone. Those of the program's code come and go
+/// with what runs, and are no memory of the database.
+private final class MemoryMeter: @unchecked Sendable {
+    private let lock = Lock()
+    // Guarded by `lock`.
+    private var isRunning = true
+    private var peak = 0
+    private var base = 0
+    private let ended = DispatchSemaphore(value: 0)
+
+    init() {
+        let begun = DispatchSemaphore(value: 0)
+        Thread.detachNewThread { [self] in
+            // The first time allocates what each look needs.
+            _ = Self.resident()
+            base = Self.resident() ?? 0
+            begun.signal()
+            while lock.withLock({ isRunning }) {
+                note()
+                Thread.sleep(forTimeInterval: 0.005)
+            }
+            note()
+            ended.signal()
+        }
+        begun.wait()
+    }
+
+    /// The bytes; nil where the system does not say.
+    func end() -> Int? {
+        lock.withLock { isRunning = false }
+        ended.wait()
+        return Self.resident() == nil ? nil : peak
+    }
+
+    private func note() { peak = max(peak, (Self.resident() ?? 0) - base) }
+
+    private static func resident() -> Int? {
+        let descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 8192)
+        let count = read(descriptor, &bytes, bytes.count)
+        guard count > 0 else { return nil }
+        let lines = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n")
+        let line = lines.first { $0.hasPrefix("RssAnon:") }
+        return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) }.map { $0 << 10 }
+    }
+}
