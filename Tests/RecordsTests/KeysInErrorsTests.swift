@@ -66,7 +66,8 @@ import Testing
         guard case .bytes(let bytes) = key else { return }
         try fixture.store.write { tx in try tx.deleteAll(in: table.indexes[0].tree) }
         try fixture.store.read { view in
-            #expect(try table.verify(in: view).contains("Person: row ('Ada', 36) is missing in index note"))
+            let findings = try table.verify(in: view)
+            #expect(findings.contains("Person: row ('Ada', 36) is missing in index note"))
         }
         try fixture.store.write { tx in try tx.put([1, 2, 3], for: bytes, in: table.rows) }
         let damaged = Fixture.error { try fixture.store.read { view in _ = try table.withRow(key, in: view) { _ in } } }

@@ -16,8 +16,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static inline void mako_prefetch(const void *address) { __builtin_prefetch(address, 0, 3); }
 

@@ -177,7 +177,7 @@ final class ReadableRows: RowCheck {
             for property in concerned {
                 guard let reason = property.coding.fault(reading: row, property.position) else { continue }
                 throw .valueRefused(
-                    table: reading.entity, key: try key?.text(in: table), column: property.name, reason: reason)
+                    table: reading.entity, key: key?.text(in: table), column: property.name, reason: reason)
             }
         }
     }

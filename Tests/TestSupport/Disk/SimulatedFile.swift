@@ -1,4 +1,5 @@
 import CPlatform
+import Foundation
 import MakoStorage
 
 /// An open file of a simulated disk.
