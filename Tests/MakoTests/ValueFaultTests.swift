@@ -191,7 +191,7 @@ enum Faulty {
             let second = error { try db.query(Faulty.Place.self).fetch() }
             #expect(
                 second
-                    == .unreadableValue(entity: "Place", key: "'NO', 3", property: "mood", reason: "'x' is no Mood"))
+                    == .unreadableValue(entity: "Place", key: "('NO', 3)", property: "mood", reason: "'x' is no Mood"))
         }
     }
 

@@ -272,7 +272,7 @@ import Testing
             try damaged(fixture, "SELECT p.place FROM Owner o JOIN Part p ON p.owner = o.id WHERE o.id IN (1, 2)") {
                 tx in
                 _ = try tx.delete(bytes, in: part.rows)
-            } == .indexDamaged(table: "Part", index: "Part.owner", reason: "it names row \(key), which is not there"))
+            } == .indexDamaged(table: "Part", index: "Part.owner", reason: "it names row ('b', 1), which is not there"))
     }
 
     @Test func entriesThatNameNoRowAreAnError() throws {

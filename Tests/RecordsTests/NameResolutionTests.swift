@@ -230,7 +230,7 @@ import Testing
         "SELECT date('2026-1-5') FROM t", "CREATE TABLE u (at DATE DEFAULT '2026-1-5')",
     ])
     func aDateIsExplainedWhereItIsStored(statement: String) throws {
-        let session = try StatementSession("CREATE TABLE t (at DATE, n INTEGER)", "INSERT INTO t VALUES (NULL, 1)")
+        let session = try StatementSession("CREATE TABLE t (at DATE, n INTEGER)", "INSERT INTO t (at, n) VALUES (NULL, 1)")
         let statement = statement.replacing("t VALUES (", with: "t (at) VALUES (")
         #expect(session.refusal(statement).contains("a date is written as '2026-01-31'"))
         // Where it would not help, there is no hint.
@@ -244,7 +244,7 @@ import Testing
         "UPDATE t SET name = 'x' WHERE name = \"Copenhagen\"", "DELETE FROM t WHERE name = \"Copenhagen\"",
     ])
     func textInDoubleQuotesIsExplainedWhereItIsStored(statement: String) throws {
-        let session = try StatementSession("CREATE TABLE t (name TEXT)", "INSERT INTO t VALUES ('x')")
+        let session = try StatementSession("CREATE TABLE t (name TEXT)", "INSERT INTO t (name) VALUES ('x')")
         #expect(session.refusal(statement).contains("a text is written in single quotes: '"))
     }
 }

@@ -12,7 +12,7 @@ import Testing
         "MakoRecords": ["MakoStorage", "CPlatform"],
         "MakoCore": [
             "MakoRecords", "MakoStorage", "CPlatform", "Foundation", "Dispatch", "Observation", "CoreLocation",
-            "CoreGraphics", "UIKit", "AppKit", "OrderedCollections",
+            "CoreGraphics", "UIKit", "AppKit", "ObjectiveC", "OrderedCollections",
         ],
         "Mako": ["MakoCore", "Observation"],
         "MakoMacros": [

@@ -74,7 +74,7 @@ import Testing
             }
         }
         #expect(lost > 10, "nothing was ever lost: barriers were syncs")
-        // A flush that asks for it makes durable what barriers have only ordered.
+        // A full flush makes durable what barriers have only ordered.
         try opened.store.write(durability: .barrier) { try $0.put([1], for: committed + 1, in: opened.tree) }
         #expect(!opened.disk.statesBeforeBarriers.isEmpty)
         try opened.store.flush(.durable)

@@ -59,7 +59,7 @@ import Testing
     }
 }
 
-/// Files in memory that refuse writes to the log while they are told to.
+/// Files in memory that refuse writes to the log while a switch is on.
 private final class RefusingFiles: PassingFileSystem, Sendable {
     let inner: any FileSystem = MemoryFileSystem()
     let isRefusing = Atomic(false)

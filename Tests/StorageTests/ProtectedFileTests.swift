@@ -112,7 +112,7 @@ import Testing
         try store.close()
     }
 
-    /// A sync that fails leaves bytes of which nobody knows where they are, whatever the reason.
+    /// A sync that fails leaves bytes of unknown place, whatever the reason.
     @Test func aSyncThatIsRefusedBehindAWriteLatches() throws {
         let disk = SimulatedDisk(seed: 1)
         let (store, tree) = try Self.open(disk)
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    /// Where nothing is asked for, and where the system knows nothing of the kind, files are as they always are.
+    /// Without the options, and on systems without such attributes, files are as they always are.
     @Test func attributesChangeNothingElse() throws {
         let files = NotingFiles()
         try Store(at: "d/b", options: Self.options(files)).close()

@@ -250,7 +250,7 @@ import Testing
             do throws(StorageError) { try tx.commit() } catch {
                 switch error {
                 case .io: break
-                // Behind the reads stands the write of the log, after which nobody knows what the device has.
+                // Behind the reads stands the write of the log, after which the content of the device is unknown.
                 case .readOnly where way == 3: break
                 default: throw error
                 }

@@ -97,7 +97,7 @@ import Testing
         #expect(received.words == ["opened", "failed"])
         try store.checkpoint()
         #expect(received.words.suffix(1) == ["checkpointed"])
-        // The next commit's write of the log, after which nobody knows what the device has.
+        // The next commit's write of the log, after which the content of the device is unknown.
         try fill(store, 10)
         disk.inject(.inputOutput, atCall: disk.callCount)
         #expect(throws: StorageError.self) { try fill(store, 10) }

@@ -21,6 +21,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/// The error code of the thread's last call of the C library: a macro, which Swift cannot read without the system's own module.
+static inline int32_t mako_errno(void) { return errno; }
+
 static inline void mako_prefetch(const void *address) { __builtin_prefetch(address, 0, 3); }
 
 /// The value itself, which the compiler computes before it goes on with it: sums of several parts come in the order that is written.

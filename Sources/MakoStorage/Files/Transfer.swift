@@ -44,19 +44,19 @@ package enum Transfer {
     }
 
     /// Makes a file's content durable by the first of several calls that its file system knows, each made again when a signal
-    /// interrupts it: such a call has only stopped to wait, and whatever the device could not keep is told to the next one.
+    /// interrupts it: such a call has only stopped to wait, and whatever the device could not keep goes to the next call.
     @inline(__always)
     package static func sync(
         _ path: String, operation: String = "sync", _ call: () -> Int32, else others: [() -> Int32] = []
     ) throws(FileError) {
         if uninterrupted(call) >= 0 { return }
-        var code = errno
+        var code = mako_errno()
         for other in others {
             guard code == ENOTSUP || code == EINVAL || code == ENOTTY || sabotaged("failedSyncTriedOtherwise") else {
                 break
             }
             if uninterrupted(other) >= 0 { return }
-            code = errno
+            code = mako_errno()
         }
         throw FileError(operation: operation, path: path, code: code)
     }
@@ -68,7 +68,7 @@ package enum Transfer {
 func uninterrupted<Count: SignedInteger>(_ call: () -> Count) -> Count {
     while true {
         let result = call()
-        if result >= 0 || errno != EINTR { return result }
+        if result >= 0 || mako_errno() != EINTR { return result }
     }
 }
 
@@ -76,6 +76,6 @@ func uninterrupted<Count: SignedInteger>(_ call: () -> Count) -> Count {
 @inline(__always)
 func posix(_ operation: String, _ path: String, _ call: () -> Int32) throws(FileError) -> Int32 {
     let result = uninterrupted(call)
-    if result < 0 { throw FileError(operation: operation, path: path, code: errno) }
+    if result < 0 { throw FileError(operation: operation, path: path, code: mako_errno()) }
     return result
 }

@@ -232,9 +232,10 @@ public final class ObjectSession: RandomSession {
                 }
                 // What was not followed stays so: whoever follows it holds the object from then on.
                 guard let target = reference.object else { continue }
-                if live.target(column) !== objects[target].object {
-                    throw differs("column \(column) refers to another")
-                }
+                let found = live.target(column)
+                // What was removed is let go of by the commit of a save.
+                if model.objects[target].isSterile && found == nil { continue }
+                if found !== objects[target].object { throw differs("column \(column) refers to another") }
             }
         }
     }
