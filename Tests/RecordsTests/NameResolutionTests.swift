@@ -230,7 +230,8 @@ import Testing
         "SELECT date('2026-1-5') FROM t", "CREATE TABLE u (at DATE DEFAULT '2026-1-5')",
     ])
     func aDateIsExplainedWhereItIsStored(statement: String) throws {
-        let session = try StatementSession("CREATE TABLE t (at DATE, n INTEGER)", "INSERT INTO t (at, n) VALUES (NULL, 1)")
+        let session = try StatementSession(
+            "CREATE TABLE t (at DATE, n INTEGER)", "INSERT INTO t (at, n) VALUES (NULL, 1)")
         let statement = statement.replacing("t VALUES (", with: "t (at) VALUES (")
         #expect(session.refusal(statement).contains("a date is written as '2026-01-31'"))
         // Where it would not help, there is no hint.

@@ -224,7 +224,9 @@ import Testing
         let bad = try Self.damage(fixture.store)
         let table = try fixture.table("Holder")
         #expect(
-            try table.verify(in: fixture.store.snapshot()) == ["Holder: row \(bad.text(in: table.schema)) holds no keys in held"])
+            try table.verify(in: fixture.store.snapshot()) == [
+                "Holder: row \(bad.text(in: table.schema)) holds no keys in held"
+            ])
         func refusal(_ body: (inout RowWriter, inout ChangeSet, borrowing WriteTransaction) throws -> Void)
             -> RecordError?
         {

@@ -62,7 +62,7 @@ public struct POSIXFileSystem: FileSystem {
         let descriptor = try posix("open", path) { openDescriptor(path, flags | O_NONBLOCK, permissions) }
         let file = POSIXFile(path: path, descriptor: descriptor, attributes: attributes)
         try file.requireFile()
-        if flags & O_ACCMODE != O_RDONLY { try file.applyAttributes() }
+        if flags & (O_WRONLY | O_RDWR) != 0 { try file.applyAttributes() }
         return file
     }
 

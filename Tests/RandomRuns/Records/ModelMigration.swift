@@ -103,6 +103,9 @@ extension ModelTable {
         case (.integer, .text(let text)), (.reference, .text(let text)): return Int64(text).map(Value.integer)
         case (.unsigned, .text(let text)): return UInt64(text).map(Value.unsignedInteger)
         case (.double, .text(let text)): return Double(text).map(Value.double)
+        case (.bool, .text(let text)):
+            return ["true": true, "yes": true, "1": true, "false": false, "no": false, "0": false][text.lowercased()]
+                .map(Value.bool)
         case (.integer, .bool(let flag)), (.unsigned, .bool(let flag)): return .integer(flag ? 1 : 0)
         case (.double, .bool(let flag)): return .double(flag ? 1 : 0)
         case (.double, .date(let seconds)): return .double(seconds)
