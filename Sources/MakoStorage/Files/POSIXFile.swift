@@ -335,7 +335,7 @@ final class POSIXFile: File, @unchecked Sendable {
             generation == Forks.generation || sabotaged("childUnlocksItsParentsFiles")
         else { return }
         mako_unlock_bytes(descriptor)
-        _ = flock(descriptor, LOCK_UN)
+        _ = uninterrupted { flock(descriptor, LOCK_UN) }
     }
 
     private func information(_ operation: String) throws(FileError) -> stat {
