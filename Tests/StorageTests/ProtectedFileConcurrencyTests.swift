@@ -6,9 +6,7 @@ import Testing
 
 /// Committers of several threads while writes are refused again and again.
 @Suite struct ProtectedFileConcurrencyTests {
-    @Test(
-        .disabled("acknowledged commits were lost beside refused ones: to be mended"),
-        arguments: [Durability.full, .ordered])
+    @Test(arguments: [Durability.full, .ordered])
     func whatWasAcknowledgedIsThereAndWhatFailedIsNot(durability: Durability) throws {
         let files = RefusingFiles()
         var options = StoreOptions()

@@ -26,6 +26,7 @@ extension Store {
             throw failure
         }
         guard writer.hasChanges else {
+            if isShown && !sabotaged("waiterCountedLate") { commitLock.withLock { publishWaiters += 1 } }
             rollback(writer)
             if isShown { try waitUntilPublished(writer.base.commit) }
             return
@@ -67,12 +68,15 @@ extension Store {
         let isNext = pending.isEmpty && (flushingCommits == 0 || sabotaged("asyncOvertakesFlush"))
         let publishesNow = maxDelay != nil && isNext
         if !publishesNow { pending.append(version, durability, &writer.lists.changed) }
+        let waits = !publishesNow && (maxDelay == nil || isShown) && !sabotaged("acknowledgedBeforeFlush")
+        // Before the turn is given up, because the next writer gives the number of a refused commit again once no committer waits for it.
+        if waits && !sabotaged("waiterCountedLate") { publishWaiters += 1 }
         commitLock.unlock()
         if publishesNow { publish(version, &writer.lists.changed) }
         releaseTurn(of: writer)
         if publishesNow {
             commitLock.withLock { publishedCommit = max(publishedCommit, commit) }
-        } else if (maxDelay == nil || isShown) && !sabotaged("acknowledgedBeforeFlush") {
+        } else if waits {
             try waitUntilPublished(commit)
         }
         if due != .max && options.background == .threads { flusher.wake(self, at: due) }
@@ -194,11 +198,12 @@ extension Store {
 
     // MARK: Flushing
 
-    /// Waits until a commit is published, and flushes for everybody when nobody else is about it.
+    /// Waits until a commit is published, and flushes the group unless another thread is flushing. The caller is counted in
+    /// `publishWaiters` since it had the turn.
     private func waitUntilPublished(_ commit: UInt64) throws(StorageError) {
         commitLock.lock()
         defer { commitLock.unlock() }
-        publishWaiters += 1
+        if sabotaged("waiterCountedLate") { publishWaiters += 1 }
         defer {
             publishWaiters -= 1
             if refused.reason != nil { flushed.broadcast() }
