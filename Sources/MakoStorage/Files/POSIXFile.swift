@@ -278,7 +278,7 @@ final class POSIXFile: File, @unchecked Sendable {
         descriptor = -1
     }
 
-    /// Gives the file the attributes that its file system was asked for. What the volume does not know is left out.
+    /// Gives the file the attributes of its file system. What the volume does not know is left out.
     func applyAttributes() throws(FileError) {
         if let protection = attributes.protection {
             _ = try posix("protect", path) { mako_set_protection(descriptor, protection.number) }

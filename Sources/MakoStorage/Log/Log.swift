@@ -339,7 +339,7 @@ final class Log {
             unrecorded: isRecorded ? nil : number)
     }
 
-    /// Writes a group, and makes it ordered or durable when asked to.
+    /// Writes a group, and makes it ordered or durable where the level says so.
     static func write(_ group: Group, _ level: FlushLevel) throws(FileError) {
         let synced = level == .durable
         if group.bytes.isEmpty {

@@ -22,7 +22,7 @@ extension FrameStore {
         counters.loads &+= 1
         // Ahead of the need: what is unhooked now is free when the operations that are running have ended, this one too.
         if !limbo.isEmpty && freeFrames.count < batchFrames { reclaimLimbo() }
-        // Where somebody stays inside an operation nothing is gained by unhooking more and more.
+        // While a thread stays inside an operation, unhooking more frames gains nothing.
         if usedFrames + batchFrames > budgetFrames,
             limboCount <= max(128, budgetFrames / 4)
         {
@@ -199,7 +199,7 @@ extension FrameStore {
         if table[slot].compareExchange(expected: entry, desired: 0, ordering: .acquiringAndReleasing).exchanged {
             return true
         }
-        // Somebody met the page meanwhile: it stays. A writer that took it over has said so in `info` already.
+        // A reader met the page meanwhile: it stays. A writer that took it over has said so in `info` already.
         _ = info(index).pointee.compareExchange(expected: 0, desired: word, ordering: .acquiringAndReleasing)
         return false
     }

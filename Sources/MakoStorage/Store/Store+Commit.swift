@@ -1,5 +1,5 @@
 // A commit, from top to bottom. Everything up to the append may fail and fails this transaction alone; a failed
-// write or sync of the log afterwards latches the store, because nobody can know what the device kept. A write that the system refused
+// write or sync of the log afterwards latches the store, because what the device kept is unknown. A write that the system refused
 // outright has left nothing there: Store+Refusal.swift.
 extension Store {
     func commit(_ writer: Writer, _ durability: Durability) throws(StorageError) {

@@ -1,6 +1,6 @@
 /// Commits that were in the log's memory when the system refused to write them, not a byte of which is in a file.
 struct RefusedCommits {
-    /// What their committers are told; nil when there are none.
+    /// The error for their committers; nil when there are none.
     var reason: StorageError?
     var pages = ChangedPages()
 }
@@ -9,14 +9,14 @@ struct RefusedCommits {
 // no failure of the device: nothing has happened to the files, and all works again after the unlocking. So a commit whose write is refused
 // fails, with every other that waits to be published, since those build on it; the next writer begins with what was published last.
 //
-// The line is drawn at the first byte. After a write that was made in part, and after a failed sync, the bytes may be on the device and come
-// back at the next opening, whatever the committers were told: the store is latched then, as for any other error. The same holds where a
-// commit that waits for nothing (`async`) stands behind the refused one: it has been acknowledged, and cannot be taken back; and where the
-// refused group is the last one of its segment.
+// The line is drawn at the first byte. After a write that was made in part, and after a failed sync, the bytes may be on the device and
+// come back at the next opening, although their committers got an error: the store becomes read-only then, as for any other error. The same
+// holds where a commit that waits for nothing (`async`) follows the refused one: it has been acknowledged, and cannot be taken back; and
+// where the refused group is the last one of its segment.
 extension Store {
     /// Puts back a group that was refused, and fails the commits in it. Under the commit lock.
     ///
-    /// - Returns: what their committers are told; nil when the store must be latched.
+    /// - Returns: the error for their committers; nil when the store must become read-only.
     func refuse(_ failure: FileError, _ group: Log.Group, due: UInt64) -> StorageError? {
         guard failure.isRefusal, failure.operation == "write", latch == nil, !flushing.hasAcknowledged,
             !pending.hasAcknowledged, log.putBack(group)
