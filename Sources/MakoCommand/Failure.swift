@@ -43,6 +43,7 @@ struct Failure: Error {
     private static func status(of error: StorageError) -> Status {
         switch error {
         case .notFound: .noInput
+        case .invalidArgument: .usage
         case .notADatabase, .unsupportedVersion, .unsupportedFeatures: .badInput
         case .corrupted, .logDamaged, .identityLost: .damaged
         case .wrongBase, .encrypted, .wrongKey, .notEncrypted, .encryptionUnavailable: .badInput

@@ -164,6 +164,7 @@ import Testing
         #expect(try mako("page", "people.mako", "99999").errors.contains("beyond the end"))
         #expect(try mako("page", "nothing.mako", "0").status == 66)
         #expect(try mako("log", "nothing.mako").status == 66)
+        #expect(try mako("log", ".").status == 66)
         #expect(try mako("log", "people.mako").output == "0 segments, 0 frames\n")
         try damage([leaf])
         let damaged = try mako("page", "people.mako", "\(leaf)")

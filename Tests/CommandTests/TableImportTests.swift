@@ -109,6 +109,45 @@ import Testing
         #expect(try rows() == [[.integer(1), .text("x")]])
     }
 
+    /// The case of a name is forgiven, as in statements: no second table comes to be.
+    @Test func aTableIsFoundByItsNameInAnotherCase() throws {
+        try add("a\n1\n", to: "Town")
+        let report = try add("a\n2\n", to: "town")
+        #expect(report.table == "Town" && !report.isNew)
+        #expect(try rows("Town").count == 2)
+        #expect(try add("b\nx\n", to: "TOWN", replaces: true).table == "Town")
+        #expect(try store.read { try Catalogue.load(view: $0).tables.map(\.name) } == ["Town"])
+        #expect(try rows("Town") == [[.integer(1), .text("x")]])
+    }
+
+    /// Of two that are built for one place, the one that is there first stays.
+    @Test func aNewDatabaseReplacesNoOther() throws {
+        let place = try temporaryPath("new.mako")
+        let (first, second) = (try NewDatabase(at: place), try NewDatabase(at: place))
+        defer {
+            first.remove()
+            second.remove()
+        }
+        for (new, content) in [(first, "first"), (second, "second")] {
+            try content.write(toFile: new.path, atomically: true, encoding: .utf8)
+        }
+        #expect(try first.publish())
+        #expect(try !second.publish())
+        #expect(try String(contentsOfFile: place, encoding: .utf8) == "first")
+    }
+
+    /// Where a new database is built is nothing to the user, and gone when they read of it.
+    @Test func errorsOfANewDatabaseNameItsPlace() throws {
+        let place = try temporaryPath("new.mako")
+        let new = try NewDatabase(at: place)
+        defer { new.remove() }
+        let error = #expect(throws: Failure.self) {
+            try new.naming { throw StorageError.diskFull(path: new.path + "-wal-1") }
+        }
+        #expect(error?.message.contains(place + "-wal-1") == true && error?.status == .inputOutput)
+        #expect(error?.message.contains(".mako-") == false)
+    }
+
     @Test func indexesAreBuilt() throws {
         try add("a,b c\n2,x\n1,y\n", indexes: ["a", "b c"])
         #expect(try schema().indexes.map(\.name) == ["T_a", "T_b_c"])

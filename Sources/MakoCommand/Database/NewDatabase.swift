@@ -26,6 +26,15 @@ struct NewDatabase {
         return try TemporaryFiles.publish(path, as: place, from: directory)
     }
 
+    /// Runs what builds it, whose errors name the place: where it is built is nothing to the user, and gone when they read of it.
+    func naming<R>(_ body: () throws -> R) throws -> R {
+        do { return try body() } catch {
+            var failure = Failure(error)
+            failure.message = failure.message.replacingOccurrences(of: path, with: place)
+            throw failure
+        }
+    }
+
     /// Removes what is left where it was built.
     func remove() {
         if sabotaged("importRemovesNamesakes") {

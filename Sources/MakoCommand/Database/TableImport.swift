@@ -83,8 +83,10 @@ struct TableImport {
         }
         return try store.write { tx in
             var catalogue = try Catalogue.load(view: tx.view)
-            let old = options.replaces ? catalogue.table(named: table) : nil
-            let isNew = options.replaces || catalogue.table(named: table) == nil
+            let known = catalogue.findTable(table)
+            let old = options.replaces ? known : nil
+            let isNew = options.replaces || known == nil
+            let table = known?.schema.name ?? table
             let plan =
                 isNew
                 ? try ImportPlan(creating: table, columns: columns, options: options, source: source)
@@ -119,7 +121,7 @@ struct TableImport {
                 try TableReplacement(of: old, keepsKeys: plan.keepsKeys(of: old.schema), catalogue, tx.view)
             }
         }
-        _ = try Catalogue.dropTable(table, in: tx)
+        _ = try Catalogue.dropTable(old.schema.name, in: tx)
         return replacement
     }
 

@@ -86,7 +86,7 @@ struct ImportCommand: Verb {
         if !FileManager.default.fileExists(atPath: file) {
             let new = try NewDatabase(at: file)
             defer { new.remove() }
-            let report = try run(work, columns, in: new.path)
+            let report = try new.naming { try run(work, columns, in: new.path) }
             if try new.publish() { return report }
             // Another program has made the database meanwhile.
         }

@@ -33,8 +33,12 @@ struct LogCommand: Verb {
                 frames += 1
                 Terminal.write(lines(frame))
             })
-        if segments == 0, !FileManager.default.fileExists(atPath: file) {
-            throw Failure("there is no file \(file), nor a log of it", .noInput)
+        if segments == 0 {
+            var isDirectory: ObjCBool = false
+            guard FileManager.default.fileExists(atPath: file, isDirectory: &isDirectory) else {
+                throw Failure("there is no file \(file), nor a log of it", .noInput)
+            }
+            if isDirectory.boolValue { throw Failure("\(file) is a directory", .noInput) }
         }
         Terminal.write(
             "\(DisplayText.count(segments, "segment")), \(DisplayText.count(frames, "frame"))\n")

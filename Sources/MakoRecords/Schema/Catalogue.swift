@@ -61,14 +61,19 @@ public final class Catalogue: Sendable {
     /// What is known of a table's relations; nil: nobody described it.
     func relations(of table: String) -> TableRelations? { relations[table] }
 
-    /// A table that must be there; ASCII and Unicode case are forgiven where that is unambiguous.
-    ///
-    /// - Throws: `RecordError.tableNotFound` with the nearest right name.
-    public func requireTable(_ name: String) throws(RecordError) -> TableHandle {
+    /// The table that a name stands for in statements: ASCII and Unicode case are forgiven where that is unambiguous.
+    public func findTable(_ name: String) -> TableHandle? {
         if let table = byName[name] { return table }
         let folded = Folding.folded(name)
         let alike = handles.filter { Folding.folded($0.schema.name) == folded }
-        if let table = alike.first, alike.count == 1 { return table }
+        return alike.count == 1 ? alike[0] : nil
+    }
+
+    /// A table that must be there, as ``findTable(_:)`` finds it.
+    ///
+    /// - Throws: `RecordError.tableNotFound` with the nearest right name.
+    public func requireTable(_ name: String) throws(RecordError) -> TableHandle {
+        if let table = findTable(name) { return table }
         throw .tableNotFound(name: name, nearest: Spelling.nearest(to: name, in: handles.map(\.schema.name)))
     }
 
