@@ -59,6 +59,27 @@ import Testing
         #expect(try session.faults() == [])
     }
 
+    /// A row that waits for a value which another one has, and takes a different one in the end, leaves the other one's entry where it is.
+    @Test func aRowThatWaitsMayGoElsewhere() throws {
+        let session = try numbers()
+        try session.store.write { tx in
+            let table = try Catalogue.load(view: tx.view).requireTable("T")
+            var changes = ChangeSet()
+            changes.defersUnique = true
+            var writer = RowWriter()
+            for number: Int64 in [2, 9] {
+                writer.begin(try table.layout(for: ["n"]))
+                writer.set(0, number)
+                _ = try table.update(&writer, key: .rowID(1), in: tx, changes: &changes)
+            }
+            #expect(!changes.hasUniqueClashes)
+            try changes.settleUnique(tx.view)
+        }
+        #expect(try column("n", session) == [.integer(9), .integer(2), .integer(3)])
+        #expect(try session.rows("SELECT name FROM T WHERE n = 2") == [[.text("row 2")]])
+        #expect(try session.faults() == [])
+    }
+
     @Test func aTransactionGoesOnAfterARefusal() throws {
         let session = try numbers()
         var changes = ChangeSet()

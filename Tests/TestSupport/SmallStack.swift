@@ -4,10 +4,12 @@ import Foundation
 ///
 /// The caller waits without a thread: tests run on a pool of as many threads as there are processors, and the closure may wait for tasks.
 @discardableResult
-public func onSmallStack<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+public func onSmallStack<R: Sendable>(
+    bytes: Int = 512 << 10, _ body: @escaping @Sendable () throws -> R
+) async throws -> R {
     try await withCheckedThrowingContinuation { continuation in
         let thread = Thread { continuation.resume(with: Result { try body() }) }
-        thread.stackSize = 512 << 10
+        thread.stackSize = bytes
         thread.start()
     }
 }
