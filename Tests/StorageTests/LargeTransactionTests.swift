@@ -244,6 +244,40 @@ import Testing
         try store.close()
     }
 
+    /// What a transaction notes for the log takes a sixteenth of the cache, or as much as a large cache lets it.
+    @Test(arguments: [(8 << 20, 512 << 10), (1 << 20, 256 << 10), (256 << 20, 4 << 20)])
+    func whatIsNotedForTheLogKeepsToTheBudget(cacheBytes: Int, most: Int) throws {
+        var options = StoreOptions()
+        options.background = .manual
+        options.cacheBytes = cacheBytes
+        let store = try Store.inMemory(options: options)
+        let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
+        try store.write { tx in
+            var peak = 0
+            for index in 0..<Self.entries * 6 where tx.writer.isRecording {
+                try tx.put(Self.value(16, index), for: index &* 7919 % 500, in: tree)
+                peak = max(peak, tx.writer.memory.operations.count)
+            }
+            #expect(!tx.writer.isRecording && peak <= most && peak > most / 10 * 9, "\(peak) bytes")
+        }
+        try store.close()
+    }
+
+    /// The memory of a transaction's lists is taken off that for pages while it runs.
+    @Test func listsCountAgainstTheBudget() throws {
+        let sample = try Sample(entries: Self.entries)
+        let frames = sample.store.frames
+        try sample.expectSmallFile { tx in
+            for index in 0..<Self.entries {
+                try tx.put(Self.value(9, index), for: Self.scattered(index), in: sample.tree)
+            }
+            let lent = (frames.wholeBudgetFrames - frames.budgetFrames) * 4096
+            #expect(lent >= tx.writer.lists.changed.freed.count * 24 / 2, "\(lent) bytes")
+            #expect(sample.store.stats.cacheBudgetBytes == Self.budget)
+        }
+        #expect(frames.budgetFrames == frames.wholeBudgetFrames)
+    }
+
     /// The default way of filling a database, at a scale at which nothing fits the cache.
     @Test func manyPutsAtRandomKeysKeepWithinFileAndMemory() throws {
         let count: UInt64 = 250_000

@@ -4,7 +4,7 @@ import CPlatform
 /// each field. Whoever owns one deallocates it.
 struct GrowingBytes {
     private var base: UnsafeMutableRawPointer?
-    private var capacity = 0
+    private(set) var capacity = 0
     private(set) var count = 0
     private let alignment: Int
 

@@ -11,14 +11,16 @@ import Synchronization
 /// are written: by the checkpoint, by the writer that spills its own, or by the evictor's write-back.
 final class FrameStore: @unchecked Sendable {
     static let coolingBit: UInt32 = 1 << 31
-    /// Three huge pages would be more than a smaller cache itself, and most of the time that opening takes.
-    private static let leastBytesForHugePages = 8 << 20
+    /// Of a smaller cache the ends of huge pages would be a large part, and most of the time that opening takes.
+    private static let leastBytesForHugePages = 64 << 20
     /// The smallest budget, in frames.
     private static let leastBudget = 64
 
     let file: any File
     let codec: PageCodec
     private let budget: Atomic<Int>
+    /// Frames that a transaction's lists take the place of.
+    private let lent = Atomic<Int>(0)
 
     /// Where frames are: their words and, by their numbers, their bytes.
     let chunks: FrameChunks
@@ -108,9 +110,20 @@ final class FrameStore: @unchecked Sendable {
 
     // MARK: The budget
 
-    /// What the frames of pages should not exceed.
-    @inline(__always)
-    var budgetFrames: Int { budget.load(ordering: .relaxed) }
+    /// The budget of the caller.
+    var wholeBudgetFrames: Int { budget.load(ordering: .relaxed) }
+
+    /// What the frames of pages should not exceed: the budget without the memory that a transaction has beside them.
+    var budgetFrames: Int {
+        let whole = wholeBudgetFrames
+        return whole - min(lent.load(ordering: .relaxed), whole / 2)
+    }
+
+    /// Takes the memory that a transaction has beside pages off the budget, at most a half of it, until it ends with 0.
+    func lend(bytes: Int) {
+        let frames = sabotaged("listsBeyondBudget") ? 0 : (bytes + pageBytes - 1) / pageBytes
+        lent.store(frames, ordering: .relaxed)
+    }
 
     private static func frames(ofBudget bytes: Int) -> Int {
         // No address space is larger.

@@ -2,7 +2,7 @@ extension Store {
     /// The budget of memory for pages, in bytes. Statistics say how much of it is used: ``StoreStats/cacheUsedBytes``.
     public var cacheBytes: Int {
         if let next = follower?.successor { return next.cacheBytes }
-        return frames.budgetFrames * pageBytes
+        return frames.wholeBudgetFrames * pageBytes
     }
 
     /// Changes the budget of memory for pages while the store is open.

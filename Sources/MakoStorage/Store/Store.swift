@@ -178,7 +178,7 @@ public final class Store: @unchecked Sendable {
         follower = options.readOnly ? Follower(opening.tail, checkpointPages: opening.space.live) : nil
         // A frame that was compressed is unpacked again only up to the limit of values.
         hasBarriers = options.fileSystem.hasBarriers
-        largestLoggedBytes = min(log.payloadLimit, log.segmentBytes / 4, Limits.valueBytes)
+        largestLoggedBytes = min(log.payloadLimit, log.segmentBytes / 4, Limits.valueBytes, options.mostNotedBytes)
         namedValueBytes = min(Limits.directBytes, largestLoggedBytes)
         do throws(StorageError) {
             try recover(opening)

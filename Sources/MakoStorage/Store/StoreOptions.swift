@@ -52,7 +52,7 @@ public struct StoreOptions: Sendable {
     public var readOnly = false
     public var background: BackgroundWork = .threads
     /// The size of a log segment in bytes; counts when a database is created. A transaction with more than a
-    /// quarter of it in changes commits by checkpoint instead of by log.
+    /// quarter of it in changes, or a sixteenth of ``cacheBytes`` where that is less, commits by checkpoint instead of by log.
     public var logSegmentBytes: Int = 16 << 20
     /// Log bytes after which a checkpoint begins in the background. It begins sooner when a quarter of the memory for pages waits to be
     /// written, and, with a megabyte of log, when nothing was committed for two seconds: so an idle database opens quickly after a crash.
@@ -121,6 +121,9 @@ public struct StoreOptions: Sendable {
         let attributes = FileAttributes(protection: fileProtection, isExcludedFromBackup: isExcludedFromBackup)
         return attributes == FileAttributes() ? fileSystem : fileSystem.with(attributes)
     }
+
+    /// What a transaction notes for the log is memory beside that for pages: it takes at most a sixteenth as much, or 256 KiB.
+    var mostNotedBytes: Int { sabotaged("logNotesBeyondBudget") ? .max : max(256 << 10, cacheBytes / 16) }
 
     /// For a store that the engine opens for a while on behalf of another.
     var withoutEvents: StoreOptions {

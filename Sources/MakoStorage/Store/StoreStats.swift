@@ -78,7 +78,7 @@ extension Store {
             return StoreStats(
                 commitNumber: current.commit, pageBytes: MakoStorage.pageBytes, livePages: space.liveCount,
                 filePages: space.extent, waitingPages: space.waitingCount,
-                cacheBudgetBytes: frames.budgetFrames * MakoStorage.pageBytes,
+                cacheBudgetBytes: frames.wholeBudgetFrames * MakoStorage.pageBytes,
                 cacheUsedBytes: used * MakoStorage.pageBytes, cacheMappedBytes: mapped * MakoStorage.pageBytes,
                 pageLoads: counters.loads, evictions: counters.evictions,
                 overBudget: counters.overBudget, openSnapshots: snapshots.count,

@@ -163,6 +163,7 @@ final class Writer {
         memory.rest()
         store.idleMemory = memory
         lists.rest()
+        frames.lend(bytes: 0)
         swap(&lists, &store.idleLists)
     }
 
@@ -326,6 +327,8 @@ final class Writer {
         isTidyDue = false
         if lists.dead.count >= returnSize { returnDeadPages() }
         if lists.unwritten.count >= spillSize { try spill() }
+        let tableBytes = store.spaceLock.withLock { Int(store.room.pages) } * MemoryLayout<PageTables.Entry>.stride
+        frames.lend(bytes: lists.bytes + memory.operations.capacity + tableBytes)
     }
 
     /// Ascending loads leave full leaves behind that nobody comes back to: written early, they keep the device busy

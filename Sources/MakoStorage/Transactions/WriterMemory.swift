@@ -98,6 +98,13 @@ struct WriterLists {
     var named: [SpaceMap.DeadPage] = []
     var batch = PutBatch()
 
+    /// The memory that grows with what the transaction changes.
+    var bytes: Int {
+        let dead = changed.freed.capacity + dead.capacity + named.capacity
+        return (changed.allocated.capacity + unwritten.capacity) * MemoryLayout<UInt64>.stride
+            + dead * MemoryLayout<SpaceMap.DeadPage>.stride
+    }
+
     /// Readies the lists for the next transaction.
     mutating func rest() {
         forgetPages()
