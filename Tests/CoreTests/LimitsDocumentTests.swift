@@ -16,7 +16,7 @@ import Testing
         "Columns of a table": EntitySchema.columnLimit,
         "Columns that a table has had in all its life": EntitySchema.ordinalLimit,
         "Bytes of the name of a table, a column or an index": EntitySchema.nameLimit,
-        "Columns of an index": EntitySchema.indexedLimit, "Columns of a full-text index": FullTextIndex.columnLimit,
+        "Columns of an index": EntitySchema.indexedLimit, "Columns of a full-text index": EntitySchema.fullTextLimit,
         "Bytes of a word in a full-text index": Tokenizer.termLimit,
         "Depth of brackets and sub-queries in a text": Parser.depthLimit,
         "Links of a chain such as `a + b + c`": Parser.depthLimit,

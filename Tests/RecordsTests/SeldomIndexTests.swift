@@ -48,13 +48,13 @@ import Testing
         for place in bytes.indices {
             var damaged = bytes
             damaged[place] = 0xEE
-            do throws(RecordError) { _ = try TableRecord(name: "T", bytes: damaged) } catch {
+            do throws(RecordError) { _ = try StoredCatalogue.record("T", damaged) } catch {
                 guard case .catalogueDamaged = error else { Issue.record("\(error)"); continue }
                 refused += 1
             }
         }
         #expect(bytes.last == 0)
-        #expect(throws: RecordError.self) { try TableRecord(name: "T", bytes: bytes.dropLast() + [0xEE]) }
+        #expect(throws: RecordError.self) { try StoredCatalogue.record("T", bytes.dropLast() + [0xEE]) }
         #expect(refused > 10)
     }
 

@@ -7,7 +7,7 @@ enum ElementScope {
 }
 
 /// Many rows or values to which a path leads.
-private enum Collection {
+private enum Gathering {
     case rows(ManyRows)
     /// A column with a list of plain values.
     case values
@@ -50,7 +50,7 @@ extension Binder {
     /// The first step of a path that leads to many, with its place.
     ///
     /// - Parameter isExpected: whether a text may be a list although nobody said so.
-    private func collection(_ path: [String], isExpected: Bool) -> (collection: Collection, count: Int)? {
+    private func collection(_ path: [String], isExpected: Bool) -> (collection: Gathering, count: Int)? {
         var start = 0
         var place = table
         if case .rows(let own)? = element {

@@ -1,8 +1,5 @@
 /// The tables of a FROM clause, while names are resolved.
 struct JoinScope {
-    /// Sets of tables are the bits of a word.
-    static let tableLimit = 60
-
     struct Source {
         /// What its columns are called by.
         let name: String

@@ -232,8 +232,8 @@ public enum Planner {
         if index.isSpatial { return byPlace(index, question) }
         let (orders, estimates) = (question.orders, question.estimates)
         var implied: Set<Int> = []
-        if let condition = index.condition {
-            guard let found = Implication.answered(by: condition.conjuncts, question.conjuncts) else { return nil }
+        if let conjuncts = index.conjuncts {
+            guard let found = Implication.answered(by: conjuncts, question.conjuncts) else { return nil }
             implied = found
         }
         let parts = index.keyParts

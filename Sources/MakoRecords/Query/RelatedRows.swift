@@ -4,7 +4,7 @@ import MakoStorage
 final class RelatedRows {
     private static let capacity = 512
 
-    private struct Place {
+    private struct RelatedPlace {
         var state: UInt8 = 0
         var id: Int64 = 0
         var capacity = 0
@@ -14,7 +14,7 @@ final class RelatedRows {
 
     private let join: JoinNode
     private let view: Snapshot
-    private let places: UnsafeMutablePointer<Place>
+    private let places: UnsafeMutablePointer<RelatedPlace>
     private let count: Int
     /// Only for targets with key columns.
     private var keys: [[UInt8]]
@@ -26,7 +26,7 @@ final class RelatedRows {
         // Nothing is looked for where the loop of a join supplies the row.
         count = join.isSupplied ? 0 : RelatedRows.capacity
         places = .allocate(capacity: count)
-        places.initialize(repeating: Place(), count: count)
+        places.initialize(repeating: RelatedPlace(), count: count)
         keys = join.target.isRowID ? [] : Array(repeating: [], count: RelatedRows.capacity)
     }
 

@@ -25,7 +25,7 @@ struct SelectionShape {
         }
     }
 
-    private enum Part: UInt8 {
+    private enum Mark: UInt8 {
         case comparison = 1, comparisonWithoutCase, mirrored, between, isNull, notNull, truth, order, end
     }
 
@@ -80,23 +80,23 @@ struct SelectionShape {
         }
     }
 
-    private mutating func appendFixed(_ part: Part, _ column: Expr) -> Bool {
+    private mutating func appendFixed(_ part: Mark, _ column: Expr) -> Bool {
         values.append(nil)
         sources?.append(nil)
         return append(part, column)
     }
 
     /// A column, as it is or without its case.
-    private mutating func append(_ part: Part, _ expr: Expr) -> Bool {
+    private mutating func append(_ part: Mark, _ expr: Expr) -> Bool {
         key.append(byte: part.rawValue)
         switch expr {
         case .column(let path, _):
             for name in path { key.append(name) }
-            key.append(byte: Part.end.rawValue)
+            key.append(byte: Mark.end.rawValue)
             return true
         case .noCase(.column(let path, _)):
             for name in path { key.append(name) }
-            key.append(byte: Part.end.rawValue | 0x80)
+            key.append(byte: Mark.end.rawValue | 0x80)
             return true
         default: return false
         }

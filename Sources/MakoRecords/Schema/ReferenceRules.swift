@@ -1,5 +1,3 @@
-import MakoStorage
-
 // The delete rules of a database, as the value of the tree "mako.catalogue" under the key 00 03. Numbers are little endian; a text is its
 // length (4) and its UTF-8.
 //
@@ -7,16 +5,6 @@ import MakoStorage
 //   deny 2), flags (1: owned 1)
 //
 // The header's bit "must write" 1 says that they are there: a program that does not apply them must not write the file.
-
-/// What becomes of the rows that refer to a row when that row is deleted.
-public enum ReferenceRule: UInt8, Sendable, Hashable {
-    /// Their reference becomes NULL; a collection loses the key.
-    case nullify
-    /// They are deleted as well.
-    case cascade
-    /// The deletion is refused while there are any.
-    case deny
-}
 
 /// The delete rules of a database's references, as its types declare them.
 ///
@@ -68,11 +56,11 @@ public struct ReferenceRules: Sendable, Hashable {
     }
 
     /// The rules of references that the tables have.
-    func fitting(_ tables: [TableHandle]) throws(RecordError) -> ReferenceRules {
+    func fitting(_ tables: [EntitySchema]) throws(RecordError) -> ReferenceRules {
         var columns: Set<[UInt8]> = []
         for table in tables {
-            for column in table.schema.liveColumns {
-                if let target = column.target { columns.insert(Self.key(table.schema.name, column.name, target)) }
+            for column in table.liveColumns {
+                if let target = column.target { columns.insert(Self.key(table.name, column.name, target)) }
             }
         }
         var fitting = ReferenceRules()
@@ -106,9 +94,8 @@ public struct ReferenceRules: Sendable, Hashable {
     // MARK: The stored form
 
     private static let format: UInt8 = 1
-    private static let storedKey: [UInt8] = [0, 3]
 
-    private var encoded: [UInt8] {
+    var encoded: [UInt8] {
         var sink = ByteSink()
         sink.byte(Self.format)
         sink.number(UInt32(truncatingIfNeeded: entries.count))
@@ -120,7 +107,7 @@ public struct ReferenceRules: Sendable, Hashable {
         return bytes
     }
 
-    private init(_ bytes: [UInt8]) throws(RecordError) {
+    init(_ bytes: [UInt8]) throws(RecordError) {
         var source = ByteSource(bytes, what: "the delete rules")
         guard try source.byte() == Self.format else {
             throw .catalogueDamaged(reason: "the delete rules have another format")
@@ -133,43 +120,5 @@ public struct ReferenceRules: Sendable, Hashable {
             entries[Self.key(names[0], names[1], names[2])] = Entry(rule, isOwned: flags == 1)
         }
         guard source.isAtEnd else { throw source.damaged }
-    }
-
-    static func stored(in view: Snapshot) throws(RecordError) -> ReferenceRules {
-        guard let tree = view.tree(named: Catalogue.treeName),
-            let bytes = try engine({ () throws(StorageError) in try view.get(storedKey, in: tree) })
-        else { return ReferenceRules() }
-        return try ReferenceRules(bytes)
-    }
-
-    func store(in tx: borrowing WriteTransaction) throws(RecordError) {
-        let tree = try StoredCatalogue.trees(tx).catalogue
-        let bytes = encoded
-        do throws(StorageError) {
-            if isEmpty {
-                _ = try tx.delete(Self.storedKey, in: tree)
-                return
-            }
-            try tx.use(.referenceRules)
-            try tx.put(bytes, for: Self.storedKey, in: tree)
-        } catch { throw .storage(error) }
-    }
-
-    /// Marks a file that has got the catalogue of another one as one whose rules a writer must know.
-    static func announce(in tx: borrowing WriteTransaction) throws(RecordError) {
-        if try stored(in: tx.view).isEmpty { return }
-        try engine { () throws(StorageError) in try tx.use(.referenceRules) }
-    }
-}
-
-extension Catalogue {
-    /// The catalogue with other delete rules, which are stored where they differ from those that it has.
-    public func adopting(
-        _ rules: ReferenceRules, in tx: borrowing WriteTransaction
-    ) throws(RecordError) -> Catalogue {
-        let fitting = try rules.fitting(handles)
-        if fitting == self.rules { return self }
-        try fitting.store(in: tx)
-        return with(fitting)
     }
 }

@@ -40,6 +40,9 @@ struct TableRecord: Sendable, Hashable {
     /// Stands before the type of a column that is compared without regard to case, so that no program compares it by bytes.
     static let noCaseCode: UInt8 = 17
 
+    /// Counters of the catalogue stay below this: what is added to them later has room.
+    static let counterLimit: UInt64 = 1 << 62
+
     static let rowsTreePrefix = "mako.rows."
     static let indexTreePrefix = "mako.index."
 
@@ -177,7 +180,7 @@ struct TableRecord: Sendable, Hashable {
             indexes: indexes.map(\.schema))
         schema.version = version
         // Numbers that no table has, or that would be given again.
-        guard nextIndexID < .max, version < StoredCatalogue.counterLimit, indexes.allSatisfy({ $0.id < nextIndexID }),
+        guard nextIndexID < .max, version < TableRecord.counterLimit, indexes.allSatisfy({ $0.id < nextIndexID }),
             Set(indexes.map(\.id)).count == indexes.count
         else { throw .catalogueDamaged(reason: "the entry of table \(name) has numbers that contradict each other") }
     }
@@ -188,113 +191,5 @@ struct TableRecord: Sendable, Hashable {
         record.indexes.removeAll(where: isLeftOut)
         record.schema.indexes = record.indexes.map(\.schema)
         return record
-    }
-}
-
-/// Writes the catalogue's entries.
-struct ByteSink {
-    private(set) var bytes: [UInt8] = []
-
-    mutating func byte(_ byte: UInt8) { bytes.append(byte) }
-
-    mutating func number(_ number: some FixedWidthInteger & UnsignedInteger) {
-        for shift in stride(from: 0, to: number.bitWidth, by: 8) {
-            bytes.append(UInt8(truncatingIfNeeded: number >> shift))
-        }
-    }
-
-    mutating func text(_ text: String) { blob(Array(text.utf8)) }
-
-    mutating func blob(_ blob: [UInt8]) {
-        number(UInt32(truncatingIfNeeded: blob.count))
-        bytes.append(contentsOf: blob)
-    }
-
-    mutating func value(_ value: Value) {
-        switch value {
-        case .null: byte(0)
-        case .bool(let flag):
-            byte(1)
-            byte(flag ? 1 : 0)
-        case .integer(let integer):
-            byte(2)
-            number(UInt64(bitPattern: integer))
-        case .unsigned(let unsigned):
-            byte(3)
-            number(unsigned)
-        case .double(let double):
-            byte(4)
-            number(double.bitPattern)
-        case .text(let string):
-            byte(5)
-            text(string)
-        case .blob(let content):
-            byte(6)
-            blob(content)
-        case .date(let seconds):
-            byte(7)
-            number(seconds.bitPattern)
-        case .uuid(let high, let low):
-            byte(8)
-            number(high)
-            number(low)
-        }
-    }
-}
-
-/// Reads the catalogue's entries; every read is checked.
-struct ByteSource {
-    private let bytes: [UInt8]
-    private let what: String
-    private var place = 0
-
-    init(_ bytes: [UInt8], what: String) {
-        self.bytes = bytes
-        self.what = what
-    }
-
-    var isAtEnd: Bool { place == bytes.count }
-    var damaged: RecordError { .catalogueDamaged(reason: "\(what) cannot be read at byte \(place)") }
-
-    mutating func byte() throws(RecordError) -> UInt8 {
-        guard place < bytes.count else { throw damaged }
-        place += 1
-        return bytes[place - 1]
-    }
-
-    mutating func number<T: FixedWidthInteger & UnsignedInteger>() throws(RecordError) -> T {
-        var number: T = 0
-        for shift in stride(from: 0, to: T.bitWidth, by: 8) { number |= T(truncatingIfNeeded: try byte()) << T(shift) }
-        return number
-    }
-
-    /// A count of things of which each takes at least a byte.
-    mutating func count() throws(RecordError) -> Int {
-        let count = Int(try number() as UInt32)
-        guard count <= bytes.count - place else { throw damaged }
-        return count
-    }
-
-    mutating func blob() throws(RecordError) -> [UInt8] {
-        let count = try count()
-        place += count
-        return Array(bytes[place - count..<place])
-    }
-
-    mutating func text() throws(RecordError) -> String { String(decoding: try blob(), as: UTF8.self) }
-
-    mutating func value() throws(RecordError) -> Value {
-        switch try byte() {
-        case 0: return .null
-        case 1: return .bool(try byte() != 0)
-        case 2: return .integer(Int64(bitPattern: try number()))
-        case 3: return .unsignedInteger(try number())
-        case 4: return .double(Double(bitPattern: try number()))
-        case 5: return .text(try text())
-        case 6: return .blob(try blob())
-        case 7: return .date(Double(bitPattern: try number()))
-        case 8: return .uuid(try number(), try number())
-        default: throw damaged
-        }
     }
 }

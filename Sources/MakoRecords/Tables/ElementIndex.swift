@@ -11,9 +11,6 @@ import MakoStorage
 
 /// The index over a column of keys: tells which rows hold the key of another.
 final class ElementIndex: Sendable {
-    static let elementLimit = 700
-    static let keptBytes = 684
-
     let id: UInt32
     let schema: IndexSchema
     let tree: Tree
@@ -40,10 +37,10 @@ final class ElementIndex: Sendable {
         }
         switch key {
         case .rowID(let id): append(KeyOrder.treeKey(id), to: &bytes)
-        case .bytes(let key) where key.count <= elementLimit: bytes += key
+        case .bytes(let key) where key.count <= KeyHash.longestWhole: bytes += key
         case .bytes(let key):
-            bytes += key[..<keptBytes]
-            appendHash(of: key[keptBytes...], to: &bytes)
+            bytes += key[..<KeyHash.keptBytes]
+            appendHash(of: key[KeyHash.keptBytes...], to: &bytes)
         }
         return bytes
     }

@@ -38,13 +38,13 @@ final class IndexHandle: Sendable {
     let hasKeyInValue: Bool
     let isSpatial: Bool
     /// Which rows it holds; nil: all.
-    let condition: IndexCondition?
+    let condition: (any RowCondition)?
     /// Whether it has an entry for each row, in the order of its columns.
     var isPlain: Bool { condition == nil && !isSpatial || sabotaged("partialIndexTakenForWhole") }
 
     init(
         id: UInt32, schema: IndexSchema, tree: Tree, parts: [Part], columns: ColumnSet, hasKeyInValue: Bool,
-        condition: IndexCondition? = nil
+        condition: (any RowCondition)? = nil
     ) {
         self.condition = condition
         isSpatial = schema.isSpatial && parts.count == 2
@@ -152,5 +152,14 @@ final class IndexHandle: Sendable {
             throw .indexDamaged(table: table, index: schema.name, reason: "an entry does not name a row")
         }
         return .rowID(KeyOrder.rowID(value.reduce(0) { $0 << 8 | UInt64($1) }))
+    }
+}
+
+extension SpaceCurve {
+    /// The cell of the place that two columns of a row give.
+    fileprivate static func cell(_ row: RowReader, _ latitude: ColumnSlot, _ longitude: ColumnSlot) -> UInt64 {
+        guard case .double(let latitude) = Operand(row, latitude), case .double(let longitude) = Operand(row, longitude)
+        else { return nowhere }
+        return cell(latitude, longitude)
     }
 }

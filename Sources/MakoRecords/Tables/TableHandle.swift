@@ -40,7 +40,7 @@ public final class TableHandle: Sendable {
     /// - Parameter conditions: of the partial indexes, by their places.
     init(
         record: TableRecord, rows: Tree, indexTrees: [Tree], idTree: Tree, ids: RowIDSequence,
-        conditions: [Int: IndexCondition] = [:]
+        conditions: [Int: any RowCondition] = [:]
     ) {
         schema = record.schema
         id = record.id

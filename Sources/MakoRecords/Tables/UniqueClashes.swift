@@ -118,9 +118,7 @@ extension IndexHandle {
     /// Whether a query for the rows that refer to another row may be answered by the index.
     fileprivate func mayFindReferences(_ table: TableHandle) -> Bool {
         // Equality with a key implies no NULL.
-        if let condition, condition.conjuncts.contains(where: { if case .isNull = $0 { true } else { false } }) {
-            return false
-        }
+        if condition?.asksForNull == true { return false }
         return table.columns.contains { $0.target != nil && columns.contains($0.ordinal) }
     }
 }

@@ -10,13 +10,6 @@ import MakoStorage
 //   03 key                 of a byte key: the row's number (8); a key above 700 bytes is its first 684 and a hash of the rest
 //   04 number (8)          the byte key of a row
 
-/// What a full-text index makes of texts.
-public struct FullTextOptions: Sendable, Hashable {
-    public var stemming: Stemming
-
-    public init(stemming: Stemming = .none) { self.stemming = stemming }
-}
-
 /// The index over the words of some columns.
 final class FullTextIndex: Sendable {
     static let format: UInt8 = 1
@@ -24,8 +17,6 @@ final class FullTextIndex: Sendable {
     static let firstBase: UInt64 = 1 << 63
     /// Bytes from which on a chunk is divided.
     static let chunkLimit = 256
-    /// The most columns of an index.
-    static let columnLimit = 16
     /// Rows whose lengths stand together.
     static let lengthShift: UInt64 = 6
 
@@ -96,11 +87,11 @@ final class FullTextIndex: Sendable {
 
     static func rowKey(_ key: [UInt8]) -> [UInt8] {
         var buffer = KeyBuffer([3])
-        if key.count <= ElementIndex.elementLimit {
+        if key.count <= KeyHash.longestWhole {
             key.withUnsafeBytes { buffer.append(raw: $0) }
         } else {
-            key.withUnsafeBytes { buffer.append(raw: .init(rebasing: $0[..<ElementIndex.keptBytes])) }
-            KeyHash.append(of: key[ElementIndex.keptBytes...], to: &buffer)
+            key.withUnsafeBytes { buffer.append(raw: .init(rebasing: $0[..<KeyHash.keptBytes])) }
+            KeyHash.append(of: key[KeyHash.keptBytes...], to: &buffer)
         }
         return buffer.bytes
     }

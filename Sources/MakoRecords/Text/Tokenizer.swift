@@ -176,11 +176,3 @@ enum AsciiLetters {
         (bytes &+ ones &* (0x80 &- first)) & ~(bytes &+ ones &* (0x7F &- last)) & tops
     }
 }
-
-/// How words are brought to a form that several share.
-public enum Stemming: UInt8, Sendable, Hashable {
-    /// Words stay as they are.
-    case none = 0
-    /// English endings are taken off, so that "engines" finds "engine": the Porter2 algorithm.
-    case english = 1
-}

@@ -2,6 +2,11 @@
 ///
 /// Two independent lanes of multiply-and-fold; lookups recheck the row, so a collision costs time and never a wrong answer.
 enum KeyHash {
+    /// Keys of rows in the entries of element and full-text indexes are whole up to so many bytes; of longer ones the first
+    /// ``keptBytes`` and the hash of the rest stand there.
+    static let longestWhole = 700
+    static let keptBytes = 684
+
     static func append(of bytes: some Collection<UInt8>, to buffer: inout KeyBuffer) {
         let (high, low) = hash(bytes)
         buffer.append(bigEndian: high)

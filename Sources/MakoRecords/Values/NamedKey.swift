@@ -6,19 +6,13 @@ public struct NamedKey: Sendable, Hashable {
     /// Of the key's columns, in their order; empty for an id, or where the table is not known.
     private let types: [ColumnType]
 
-    /// - Parameter schema: of the table that has the row; nil: the key's bytes are shown.
-    public init(_ key: RowKey, in schema: EntitySchema?) {
+    init(_ key: RowKey, types: [ColumnType]) {
         self.key = key
-        guard case .bytes = key, let schema, case .columns(let names) = schema.key, !sabotaged("keysShownAsBytes")
-        else {
-            types = []
-            return
-        }
-        types = names.compactMap { schema.column(named: $0)?.type }
+        self.types = types
     }
 
     /// The id of a row.
-    public static func rowID(_ id: Int64) -> NamedKey { NamedKey(.rowID(id), in: nil) }
+    public static func rowID(_ id: Int64) -> NamedKey { NamedKey(.rowID(id), types: []) }
 
     /// Two are one when the keys are; how they are shown does not matter.
     public static func == (a: NamedKey, b: NamedKey) -> Bool { a.key == b.key }
@@ -45,18 +39,4 @@ extension NamedKey: CustomStringConvertible {
         let text = values.map(\.description).joined(separator: ", ")
         return values.count == 1 ? text : "(\(text))"
     }
-}
-
-extension RecordError {
-    /// The error of a damaged row with the row's key, which what reads its bytes does not know.
-    @usableFromInline
-    func ofRow(_ key: RowKey, in schema: EntitySchema) -> RecordError {
-        guard case .rowDamaged(let table, nil, let reason) = self else { return self }
-        return .rowDamaged(table: table, key: NamedKey(key, in: schema), reason: reason)
-    }
-}
-
-extension RowKey {
-    /// The key as its table's user knows it, see ``NamedKey``.
-    package func text(in schema: EntitySchema?) -> String { "\(NamedKey(self, in: schema))" }
 }

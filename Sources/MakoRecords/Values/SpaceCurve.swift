@@ -7,13 +7,6 @@ enum SpaceCurve {
     /// The number of what is no place: behind all cells.
     static let nowhere = UInt64.max
 
-    /// The cell of the place that two columns of a row give.
-    static func cell(_ row: RowReader, _ latitude: ColumnSlot, _ longitude: ColumnSlot) -> UInt64 {
-        guard case .double(let latitude) = Operand(row, latitude), case .double(let longitude) = Operand(row, longitude)
-        else { return nowhere }
-        return cell(latitude, longitude)
-    }
-
     /// The cell of a place.
     static func cell(_ latitude: Double, _ longitude: Double) -> UInt64 {
         guard Sphere.isPlace(latitude, longitude) else { return nowhere }

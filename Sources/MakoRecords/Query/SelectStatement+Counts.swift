@@ -1,9 +1,3 @@
-/// The parameters of a question that stand behind LIMIT and OFFSET.
-struct CountParameters: Sendable, Hashable {
-    var limit: Expr?
-    var offset: Expr?
-}
-
 extension SelectStatement {
     private var hasCounts: Bool {
         counts != nil || compounds.contains { $0.statement.hasCounts }

@@ -1,5 +1,8 @@
 /// One more table of a FROM clause, and how its rows meet those before it.
 struct JoinClause: Sendable, Hashable {
+    /// Sets of tables are the bits of a word.
+    static let tableLimit = 60
+
     enum Kind: Sendable, Hashable {
         /// Only rows that meet.
         case inner
@@ -67,8 +70,8 @@ extension Parser {
             if !isBare && takeWord("ON") { clause.condition = try condition() }
             if kind == .left && clause.condition == nil { throw unexpected("ON") }
             clauses.append(clause)
-            if clauses.count >= JoinScope.tableLimit {
-                throw at.error("a statement joins at most \(JoinScope.tableLimit) tables")
+            if clauses.count >= JoinClause.tableLimit {
+                throw at.error("a statement joins at most \(JoinClause.tableLimit) tables")
             }
         }
         return clauses

@@ -136,23 +136,6 @@ public struct SelectStatement: Sendable, Hashable {
         commonTables = parser.commonTables.filter { names.contains(Folding.folded($0.name)) } + commonTables
     }
 
-    /// Groups of a selection's rows, without its order, limit and offset.
-    public init(
-        _ selection: Selection, outputs: [(expr: Expr, name: String)], groupBy: [Expr], having: Condition?,
-        orderBy: [Order], limit: Int?, offset: Int?
-    ) {
-        table = selection.table
-        alias = selection.alias
-        references = selection.joins
-        condition = selection.condition
-        self.outputs = outputs.map { Output(expr: $0.expr, name: $0.name, isNamed: true) }
-        self.groupBy = groupBy
-        self.having = having
-        self.orderBy = orderBy
-        self.limit = limit
-        self.offset = offset
-    }
-
     /// An aggregate as an expression; without an argument rows are counted.
     public static func aggregate(_ function: AggregateFunction, _ argument: Expr?, isDistinct: Bool = false) -> Expr {
         .function(function.rawValue + (isDistinct ? Parser.distinctMark : ""), argument.map { [$0] } ?? [])

@@ -12,7 +12,7 @@ struct RowRewrite: ~Copyable {
         case conversion(Int)
     }
 
-    private struct Step {
+    private struct FilledColumn {
         let ordinal: Int
         let source: Source
     }
@@ -31,7 +31,7 @@ struct RowRewrite: ~Copyable {
     /// All columns of the table, as it is and as it will be.
     let before: RowLayout
     private let after: RowLayout
-    private var steps: [Step] = []
+    private var steps: [FilledColumn] = []
     private var constants: [Value] = []
     private var conversions: [Conversion] = []
     /// The columns that are taken over as they are, in ascending order; those of the first 64 also as bits.
@@ -74,7 +74,7 @@ struct RowRewrite: ~Copyable {
                 if column.ordinal < 64 { kept |= 1 << UInt64(column.ordinal) }
                 continue
             }
-            steps.append(Step(ordinal: column.ordinal, source: source))
+            steps.append(FilledColumn(ordinal: column.ordinal, source: source))
         }
         emptied = after.variableBits & ~kept
     }

@@ -89,25 +89,6 @@ public struct TableName: Sendable, Hashable {
     public let name: String
     let at: SourcePosition
 
-    /// - Throws: `syntax`, with the nearest right name.
-    public func find(in catalogue: Catalogue) throws(RecordError) -> TableHandle {
-        do {
-            return try catalogue.requireTable(name)
-        } catch {
-            guard case .tableNotFound(let name, let nearest) = error else { throw error }
-            throw at.error("there is no table \(name)", nearest: nearest)
-        }
-    }
-
-    /// A table that statements may change.
-    func findWritable(in catalogue: Catalogue) throws(RecordError) -> TableHandle {
-        let table = try find(in: catalogue)
-        if TableName.isReserved(table.schema.name) {
-            throw at.error("\(table.schema.name) belongs to the keyed stores; change them by their own calls")
-        }
-        return table
-    }
-
     /// What the rows of such tables say must agree with other tables.
     package static func isReserved(_ name: String) -> Bool { name == "mako_store" || name.hasPrefix("mako_store_") }
 }
@@ -116,37 +97,4 @@ public struct TableName: Sendable, Hashable {
 struct ColumnName: Sendable, Hashable {
     let name: String
     let at: SourcePosition
-
-    /// A live column, under the name that it has or, where only one is meant, in another case.
-    func find(in table: TableHandle) throws(RecordError) -> ColumnSchema {
-        if let exact = table.schema.column(named: name) { return exact }
-        let folded = Folding.folded(name)
-        let alike = table.schema.liveColumns.filter { Folding.folded($0.name) == folded }
-        if alike.count == 1 { return alike[0] }
-        throw at.error(
-            "\(table.schema.name) has no column \(name)",
-            nearest: Spelling.nearest(to: name, in: table.schema.visibleNames))
-    }
-
-    /// Whether the row id is meant.
-    func isID(of table: TableHandle) -> Bool {
-        guard let id = table.schema.idColumn, table.schema.column(named: name) == nil else { return false }
-        return Folding.folded(id) == Folding.folded(name)
-    }
-}
-
-/// What came of a statement.
-public struct StatementOutcome: Sendable, Hashable {
-    /// The answer of a question; no columns for anything else.
-    public var rows = QueryRows(columns: [], rows: [])
-    /// How many rows were inserted, found by an UPDATE, or deleted.
-    public var changed = 0
-    /// The key of the row that was inserted last.
-    public var lastKey: RowKey?
-    /// Whether tables or indexes came or went: the catalogue is to be loaded anew.
-    public var changesSchema = false
-    /// The columns that an UPDATE sets.
-    public var setColumns: [String] = []
-
-    public init() {}
 }

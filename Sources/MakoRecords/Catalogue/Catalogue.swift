@@ -138,9 +138,16 @@ enum StoredCatalogue {
 
     static func records(in view: Snapshot) throws(RecordError) -> [TableRecord] {
         var records: [TableRecord] = []
-        for (name, bytes) in try entries(in: view) { records.append(try TableRecord(name: name, bytes: bytes)) }
+        for (name, bytes) in try entries(in: view) { records.append(try record(name, bytes)) }
         try checkNumbers(of: records)
         return records
+    }
+
+    /// - Throws: `RecordError.catalogueDamaged`.
+    static func record(_ name: String, _ bytes: [UInt8]) throws(RecordError) -> TableRecord {
+        let record = try TableRecord(name: name, bytes: bytes)
+        do { try record.schema.validateConditions() } catch { throw .catalogueDamaged(reason: "\(error)") }
+        return record
     }
 
     /// The tables' names with their descriptions as they are stored.
@@ -177,7 +184,7 @@ enum StoredCatalogue {
             }
             indexTrees.append(tree)
         }
-        var conditions: [Int: IndexCondition] = [:]
+        var conditions: [Int: any RowCondition] = [:]
         if record.indexes.contains(where: { $0.schema.condition != nil }) {
             var bare = record
             bare.indexes = []

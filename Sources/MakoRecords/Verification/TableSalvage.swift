@@ -176,14 +176,17 @@ private struct TableMending {
 
     /// A description without those indexes whose conditions cannot be used.
     private mutating func readRecord(_ name: String, _ bytes: [UInt8]) throws(RecordError) -> TableRecord {
-        do throws(RecordError) { return try TableRecord(name: name, bytes: bytes) } catch {
+        do throws(RecordError) { return try StoredCatalogue.record(name, bytes) } catch {
             if case .storage = error { throw error }
         }
         let whole = try TableRecord(name: name, unchecked: bytes)
         var refused: [UInt32: RecordError] = [:]
         for index in whole.indexes where index.schema.condition != nil {
             let others = whole.leavingOut { $0.schema.condition != nil && $0.id != index.id }
-            do throws(RecordError) { try others.schema.validate() } catch { refused[index.id] = error }
+            do throws(RecordError) {
+                try others.schema.validate()
+                try others.schema.validateConditions()
+            } catch { refused[index.id] = error }
         }
         let record = whole.leavingOut { refused[$0.id] != nil }
         do throws(RecordError) { try record.schema.validate() } catch {

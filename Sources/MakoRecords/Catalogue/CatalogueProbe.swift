@@ -6,7 +6,7 @@ package enum CatalogueProbe {
     /// - Returns: what is wrong with Mako; nil for nothing.
     package static func record(_ bytes: [UInt8], name: String) -> String? {
         let record: TableRecord
-        do { record = try TableRecord(name: name, bytes: bytes) } catch {
+        do { record = try StoredCatalogue.record(name, bytes) } catch {
             return "\(error)".isEmpty ? "refused without a word" : nil
         }
         let written = record.encoded()

@@ -98,19 +98,3 @@ extension RowWriter {
         try set(position, value, sealing: { () throws(PropertyKeyProblem) in try access.cipher() })
     }
 }
-
-/// The lock by which a database knows its property key, in the catalogue's tree under the key 00 01. See `ValueCipher`.
-extension Catalogue {
-    private static let lockKey: [UInt8] = [0, 1]
-
-    package static func propertyLock(in view: Snapshot) throws(RecordError) -> [UInt8]? {
-        guard let tree = view.tree(named: treeName) else { return nil }
-        return try engine { () throws(StorageError) in try view.get(lockKey, in: tree) }
-    }
-
-    /// A database has one for life: what was sealed before could not be opened with another.
-    package static func setPropertyLock(_ lock: [UInt8], in tx: borrowing WriteTransaction) throws(RecordError) {
-        let tree = try StoredCatalogue.trees(tx).catalogue
-        try engine { () throws(StorageError) in try tx.put(lock, for: lockKey, in: tree) }
-    }
-}

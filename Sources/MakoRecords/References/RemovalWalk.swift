@@ -23,7 +23,7 @@ public struct RemovalWalk {
         case delete(RowPlace)
     }
 
-    private struct Frame {
+    private struct Level {
         let row: RowPlace
         let referrers: [Referrer]
         /// What the referrers were taken from.
@@ -33,7 +33,7 @@ public struct RemovalWalk {
         var waiting: [RowPlace] = []
     }
 
-    private var frames: [Frame] = []
+    private var frames: [Level] = []
     /// The rows of the frames: rows may refer to each other in a circle of cascades.
     private var begun: Set<RowPlace> = []
     /// What refers to the rows of tables that were met.
@@ -47,7 +47,7 @@ public struct RemovalWalk {
     /// Begins the removal of a row; false: it has begun already.
     public mutating func begin(_ row: RowPlace) -> Bool {
         guard begun.insert(row).inserted else { return false }
-        frames.append(Frame(row: row, referrers: [], catalogue: nil))
+        frames.append(Level(row: row, referrers: [], catalogue: nil))
         return true
     }
 
@@ -76,7 +76,7 @@ public struct RemovalWalk {
             let row = frames[top].row
             if frames[top].catalogue !== catalogue {
                 let found = try referrers(of: row, catalogue)
-                frames[top] = Frame(row: row, referrers: found, catalogue: catalogue)
+                frames[top] = Level(row: row, referrers: found, catalogue: catalogue)
             }
             if frames[top].next == frames[top].referrers.count {
                 skip()

@@ -1,16 +1,13 @@
 import MakoStorage
 
 /// Which rows a partial index holds: those for which a condition on their own columns is true.
-final class IndexCondition: @unchecked Sendable {
+final class IndexCondition: RowCondition, @unchecked Sendable {
     // Unchecked: the spare evaluator is one thread's at a time, which the lock sees to.
-
-    /// The text of a condition is no longer: it is read whenever the catalogue is.
-    static let textBytes = 16 << 10
 
     /// What must hold, all of it.
     let conjuncts: [BoundCondition]
-    /// The columns that decide.
     let columns: ColumnSet
+    var asksForNull: Bool { conjuncts.contains { if case .isNull = $0 { true } else { false } } }
     private let program: Program
     private let lock = Lock()
     private var spare: Evaluator?
@@ -21,7 +18,6 @@ final class IndexCondition: @unchecked Sendable {
         program = Program(table, bound)
     }
 
-    /// Whether the index holds a row.
     func holds(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
         let evaluator = take()
         defer { giveBack(evaluator) }
@@ -117,6 +113,20 @@ final class IndexCondition: @unchecked Sendable {
     private static func refused(_ index: IndexSchema, _ table: String, _ error: RecordError) -> RecordError {
         .incompatibleSchema(table: table, reason: "the condition of index \(index.name) cannot be used: \(error)")
     }
+}
+
+extension EntitySchema {
+    /// Checks that the conditions of its indexes can be read.
+    ///
+    /// - Throws: `incompatibleSchema`.
+    func validateConditions() throws(RecordError) {
+        for index in indexes where index.condition != nil { _ = try IndexCondition.parse(index, of: name) }
+    }
+}
+
+extension IndexHandle {
+    /// What must hold of the rows that a partial index holds, all of it; nil: it holds all rows.
+    var conjuncts: [BoundCondition]? { (condition as? IndexCondition)?.conjuncts }
 }
 
 /// The columns of the row itself that a condition reads. None for a condition that reads anything else.

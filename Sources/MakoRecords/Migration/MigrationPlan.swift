@@ -53,6 +53,7 @@ struct MigrationPlan {
         program: StepProgram? = nil, _ view: Snapshot
     ) throws(RecordError) {
         try wanted.validate()
+        try wanted.validateConditions()
         stored =
             found ?? records.first { $0.schema.name == wanted.name }
             ?? records.first { $0.schema.name == wanted.originalName }
@@ -108,6 +109,7 @@ struct MigrationPlan {
             conversions.append(Conversion(from: column.ordinal, to: record.replace(column)))
         }
         try record.schema.validate()
+        try record.schema.validateConditions()
         planIndexes(record.schema, Set(columns.filter { !$0.isRetired }.map(\.name)))
         record.schema.version += 1
     }

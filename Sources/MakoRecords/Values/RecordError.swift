@@ -107,18 +107,6 @@ extension RecordError: CustomStringConvertible {
         }
     }
 
-    /// A key that is taken, in words that its user knows.
-    static func duplicateKey(_ key: RowKey, in schema: EntitySchema) -> RecordError {
-        let columns: [String]
-        switch schema.key {
-        case .rowID(let column): columns = [column]
-        case .columns(let names): columns = names
-        }
-        var values: [Value] = []
-        do throws(RecordError) { values = try key.values(in: schema) } catch {}
-        return .duplicateKey(table: schema.name, key: key, columns: columns, values: values)
-    }
-
     static func suggestion(_ nearest: String?) -> String {
         nearest.map { "; did you mean \($0)?" } ?? ""
     }

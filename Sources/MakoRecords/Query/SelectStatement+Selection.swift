@@ -1,0 +1,18 @@
+extension SelectStatement {
+    /// Groups of a selection's rows, without its order, limit and offset.
+    public init(
+        _ selection: Selection, outputs: [(expr: Expr, name: String)], groupBy: [Expr], having: Condition?,
+        orderBy: [Order], limit: Int?, offset: Int?
+    ) {
+        table = selection.table
+        alias = selection.alias
+        references = selection.joins
+        condition = selection.condition
+        self.outputs = outputs.map { Output(expr: $0.expr, name: $0.name, isNamed: true) }
+        self.groupBy = groupBy
+        self.having = having
+        self.orderBy = orderBy
+        self.limit = limit
+        self.offset = offset
+    }
+}

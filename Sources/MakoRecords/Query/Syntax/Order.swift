@@ -1,0 +1,44 @@
+/// One term of an order.
+public struct Order: Sendable, Hashable {
+    public var expr: Expr
+    public var descending: Bool
+    /// Whether text is ordered under its no-case form.
+    public var noCase: Bool
+
+    /// Orders by a column or a dotted path.
+    public init(_ path: String, descending: Bool = false, noCase: Bool = false) {
+        self.init(.path(path), descending: descending, noCase: noCase)
+    }
+
+    public init(_ expr: Expr, descending: Bool = false, noCase: Bool = false) {
+        self.expr = expr
+        self.descending = descending
+        self.noCase = noCase
+    }
+
+    /// Reads `name, department.name DESC, title COLLATE NOCASE`.
+    ///
+    /// - Throws: `RecordError.syntax`, pointing into the text.
+    public static func parse(_ text: String) throws(RecordError) -> [Order] {
+        var parser = try Parser(text)
+        let orders = try list(&parser)
+        try parser.expectEnd()
+        return orders
+    }
+
+    static func list(_ parser: inout Parser) throws(RecordError) -> [Order] {
+        var orders: [Order] = []
+        repeat {
+            var expr = try parser.expression()
+            var noCase = false
+            if case .noCase(let inner) = expr {
+                expr = inner
+                noCase = true
+            }
+            let isDescending = parser.takeWord("DESC")
+            if !isDescending { _ = parser.takeWord("ASC") }
+            orders.append(Order(expr, descending: isDescending, noCase: noCase))
+        } while parser.takeSymbol(",")
+        return orders
+    }
+}

@@ -1,0 +1,41 @@
+// What the names in statements stand for.
+
+extension TableName {
+    /// - Throws: `syntax`, with the nearest right name.
+    public func find(in catalogue: Catalogue) throws(RecordError) -> TableHandle {
+        do {
+            return try catalogue.requireTable(name)
+        } catch {
+            guard case .tableNotFound(let name, let nearest) = error else { throw error }
+            throw at.error("there is no table \(name)", nearest: nearest)
+        }
+    }
+
+    /// A table that statements may change.
+    func findWritable(in catalogue: Catalogue) throws(RecordError) -> TableHandle {
+        let table = try find(in: catalogue)
+        if TableName.isReserved(table.schema.name) {
+            throw at.error("\(table.schema.name) belongs to the keyed stores; change them by their own calls")
+        }
+        return table
+    }
+}
+
+extension ColumnName {
+    /// A live column, under the name that it has or, where only one is meant, in another case.
+    func find(in table: TableHandle) throws(RecordError) -> ColumnSchema {
+        if let exact = table.schema.column(named: name) { return exact }
+        let folded = Folding.folded(name)
+        let alike = table.schema.liveColumns.filter { Folding.folded($0.name) == folded }
+        if alike.count == 1 { return alike[0] }
+        throw at.error(
+            "\(table.schema.name) has no column \(name)",
+            nearest: Spelling.nearest(to: name, in: table.schema.visibleNames))
+    }
+
+    /// Whether the row id is meant.
+    func isID(of table: TableHandle) -> Bool {
+        guard let id = table.schema.idColumn, table.schema.column(named: name) == nil else { return false }
+        return Folding.folded(id) == Folding.folded(name)
+    }
+}
