@@ -110,7 +110,7 @@ ifeq ($(shell uname),Linux)
 endif
 
 # What a machine runs for each change. The minutes of each part are in docs/testing.md.
-CHECKS := test interrupted test-random metamorphic processes test-threads test-no-barrier
+CHECKS := test interrupted test-random metamorphic processes check-platforms test-threads test-no-barrier
 check:
 	@mkdir -p .build && rm -f .build/minutes
 	@for part in $(CHECKS); do \
