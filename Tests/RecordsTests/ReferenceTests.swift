@@ -212,6 +212,100 @@ import Testing
         }
     }
 
+    // MARK: Targets in another case
+
+    private static let later = (
+        referring: "CREATE TABLE Lot (id INTEGER PRIMARY KEY, holder INTEGER REFERENCES HOLDER)",
+        referred: "CREATE TABLE Holder (id INTEGER PRIMARY KEY, name TEXT)"
+    )
+
+    private static func later(
+        _ disk: SimulatedDisk, isForward: Bool = true
+    ) throws -> StatementSession {
+        var options = StoreOptions()
+        options.background = .manual
+        options.fileSystem = disk
+        let session = StatementSession(store: try Store(at: "later", options: options))
+        try session.run(isForward ? later.referring : later.referred)
+        try session.store.close()
+        let again = StatementSession(store: try Store(at: "later", options: options))
+        try again.run(isForward ? later.referred : later.referring)
+        return again
+    }
+
+    @Test(arguments: [false, true]) func aReferenceInAnotherCaseLeadsToTheTable(isForward: Bool) throws {
+        let session = try Self.later(SimulatedDisk(seed: 32), isForward: isForward)
+        for _ in 0..<2 {
+            try session.run("INSERT INTO Holder VALUES (1, 'Ada')")
+            try session.run("INSERT INTO Lot VALUES (1, 1)")
+            #expect(session.refusal("INSERT INTO Lot VALUES (2, 9)").contains("Holder has no row with that key"))
+            #expect(session.refusal("DELETE FROM Holder").contains("Lot.holder of 1 row refers to it"))
+            #expect(session.refusal("DROP TABLE Holder").contains("Lot.holder of 1 row refers to it"))
+            #expect(try Catalogue.verify(session.store).danglingReferences.isEmpty)
+            #expect(try session.rows("SELECT holder.name FROM Lot") == [[.text("Ada")]])
+            try session.run("DELETE FROM Lot")
+            try session.run("DELETE FROM Holder")
+        }
+        // A table that goes and comes back in a third case has its references, too.
+        try session.run("DROP TABLE Holder")
+        try session.run("CREATE TABLE hOLDER (id INTEGER PRIMARY KEY)")
+        #expect(session.refusal("INSERT INTO Lot VALUES (2, 9)").contains("hOLDER has no row with that key"))
+        try session.store.close()
+    }
+
+    @Test func danglingReferencesInAnotherCaseAreCountedAndNothingIsStored() throws {
+        let session = try Self.later(SimulatedDisk(seed: 33))
+        try session.run("INSERT INTO Holder VALUES (1, 'Ada')")
+        var changes = ChangeSet()
+        try session.store.write { tx in
+            _ = try Statement.parse("INSERT INTO Lot VALUES (1, 1), (2, 8), (3, 9)").run(
+                try Catalogue.load(view: tx.view), in: tx, changes: &changes, ignoringReferences: true)
+        }
+        let dangling = try Catalogue.verify(session.store).danglingReferences
+        #expect(dangling.map(\.count) == [2] && dangling.map(\.column) == ["holder"])
+        try session.store.read { view in
+            let stored = try StoredCatalogue.entries(in: view).filter { $0.name == "Lot" }
+            let record = try TableRecord(name: "Lot", bytes: try #require(stored.first).bytes)
+            #expect(record.columns.map(\.target) == ["HOLDER"])
+        }
+        try session.store.close()
+    }
+
+    /// An exact name comes first; between two tables that differ in case alone nothing is guessed.
+    @Test func aTargetInAnotherCaseIsThatOfOneTable() throws {
+        func targets(_ names: String...) throws -> [String?] {
+            let session = try StatementSession(Self.later.referring)
+            try session.store.write { tx in
+                for name in names { _ = try Catalogue.migrate(to: EntitySchema(name: name, columns: []), in: tx) }
+            }
+            return try session.store.read { view in
+                let table = try Catalogue.load(view: view).requireTable("Lot")
+                #expect(table.schema.liveColumns.map(\.target) == table.columns.map(\.target))
+                return table.columns.map(\.target)
+            }
+        }
+        #expect(try targets("Holder") == ["Holder"])
+        #expect(try targets("Holder", "holder") == ["HOLDER"])
+        #expect(try targets("Holder", "HOLDER") == ["HOLDER"])
+        #expect(try targets("Holders") == ["HOLDER"])
+    }
+
+    @Test func rulesFollowATargetInAnotherCase() throws {
+        let session = try StatementSession("CREATE TABLE HOLDER (id INTEGER PRIMARY KEY)", Self.later.referring)
+        try session.store.write { tx in
+            let catalogue = try Catalogue.load(view: tx.view)
+            var rules = catalogue.rules
+            rules.set(.init(.cascade, isOwned: false), table: "Lot", column: "holder", target: "HOLDER")
+            _ = try catalogue.adopting(rules, in: tx)
+        }
+        try session.run("DROP TABLE HOLDER")
+        try session.run("CREATE TABLE Holder (id INTEGER PRIMARY KEY)")
+        try session.run("INSERT INTO Holder VALUES (1)")
+        try session.run("INSERT INTO Lot VALUES (1, 1)")
+        try session.run("DELETE FROM Holder")
+        #expect(try session.rows("SELECT id FROM Lot").isEmpty)
+    }
+
     @Test func damagedRulesAreAnErrorAndNoTrap() throws {
         try setRule(.deny, isOwned: true, "mother", "Dog")
         let stored = try session.store.read { view in

@@ -13,6 +13,8 @@ struct StatementSession {
         for statement in statements { try run(statement) }
     }
 
+    init(store: Store) { self.store = store }
+
     /// Runs a statement in a transaction of its own.
     @discardableResult
     func run(

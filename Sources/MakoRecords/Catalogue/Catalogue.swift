@@ -140,6 +140,7 @@ enum StoredCatalogue {
         var records: [TableRecord] = []
         for (name, bytes) in try entries(in: view) { records.append(try record(name, bytes)) }
         try checkNumbers(of: records)
+        resolveTargets(of: &records)
         return records
     }
 
@@ -148,6 +149,20 @@ enum StoredCatalogue {
         let record = try TableRecord(name: name, bytes: bytes)
         do { try record.schema.validateConditions() } catch { throw .catalogueDamaged(reason: "\(error)") }
         return record
+    }
+
+    /// Gives the target of each column the spelling of its table, so that all who compare the two may do so by their bytes. What is stored stays: the
+    /// table may come later than the column, go, and come back in another case.
+    private static func resolveTargets(of records: inout [TableRecord]) {
+        if sabotaged("targetStaysAsSpelled") { return }
+        var names = TargetNames(records.map(\.schema.name))
+        for place in records.indices {
+            for column in records[place].columns {
+                guard let target = column.target else { continue }
+                let name = names.name(of: target)
+                if name != target { records[place].retarget(column.ordinal, to: name) }
+            }
+        }
     }
 
     /// The tables' names with their descriptions as they are stored.

@@ -7,7 +7,7 @@ extension ReferenceRules {
         guard let tree = view.tree(named: Catalogue.treeName),
             let bytes = try engine({ () throws(StorageError) in try view.get(storedKey, in: tree) })
         else { return ReferenceRules() }
-        return try ReferenceRules(bytes)
+        return try ReferenceRules(bytes).resolved(TargetNames(StoredCatalogue.entries(in: view).map(\.name)))
     }
 
     func store(in tx: borrowing WriteTransaction) throws(RecordError) {

@@ -121,4 +121,19 @@ public struct ReferenceRules: Sendable, Hashable {
         }
         guard source.isAtEnd else { throw source.damaged }
     }
+
+    /// The same rules with the targets that columns have. A rule for the table's own name comes before one for a name in another case.
+    func resolved(_ names: TargetNames) throws(RecordError) -> ReferenceRules {
+        var names = names
+        var resolved = self
+        for (key, entry) in entries {
+            let spelled = try Self.names(key)
+            let target = names.name(of: spelled[2])
+            if target == spelled[2] || sabotaged("ruleStaysAsSpelled") { continue }
+            resolved.entries[key] = nil
+            let own = Self.key(spelled[0], spelled[1], target)
+            if entries[own] == nil { resolved.entries[own] = entry }
+        }
+        return resolved
+    }
 }
