@@ -167,6 +167,9 @@ enum Faulty {
                 continue
             }
             #expect(found.contains(reason) && !found.contains("\n") && found.count < 320, "\(found)")
+            let text = try #require(fault).description
+            #expect(text.hasPrefix("Diary.\(property) of the row with key 2 cannot be read: "), "\(text)")
+            #expect(text.hasSuffix("; store another value there, or have the property's type accept it"), "\(text)")
         }
         // The others can be read, and the row can be mended.
         #expect(try db.find(Faulty.Diary.self, 1) != nil)
