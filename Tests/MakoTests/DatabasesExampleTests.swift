@@ -171,7 +171,7 @@ enum DatabasesExample {
             } catch {
                 switch error {
                 case .duplicate(_, let properties, _): return "taken: \(properties.joined(separator: ", "))"
-                case .storage(.diskFull): return "the disk is full: delete something, which still works"
+                case .storage(.diskFull): return "the disk is full: delete a few members at a time"
                 case .readOnly, .closed: return "not now"
                 default: return "\(error)"  // what was wrong, where, and what to do
                 }

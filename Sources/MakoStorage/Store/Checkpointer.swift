@@ -177,13 +177,23 @@ final class Checkpointer: @unchecked Sendable {
     /// for that lock.
     private func capture(_ store: Store, _ request: CheckpointRequest) throws(StorageError) {
         let serial = try store.takeSerial()
-        var (next, live) = store.spaceLock.withLock { fix(store, request, serial) }
-        next.pages = SpaceMap.union(of: [next.dirty, next.request.allocated], in: live)
-        run = next
+        do throws(StorageError) {
+            var (next, live) = try store.spaceLock.withLock { () throws(StorageError) in
+                try fix(store, request, serial)
+            }
+            next.pages = SpaceMap.union(of: [next.dirty, next.request.allocated], in: live)
+            run = next
+        } catch {
+            store.spaceLock.withLock { lastError = error }
+            store.events?.note(.checkpointFailed(error))
+            throw error
+        }
     }
 
     /// The state to be written, but for its pages, and the map they are to be found in.
-    private func fix(_ store: Store, _ request: CheckpointRequest, _ serial: UInt64) -> (Run, live: [[UInt64]]) {
+    private func fix(
+        _ store: Store, _ request: CheckpointRequest, _ serial: UInt64
+    ) throws(StorageError) -> (Run, live: [[UInt64]]) {
         var request = request
         let space = store.space
         if !request.writesBarrier || sabotaged("largeEmptyCommitForgotten") && request.allocated.isEmpty {
@@ -192,15 +202,19 @@ final class Checkpointer: @unchecked Sendable {
             request.version = store.versions[sabotaged("tornCapture") ? 0 : store.versions.count - 1]
         }
         let version = request.version
-        runningPoint = version.point
-        points = mergePoints(points, [version.point])
-        space.enter(allocated: request.allocated, freed: request.freed)
-
         // The directory's own run may bring a new region into being.
         let bytes = Directory.encodedBytes(regions: space.regionCount + 1, names: version.names)
         let pageCount = max(1, (bytes + Overflow.payloadBytes - 1) / Overflow.payloadBytes)
         let first = space.allocateRun(pageCount)
         let directoryPages = (0..<pageCount).map { first + UInt64($0) }
+        do throws(StorageError) { try store.coverFile(below: first + UInt64(pageCount)) } catch {
+            space.recycle(directoryPages)
+            store.forgetRecycled()
+            throw error
+        }
+        runningPoint = version.point
+        points = mergePoints(points, [version.point])
+        space.enter(allocated: request.allocated, freed: request.freed)
         for page in directoryPages + last.directoryPages { space.touch(page) }
         var bitmaps = space.takeChanges()
         for index in bitmaps.indices {

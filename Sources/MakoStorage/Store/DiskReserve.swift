@@ -86,7 +86,10 @@ extension Store {
             do throws(StorageError) {
                 free += try grow(to: max(space.top, room.pages + UInt64(max(0, -free))))
             } catch {
-                guard case .diskFull = error, space.top <= room.pages, writer.keepsSize || sabotaged("reserveUsedByAll")
+                // A directory for each of the two checkpoints that make dead pages free, which no deletion may take.
+                let isEnough = free + reserve >= 2 * checkpointer.last.directoryPages.count
+                guard case .diskFull = error, space.top <= room.pages, isEnough || sabotaged("reserveUsedUp"),
+                    writer.keepsSize || sabotaged("reserveUsedByAll")
                 else { throw error }
                 free = 0
             }
@@ -102,6 +105,14 @@ extension Store {
             forgetPagesBehindTheFile()
             if space.top > room.pages { _ = try grow(to: space.top) }
         }
+    }
+
+    /// Sees to it that the file has room for a checkpoint's directory, whose pages may lie behind those of a transaction that has not grown the file
+    /// yet. Writing there would make the file longer with holes before it, and the next opening takes a file of that length to have room
+    /// for each page. Under the space lock.
+    func coverFile(below end: UInt64) throws(StorageError) {
+        guard !options.readOnly, end > room.pages, !sabotaged("directoryBehindTheFile") else { return }
+        _ = try grow(to: end)
     }
 
     /// Makes the file so long, and somewhat longer where the device has room for that.
