@@ -67,6 +67,9 @@ struct ForkTrial {
             do { try parent.write { try $0.put([2], for: 2, in: tree) } } catch StorageError.closed { return }
             throw Referee.Failure(description: "it wrote to a store that is closed")
         }
+        guard ForkTrial.isLocked(path) else {
+            throw Referee.Failure(description: "the child that closed gave up the lock of its parent")
+        }
         try parent.write { try $0.put([3], for: 3, in: tree) }
         try grandchild(path, options)
         do {
@@ -81,6 +84,18 @@ struct ForkTrial {
         }
         try again.close()
         print("forked, and nothing of the parent's touched")
+    }
+
+    /// Whether the file is locked, asked of the system: the process itself knows which files it has open.
+    private static func isLocked(_ path: String) -> Bool {
+        #if canImport(Darwin)
+            // Another kind of lock, which cannot be asked for from here.
+            return true
+        #else
+            let descriptor = open(path, O_RDWR | O_CLOEXEC)
+            defer { close(descriptor) }
+            return flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
+        #endif
     }
 
     /// A store that only the child has references to ends there.

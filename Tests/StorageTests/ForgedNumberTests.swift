@@ -147,6 +147,20 @@ import Testing
         }
     }
 
+    /// A store that took the places of the headers and metas for free would write over them.
+    @Test func fixedPlacesAreNeverFree() throws {
+        let sample = try sample()
+        let forged = sample.changing([try sample.layout().bitmap]) { page in
+            let word = page.load(fromByteOffset: Page.bodyOffset, as: UInt64.self)
+            page.storeBytes(
+                of: word & ~SpaceMap.reservedBits(region: 0), toByteOffset: Page.bodyOffset, as: UInt64.self)
+        }
+        let error = #expect(throws: StorageError.self) {
+            try Store(at: SalvageSample.path, options: SalvageSample.options(SimulatedDisk(forged.image)))
+        }
+        #expect("\(try #require(error))".contains("gives fixed pages away"))
+    }
+
     /// The counter of trees must be above those that are there: else two would have one number.
     @Test(arguments: [0, 1, 2] as [UInt64]) func aTreeNumberIsNotGivenTwice(next: UInt64) throws {
         let forged = try sample().changing([2, 3, 4, 5]) { page in
