@@ -127,28 +127,33 @@ public struct BruteForce {
         return value(x, row).compare(value(y, row))
     }
 
+    /// Recurses once for each `%`, not for each letter: the model runs on small stacks, too.
     private func like(
         _ text: ArraySlice<Unicode.Scalar>, _ pattern: ArraySlice<Unicode.Scalar>, _ mark: Unicode.Scalar?
     ) -> Bool {
-        guard let first = pattern.first else { return text.isEmpty }
-        let rest = pattern.dropFirst()
-        if first == mark, let literal = rest.first {
-            return text.first == literal && like(text.dropFirst(), rest.dropFirst(), mark)
+        var (text, pattern) = (text, pattern)
+        while let first = pattern.popFirst() {
+            if first == mark, let literal = pattern.popFirst() {
+                guard text.popFirst() == literal else { return false }
+                continue
+            }
+            if first == "%" { return (text.startIndex...text.endIndex).contains { like(text[$0...], pattern, mark) } }
+            guard let letter = text.popFirst() else { return false }
+            let isSame =
+                first == "_" || letter == first
+                || (letter.isASCII && first.isASCII
+                    && letter.properties.lowercaseMapping == first.properties.lowercaseMapping)
+            if !isSame { return false }
         }
-        if first == "%" { return like(text, rest, mark) || (!text.isEmpty && like(text.dropFirst(), pattern, mark)) }
-        guard let letter = text.first else { return false }
-        let isSame =
-            first == "_" || letter == first
-            || (letter.isASCII && first.isASCII
-                && letter.properties.lowercaseMapping == first.properties.lowercaseMapping)
-        return isSame && like(text.dropFirst(), rest, mark)
+        return text.isEmpty
     }
 
     private func glob(_ text: ArraySlice<Unicode.Scalar>, _ pattern: ArraySlice<Unicode.Scalar>) -> Bool {
-        guard let first = pattern.first else { return text.isEmpty }
-        let rest = pattern.dropFirst()
-        if first == "*" { return glob(text, rest) || (!text.isEmpty && glob(text.dropFirst(), pattern)) }
-        guard let letter = text.first else { return false }
-        return (first == "?" || letter == first) && glob(text.dropFirst(), rest)
+        var (text, pattern) = (text, pattern)
+        while let first = pattern.popFirst() {
+            if first == "*" { return (text.startIndex...text.endIndex).contains { glob(text[$0...], pattern) } }
+            guard let letter = text.popFirst(), first == "?" || letter == first else { return false }
+        }
+        return text.isEmpty
     }
 }
