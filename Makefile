@@ -40,7 +40,7 @@ PREFIX ?= /usr/local
 SYNTAX := SYNTAX_HOST="$$(scripts/syntax-host)"
 SOURCES := $(wildcard Package.swift Sources Tests Demo Differential Fuzz Benchmarks)
 
-.PHONY: help demo install test interrupted check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak kill power processes scale sabotage bench fuzz differential format lint docs clean
+.PHONY: help demo install test test-small-stacks interrupted check check-platforms test-random test-threads test-no-barrier sqllogictest metamorphic coverage crash soak kill power processes scale sabotage bench fuzz differential format lint docs clean
 
 help:
 	@echo 'make demo                a tour on real data; nothing is needed but Swift'
@@ -51,6 +51,7 @@ help:
 	@echo 'make test-no-barrier     the tests with threads on the path without a process barrier, plain and under the thread sanitizer'
 	@echo 'make check               make test, then $(filter-out test,$(CHECKS)); prints the minutes of each'
 	@echo 'make check-platforms     compiles the sources for iOS, macOS, musl and 32 bits, and runs CPlatform for arm64'
+	@echo 'make test-small-stacks   the tests of the language and of objects on threads with 512 KiB of stack'
 	@echo 'make coverage            what share of engine and record layer the tests run, and what they do not, with the reason'
 	@echo 'make crash               every crash of every scripted workload; about half an hour'
 	@echo 'make soak SECONDS=600    random runs of store, records and objects on all cores; SEED=first'
@@ -108,6 +109,13 @@ ifeq ($(shell uname),Linux)
 	LD_PRELOAD=$(CURDIR)/.build/interrupted.so "$$($(SYNTAX) swift build --show-bin-path)/makoPackageTests.xctest" \
 		--testing-library swift-testing --filter $(INTERRUPTED)
 endif
+
+# The language and the objects on stacks as Dispatch's threads have on Apple systems: the threads that run tests get the soft limit of the process.
+test-small-stacks:
+	@scripts/need swift lz4 macros
+	$(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE)
+	tests="$$($(SYNTAX) swift build --show-bin-path)/makoPackageTests.xctest" && ulimit -S -s 512 && \
+		$(SYNTAX) $(WIDTH) "$$tests" --testing-library swift-testing --filter '^(RecordsTests|CoreTests|MakoTests)\.'
 
 # What a machine runs for each change. The minutes of each part are in docs/testing.md.
 CHECKS := test interrupted test-random metamorphic processes check-platforms test-threads test-no-barrier

@@ -342,3 +342,105 @@ int mako_is_app_extension(void) {
     return 0;
 #endif
 }
+
+// Large stacks. A call goes over to one and comes back, on its own thread: what belongs to the thread stays what it is.
+
+#if (defined(__x86_64__) || defined(__aarch64__)) && (defined(__linux__) || defined(__APPLE__))
+#include <sys/mman.h>
+
+#define MAKO_STACK_BYTES ((size_t)8 << 20)
+/// Nothing is mapped there, so that what runs over the end is stopped. A multiple of every system's pages.
+#define MAKO_STACK_GUARD ((size_t)64 << 10)
+/// So much of an unused stack stays in memory.
+#define MAKO_STACK_KEPT ((size_t)256 << 10)
+#define MAKO_SPARE_STACKS 4
+static void *mako_spare_stacks[MAKO_SPARE_STACKS];
+
+#if defined(__APPLE__)
+#define MAKO_SWITCH_STACK "_mako_switch_stack"
+#define MAKO_SWITCH_STACK_SCOPE ".private_extern _mako_switch_stack\n"
+#else
+#define MAKO_SWITCH_STACK "mako_switch_stack"
+#define MAKO_SWITCH_STACK_SCOPE ".hidden mako_switch_stack\n.type mako_switch_stack, %function\n"
+#endif
+
+/// Calls `body(context)` with the stack pointer at `top`. The call frame information leads unwinders back to the caller's stack: some read
+/// backtraces in the running process, and would go over the end of the other one.
+extern void mako_switch_stack(void *context, void (*body)(void *), void *top);
+__asm__(".text\n"
+        ".globl " MAKO_SWITCH_STACK "\n" MAKO_SWITCH_STACK_SCOPE
+        ".p2align 4\n" MAKO_SWITCH_STACK ":\n"
+        ".cfi_startproc\n"
+#if defined(__x86_64__)
+        "pushq %rbp\n"
+        ".cfi_def_cfa_offset 16\n"
+        ".cfi_offset %rbp, -16\n"
+        "movq %rsp, %rbp\n"
+        ".cfi_def_cfa_register %rbp\n"
+        "movq %rdx, %rsp\n"
+        "callq *%rsi\n"
+        "movq %rbp, %rsp\n"
+        "popq %rbp\n"
+        ".cfi_def_cfa %rsp, 8\n"
+        "retq\n"
+#else
+        "stp x29, x30, [sp, #-16]!\n"
+        ".cfi_def_cfa_offset 16\n"
+        ".cfi_offset w30, -8\n"
+        ".cfi_offset w29, -16\n"
+        "mov x29, sp\n"
+        ".cfi_def_cfa w29, 16\n"
+        "mov sp, x2\n"
+        "blr x1\n"
+        "mov sp, x29\n"
+        "ldp x29, x30, [sp], #16\n"
+        ".cfi_def_cfa sp, 0\n"
+        "ret\n"
+#endif
+        ".cfi_endproc\n");
+
+static char *mako_take_stack(void) {
+    for (int i = 0; i < MAKO_SPARE_STACKS; i++) {
+        char *spare = __atomic_exchange_n(&mako_spare_stacks[i], (void *)0, __ATOMIC_ACQUIRE);
+        if (spare) return spare;
+    }
+    char *stack = mmap(0, MAKO_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+    if (stack == MAP_FAILED) return 0;
+    if (mprotect(stack, MAKO_STACK_GUARD, PROT_NONE) == 0) return stack;
+    munmap(stack, MAKO_STACK_BYTES);
+    return 0;
+}
+
+static void mako_give_stack(char *stack) {
+    size_t rest = MAKO_STACK_BYTES - MAKO_STACK_GUARD - MAKO_STACK_KEPT;
+#if defined(__APPLE__)
+    (void)madvise(stack + MAKO_STACK_GUARD, rest, MADV_FREE);
+#else
+    (void)madvise(stack + MAKO_STACK_GUARD, rest, MADV_DONTNEED);
+#endif
+    for (int i = 0; i < MAKO_SPARE_STACKS; i++) {
+        void *none = 0;
+        if (__atomic_compare_exchange_n(
+                &mako_spare_stacks[i], &none, (void *)stack, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+            return;
+    }
+    munmap(stack, MAKO_STACK_BYTES);
+}
+
+int mako_call_on_large_stack(void (*body)(void *), void *context) {
+    char *stack = mako_take_stack();
+    if (!stack) return -1;
+    uintptr_t end = mako_stack_end;
+    mako_stack_end = (uintptr_t)stack + MAKO_STACK_GUARD;
+    mako_switch_stack(context, body, stack + MAKO_STACK_BYTES);
+    mako_stack_end = end;
+    mako_give_stack(stack);
+    return 0;
+}
+#else
+int mako_call_on_large_stack(void (*body)(void *), void *context) {
+    (void)body;
+    (void)context;
+    return -1;
+}
+#endif

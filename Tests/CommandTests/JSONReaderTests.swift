@@ -1,3 +1,4 @@
+import MakoTestSupport
 import Testing
 
 @testable import MakoCommand
@@ -90,5 +91,20 @@ import Testing
     @Test func deepNestingEndsInAnError() {
         let deep = "[{\"a\": " + String(repeating: "[", count: 100_000)
         #expect(message(deep) == "a.json, line 1: arrays and objects are nested more than 256 deep")
+    }
+
+    @Test func deepValuesAreReadOnASmallStack() async throws {
+        let values = ["[", "{\"k\":"].map { open in
+            let levels = 254
+            let close = open == "[" ? "]" : "}"
+            return String(repeating: open, count: levels) + "1" + String(repeating: close, count: levels)
+        }
+        let texts = try await onSmallStack {
+            try values.map { value in
+                var scanner = JSONScanner(ByteInput(value, name: "a.json"))
+                return try scanner.value().text
+            }
+        }
+        #expect(texts == values)
     }
 }

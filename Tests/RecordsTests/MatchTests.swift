@@ -1,4 +1,5 @@
 import MakoStorage
+import MakoTestSupport
 import Testing
 
 @testable import MakoRecords
@@ -205,6 +206,40 @@ import Testing
         #expect(
             try plan("id = 5 AND Article MATCH 'a'", nil)
                 == "search Article by key (id = 5), then filter Article MATCH 'a'")
+    }
+
+    /// Each kind of nesting at its limit, and a level more.
+    @Test func deepTextsAreAnsweredOrRefusedOnASmallStack() async throws {
+        let kinds: [(limit: Int, [Int64], @Sendable (Int) -> String)] = [
+            (99, [1, 2], { String(repeating: "(", count: $0) + "steam" + String(repeating: ")", count: $0) }),
+            (99, [1], { String(repeating: "title:", count: $0) + "steam" }),
+            (99, [1], { (0..<$0).reduce("steam") { inner, _ in "(\(inner) engine NOT rope OR nothing)" } }),
+            (99, [1, 2], { (0..<$0).reduce("nothing") { inner, _ in "(steam NOT \(inner))" } }),
+        ]
+        for (limit, expected, text) in kinds {
+            let (plain, ranked, refusal) = try await onSmallStack {
+                let fixture = try Self.library()
+                let condition = "Article MATCH '\(text(limit))'"
+                return (
+                    try self.ids(fixture, condition, orderBy: "id"), try self.ids(fixture, condition, orderBy: "rank"),
+                    self.error("Article MATCH '\(text(limit + 1))'")
+                )
+            }
+            #expect(plain == expected && Set(ranked) == Set(expected), "\(text(2))")
+            #expect(refusal.contains("nested too deeply; the limit is 100"), "\(text(2))")
+        }
+    }
+
+    @Test func longChainsOfNotAreOneLevel() async throws {
+        let found = try await onSmallStack {
+            let fixture = try Self.library()
+            let words = (0..<400).map { " AND NOT w\($0) AND steam" }.joined()
+            let text = "steam" + words
+            return try [text + " AND NOT sea", text + " NOT sea", text, "steam AND NOT sea AND sea"].map {
+                try self.ids(fixture, "Article MATCH '\($0)'", orderBy: "id")
+            }
+        }
+        #expect(found == [[1], [1], [1, 2], []])
     }
 
     @Test func whatCannotBeAskedIsSaid() {

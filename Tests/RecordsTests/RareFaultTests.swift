@@ -57,6 +57,9 @@ import Testing
             }
             try fixture.find(condition)
         },
+        Case("this is nested too deeply for the stack of this thread") { _, _ in
+            throw SourcePosition.none.tooDeepForStack
+        },
         Case(
             "this chain is too long; the limit is 100", "age" + String(repeating: " + 1", count: 100) + " - 2 > 3",
             at: "-", { try $1.find($0) }),

@@ -1,6 +1,7 @@
 import Foundation
 
-/// Runs a closure on a thread with a stack of 512 KB, as threads have that are not a process's first, and returns what it returns.
+/// Runs a closure on a thread with a stack of 512 KiB, as threads have that are not a process's first, or of another size, and returns what it
+/// returns.
 ///
 /// The caller waits without a thread: tests run on a pool of as many threads as there are processors, and the closure may wait for tasks.
 @discardableResult

@@ -17,7 +17,7 @@ struct JSONScanner {
     var input: ByteInput
     private(set) var line: Int
 
-    private static let deepest = 256
+    static let deepest = 256
 
     init(_ input: ByteInput, line: Int = 1) {
         self.input = input
@@ -47,7 +47,10 @@ struct JSONScanner {
 
     /// Reads one value with everything in it.
     mutating func value(depth: Int = 0) throws(InputError) -> JSONValue {
-        guard depth < Self.deepest else { throw error("arrays and objects are nested more than \(Self.deepest) deep") }
+        try nested(depth) { (scanner) throws(InputError) in try scanner.level(depth) }
+    }
+
+    private mutating func level(_ depth: Int) throws(InputError) -> JSONValue {
         switch try peekToken() {
         case UInt8(ascii: "{"): return try object(depth: depth)
         case UInt8(ascii: "["): return try array(depth: depth)

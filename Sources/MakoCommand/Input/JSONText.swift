@@ -1,4 +1,5 @@
 import MakoRecords
+import MakoStorage
 
 extension JSONValue {
     /// The value as compact JSON text.
@@ -9,6 +10,11 @@ extension JSONValue {
     }
 
     private func write(into text: inout String) {
+        func write() { writeLevel(into: &text) }
+        StackGuard.run(isDeep: false, write, orElse: write)
+    }
+
+    private func writeLevel(into text: inout String) {
         switch self {
         case .null: text += "null"
         case .bool(let value): text += value ? "true" : "false"
@@ -114,5 +120,19 @@ enum PlainText {
 
     private static func bytes(of word: UInt64) -> [UInt8] {
         stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: word >> UInt64($0)) }
+    }
+}
+
+extension JSONScanner {
+    /// Reads one level of nesting, with room for it on the stack.
+    mutating func nested(
+        _ depth: Int, _ body: (inout JSONScanner) throws(InputError) -> JSONValue
+    ) throws(InputError) -> JSONValue {
+        guard depth < Self.deepest else { throw error("arrays and objects are nested more than \(Self.deepest) deep") }
+        return try StackGuard.run(isDeep: false) { () throws(InputError) in
+            try body(&self)
+        } orElse: { () throws(InputError) in
+            throw error("arrays and objects are nested too deep for the stack")
+        }
     }
 }

@@ -5,16 +5,24 @@ import MakoRecords
 public struct Arithmetic<Root: Entity, V>: Sendable {
     /// An expression, or why it is none: faults are told by the call that runs the update.
     let source: Result<Expr, MakoError>
+    private let levels: Int
 
     init(_ path: [PathStep]) {
+        levels = 1
         do throws(MakoError) { source = .success(try path.ownExpr()) } catch { source = .failure(error) }
     }
 
-    init(_ value: StoredValue) { source = .success(.literal(value, at: .none)) }
+    init(_ value: StoredValue) {
+        levels = 1
+        source = .success(.literal(value, at: .none))
+    }
 
     init<A, B>(_ operation: ArithmeticOperator, _ left: Arithmetic<Root, A>, _ right: Arithmetic<Root, B>) {
+        levels = max(left.levels, right.levels) + 1
         do throws(MakoError) {
-            source = .success(.arithmetic(operation, try left.source.get(), try right.source.get()))
+            let (first, second) = (try left.source.get(), try right.source.get())
+            let isTooDeep = levels > MakoRecords.Condition.depthLimit && !sabotaged("builtConditionsAnyDepth")
+            source = isTooDeep ? .failure(.tooDeep) : .success(.arithmetic(operation, first, second))
         } catch {
             source = .failure(error)
         }

@@ -1,4 +1,5 @@
 import MakoRecords
+import MakoStorage
 
 /// A condition on the objects of one entity: `\.age > 35 && \.department.name == "Engines"`.
 public struct Condition<Root: Entity>: Sendable {
@@ -12,7 +13,9 @@ public struct Condition<Root: Entity>: Sendable {
 ///
 /// Indirect, so that queries, which are copied at each step of their making, copy one reference.
 indirect enum ConditionSource: Sendable {
-    case parsed(MakoRecords.Condition)
+    /// A condition and how many levels it has: counting them at each `&&` would make long chains quadratic. What is not said to have more
+    /// is a comparison, or the opposite of one.
+    case parsed(MakoRecords.Condition, levels: Int = 3)
     /// One that was read before, and its values.
     case prepared(PreparedCondition, ParameterValues)
     case failed(MakoError)
@@ -20,23 +23,49 @@ indirect enum ConditionSource: Sendable {
     /// The condition with its values.
     func condition() throws(MakoError) -> MakoRecords.Condition {
         switch self {
-        case .parsed(let condition): condition
-        case .prepared(let prepared, let values): try prepared.condition.filled(values)
+        case .parsed(let condition, _): condition
+        case .prepared(let prepared, let values): try prepared.filled(values)
         case .failed(let error): throw error
         }
     }
 
-    static func joined(
-        _ left: ConditionSource, _ right: ConditionSource, _ join: ([MakoRecords.Condition]) -> MakoRecords.Condition
-    )
-        -> ConditionSource
-    {
+    var levels: Int {
+        switch self {
+        case .parsed(_, let levels): levels
+        case .prepared(let prepared, _): prepared.levels
+        case .failed: 0
+        }
+    }
+
+    /// A condition that was put together of others; refused where it is nested too deeply to be bound, because what ends a tree cannot make
+    /// sure of room on the stack.
+    static func made(_ condition: MakoRecords.Condition, levels: Int) -> ConditionSource {
+        levels > MakoRecords.Condition.depthLimit && !sabotaged("builtConditionsAnyDepth")
+            ? .failed(.tooDeep) : .parsed(condition, levels: levels)
+    }
+
+    /// Both conditions, or one of them at least. A chain makes one level, as in texts.
+    static func joined(_ left: ConditionSource, _ right: ConditionSource, isAnd: Bool) -> ConditionSource {
         do throws(MakoError) {
-            let first = try left.condition()
-            return .parsed(join([first, try right.condition()]))
+            let (first, second) = (try left.condition(), try right.condition())
+            let levels = max(left.levels(of: first, inAnd: isAnd), right.levels(of: second, inAnd: isAnd)) + 1
+            return .made(isAnd ? first && second : first || second, levels: levels)
         } catch {
             return .failed(error)
         }
+    }
+
+    private func levels(of condition: MakoRecords.Condition, inAnd isAnd: Bool) -> Int {
+        switch condition {
+        case .and: isAnd ? levels - 1 : levels
+        case .or: isAnd ? levels : levels - 1
+        default: levels
+        }
+    }
+
+    /// The opposite.
+    var negated: ConditionSource {
+        do throws(MakoError) { return .made(.not(try condition()), levels: levels + 1) } catch { return .failed(error) }
     }
 }
 
@@ -81,7 +110,23 @@ extension Entity {
     public var conditionValue: StoredValue { ReferenceKeys.value(of: storedValueKey, Self.entityModel) }
 }
 
+extension MakoError {
+    static var tooDeep: MakoError {
+        .query(message: "this is nested too deeply; the limit is \(MakoRecords.Condition.depthLimit)")
+    }
+}
+
 // MARK: - Parameters become literals
+
+extension PreparedCondition {
+    fileprivate func filled(_ values: ParameterValues) throws(MakoError) -> MakoRecords.Condition {
+        try StackGuard.run(isDeep: isDeep) { () throws(MakoError) in
+            try condition.filled(values)
+        } orElse: { () throws(MakoError) in
+            throw .tooDeep
+        }
+    }
+}
 
 extension MakoRecords.Condition {
     /// The condition with its parameters replaced by values, so that conditions can be joined without renumbering.

@@ -51,29 +51,26 @@ public struct GroupColumn<T: Entity>: Sendable {
 
 /// What must hold of a group: `.count > 3`, `.sum(\.amount) <= 100`.
 public struct GroupCondition<T: Entity>: Sendable {
-    let source: Result<MakoRecords.Condition, MakoError>
+    let source: ConditionSource
 
     fileprivate init(_ column: GroupColumn<T>, _ comparison: ComparisonOperator, _ value: StoredValue) {
-        source = column.source.map { .comparison(comparison, $0, .literal(value)) }
+        do throws(MakoError) {
+            source = .parsed(.comparison(comparison, try column.source.get(), .literal(value)))
+        } catch {
+            source = .failed(error)
+        }
     }
 
-    private init(_ source: Result<MakoRecords.Condition, MakoError>) { self.source = source }
-
-    private static func joined(
-        _ left: GroupCondition, _ right: GroupCondition,
-        _ join: (MakoRecords.Condition, MakoRecords.Condition) -> MakoRecords.Condition
-    ) -> GroupCondition {
-        GroupCondition(left.source.flatMap { first in right.source.map { join(first, $0) } })
-    }
+    private init(_ source: ConditionSource) { self.source = source }
 
     public static func && (left: GroupCondition, right: GroupCondition) -> GroupCondition {
-        joined(left, right) { $0 && $1 }
+        GroupCondition(.joined(left.source, right.source, isAnd: true))
     }
     public static func || (left: GroupCondition, right: GroupCondition) -> GroupCondition {
-        joined(left, right) { $0 || $1 }
+        GroupCondition(.joined(left.source, right.source, isAnd: false))
     }
     public static prefix func ! (condition: GroupCondition) -> GroupCondition {
-        GroupCondition(condition.source.map { !$0 })
+        GroupCondition(condition.source.negated)
     }
 }
 
@@ -103,7 +100,7 @@ public struct GroupedQuery<T: Entity>: Sendable {
     private let keys: Result<[Expr], MakoError>
     private let keyNames: [String]
     private var columns: [(expr: Result<Expr, MakoError>, name: String)] = []
-    private var conditions: [Result<MakoRecords.Condition, MakoError>] = []
+    private var conditions: [ConditionSource] = []
     private var orders: Result<[Order], MakoError> = .success([])
     private var limit: Int?
     private var offset: Int?
@@ -147,12 +144,7 @@ public struct GroupedQuery<T: Entity>: Sendable {
         _ text: WhereText, _ parameters: (any ConditionValue)?..., named: [String: (any ConditionValue)?] = [:]
     ) -> GroupedQuery {
         var copy = self
-        do throws(MakoError) {
-            let source = text.condition(parameters.parameterValues, named: named.parameterValues)
-            copy.conditions.append(.success(try source.condition()))
-        } catch {
-            copy.conditions.append(.failure(error))
-        }
+        copy.conditions.append(text.condition(parameters.parameterValues, named: named.parameterValues))
         return copy
     }
 
@@ -218,7 +210,7 @@ public struct GroupedQuery<T: Entity>: Sendable {
         var outputs = zip(keys, keyNames).map { (expr: $0, name: $1) }
         for column in columns { outputs.append((try column.expr.get(), column.name)) }
         var having: [MakoRecords.Condition] = []
-        for condition in conditions { having.append(try condition.get()) }
+        for condition in conditions { having.append(try condition.condition()) }
         let orders = try orders.get()
         let database = try query.target()
         try query.prepareJoins(database)

@@ -450,15 +450,13 @@ public func !<< <R: Entity, V: StorableValue & Comparable, B: RangeExpression<V>
 // MARK: - And, or, not
 
 public func && <R: Entity>(left: Condition<R>, right: Condition<R>) -> Condition<R> {
-    Condition(source: .joined(left.source, right.source) { .and($0) })
+    Condition(source: .joined(left.source, right.source, isAnd: true))
 }
 public func || <R: Entity>(left: Condition<R>, right: Condition<R>) -> Condition<R> {
-    Condition(source: .joined(left.source, right.source) { .or($0) })
+    Condition(source: .joined(left.source, right.source, isAnd: false))
 }
 prefix public func ! <R: Entity>(condition: Condition<R>) -> Condition<R> {
-    do throws(MakoError) { return Condition(.not(try condition.source.condition())) } catch {
-        return Condition(source: .failed(error))
-    }
+    Condition(source: condition.source.negated)
 }
 /// Boolean properties by themselves: `where(\.isActive && \.age > 35)`, `where(!\.isActive || \.isAdmin)`.
 public func && <R: Entity>(left: KeyPath<Row<R>, Column<Bool>>, right: Condition<R>) -> Condition<R> {

@@ -1,5 +1,6 @@
 import Foundation
 import MakoRecords
+import MakoStorage
 
 extension Query {
     /// Objects that fulfil a `#Predicate`, which becomes the same condition, and the same plan, as one by key paths or as text.
@@ -17,7 +18,8 @@ extension Query {
         do throws(MakoError) {
             var scope = PredicateScope()
             scope.variables[predicate.variable.key] = .path([], isOptional: false)
-            return adding(.parsed(try scope.term(predicate.expression).test().isTrue))
+            let condition = try scope.term(predicate.expression).test().isTrue
+            return adding(.made(condition, levels: condition.levels))
         } catch {
             return adding(.failed(error))
         }
@@ -39,7 +41,11 @@ struct PredicateScope {
         depth += 1
         defer { depth -= 1 }
         if depth > PredicateScope.depthLimit { throw .predicate("it is nested too deeply") }
-        return try part.term(&self)
+        return try StackGuard.run(isDeep: false) { () throws(MakoError) in
+            try part.term(&self)
+        } orElse: { () throws(MakoError) in
+            throw .predicate("it is nested too deeply")
+        }
     }
 
     mutating func test(_ part: any PredicateExpression) throws(MakoError) -> PredicateTest { try term(part).test() }

@@ -89,7 +89,9 @@ extension Condition {
         do throws(MakoError) {
             var names: [String] = []
             for step in path { names.append(try step.name.get()) }
-            return Condition(.elements(quantifier, Expr.ownNames(names), try condition.source.condition()))
+            let elements = MakoRecords.Condition.elements(
+                quantifier, Expr.ownNames(names), try condition.source.condition())
+            return Condition(source: .made(elements, levels: condition.source.levels + 1))
         } catch { return Condition(source: .failed(error)) }
     }
 }

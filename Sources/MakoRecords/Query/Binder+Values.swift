@@ -1,8 +1,10 @@
 // Expressions: parameters, types, functions.
 extension Binder {
     mutating func bind(_ expr: Expr) throws(RecordError) -> BoundExpr {
-        try enter(expr.position)
-        defer { depth -= 1 }
+        try nested(expr.position) { (binder) throws(RecordError) in try binder.bindLevel(expr) }
+    }
+
+    private mutating func bindLevel(_ expr: Expr) throws(RecordError) -> BoundExpr {
         switch expr {
         case .literal(let value, _):
             return .constant(value)

@@ -1,8 +1,7 @@
+import MakoStorage
+
 /// Resolves names against the schema, fills in parameters and checks types.
 struct Binder {
-    /// Trees built by code may be deep too.
-    static let depthLimit = 250
-
     let table: TableHandle
     let catalogue: Catalogue
     let parameters: [Value]
@@ -43,14 +42,30 @@ struct Binder {
 
     mutating func enter(_ at: SourcePosition) throws(RecordError) {
         depth += 1
-        if depth > Binder.depthLimit { throw at.error("this is nested too deeply; the limit is \(Binder.depthLimit)") }
+        if depth > Condition.depthLimit { throw at.error("this is nested too deeply; the limit is \(Condition.depthLimit)") }
+    }
+
+    /// Binds one level of a tree. Each recursion of the binder goes through here.
+    @inline(__always)
+    mutating func nested<R>(
+        _ at: SourcePosition, _ body: (inout Binder) throws(RecordError) -> R
+    ) throws(RecordError) -> R {
+        try enter(at)
+        defer { depth -= 1 }
+        return try StackGuard.run(isDeep: depth > StackGuard.shallowLevels) { () throws(RecordError) in
+            try body(&self)
+        } orElse: { () throws(RecordError) in
+            throw at.tooDeepForStack
+        }
     }
 
     // MARK: Conditions
 
     mutating func bind(_ condition: Condition) throws(RecordError) -> BoundCondition {
-        try enter(.none)
-        defer { depth -= 1 }
+        try nested(.none) { (binder) throws(RecordError) in try binder.bindLevel(condition) }
+    }
+
+    private mutating func bindLevel(_ condition: Condition) throws(RecordError) -> BoundCondition {
         switch condition {
         case .constant(let flag):
             return .constant(flag)

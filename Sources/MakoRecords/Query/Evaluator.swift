@@ -28,12 +28,14 @@ final class Evaluator {
     /// What the choice around compares.
     private var subject = Operand.null
     private let cancellation: Cancellation?
+    private let isDeep: Bool
 
     init(
         _ program: Program, _ view: Snapshot?, _ supply: SuppliedRows? = nil, outers: OuterValues? = nil,
         _ cancellation: Cancellation? = nil
     ) {
         self.program = program
+        isDeep = program.isDeep
         self.outers = outers
         self.cancellation = cancellation
         subqueries = Array(repeating: nil, count: program.subqueries.count)
@@ -80,7 +82,7 @@ final class Evaluator {
         var writer = RowWriter()
         writer.begin(layout)
         let row = try RowReader(writer.finish(), layout)
-        let value = try evaluator.value(place, row, .rowID(0)).value
+        let value = try evaluator.operand(place, row, .rowID(0)).value
         withExtendedLifetime(layout) {}
         return value
     }
@@ -88,12 +90,16 @@ final class Evaluator {
     /// Whether the program's condition holds for a row; unknown is no. There must be one.
     func test(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
         arena.reset()
+        if isDeep {
+            return try followingTree(true) { () throws(RecordError) in try truth(program.root, row, key) == .yes }
+        }
         return try truth(program.root, row, key) == .yes
     }
 
     /// The value of an expression for a row. Valid until the next ``test(_:_:)`` or ``reset()``.
     func operand(_ place: Int32, _ row: RowReader, _ key: RowKey) throws(RecordError) -> Operand {
-        try value(place, row, key)
+        if isDeep { return try followingTree(true) { () throws(RecordError) in try value(place, row, key) } }
+        return try value(place, row, key)
     }
 
     func reset() { arena.reset() }

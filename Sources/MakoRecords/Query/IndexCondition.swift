@@ -12,9 +12,18 @@ final class IndexCondition: RowCondition, @unchecked Sendable {
     private let lock = Lock()
     private var spare: Evaluator?
 
-    private init(_ bound: BoundCondition, _ columns: ColumnSet, _ table: TableHandle) {
+    private init(_ condition: Condition, _ table: TableHandle) throws(RecordError) {
+        // Other tables are not known here, so that no condition can ask them.
+        var binder = Binder(table, .empty, [], [:])
+        let bound = try binder.bind(condition)
+        if IndexCondition.countsCharacters(condition) {
+            throw SourcePosition.none.error("characters(…) is not the same in every version of Unicode")
+        }
+        guard binder.joins.isEmpty, let columns = OwnColumns(bound) else {
+            throw SourcePosition.none.error("it asks for more than the columns of the row")
+        }
         conjuncts = bound.conjuncts
-        self.columns = columns
+        self.columns = columns.set
         program = Program(table, bound)
     }
 
@@ -58,16 +67,9 @@ final class IndexCondition: RowCondition, @unchecked Sendable {
         for (place, index) in record.indexes.enumerated() where index.schema.condition != nil {
             let parsed = try parse(index.schema, of: record.schema.name)
             do throws(RecordError) {
-                // Other tables are not known here, so that no condition can ask them.
-                var binder = Binder(bare, .empty, [], [:])
-                let bound = try binder.bind(parsed)
-                if countsCharacters(parsed) {
-                    throw SourcePosition.none.error("characters(…) is not the same in every version of Unicode")
+                found[place] = try followingTree(parsed.isDeep) { () throws(RecordError) in
+                    try IndexCondition(parsed, bare)
                 }
-                guard binder.joins.isEmpty, let columns = OwnColumns(bound) else {
-                    throw SourcePosition.none.error("it asks for more than the columns of the row")
-                }
-                found[place] = IndexCondition(bound, columns.set, bare)
             } catch {
                 if case .storage = error { throw error }
                 let further = SourcePosition.none.error("it asks for more than the columns of the row")
@@ -79,6 +81,7 @@ final class IndexCondition: RowCondition, @unchecked Sendable {
 
     /// Whether a condition has a sub-query, or a path that leads to another row.
     private static func asksFurther(_ condition: Condition, _ schema: EntitySchema) -> Bool {
+        if condition.isDeep { return false }
         var isFurther = false
         _ = try? condition.rewritten(
             { expr in

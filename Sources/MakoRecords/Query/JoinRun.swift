@@ -5,12 +5,14 @@ final class JoinRun {
     /// Where the current rows stand.
     let supply: SuppliedRows
     private let first: JoinLoop?
+    private let tables: Int
 
     /// - Parameter measure: takes down what the steps do; they are the first ones of the run.
     init(
         _ plan: JoinPlan, _ view: Snapshot, _ supply: SuppliedRows, _ measure: RunMeasure? = nil
     ) throws(RecordError) {
         self.supply = supply
+        tables = plan.steps.count
         var next: JoinLoop?
         for (place, step) in plan.steps.enumerated().reversed() {
             let before = plan.steps[..<place].map { (source: $0.source, layout: $0.own.table.layout) }
@@ -23,8 +25,13 @@ final class JoinRun {
 
     /// Calls a closure for each row of the join until it answers false; the tables' rows stand in ``supply`` meanwhile.
     func forEachRow(_ body: () throws -> Bool) throws {
-        guard let first, try first.run(body) else { return }
-        _ = try first.finish(body)
+        guard let first else { return }
+        // Each loop runs inside those before it.
+        try StackGuard.run(isDeep: tables > StackGuard.shallowLevels) {
+            if try first.run(body) { _ = try first.finish(body) }
+        } orElse: {
+            throw SourcePosition.none.tooDeepForStack
+        }
     }
 }
 

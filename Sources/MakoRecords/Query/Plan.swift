@@ -389,7 +389,7 @@ public struct ExpressionRun {
     ) {
         let program = Program(table, joins: joins)
         places = bound.map { program.add($0) }
-        kinds = bound.map(Binder.kind)
+        kinds = withDeepRoom(program.isDeep) { bound.map(Binder.kind) }
         readsOtherRows = !joins.isEmpty || !program.matches.isEmpty || !program.subqueries.isEmpty
         resolved = bound
         self.program = program

@@ -60,6 +60,14 @@ extension Selection {
     public func explanation(
         _ catalogue: Catalogue, in view: Snapshot? = nil, analyzing: Bool = false, cancellation: Cancellation? = nil
     ) throws(RecordError) -> PlanExplanation {
+        try followingTree(isDeep) { () throws(RecordError) in
+            try treeExplanation(catalogue, in: view, analyzing, cancellation)
+        }
+    }
+
+    private func treeExplanation(
+        _ catalogue: Catalogue, in view: Snapshot?, _ analyzing: Bool, _ cancellation: Cancellation?
+    ) throws(RecordError) -> PlanExplanation {
         let bound = try bind(catalogue)
         var explanation = Planner.explanation(
             bound, try view.map { (view) throws(RecordError) in try TableEstimates(bound.table, view) } ?? .unknown)
@@ -85,6 +93,12 @@ extension Selection {
         {
             return plan
         }
+        return try followingTree(isDeep) { () throws(RecordError) in try newPlan(catalogue, view, budget, shape) }
+    }
+
+    private func newPlan(
+        _ catalogue: Catalogue, _ view: Snapshot, _ budget: SubqueryBudget?, _ shape: SelectionShape?
+    ) throws(RecordError) -> Plan {
         let bound = try bind(catalogue, budget ?? SubqueryBudget())
         let estimates = try TableEstimates(bound.table, view)
         guard let choice = Planner.choice(bound, estimates) else { return Planner.nothing(bound) }

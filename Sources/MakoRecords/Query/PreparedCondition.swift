@@ -11,11 +11,13 @@ public final class PreparedCondition: Sendable {
     }
 
     public let condition: Condition
+    package let levels: Int
     /// Those of the values of a ``SelectionShape``, in their order; nil: the condition has none.
     fileprivate let sources: [Source]?
 
     public init(_ condition: Condition) {
         self.condition = condition
+        levels = condition.levels
         sources = SelectionShape(sourcesOf: condition)?.sources?.map { expr in
             switch expr {
             case .literal(let value, _): .literal(value)
@@ -25,6 +27,8 @@ public final class PreparedCondition: Sendable {
             }
         }
     }
+
+    package var isDeep: Bool { isDeepTree(levels) }
 }
 
 /// A prepared condition with its values, as all that is asked of a table, in no order.

@@ -1,3 +1,5 @@
+import MakoStorage
+
 /// SQL's three truth values.
 enum Truth: UInt8 {
     case no = 0
@@ -97,6 +99,11 @@ final class Program: @unchecked Sendable {
     @exclusivity(unchecked) private var memory: [UnsafeMutableRawBufferPointer] = []
     @exclusivity(unchecked) private(set) var root: Int32 = -1
 
+    private var depth = 0
+    private var deepest = 0
+    /// Whether parts are nested so deep that running them needs a large stack.
+    var isDeep: Bool { isDeepTree(deepest) }
+
     private let table: TableHandle?
     /// A program whose constants are used besides its own.
     private let model: Program?
@@ -122,6 +129,7 @@ final class Program: @unchecked Sendable {
         excerpts = model.excerpts
         subqueries = model.subqueries
         root = model.root
+        deepest = model.deepest
         self.model = model
         var (conditions, memory) = (model.conditions, [UnsafeMutableRawBufferPointer]())
         for (place, value) in constants {
@@ -159,8 +167,19 @@ final class Program: @unchecked Sendable {
         for block in memory { block.deallocate() }
     }
 
+    /// Adds one level of a tree. Each recursion of the compiler goes through here.
+    private func nested(_ body: () -> Int32) -> Int32 {
+        depth += 1
+        defer { depth -= 1 }
+        deepest = max(deepest, depth)
+        // The binder has counted the levels, so that without more room there is still some.
+        return StackGuard.run(isDeep: depth > StackGuard.shallowLevels, body, orElse: body)
+    }
+
     /// Adds an expression and answers its place.
-    func add(_ expr: BoundExpr) -> Int32 {
+    func add(_ expr: BoundExpr) -> Int32 { nested { addLevel(expr) } }
+
+    private func addLevel(_ expr: BoundExpr) -> Int32 {
         switch expr {
         case .constant(let value): return append(.constant(operand(value)))
         case .column(let column) where column.node >= 0 && joins[column.node].isSupplied:
@@ -223,7 +242,9 @@ final class Program: @unchecked Sendable {
         table?.layout.allSlots[ordinal] ?? ColumnSlot(offset: 0, ordinal: .max, type: .bool)
     }
 
-    private func add(_ condition: BoundCondition) -> Int32 {
+    private func add(_ condition: BoundCondition) -> Int32 { nested { addLevel(condition) } }
+
+    private func addLevel(_ condition: BoundCondition) -> Int32 {
         switch condition {
         case .constant(let flag): return append(.constant(Truth(flag)))
         case .comparison(let operation, let left, let right):

@@ -8,6 +8,12 @@ extension SelectStatement {
     public func plan(
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> Plan {
+        try followingTree(isDeep) { () throws(RecordError) in try treePlan(catalogue, parameters, named) }
+    }
+
+    private func treePlan(
+        _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value]
+    ) throws(RecordError) -> Plan {
         let whole = try counted(parameters, named).flattened(catalogue)
         guard whole.compounds.isEmpty,
             case .table(let plan) = try whole.prepared(catalogue, parameters, named, nil).feed
@@ -22,6 +28,14 @@ extension SelectStatement {
     public func explanation(
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:], view: Snapshot? = nil
     ) throws(RecordError) -> String {
+        try followingTree(isDeep) { () throws(RecordError) in
+            try treeExplanation(catalogue, parameters, named, view)
+        }
+    }
+
+    private func treeExplanation(
+        _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ view: Snapshot?
+    ) throws(RecordError) -> String {
         let whole = try counted(parameters, named).flattened(catalogue)
         if whole.compounds.isEmpty { return try whole.prepared(catalogue, parameters, named, view).description }
         return try whole.compound { (part) throws(RecordError) in try part.prepared(catalogue, parameters, named, view)
@@ -34,6 +48,14 @@ extension SelectStatement {
     /// - Throws: `tableNotFound`, or `syntax` pointing into the text.
     public func analysis(
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
+    ) throws(RecordError) -> PlanAnalysis {
+        try followingTree(isDeep) { () throws(RecordError) in
+            try treeAnalysis(catalogue, view, parameters, named)
+        }
+    }
+
+    private func treeAnalysis(
+        _ catalogue: Catalogue, _ view: Snapshot, _ parameters: [Value], _ named: [String: Value]
     ) throws(RecordError) -> PlanAnalysis {
         let whole = try counted(parameters, named).flattened(catalogue)
         if whole.compounds.isEmpty {
@@ -57,6 +79,15 @@ extension SelectStatement {
 
     /// - Parameter measure: is told what the tables' steps read, where the statement is a sub-query.
     func run(
+        _ catalogue: Catalogue, _ view: Snapshot, _ parameters: [Value], _ named: [String: Value],
+        _ cancellation: Cancellation?, noting measure: StepMeasure?
+    ) throws(RecordError) -> QueryRows {
+        try followingTree(isDeep) { () throws(RecordError) in
+            try runTree(catalogue, view, parameters, named, cancellation, noting: measure)
+        }
+    }
+
+    private func runTree(
         _ catalogue: Catalogue, _ view: Snapshot, _ parameters: [Value], _ named: [String: Value],
         _ cancellation: Cancellation?, noting measure: StepMeasure?
     ) throws(RecordError) -> QueryRows {

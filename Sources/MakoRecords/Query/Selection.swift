@@ -40,6 +40,10 @@ public struct Selection: Sendable, Hashable {
     }
 
     func bind(_ catalogue: Catalogue, _ budget: SubqueryBudget) throws(RecordError) -> BoundSelection {
+        try followingTree(isDeep) { () throws(RecordError) in try bindTree(catalogue, budget) }
+    }
+
+    private func bindTree(_ catalogue: Catalogue, _ budget: SubqueryBudget) throws(RecordError) -> BoundSelection {
         let table = try catalogue.requireTable(table)
         var binder = Binder(table, catalogue, parameters, namedParameters)
         binder.budget = budget
@@ -58,5 +62,11 @@ public struct Selection: Sendable, Hashable {
     }
 
     /// Binds and plans.
-    public func plan(_ catalogue: Catalogue) throws(RecordError) -> Plan { Planner.plan(try bind(catalogue)) }
+    public func plan(_ catalogue: Catalogue) throws(RecordError) -> Plan {
+        try followingTree(isDeep) { () throws(RecordError) in Planner.plan(try bind(catalogue)) }
+    }
+}
+
+extension Selection {
+    var isDeep: Bool { condition?.isDeep == true || orderBy.contains { $0.expr.isDeep } }
 }

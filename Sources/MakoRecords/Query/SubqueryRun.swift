@@ -171,8 +171,14 @@ final class SubqueryRun {
         return made
     }
 
-    /// Lends the rows for the row around until the closure answers false.
+    /// Lends the rows for the row around until the closure answers false. Sub-queries inside each other meet here.
     private func forEachRow(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {
+        try followingTree(false) { () throws(RecordError) in try forEachRowOfSource(body) }
+    }
+
+    private func forEachRowOfSource(
+        _ body: (RowKey, RowReader) throws(RecordError) -> Bool
+    ) throws(RecordError) {
         switch subquery.source {
         case .plan(let plan):
             if let probe = probe() { return try probe.forEachRow(body) }

@@ -49,9 +49,20 @@ extension Statement {
         named: [String: Value] = [:], cancellation: Cancellation? = nil, ignoringReferences: Bool = false,
         check: (any RowCheck)? = nil
     ) throws(RecordError) -> StatementOutcome {
+        try followingTree(isDeep) { () throws(RecordError) in
+            try runTree(
+                catalogue, in: tx, &changes, parameters, named, cancellation, ignoresReferences: ignoringReferences,
+                check)
+        }
+    }
+
+    private func runTree(
+        _ catalogue: Catalogue, in tx: borrowing WriteTransaction, _ changes: inout ChangeSet, _ parameters: [Value],
+        _ named: [String: Value], _ cancellation: Cancellation?, ignoresReferences: Bool, _ check: (any RowCheck)?
+    ) throws(RecordError) -> StatementOutcome {
         var run = StatementRun(
             catalogue: catalogue, parameters: parameters, named: named, cancellation: cancellation,
-            ignoresReferences: ignoringReferences, rowCheck: check)
+            ignoresReferences: ignoresReferences, rowCheck: check)
         if isReadOnly {
             var outcome = StatementOutcome()
             outcome.rows = try read(

@@ -13,11 +13,14 @@
 /// texts are: what makes several words is a phrase.
 struct MatchQuery: Sendable, Hashable {
     let root: MatchNode
+    /// Whether what follows it to its end needs a large stack.
+    let isDeep: Bool
 
     /// - Throws: `RecordError.syntax`, pointing into the query.
     init(_ text: String, _ index: FullTextIndex, columns: UInt64) throws(RecordError) {
         var parser = try MatchParser(text, index)
         root = try parser.query(columns)
+        isDeep = isDeepTree(parser.deepest)
     }
 
     /// The words that make a row rank, and that excerpts show.
@@ -74,6 +77,7 @@ struct MatchParser {
     private var tokens: [Token] = []
     private var place = 0
     private var depth = 0
+    private(set) var deepest = 0
     private var phrases = 0
 
     init(_ text: String, _ index: FullTextIndex) throws(RecordError) {
@@ -176,16 +180,24 @@ struct MatchParser {
         return node
     }
 
-    private func checkDepth(_ token: Token) throws(RecordError) {
+    /// Reads one level of nesting. Each recursion of the parser goes through here.
+    private mutating func nested(
+        _ token: Token, _ body: (inout MatchParser) throws(RecordError) -> MatchNode
+    ) throws(RecordError) -> MatchNode {
+        depth += 1
+        defer { depth -= 1 }
+        deepest = max(deepest, depth)
         if depth > MatchParser.depthLimit {
             throw error("this is nested too deeply; the limit is \(MatchParser.depthLimit)", token)
         }
+        return try followingTree(false) { () throws(RecordError) in try body(&self) }
     }
 
     private mutating func or(_ columns: UInt64) throws(RecordError) -> MatchNode {
-        depth += 1
-        defer { depth -= 1 }
-        try checkDepth(token)
+        try nested(token) { (parser) throws(RecordError) in try parser.anyOf(columns) }
+    }
+
+    private mutating func anyOf(_ columns: UInt64) throws(RecordError) -> MatchNode {
         var parts = [try and(columns)]
         while take("OR") { parts.append(try and(columns)) }
         return parts.count == 1 ? parts[0] : .or(parts)
@@ -202,11 +214,12 @@ struct MatchParser {
 
     private mutating func and(_ columns: UInt64) throws(RecordError) -> MatchNode {
         var parts = [try not(columns)]
+        var others: [MatchNode] = []
         while true {
             if take("AND") {
                 // a AND NOT b
                 if isWord("NOT") {
-                    parts = [try without(parts.count == 1 ? parts[0] : .and(parts), columns)]
+                    try readOthers(&others, columns)
                     continue
                 }
             } else if !beginsOperand {
@@ -214,22 +227,26 @@ struct MatchParser {
             }
             parts.append(try not(columns))
         }
-        return parts.count == 1 ? parts[0] : .and(parts)
+        return MatchParser.without(parts.count == 1 ? parts[0] : .and(parts), others)
     }
 
     private mutating func not(_ columns: UInt64) throws(RecordError) -> MatchNode {
         if isWord("NOT") {
             throw error("NOT stands behind what is sought: this NOT that", token)
         }
-        return try without(try primary(columns), columns)
+        let first = try primary(columns)
+        var others: [MatchNode] = []
+        try readOthers(&others, columns)
+        return MatchParser.without(first, others)
     }
 
-    private mutating func without(_ first: MatchNode, _ columns: UInt64) throws(RecordError) -> MatchNode {
-        var node = first
-        var others: [MatchNode] = []
+    private mutating func readOthers(_ others: inout [MatchNode], _ columns: UInt64) throws(RecordError) {
         while take("NOT") { others.append(try primary(columns)) }
-        if !others.isEmpty { node = .not(node, others.count == 1 ? others[0] : .or(others)) }
-        return node
+    }
+
+    /// A chain of NOT makes one level, however long it is.
+    private static func without(_ node: MatchNode, _ others: [MatchNode]) -> MatchNode {
+        others.isEmpty ? node : .not(node, others.count == 1 ? others[0] : .or(others))
     }
 
     private mutating func primary(_ columns: UInt64) throws(RecordError) -> MatchNode {
@@ -243,10 +260,7 @@ struct MatchParser {
         if start.kind == .word || start.kind == .quoted, isSymbol(MatchParser.colon, 1) {
             let narrowed = try column(start) & columns
             place += 2
-            depth += 1
-            defer { depth -= 1 }
-            try checkDepth(start)
-            return try primary(narrowed)
+            return try nested(start) { (parser) throws(RecordError) in try parser.primary(narrowed) }
         }
         return .phrase(try phrase(columns))
     }

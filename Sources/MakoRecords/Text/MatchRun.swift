@@ -14,7 +14,9 @@ struct MatchRun {
     }
 
     /// The numbers of the rows, ascending.
-    func rows() throws(RecordError) -> [UInt64] { try rows(of: query.root) }
+    func rows() throws(RecordError) -> [UInt64] {
+        try followingTree(query.isDeep) { () throws(RecordError) in try rows(of: query.root) }
+    }
 
     /// The rows, and how well each of them fits: more is better.
     mutating func ranked() throws(RecordError) -> (rows: [UInt64], scores: [Double]) {
@@ -22,7 +24,7 @@ struct MatchRun {
         let parts = query.wanted
         for part in parts where counted[part] == nil { counted[part] = try found(part, .counts) }
         self.counted = counted
-        let rows = try rows(of: query.root)
+        let rows = try rows()
         var rank = try TextRank(index, rows, reader.view)
         for part in parts { if let found = counted[part] { rank.add(found) } }
         return (rows, rank.scores)

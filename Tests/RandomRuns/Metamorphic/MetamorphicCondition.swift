@@ -50,6 +50,18 @@ struct MetamorphicDraw {
         return atom(table, isJoined)
     }
 
+    /// A condition inside up to 17 others that hold where it does.
+    mutating func nested(_ condition: String) -> String {
+        (0..<(8 + random.below(10))).reduce(condition) { inner, _ in
+            switch random.below(4) {
+            case 0: "NOT (NOT (\(inner)))"
+            case 1: "(\(inner)) AND (1 = 1 OR w > 3)"
+            case 2: "(\(inner)) OR 1 = 2"
+            default: "CASE WHEN (\(inner)) THEN 1 ELSE 0 END = 1"
+            }
+        }
+    }
+
     /// One column of each of two tables that may be compared.
     mutating func link() -> String {
         let pairs = (world.columns["T"] ?? []).flatMap { first in

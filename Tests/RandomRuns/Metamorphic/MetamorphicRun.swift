@@ -3,7 +3,7 @@ import MakoStorage
 import MakoTestSupport
 
 /// Puts one question in several forms whose answers must agree, whatever they are: partitions by a condition, its opposite and its being
-/// unknown (TLP), a condition that is tested and one that is shown (NoREC), with indexes and without, as text and built by code.
+/// unknown (TLP), a condition that is tested and one that is shown (NoREC), nested deep, with indexes and without, as text and built by code.
 public struct MetamorphicRun {
     public private(set) var checks = 0
     /// How many conditions some rows fulfil and others do not.
@@ -53,6 +53,10 @@ public struct MetamorphicRun {
         try check(parts[0], fulfilling, "\(condition.text), tested and shown")
         let count = try same("SELECT count(*) FROM \(table) WHERE \(condition.text)")
         try check(count, [[.integer(Int64(parts[0].count))]], "the number of rows with \(condition.text)")
+        if draw.random.chance(10) {
+            let deep = draw.nested(condition.text)
+            try check(parts[0], try same("SELECT id FROM \(table) WHERE \(deep)"), "\(condition.text), and \(deep)")
+        }
         guard let tree = condition.tree else { return }
         for side in [world.plain, world.indexed] {
             var keys: [[Value]] = []

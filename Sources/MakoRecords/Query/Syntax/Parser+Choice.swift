@@ -23,12 +23,12 @@ extension Parser {
     }
 
     mutating func choice() throws(RecordError) -> Expr {
-        try enter()
+        try nested { (parser) throws(RecordError) in try parser.openChoice() }
+    }
+
+    private mutating func openChoice() throws(RecordError) -> Expr {
         openCases += 1
-        defer {
-            depth -= 1
-            openCases -= 1
-        }
+        defer { openCases -= 1 }
         let start = token
         advance()
         var choice = Expr.Choice([])

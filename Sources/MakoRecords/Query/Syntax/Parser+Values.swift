@@ -1,6 +1,9 @@
 // The part of the grammar that gives values; see Parser.
 extension Parser {
     mutating func joined(isRight: Bool) throws(RecordError) -> Part {
+        let tallest = height
+        height = 0
+        defer { height = max(tallest, height) }
         let start = token
         var left = try sum()
         var links = 0
@@ -54,6 +57,9 @@ extension Parser {
     }
 
     private mutating func sum() throws(RecordError) -> Part {
+        let tallest = height
+        height = 0
+        defer { height = max(tallest, height) }
         let start = token
         var left = try product()
         var links = 0
@@ -65,6 +71,9 @@ extension Parser {
     }
 
     private mutating func product() throws(RecordError) -> Part {
+        let tallest = height
+        height = 0
+        defer { height = max(tallest, height) }
         let start = token
         var left = try unary()
         var links = 0
@@ -96,18 +105,20 @@ extension Parser {
         let first = asValue(left, start)
         advance()
         let second = token
-        return .value(.arithmetic(operation, first, asValue(try next(&self), second), at: at))
+        let right = asValue(try next(&self), second)
+        try grow(at)
+        return .value(.arithmetic(operation, first, right, at: at))
     }
 
     private mutating func unary() throws(RecordError) -> Part {
         if isSymbol("-") || isSymbol("+") {
-            try enter()
-            defer { depth -= 1 }
             let isMinus = isSymbol("-")
-            advance()
-            let start = token
-            let value = asValue(try unary(), start)
-            return .value(isMinus ? Parser.negate(value) : value)
+            return try nested { (parser) throws(RecordError) in
+                parser.advance()
+                let start = parser.token
+                let value = parser.asValue(try parser.unary(), start)
+                return .value(isMinus ? Parser.negate(value) : value)
+            }
         }
         let start = token
         var part = try primary()
@@ -223,8 +234,10 @@ extension Parser {
     }
 
     private mutating func call(_ name: String, _ start: Token) throws(RecordError) -> Expr {
-        try enter()
-        defer { depth -= 1 }
+        try nested { (parser) throws(RecordError) in try parser.openCall(name, start) }
+    }
+
+    private mutating func openCall(_ name: String, _ start: Token) throws(RecordError) -> Expr {
         if Folding.folded(name) == "subquery" {
             throw position(start).error(
                 "there is no SUBQUERY; ask ANY, ALL or NONE, or write (SELECT count(*) FROM … WHERE …)")

@@ -1,3 +1,5 @@
+import MakoStorage
+
 /// Reads conditions and expressions by recursive descent.
 ///
 ///     or          and { (OR | "||") and }
@@ -22,7 +24,9 @@ struct Parser {
     let text: String
     let tokens: [Token]
     private(set) var index = 0
-    var depth = 0
+    private var depth = 0
+    /// How many levels the tallest tree has that was read in the current level, with the links of chains.
+    var height = 0
     var positional = 0
     /// How many choices are around the current token.
     var openCases = 0
@@ -51,9 +55,7 @@ struct Parser {
 
     /// A value, which may be a condition.
     mutating func expression() throws(RecordError) -> Expr {
-        try enter()
-        defer { depth -= 1 }
-        return try enclosed()
+        try nested(isNode: false) { (parser) throws(RecordError) in try parser.enclosed() }
     }
 
     /// The same inside something that counts as a level already.
@@ -128,19 +130,42 @@ struct Parser {
         return position(token).error("\(wanted) is expected here")
     }
 
-    mutating func enter() throws(RecordError) {
+    /// Reads one level of nesting. Each recursion of the parser goes through here.
+    ///
+    /// - Parameter isNode: whether the level makes the tree taller, as parentheses alone do not.
+    mutating func nested<R>(
+        isNode: Bool = true, _ body: (inout Parser) throws(RecordError) -> R
+    ) throws(RecordError) -> R {
+        let tallest = height
+        height = 0
         depth += 1
+        defer { depth -= 1 }
+        let at = position(token)
         if depth > Parser.depthLimit {
-            throw position(token).error("this is nested too deeply; the limit is \(Parser.depthLimit)")
+            throw at.error("this is nested too deeply; the limit is \(Parser.depthLimit)")
+        }
+        let result = try StackGuard.run(isDeep: false) { () throws(RecordError) in
+            try body(&self)
+        } orElse: { () throws(RecordError) in
+            throw at.tooDeepForStack
+        }
+        if isNode { try grow(at) }
+        height = max(tallest, height)
+        return result
+    }
+
+    /// Counts another level above what was read. Levels and chains inside each other make a tree deeper than either limit.
+    mutating func grow(_ at: SourcePosition, levels: Int = 1) throws(RecordError) {
+        height += levels
+        if height > Condition.depthLimit && !sabotaged("chainsInLevelsNotCounted") {
+            throw at.error("this is nested too deeply; the limit is \(Condition.depthLimit)")
         }
     }
 
     // MARK: Conditions
 
     mutating func or() throws(RecordError) -> Part {
-        try enter()
-        defer { depth -= 1 }
-        return try disjunction()
+        try nested(isNode: false) { (parser) throws(RecordError) in try parser.disjunction() }
     }
 
     private mutating func disjunction() throws(RecordError) -> Part {
@@ -148,6 +173,7 @@ struct Parser {
         let first = try and()
         guard isWord("OR") || isSymbol("||") else { return first }
         var parts = [asCondition(first, start)]
+        if case .or(let more) = parts[0] { parts = more }
         while takeWord("OR") || takeSymbol("||") {
             let next = token
             let part = asCondition(try and(), next)
@@ -161,6 +187,7 @@ struct Parser {
         let first = try not()
         guard isWord("AND") || isSymbol("&&") else { return first }
         var parts = [asCondition(first, start)]
+        if case .and(let more) = parts[0] { parts = more }
         while takeWord("AND") || takeSymbol("&&") {
             let next = token
             let part = asCondition(try not(), next)
@@ -171,11 +198,11 @@ struct Parser {
 
     private mutating func not() throws(RecordError) -> Part {
         guard isWord("NOT") || isSymbol("!") else { return try predicate() }
-        try enter()
-        defer { depth -= 1 }
-        advance()
-        let start = token
-        return .condition(.not(asCondition(try not(), start)))
+        return try nested { (parser) throws(RecordError) in
+            parser.advance()
+            let start = parser.token
+            return .condition(.not(parser.asCondition(try parser.not(), start)))
+        }
     }
 
     mutating func predicate() throws(RecordError) -> Part {

@@ -84,6 +84,25 @@ public enum Statement: Sendable, Hashable {
     }
 }
 
+extension Statement {
+    /// Whether it is nested so deep that what follows it to its end needs a large stack.
+    var isDeep: Bool {
+        switch self {
+        case .select(let statement), .explain(let statement, _): statement.isDeep
+        case .update(let statement):
+            statement.condition?.isDeep == true || statement.assignments.contains { $0.value.isDeep }
+        case .delete(let statement): statement.condition?.isDeep == true
+        case .insert(let statement):
+            switch statement.source {
+            case .values(let rows): rows.contains { $0.contains(where: \.isDeep) }
+            case .select(let question): question.isDeep
+            case .defaults: false
+            }
+        default: false
+        }
+    }
+}
+
 /// The name of a table as a statement says it.
 public struct TableName: Sendable, Hashable {
     public let name: String

@@ -69,13 +69,13 @@ extension Parser {
     }
 
     mutating func subquery() throws(RecordError) -> Subquery {
-        try enter()
-        defer { depth -= 1 }
-        let start = token
-        try expectSymbol("(")
-        let statement = try SelectStatement.read(&self)
-        try expectSymbol(")")
-        return Subquery(statement, at: span(start))
+        try nested { (parser) throws(RecordError) in
+            let start = parser.token
+            try parser.expectSymbol("(")
+            let statement = try SelectStatement.read(&parser)
+            try parser.expectSymbol(")")
+            return Subquery(statement, at: parser.span(start))
+        }
     }
 
     /// Whether a condition on many rows begins at a token: `EXISTS (SELECT`, or `ANY people.age > 60`. The same words may be names.
@@ -115,12 +115,12 @@ extension Parser {
             advance()
             return .exists(try subquery())
         }
-        try enter()
-        defer { depth -= 1 }
-        advance()
-        let next = token
-        let inner = asCondition(try predicate(), next)
-        return .quantified(quantifier, inner, at: span(start))
+        return try nested { (parser) throws(RecordError) in
+            parser.advance()
+            let next = parser.token
+            let inner = parser.asCondition(try parser.predicate(), next)
+            return .quantified(quantifier, inner, at: parser.span(start))
+        }
     }
 
     /// `people.@count`, `people.@sum.salary`: behind the point.
