@@ -42,7 +42,9 @@ struct Binder {
 
     mutating func enter(_ at: SourcePosition) throws(RecordError) {
         depth += 1
-        if depth > Condition.depthLimit { throw at.error("this is nested too deeply; the limit is \(Condition.depthLimit)") }
+        if depth > Condition.depthLimit {
+            throw at.error("this is nested too deeply; the limit is \(Condition.depthLimit)")
+        }
     }
 
     /// Binds one level of a tree. Each recursion of the binder goes through here.
