@@ -19,7 +19,7 @@ SEQUENCES ?= 200000
 SECONDS ?=
 RUNS ?= -1
 TARGETS ?= PageFuzz LogFuzz RowFuzz CatalogueFuzz WhereFuzz SelectFuzz ImportFuzz FileFuzz OperationFuzz
-# The bugs that `make sabotage` tries; all of Tests/Sabotage.txt when none is named.
+# The bugs that `make sabotage` tries; all of Tests/Mutations when none is named.
 BUGS ?=
 
 # The first of the seeds of `make soak`, which goes on for SECONDS (600 if not told): one of its own choice when there is none.
@@ -58,7 +58,7 @@ help:
 	@echo 'make kill CYCLES=2000    kills writing and reading processes over and over; make power stops the file system instead'
 	@echo 'make processes SECONDS=60           two and three processes at the same files, each stopped before each of its calls'
 	@echo 'make scale               transactions larger than the cache: the size of the file and the memory; ENTRIES=10000000 ROWS=1000000 CACHE=8'
-	@echo 'make sabotage            603 deliberate bugs, one at a time, and the test that notices each; BUGS=name'
+	@echo 'make sabotage            deliberate bugs, one at a time, and the test that notices each; BUGS=name'
 	@echo 'make bench               Mako beside SQLite, LMDB and GRDB; JSON=file keeps the figures'
 	@echo 'make sqllogictest SQLLOGICTEST=dir  scripts of sqllogictest; without a folder the ones in Tests/SQLLogic'
 	@echo 'make metamorphic SECONDS=60         one question in several forms that must agree; SEED=first'
@@ -221,10 +221,11 @@ scale:
 	@for kind in puts updates deletes; do .build/release/SoakRunner scale $(ENTRIES) $(CACHE) $$kind || exit 1; done
 	@for kind in index text migration; do .build/release/SoakRunner scale $(ROWS) $(CACHE) $$kind || exit 1; done
 
-# Deliberate bugs, in a build of their own: see Tests/Sabotage.txt.
+# Deliberate bugs, in a build of their own, from a copy of the sources that has them all: see Tests/Mutations.
 sabotage:
-	@scripts/need swift lz4 macros
-	$(SYNTAX) MAKO_SABOTAGE=1 swift build --build-tests $(TRAITS) $(AT_ONCE) --scratch-path .build-sabotage
+	@scripts/need swift lz4 macros python3
+	scripts/mutations weave .build-sabotage/package
+	$(SYNTAX) swift build --package-path .build-sabotage/package --scratch-path '$(CURDIR)/.build-sabotage' --build-tests $(TRAITS) $(AT_ONCE)
 	@scripts/sabotage $(BUGS)
 
 bench:
@@ -241,7 +242,7 @@ differential:
 
 # Both sanitizers in one flag: of two flags the compiler would heed the last alone. Swift's own crash report is off, so that libFuzzer can
 # write the input that crashed to a file.
-FUZZ_BUILD = MAKO_FUZZ=1 $(SYNTAX) swift build -c release --sanitize=fuzzer -Xswiftc -sanitize=address,fuzzer
+FUZZ_BUILD = MAKO_FUZZ=1 $(SYNTAX) swift build -c release --sanitize=fuzzer -Xswiftc -sanitize=address,fuzzer -Xswiftc -enable-testing
 # What makes whole stores is watched by edges alone, in a build of its own: being told of each comparison as well, and weighing inputs by how
 # rare what they reach is, took half of its time, and magic numbers are set right by the target itself.
 WHOLE_STORES := FileFuzz OperationFuzz

@@ -22,16 +22,12 @@ let macroTestDependencies: [Target.Dependency] =
         .product(name: "SwiftParser", package: "swift-syntax"),
     ] : []
 
-// MAKO_SABOTAGE=1 builds in the deliberate bugs of Tests/Sabotage.txt; `make sabotage` does, into a folder of its own.
-let isSabotaged = Context.environment["MAKO_SABOTAGE"].map { !$0.isEmpty } ?? false
-
 // MAKO_STRICT=1 makes warnings errors. The Makefile sets it; a dependant must not have it: Xcode builds remote packages with
 // -suppress-warnings, which the compiler refuses together with -warnings-as-errors, and a later compiler may warn of more.
 let isStrict = Context.environment["MAKO_STRICT"].map { !$0.isEmpty } ?? false
 
 let settings: [SwiftSetting] =
     [.swiftLanguageMode(.v6)] + (isStrict ? [.treatAllWarnings(as: .error)] : [])
-    + (isSabotaged ? [.define("SABOTAGE")] : [])
 let macroSettings: [SwiftSetting] =
     settings + (syntaxHost.map { [.unsafeFlags(["-I", $0]), .define("TOOLCHAIN_SYNTAX")] } ?? [])
 let macroLinking: [LinkerSetting] =

@@ -52,7 +52,6 @@ public struct MakoProgram: ParsableCommand {
     /// standard error.
     private static func end(with error: any Error) -> Never {
         let (code, text) = (exitCode(for: error), fullMessage(for: error))
-        if sabotaged("usageObeyed") { exit(withError: error) }
         if !text.isEmpty {
             if code == .success { Terminal.write(text + "\n") } else { Terminal.tell(text + "\n") }
         }
@@ -64,7 +63,7 @@ public struct MakoProgram: ParsableCommand {
     private static func openStandardStreams() {
         for (stream, flag) in [(Int32(0), O_WRONLY), (1, O_RDONLY), (2, O_RDONLY)] where fcntl(stream, F_GETFD) < 0 {
             // Reads and writes fail, as on a closed stream.
-            _ = open("/dev/null", sabotaged("streamsLeftClosed") ? O_RDWR : flag)
+            _ = open("/dev/null", flag)
         }
     }
 

@@ -8,13 +8,11 @@ package struct TextKey: Hashable, Sendable {
     package init(_ text: String) { self.text = text }
 
     package static func == (left: TextKey, right: TextKey) -> Bool {
-        if sabotaged("textsEqualByCanonicalForm") { return left.text == right.text }
         var (a, b) = (left.text, right.text)
         return a.withUTF8 { a in b.withUTF8 { b in a.count == b.count && a.elementsEqual(b) } }
     }
 
     package func hash(into hasher: inout Hasher) {
-        if sabotaged("textsEqualByCanonicalForm") { return hasher.combine(text) }
         var text = text
         text.withUTF8 { hasher.combine(bytes: .init($0)) }
         // The end, so that two texts behind each other are told from others with the same bytes.

@@ -24,7 +24,7 @@ import Testing
 
     @Test(arguments: [
         ".ci/run", "scripts/need", "scripts/syntax-host", "scripts/documentation", "scripts/sabotage",
-        "scripts/coverage",
+        "scripts/mutations", "scripts/coverage",
     ])
     func aScriptCanBeRun(_ path: String) {
         #expect(FileManager.default.isExecutableFile(atPath: Repository.root + "/" + path))

@@ -110,7 +110,7 @@ struct DatabaseFile {
 
     /// The file and its log files, with their sizes in bytes. The log of a database that a symbolic link leads to lies beside the database.
     static func files(of path: String) -> [(path: String, bytes: Int)] {
-        let path = sabotaged("linksMeasured") ? path : (try? FilePlace.followed(path)) ?? path
+        let path = (try? FilePlace.followed(path)) ?? path
         let directory = FilePath.directory(of: path)
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         let logs = names.filter { isLog($0, of: path) }.sorted().map { directory + "/" + $0 }

@@ -129,7 +129,7 @@ extension ImportPlan.Column {
     /// The column with the reference of one that it takes the place of, where its values can be such keys.
     fileprivate func referring(as old: ColumnSchema?) -> ImportPlan.Column {
         guard let old, !old.isRetired, let target = old.target, old.type != .keys,
-            old.type == type || (old.type == .reference && type == .integer), !sabotaged("replacedColumnRefersNoMore")
+            old.type == type || (old.type == .reference && type == .integer)
         else { return self }
         var column = self
         (column.type, column.target) = (old.type, target)

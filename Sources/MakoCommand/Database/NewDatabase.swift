@@ -37,10 +37,6 @@ struct NewDatabase {
 
     /// Removes what is left where it was built.
     func remove() {
-        if sabotaged("importRemovesNamesakes") {
-            for name in (try? FileManager.default.contentsOfDirectory(atPath: FilePath.directory(of: place))) ?? []
-            where name.hasPrefix(FilePath.name(of: place)) { unlink(FilePath.directory(of: place) + "/" + name) }
-        }
         TemporaryFiles.remove(directory)
     }
 

@@ -159,8 +159,7 @@ final class OpenFile {
     /// The size in bytes, where the file has one; of a symbolic link, that of the file it leads to.
     static func size(of path: String) -> Int? {
         var information = stat()
-        let isThere = sabotaged("linksMeasured") ? lstat(path, &information) : stat(path, &information)
-        guard isThere == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
         return Int(information.st_size)
     }
 

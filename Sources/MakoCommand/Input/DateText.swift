@@ -36,7 +36,7 @@ enum DateText {
         // Nine digits are as many as a time of these years is exact to; near 2001 there are more.
         for digits in [9, 12, 15] {
             let form = clock + fraction(inDay - Double(whole), digits) + "Z"
-            if read(form) == seconds || sabotaged("datesRounded") { return form }
+            if read(form) == seconds { return form }
         }
         return nil
     }

@@ -90,7 +90,7 @@ struct DelimitedReader: InputReader {
                 fields.append(try readField())
                 rowEnds = try endField()
             }
-            if fields == [blank], columns.count != 1 || sabotaged("emptyRowsSkipped") { continue }
+            if fields == [blank], columns.count != 1 { continue }
             return InputRow(line: start, fields: fields)
         }
         return nil
@@ -138,7 +138,6 @@ struct DelimitedReader: InputReader {
 
     private mutating func readTabbedField() throws(InputError) -> InputField {
         try input.append(to: &bytes, until: fieldEnd)
-        if sabotaged("emptyFieldsMissing"), bytes.isEmpty { return .missing }
         guard bytes.contains(.backslash) else { return .raw(try text(bytes, at: line)) }
         if bytes == [.backslash, UInt8(ascii: "N")] { return .missing }
         var plain: [UInt8] = []

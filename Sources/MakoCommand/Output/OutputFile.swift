@@ -29,7 +29,7 @@ final class OutputFile {
             guard descriptor >= 0 else { throw Failure("\(path) cannot be written: \(systemMessage())", .inputOutput) }
             return
         }
-        guard !exists || replaces || sabotaged("exportReplacesUnasked") else {
+        guard !exists || replaces else {
             throw Failure("\(path) exists already; choose another name, or replace it with --overwrite", .usage)
         }
         // A symbolic link stays, and the file it leads to is replaced.

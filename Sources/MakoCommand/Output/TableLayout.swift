@@ -73,7 +73,7 @@ struct TableLayout {
     private func line(_ cells: [Cell], _ widths: [Int]) -> String {
         var text = ""
         for (index, cell) in cells.enumerated() {
-            let isCut = width != nil && (!cell.isNumber || sabotaged("numbersCut"))
+            let isCut = width != nil && !cell.isNumber
             let shown = isCut ? DisplayText.cut(cell.text, to: widths[index]) : cell.text
             let space = String(repeating: " ", count: max(0, widths[index] - DisplayText.width(shown)))
             text += index == 0 ? " " : " │ "

@@ -13,7 +13,7 @@ enum TemporaryFiles {
             // The lock stays taken: nothing is created any more.
             lock.lock()
             for path in paths { erase(path) }
-            if !sabotaged("signalsLeaveCopies") { UnfinishedFiles.removeAtEnd() }
+            UnfinishedFiles.removeAtEnd()
             Signals.end(by: signal)
         }
     }
@@ -53,7 +53,7 @@ enum TemporaryFiles {
     /// - Returns: false when the name is taken.
     static func publish(_ path: String, as name: String, from directory: String? = nil) throws -> Bool {
         try lock.withLock {
-            if (sabotaged("newDatabaseReplaces") ? rename(path, name) : link(path, name)) != 0 {
+            if link(path, name) != 0 {
                 if errno == EEXIST { return false }
                 // Where the file system knows no second names.
                 guard [EPERM, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(errno), rename(path, free: name) else {

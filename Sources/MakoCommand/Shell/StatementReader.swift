@@ -38,7 +38,7 @@ struct StatementReader {
         line += 1
         var complete: [Statement] = []
         for byte in text.utf8 { take(byte, &complete) }
-        take(sabotaged("lineEndsStatement") && place == .plain ? UInt8(ascii: ";") : .lineFeed, &complete)
+        take(.lineFeed, &complete)
         if isBetweenStatements { pending.removeAll(keepingCapacity: true) }
         return complete
     }

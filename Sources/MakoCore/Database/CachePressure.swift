@@ -68,7 +68,7 @@ final class CachePressure: @unchecked Sendable {
     static func budget(_ wanted: Int, at level: Level) -> Int {
         switch level {
         case .normal: wanted
-        case .warning: sabotaged("pressureIgnored") ? wanted : min(wanted, max(least, wanted / 4))
+        case .warning: min(wanted, max(least, wanted / 4))
         case .critical: min(wanted, least)
         }
     }
@@ -88,7 +88,7 @@ final class CachePressure: @unchecked Sendable {
     /// Ends the shortage when no other word came after one.
     func calmDown(after word: Int) {
         lock.withLock {
-            if state.isEnded || state.words != word || sabotaged("pressureStays") { return }
+            if state.isEnded || state.words != word { return }
             set(.normal)
         }
     }

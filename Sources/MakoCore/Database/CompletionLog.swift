@@ -27,7 +27,7 @@ final class CompletionLog {
 
     func rollback(to mark: Mark) {
         removed.removeSubrange(mark.removed...)
-        if !sabotaged("undoneCommitsCompleted") { entries.removeSubrange(mark.entries...) }
+        entries.removeSubrange(mark.entries...)
     }
 
     /// Notes that an object was saved that refers to one which was removed: it lets go of that when the transaction is complete, as its row has
@@ -45,7 +45,7 @@ final class CompletionLog {
 
     /// Tells each object once, by what became of it, in the order in which they were first written.
     func run() {
-        if !removed.isEmpty && !sabotaged("removedObjectStaysInMemory") { letGoOfRemoved() }
+        if !removed.isEmpty { letGoOfRemoved() }
         if entries.isEmpty { return }
         var outcomes: [Entry] = []
         var places: [ObjectIdentifier: Int] = [:]

@@ -147,12 +147,12 @@ extension Database {
             throw .notFound(entity: model.name, key: key.text(in: try? model.schema()))
         }
         ObjectLock(object).locked {
-            if let transaction, !sabotaged("refreshNotUndone") {
+            if let transaction {
                 keeper.adoptValues(of: object)
                 transaction.undo.recordState(of: object, object._$state)
                 transaction.undo.record(object) { ObjectLock(object).locked { object.adoptValues(of: keeper) } }
             }
-            if !sabotaged("refreshKeepsOldValues") { object.adoptValues(of: fresh) }
+            object.adoptValues(of: fresh)
             object._$state.dirty = 0
             object._$state.flags.insert(.exists)
         }

@@ -52,7 +52,7 @@ extension Database {
             let outcome: Result<News?, MakoError>
             do throws(MakoError) { outcome = .success(try look(&told)) } catch { outcome = .failure(error) }
             let news = (try? outcome.get()) ?? nil
-            hub.follow(ticket, sabotaged("refreshUnfollowed") ? nil : news?.commit)
+            hub.follow(ticket, news?.commit)
             return (ticket, outcome)
         }
         // Outside of the lock: handlers may refresh, too.
@@ -89,7 +89,7 @@ extension Database {
             // Somebody went on past the database, with its store, or was stopped by an error.
             news.covered = []
         }
-        if !sabotaged("refreshToldAgain") { told = view.commitNumber }
+        told = view.commitNumber
         return news
     }
 

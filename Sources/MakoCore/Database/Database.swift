@@ -75,7 +75,7 @@ public final class Database: MadeElsewhere, Sendable {
             let sandbox = try Sandbox(copying: path, options)
             let store = try Self.store(at: sandbox.path, options)
             try self.init(path: path, store: store, entities: entities, options: options, sandbox: sandbox)
-        } else if options.isNoted && !sabotaged("openedTwice") {
+        } else if options.isNoted {
             let found = try OpenDatabases.database(at: path, options) { (file) throws(MakoError) in
                 let store = try Self.store(at: path, options)
                 return try Database(path: path, store: store, entities: entities, options: options, file: file)
@@ -211,13 +211,13 @@ public final class Database: MadeElsewhere, Sendable {
         let isLast = state.with { state in
             if state.isClosed { return false }
             state.holders -= 1
-            state.isClosed = state.holders == 0 || sabotaged("firstCloseClosesAll")
+            state.isClosed = state.holders == 0
             return state.isClosed
         }
         if !isLast { return }
         pressure.end()
         hub.finish()
-        if !sabotaged("failureOutlivesClosing") { failures.finish() }
+        failures.finish()
         defer {
             sandbox?.remove()
             if let file { OpenDatabases.closed(file, number) }
@@ -347,7 +347,7 @@ public final class Database: MadeElsewhere, Sendable {
     }
 
     /// Whether this is the child of a fork, and its parent has opened the database.
-    var isInherited: Bool { generation != Forks.generation && !sabotaged("childClosesItsParentsDatabase") }
+    var isInherited: Bool { generation != Forks.generation }
 
     func requireOpen() throws(MakoError) {
         if isInherited { throw .storage(.inherited(path: path)) }

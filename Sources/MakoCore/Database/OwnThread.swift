@@ -49,7 +49,7 @@ extension Database {
         return await withTaskCancellationHandler {
             await body(cancellation)
         } onCancel: {
-            if !sabotaged("cancellationUnheard") { cancellation.cancel() }
+            cancellation.cancel()
         }
     }
 }

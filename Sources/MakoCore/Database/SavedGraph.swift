@@ -67,7 +67,7 @@ extension Transaction {
         _ object: T, _ mode: SaveMode, _ array: ArrayNotes?, _ graph: inout SavedGraph
     ) throws(MakoError) -> Bool? {
         let type = Swift.type(of: object)
-        if type.entityModel.isPartial && !sabotaged("partStored") { return false }
+        if type.entityModel.isPartial { return false }
         var binding = try binding(type.entityModel)
         let hooks = type._$hooks
         if !binding.hasReferences && hooks.isDisjoint(with: .beforeWriting) {
@@ -191,7 +191,7 @@ extension Transaction {
     private func isLeftAlone<T: ObjectEntity>(
         _ child: any ObjectEntity, in property: Int, of parent: T, _ model: EntityModel
     ) -> Bool {
-        if model.weakColumns & 1 << UInt64(property) != 0 && !sabotaged("weakObjectsCommitted") { return true }
+        if model.weakColumns & 1 << UInt64(property) != 0 { return true }
         return parent.lockedState { $0.extra?.options }?.ignores(child) == true
     }
 
@@ -238,7 +238,6 @@ extension Transaction {
 
     /// Has an object visited before the first row is written.
     private func visitLater(_ object: any ObjectEntity, _ graph: inout SavedGraph) {
-        if sabotaged("savedUpToUnchanged") { return }
         // Most objects behind others refer to nothing.
         let isLeaf = schema.binding(Swift.type(of: object).entityModel)?.hasReferences == false
         if isLeaf && object.lockedState({ $0.flags.contains(.exists) && $0.dirty == 0 }) { return }
@@ -261,7 +260,7 @@ extension Transaction {
             return
         }
         guard graph.visit(object) else { return }
-        let weak = sabotaged("weakObjectsCommitted") ? 0 : Swift.type(of: object).entityModel.weakColumns
+        let weak = Swift.type(of: object).entityModel.weakColumns
         ObjectLock(object).locked { object.visitReferences { graph.held.append(($0, $1)) } }
         for (property, child) in graph.held where weak & 1 << UInt64(property) == 0 {
             if options?.ignores(child) != true { visitLater(child, &graph) }

@@ -11,7 +11,7 @@ extension SchemaState {
         for (place, model) in whole.enumerated() {
             if whole[..<place].contains(where: { $0.table == model.table }) { continue }
             let others = (self.models + whole).filter {
-                $0.table == model.table && $0 !== model && !$0.isPartial && !sabotaged("sharedTableTornApart")
+                $0.table == model.table && $0 !== model && !$0.isPartial
             }
             var migration = try model.migration(dropsRetired: dropsRetired)
             for other in others { try model.checkNaming(beside: other) }
@@ -70,7 +70,7 @@ extension EntitySchema {
 extension EntityModel {
     /// Makes sure that no rule gives two types a table in common, nor that both are called the same: only their declarations do that.
     func checkNaming(beside other: EntityModel) throws(MakoError) {
-        if self === other || declaresTable || other.declaresTable || sabotaged("tableSharedUnasked") { return }
+        if self === other || declaresTable || other.declaresTable { return }
         if givenTable == other.givenTable {
             let (own, others) = EntityModel.fullNames(self, other)
             throw .migration(
@@ -98,7 +98,6 @@ extension EntityModel {
 
     /// Makes sure that it is the same by which of a table's models a row goes.
     fileprivate func checkSharing() throws(MakoError) {
-        if sabotaged("sharedRowsOwn") { return }
         for property in properties {
             if property.relation.contains(.owned) {
                 throw .migration(

@@ -82,7 +82,7 @@ struct NamingAgreement: Sendable {
         for model in models {
             var name = model.givenTable
             if !model.namesTable {
-                if stored != asked?.name && !sabotaged("namingNotCompared") {
+                if stored != asked?.name {
                     throw .tableNaming(path: path, stored: stored, asked: asked?.name)
                 }
                 name = asked?.table(of: name) ?? name
@@ -107,7 +107,7 @@ extension Database {
         let isKnown = try viewing { (view, _) throws(MakoError) in
             try records { () throws(RecordError) in try Catalogue.tableNaming(in: view) } != nil
         }
-        if isKnown || sabotaged("namingForgotten") { return }
+        if isKnown { return }
         try writing { (transaction) throws(MakoError) in
             try transaction.turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
                 try records { () throws(RecordError) in try Catalogue.setTableNaming(naming.name, in: tx) }

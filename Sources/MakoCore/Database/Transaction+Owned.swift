@@ -22,7 +22,7 @@ extension Transaction {
     }
 
     func noteLetGo(_ before: [RowPlace], keeping kept: [RowPlace]) {
-        if before.isEmpty || sabotaged("ownedRowsStay") { return }
+        if before.isEmpty { return }
         let kept = Set(kept)
         for row in before where !kept.contains(row) { orphans.append((row, false)) }
     }
@@ -50,12 +50,10 @@ extension Transaction {
             for (row, isStoredAnew) in noted { last[row] = isStoredAnew }
             // In the order of the notes, so that the same work leaves the same file.
             for (row, _) in noted {
-                guard let isStoredAnew = last.removeValue(forKey: row),
-                    !isStoredAnew || sabotaged("storedAnewRemoved")
-                else { continue }
+                guard let isStoredAnew = last.removeValue(forKey: row), !isStoredAnew else { continue }
                 // A table that was dropped meanwhile has no rows, and is not to come back for their sake.
                 guard let table = schema.catalogue.table(numbered: row.table) else { continue }
-                if !sabotaged("movedOrphanRemoved"), try isOwned(row, table) { continue }
+                if try isOwned(row, table) { continue }
                 try removeTelling(row)
             }
         }
@@ -72,7 +70,7 @@ extension Transaction {
 
     /// Whether an object whose row may have been let go of has none any more: it is to be stored anew with who refers to it now.
     func isLetGo(_ key: RowKey, _ model: EntityModel) throws(MakoError) -> Bool {
-        guard schema.isOwned(model), let binding = schema.binding(model), !sabotaged("movedOrphanLost") else {
+        guard schema.isOwned(model), let binding = schema.binding(model) else {
             return false
         }
         return try !records { () throws(RecordError) in try binding.table.contains(key, in: view) }

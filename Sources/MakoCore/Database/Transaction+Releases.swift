@@ -16,7 +16,6 @@ extension Transaction {
                     try release.write(&writer, in: tx, changes: &self.changes)
                 }
             }
-            if sabotaged("onlyTheFirstListWritten") { break }
         }
         releases.remove(before: mark)
     }
@@ -73,7 +72,7 @@ extension Transaction {
     /// Runs what is taken back as a whole when it fails: unique values are checked at its end.
     func deferringUnique<R>(_ body: () throws(MakoError) -> R) throws(MakoError) -> R {
         let isDeferred = changes.defersUnique
-        changes.defersUnique = !sabotaged("objectsCheckedOneByOne")
+        changes.defersUnique = true
         defer { changes.defersUnique = isDeferred }
         let result = try body()
         try refuseClashes()

@@ -125,8 +125,7 @@ extension Transaction {
     private func reach(_ row: RowPlace, _ model: EntityModel?) throws(MakoError) -> Bool {
         guard let table = schema.catalogue.table(numbered: row.table) else { return false }
         guard let model = model ?? schema.binding(ofTable: table.schema.name)?.model,
-            let type = model.type as? any ObjectEntity.Type, !type._$hooks.isDisjoint(with: .aboutRemoval),
-            !sabotaged("hooksOfRowsSkipped")
+            let type = model.type as? any ObjectEntity.Type, !type._$hooks.isDisjoint(with: .aboutRemoval)
         else { return true }
         return try askLoaded(type, row.key, table)
     }
@@ -163,7 +162,6 @@ extension Transaction {
     private func clear(_ referrer: Referrer, _ holders: [RowKey], of key: RowKey) throws(MakoError) {
         if referrer.holdsMany {
             for holder in holders { releases.note(key, heldBy: holder, referrer) }
-            if sabotaged("listWrittenForEachMember") { try settle() }
             return
         }
         try willWriteFurtherRows()
@@ -195,7 +193,7 @@ extension Transaction {
         let type = Swift.type(of: object)
         undo.recordState(of: object, before)
         object.lockedState { state in
-            if !sabotaged("removedObjectNotSterile") { state.flags.insert(.sterile) }
+            state.flags.insert(.sterile)
             state.flags.remove(.exists)
         }
         noteTellings(of: object, key, .delete, type.entityModel, type._$hooks, before.extra?.options)

@@ -42,7 +42,7 @@ extension Transaction {
     /// The row that the row in the writer stands for: that with its key, else that with its identity.
     private func knownRow(_ binding: Binding, _ given: RowKey?) throws(MakoError) -> RowKey? {
         if given != nil { return given }
-        guard let index = binding.identityIndex, !sabotaged("identityInsertsAnew") else { return nil }
+        guard let index = binding.identityIndex else { return nil }
         try settle()
         return try records { () throws(RecordError) in
             try binding.table.owner(of: &self.writer, inUnique: index, view: self.view)
@@ -52,7 +52,7 @@ extension Transaction {
     /// Has the stored row keep what it has in place of nil, where the model says so.
     func keepWhenNil(_ binding: Binding) {
         let columns = binding.model.keepWhenNilColumns
-        if columns != 0 && !sabotaged("nilNotKept") { writer.unsetNulls(columns) }
+        if columns != 0 { writer.unsetNulls(columns) }
     }
 
     /// Begins a row and has the object, which is locked, fill it: with what takes no code but Mako's. ``encodeRest()`` does what is left.
@@ -121,7 +121,7 @@ extension Transaction {
         _ table: TableHandle, _ body: (TableHandle, borrowing WriteTransaction) throws(RecordError) -> R
     ) throws(MakoError) -> R {
         // A row may come again under a key that lists are still to lose.
-        if !releases.isEmpty && releases.concern(table) && !sabotaged("listLosesWhatCameAgain") { try settle() }
+        if !releases.isEmpty && releases.concern(table) { try settle() }
         return try tableAlone(table, body)
     }
 

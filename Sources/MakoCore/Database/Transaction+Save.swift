@@ -29,7 +29,7 @@ extension Transaction {
         // What the hook writes, in rows and in properties, is part of the call.
         try willWriteFurtherRows()
         _ = undo.savepoint()
-        if object._$call(hook) || sabotaged("vetoIgnored") { return }
+        if object._$call(hook) { return }
         throw .vetoed(entity: Swift.type(of: object).entityModel.name, hook: hook.name)
     }
 
@@ -60,7 +60,7 @@ extension Transaction {
     /// A weak reference that has its object's key lets go of the object, and a rollback may take the key. Under the object's lock.
     func noteWeakReferences<T: ObjectEntity>(of object: T, _ columns: UInt64) {
         object.visitReferences { property, child in
-            guard columns & 1 << UInt64(property) != 0, !sabotaged("weakReferenceNotRolledBack") else { return }
+            guard columns & 1 << UInt64(property) != 0 else { return }
             undo.record(object) {
                 ObjectLock(object).locked { object.resolveReference(property, to: child, key: .noRow) }
             }

@@ -14,7 +14,7 @@ extension Transaction {
         _ array: ArrayNotes?, references: ResolvedReferences?
     ) throws(MakoError) -> Bool? {
         if isEncoding { throw .unsupported("saving an object while another one is being written") }
-        if binding.model.hasStamps && !sabotaged("stampsLeftOut") { stamp(object, mode) }
+        if binding.model.hasStamps { stamp(object, mode) }
         let lock = ObjectLock(object)
         let row: EncodedRow
         switch try encodeRow(of: object, lock, noted, binding, mode, references) {
@@ -95,7 +95,7 @@ extension Transaction {
         if noted == nil, state.database != 0 && state.database != database.number {
             throw .foreignObject(entity: binding.model.name)
         }
-        if binding.hasReferences, let references, !sabotaged("referencesNotLookedAtAgain") {
+        if binding.hasReferences, let references {
             guard references.resolve(object) else { return .outdated }
             if binding.model.weakColumns != 0 { noteWeakReferences(of: object, binding.model.weakColumns) }
         }
@@ -105,9 +105,9 @@ extension Transaction {
             return .unchanged
         }
         if !exists { object.assignMissingKey() }
-        let changed = state.dirty & ~(sabotaged("writeOnceRewritten") ? 0 : binding.model.writeOnceColumns)
+        let changed = state.dirty & ~binding.model.writeOnceColumns
         try encode(object, exists ? changed : .max, binding)
-        if !sabotaged("dirtyKeptAfterSaving") { object._$state.dirty = 0 }
+        object._$state.dirty = 0
         guard binding.model.hasColumnKey else {
             let key: RowKey? = state.rowID == 0 ? nil : .rowID(state.rowID)
             return .encoded(
@@ -115,8 +115,8 @@ extension Transaction {
         }
         let key = RowKey(values: object.keyValues())
         // Saving a reference before may have noted the new key already.
-        let isMoved = exists && key != (sabotaged("newKeyTakenForStored") ? state : noted ?? state).extra?.key
-        if isMoved && !sabotaged("movedRowHalfWritten") {
+        let isMoved = exists && key != (noted ?? state).extra?.key
+        if isMoved {
             do throws(MakoError) { try encode(object, .max, binding) } catch {
                 object._$state.dirty |= state.dirty
                 throw error
@@ -131,8 +131,7 @@ extension Transaction {
     ) throws(MakoError) -> RowKey {
         guard row.isUpdate, let key = row.key else {
             // What the object does not have of its row goes with it.
-            let takesAlong = row.isMoved && !sabotaged("movedRowLeavesColumns")
-            let former = takesAlong ? (noted ?? row.state).extra?.key : nil
+            let former = row.isMoved ? (noted ?? row.state).extra?.key : nil
             return try enter(binding, row.key, mode, like: former) { (properties) throws(MakoError) in
                 try encodeLocking(object, properties, binding)
             }
@@ -142,7 +141,7 @@ extension Transaction {
         let wasThere = try table(binding) { (table, tx) throws(RecordError) in
             try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
         }
-        let stored = wasThere || sabotaged("missingRowStaysMissing") ? key : try rewrite(object, key, binding)
+        let stored = wasThere ? key : try rewrite(object, key, binding)
         try noteLetGo(owned, by: stored, binding)
         return stored
     }
@@ -184,9 +183,7 @@ extension Transaction {
         let (type, hooks) = (ObjectIdentifier(plain.type), plain.hooks)
         for place in start..<objects.count {
             let object = objects[place]
-            guard ObjectIdentifier(Swift.type(of: object)) == type || sabotaged("arrayTakenForOneType"),
-                plain.schema === schema
-            else { return place }
+            guard ObjectIdentifier(Swift.type(of: object)) == type, plain.schema === schema else { return place }
             notes.place = place
             if plain.hasOnlyColumns, try writeChanges(of: object, plain.binding, hooks, notes) { continue }
             _ = try write(object, nil, plain.binding, .upsert, hooks, notes, references: nil)
@@ -210,7 +207,7 @@ extension Transaction {
             lock.unlock()
             throw error
         }
-        if !sabotaged("dirtyKeptAfterSaving") { object._$state.dirty = 0 }
+        object._$state.dirty = 0
         lock.unlock()
         do throws(MakoError) { try encodeRest() } catch {
             object.lockedState { $0.dirty |= dirty }
@@ -224,7 +221,7 @@ extension Transaction {
                 try table.update(&self.writer, key: key, in: tx, changes: &self.changes, batch: self.batch)
             }
         } catch { throw error.naming(binding.model, key) }
-        if !wasThere && !sabotaged("missingRowStaysMissing") { _ = try rewrite(object, key, binding) }
+        if !wasThere { _ = try rewrite(object, key, binding) }
         noteTellings(of: object, key, .update, binding.model, hooks, nil)
         return true
     }

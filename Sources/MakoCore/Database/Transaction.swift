@@ -107,13 +107,10 @@ public final class Transaction: @unchecked Sendable {
         let isMigrated = schema !== base
         if isMigrated { database.writerSchema = schema }
         let before = view.commitNumber
-        if sabotaged("toldBeforeCommit") {
-            hub.publish(ticket, base: before, changes, schema, touched.compactMapValues(\.self), [], database)
-        }
         do throws(MakoError) {
             try recordHistory()
             // Whoever is told of a new table is to find it, also where the commit waits for nothing.
-            try turn.commit(durability, isShown: isMigrated && !sabotaged("firstUseToldTooEarly"))
+            try turn.commit(durability, isShown: isMigrated)
         } catch {
             forgetCommit(error, isMigrated: isMigrated)
             hub.cancel(ticket)
@@ -128,7 +125,6 @@ public final class Transaction: @unchecked Sendable {
         hub.follow(ticket, CommitChanges(base: before, changes.withoutRows))
         CurrentCancellation.without {
             completions.run()
-            if sabotaged("toldBeforeCommit") { return }
             hub.publish(
                 ticket, base: before, changes, schema, touched.compactMapValues(\.self), silentRows, database)
         }
@@ -137,12 +133,8 @@ public final class Transaction: @unchecked Sendable {
 
     /// Has the next writer begin with what is in the file: it begins when the turn is given up.
     private func forgetCommit(_ error: MakoError, isMigrated: Bool) {
-        if sabotaged("failedCommitLetsGoFirst") {
-            turn.rollback()
-            Thread.sleep(forTimeInterval: 0.02)
-        }
         // Past that the device failed, and nobody writes any more.
-        if turn.isHeld || sabotaged("failedCommitLetsGoFirst") { database.historyWriter.invalidate() }
+        if turn.isHeld { database.historyWriter.invalidate() }
         if isMigrated {
             var isLatched = false
             if case .storage(.readOnly) = error { isLatched = true }
@@ -163,7 +155,7 @@ public final class Transaction: @unchecked Sendable {
 
     func abandon(_ cause: any Error) {
         turn.rollback()
-        if !sabotaged("objectsNotRestored") { undo.rollback(to: 0) }
+        undo.rollback(to: 0)
         end()
         tellEnd(.rolledBack(cause))
     }
@@ -187,7 +179,7 @@ public final class Transaction: @unchecked Sendable {
     /// - Parameter isCall: whether it is one call, at whose end unique values are checked.
     func nested<R>(isCall: Bool = false, _ body: () throws -> R) throws -> R {
         // What has failed is not made good by a savepoint that is taken back.
-        if !sabotaged("savepointForgetsFailure") { try throwIfDoomed() }
+        try throwIfDoomed()
         try settle()
         let savepoint = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in tx.savepoint() }
         // Moved out and back: a second reference would have everything copied at the next change.
@@ -216,15 +208,14 @@ public final class Transaction: @unchecked Sendable {
             // There were none when it began.
             releases.removeAll()
             forgetTellings(after: tellings)
-            if !sabotaged("undoneChangesTold") { swap(&changes, &outerChanges) }
+            swap(&changes, &outerChanges)
             swap(&touched, &outerTouched)
             batch?.removeAll()
-            if !sabotaged("undoneSchemaKept") { schema = outerSchema }
+            schema = outerSchema
             steps = outerSteps
-            if !sabotaged("undoneRewriteTold") { rewrites = outerRewrites }
+            rewrites = outerRewrites
             undo.rollback(to: mark)
             try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
-                if sabotaged("savepointOnlyInMemory") { return }
                 try takeBack(savepoint, tx)
             }
             throw error
@@ -361,9 +352,7 @@ public final class Transaction: @unchecked Sendable {
         } catch {
             // Bindings to tables that are taken back.
             schema = old
-            if !sabotaged("failedMigrationKept") {
-                try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in try takeBack(savepoint, tx) }
-            }
+            try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in try takeBack(savepoint, tx) }
             throw error
         }
         for report in reports {
@@ -382,7 +371,7 @@ public final class Transaction: @unchecked Sendable {
             try records { () throws(RecordError) in
                 let loaded = try Catalogue.load(view: tx.view, previous: previous)
                 var rules = loaded.rules
-                if !sabotaged("rulesNotStored") { rules.adopt(models) }
+                rules.adopt(models)
                 return try loaded.adopting(rules, in: tx)
             }
         }
@@ -442,7 +431,6 @@ public final class Transaction: @unchecked Sendable {
 
     /// A binding as it is by now: a hook may have brought another type of the table into use, or one that refers to it.
     func current(_ binding: Binding) -> Binding {
-        if sabotaged("bindingFromBeforeTheHook") { return binding }
         return schema.binding(binding.model) ?? binding
     }
 
@@ -590,7 +578,7 @@ extension Database {
         _ body: (Snapshot, Binding, SchemaState) throws(MakoError) -> R
     ) throws(MakoError) -> R {
         if let scope = ThreadScope.current(of: self) {
-            if !sabotaged("queryBeforeSettling") { try scope.transaction?.settle(readsByKey: byKey) }
+            try scope.transaction?.settle(readsByKey: byKey)
             if let binding = scope.schema.binding(model) {
                 scope.hasRead = true
                 return try body(scope.view, binding, scope.schema)

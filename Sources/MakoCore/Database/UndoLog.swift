@@ -81,11 +81,11 @@ struct ObjectNotes {
     var isFresh: Bool { rowID == 0 && database == 0 && flags.isEmpty && extra == nil && dirty == .max }
 
     func restore(_ state: inout ObjectState) {
-        if !sabotaged("keyKeptAfterRollback") { state.rowID = rowID }
+        state.rowID = rowID
         state.database = database
         state.flags = flags.subtracting([.saving, .removing])
         state.extra = extra
-        state.dirty |= sabotaged("dirtyNotRestored") ? 0 : dirty
+        state.dirty |= dirty
     }
 }
 
@@ -133,14 +133,12 @@ final class ArrayNotes {
 
     fileprivate func restore() {
         // An object that stands in the array twice was a fresh one first.
-        if !sabotaged("arrayOfSavedNotRestored") {
-            for (place, notes) in others.reversed() { restoreObject(place) { notes.restore(&$0) } }
-            for run in changed {
-                for place in run.places {
-                    restoreObject(place) { state in
-                        state.flags.subtract([.saving, .removing])
-                        state.dirty |= run.dirty
-                    }
+        for (place, notes) in others.reversed() { restoreObject(place) { notes.restore(&$0) } }
+        for run in changed {
+            for place in run.places {
+                restoreObject(place) { state in
+                    state.flags.subtract([.saving, .removing])
+                    state.dirty |= run.dirty
                 }
             }
         }

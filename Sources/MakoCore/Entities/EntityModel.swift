@@ -108,7 +108,7 @@ public final class EntityModel: @unchecked Sendable {
         var keyPaths: [AnyKeyPath: String] = [:]
         // A stored `id` beside another key is a property like any other.
         let named: AnyKeyPath? = id
-        let isOwn = properties.contains { $0.keyPath == named } && !sabotaged("idTakenForTheKey")
+        let isOwn = properties.contains { $0.keyPath == named }
         let key: AnyKeyPath? = isOwn || superclass?.identifiesByID == false ? nil : named
         identifiesByID = key != nil || isOwn
         if let key, keys.isEmpty { keyPaths[key] = "id" }
@@ -249,7 +249,7 @@ extension EntityModel {
 
     /// Whether the rows of both are those of one table: a key stands for the same row then.
     func hasTable(of other: EntityModel) -> Bool {
-        self === other || table == other.table && !sabotaged("typeTakenForTable")
+        self === other || table == other.table
     }
 
     /// Whether the class is another's subclass and its table has all columns of the other's.
@@ -322,8 +322,7 @@ extension EntityModel {
         for property in properties {
             guard case .many(let target, let rule) = property.kind, let inverse = property.inverse else { continue }
             let model = target.entityModel
-            let isMeant =
-                model.hasTable(of: other) || other.isSubclass(of: model) && !sabotaged("ruleOfSubclassMissed")
+            let isMeant = model.hasTable(of: other) || other.isSubclass(of: model)
             if isMeant, model.keyPaths[inverse] == column { return rule }
         }
         return .nullify

@@ -85,7 +85,7 @@ extension ObjectState {
             let near = UInt32(truncatingIfNeeded: newValue & ObjectState.nearProperties) << ObjectState.dirtyShift
             bits = bits & (1 << ObjectState.dirtyShift - 1) | near
             mark(.allDirty, newValue == .max)
-            let far = newValue == .max || sabotaged("farPropertyNotDirty") ? 0 : newValue & ~ObjectState.nearProperties
+            let far = newValue == .max ? 0 : newValue & ~ObjectState.nearProperties
             if far != farDirty { hold(extra, rows, far, overwritten) }
         }
     }
@@ -103,7 +103,7 @@ extension ObjectState {
 
     /// Another thread wrote what a transaction may have written: its rollback leaves these values alone.
     mutating func noteOverwritten(_ properties: UInt64) {
-        guard isMarked(.written), properties & ~overwritten != 0, !sabotaged("rollbackTakesOthersValues") else {
+        guard isMarked(.written), properties & ~overwritten != 0 else {
             return
         }
         hold(extra, rows, farDirty, overwritten | properties)
@@ -127,7 +127,7 @@ extension ObjectState {
             case .more(let more): more.extra
             }
         }
-        set { hold(newValue, sabotaged("rowLostWithNotes") ? nil : rows, farDirty, overwritten) }
+        set { hold(newValue, rows, farDirty, overwritten) }
     }
 
     /// What the object's row stands in, as long as properties stand there only.
@@ -151,12 +151,12 @@ extension ObjectState {
     /// What differs from the row of an object that is nothing special: it has its row in this database, under a number, and to save it changes
     /// no more of its notes. No properties: nothing differs, or the object is another one.
     mutating func plainChanges(in number: UInt32) -> (properties: UInt64, id: Int64) {
-        let isOwn = database == number || sabotaged("anyDatabaseTakenForOwn")
+        let isOwn = database == number
         guard isOwn, rowID != 0, flags == .exists else { return (0, 0) }
         switch held {
         case .nothing: return (dirty, rowID)
         case .rows(let rows): return (rows.companion == nil ? dirty : 0, rowID)
-        case .extra, .more: return (sabotaged("optionsPassedOver") ? dirty : 0, rowID)
+        case .extra, .more: return (0, rowID)
         }
     }
 

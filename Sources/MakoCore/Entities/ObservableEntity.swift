@@ -28,7 +28,7 @@ extension EntityCoding {
 extension ObjectEntity {
     /// Tells whoever observes the object that some of its properties, and its key, have other values now.
     func tellObservers(_ properties: UInt64 = .max) {
-        guard type(of: self).entityModel.isObservable, !sabotaged("observersNotTold") else { return }
+        guard type(of: self).entityModel.isObservable else { return }
         (self as? any ObservableEntity)?._$tellObservers(properties)
     }
 }

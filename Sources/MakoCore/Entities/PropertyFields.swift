@@ -96,8 +96,6 @@ extension EntityModel {
             }
             if property.parts.isEmpty {
                 found.append(property.name)
-            } else if sabotaged("eventsNameColumns") {
-                found.append(name)
             } else if !found.contains(property.name) {
                 found.append(property.name)
             }

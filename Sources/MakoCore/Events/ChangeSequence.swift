@@ -48,7 +48,7 @@ final class ChangeBuffer<T: Entity>: Sendable {
                 table: T.entityModel.table, wantsValues: withValues,
                 deliver: { events, _, database in
                     // Another type of the table may raise events.
-                    guard T.entityModel.raisesEvents || sabotaged("silentRowsTold") else { return }
+                    guard T.entityModel.raisesEvents else { return }
                     for event in events where wanted.contains(event.kind) {
                         Self.put(event.change(database, T.self, withValues: withValues), into: state)
                     }
@@ -141,9 +141,7 @@ extension EventHub.Event {
             // Nothing to tell when the row is gone again or cannot be read: the change itself is what happened.
             do throws(MakoError) { found = try database.object(type, key: key) } catch { found = nil }
         }
-        let names =
-            sabotaged("namesOfTheFirstType")
-            ? changedProperties : type.entityModel.propertyNames(ofColumns: changedColumns) { _ in nil }
+        let names = type.entityModel.propertyNames(ofColumns: changedColumns) { _ in nil }
         // Whether others have asked is no reason to be told.
         let values = withValues ? images.map { ChangedRow($0, database) } : nil
         return ObjectChange(kind: kind, key: key, changedProperties: names, object: found, values: values)

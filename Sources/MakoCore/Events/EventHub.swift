@@ -237,7 +237,7 @@ final class EventHub: Sendable {
         changes.changes.compactMap { change -> Event? in
             let row = Identity(table: change.table, key: change.key)
             let isSilent = silent.contains(row) || !schema.raisesEvents(table: change.table)
-            if isSilent && !sabotaged("silentRowsTold") { return nil }
+            if isSilent { return nil }
             let kind: ChangeKind =
                 switch change.kind {
                 case .insert: .insert
@@ -305,13 +305,10 @@ final class EventHub: Sendable {
     }
 
     private func tell(_ watcher: Watcher, _ batch: Batch) {
-        let events = batch.events.filter {
-            (watcher.table == nil || watcher.table == $0.table)
-                && !(sabotaged("deletionsNotTold") && $0.kind == .delete)
-        }
+        let events = batch.events.filter { watcher.table == nil || watcher.table == $0.table }
         if !events.isEmpty { watcher.deliver(events, batch.base, batch.database) }
         let misses =
             if let missed = batch.missed { watcher.table.map { missed.contains($0) } ?? !missed.isEmpty } else { true }
-        if misses && !sabotaged("missedNotTold") { watcher.miss(batch.missed, batch.base, batch.database) }
+        if misses { watcher.miss(batch.missed, batch.base, batch.database) }
     }
 }

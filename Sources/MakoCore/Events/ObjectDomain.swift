@@ -104,7 +104,7 @@ extension Database {
             guard let fresh = try stored(type, key, after: base) else { return }
             let isTaken = ObjectLock(object).locked {
                 // Somebody may have assigned to it meanwhile.
-                guard object._$state.dirty == 0 || sabotaged("takenOverUnsaved") else { return false }
+                guard object._$state.dirty == 0 else { return false }
                 object.adoptValues(of: fresh)
                 return true
             }
@@ -117,7 +117,7 @@ extension Database {
     }
 
     private func isClean(_ object: some ObjectEntity) -> Bool {
-        object.lockedState { $0.dirty == 0 } || sabotaged("takenOverUnsaved")
+        object.lockedState { $0.dirty == 0 }
     }
 
     /// Not in a scope of this thread, which may show an older state.

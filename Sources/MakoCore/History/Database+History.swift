@@ -133,7 +133,7 @@ extension Database {
         after token: HistoryToken?, limit: Int, _ tables: inout HistoryTables, _ view: Snapshot, _ schema: SchemaState
     ) throws(MakoError) -> HistoryReading {
         let head = try keptHead(view)
-        if let token, !token.isOf(head), !sabotaged("foreignTokenTaken") { throw .foreignHistory(path: path) }
+        if let token, !token.isOf(head) { throw .foreignHistory(path: path) }
         let page = try records { () throws(RecordError) in
             try HistoryPage(after: token?.point, limit: limit, in: view)
         }

@@ -15,7 +15,7 @@ struct HistoryNames {
         let isCurrent = read.allSatisfy { record in
             record.tables.allSatisfy { $0.number == 0 || known[$0.number]?.schema.name == $0.name }
         }
-        if isCurrent || sabotaged("historyByOldCatalogue") {
+        if isCurrent {
             (catalogue, handles) = (schema.catalogue, known)
         } else {
             catalogue = try records { () throws(RecordError) in try Catalogue.load(view: view) }
@@ -32,7 +32,7 @@ struct HistoryNames {
     /// The present name of a table, which may have been given another since.
     func now(_ table: HistoryRecord.Table) -> (name: String, handle: TableHandle?) {
         guard let handle = handles[table.number] else { return (table.name, nil) }
-        return (sabotaged("oldNamesTold") ? table.name : handle.schema.name, handle)
+        return (handle.schema.name, handle)
     }
 
     /// The number of the table that has a name now.
@@ -60,7 +60,7 @@ struct HistoryTables {
         guard let model else { return }
         if let own = names.number(ofTable: model.table) {
             numbers = [own]
-        } else if !sabotaged("renamedTableLost") {
+        } else {
             for table in record.tables where table.name == model.table && table.number != 0 {
                 numbers.insert(table.number)
             }

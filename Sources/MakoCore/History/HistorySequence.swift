@@ -118,7 +118,7 @@ final class HistoryStream: Sendable {
             state.token = page.token
             if page.events.isEmpty, let token = page.token, state.tables.model != nil {
                 state.passed += token.commit - (before?.commit ?? 0)
-                if state.passed >= HistoryStream.pageLimit, !sabotaged("filteredTokenStays") {
+                if state.passed >= HistoryStream.pageLimit {
                     state.events = [.batch(HistoryBatch(passing: token))]
                 }
             }

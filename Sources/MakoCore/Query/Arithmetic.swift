@@ -21,7 +21,7 @@ public struct Arithmetic<Root: Entity, V>: Sendable {
         levels = max(left.levels, right.levels) + 1
         do throws(MakoError) {
             let (first, second) = (try left.source.get(), try right.source.get())
-            let isTooDeep = levels > MakoRecords.Condition.depthLimit && !sabotaged("builtConditionsAnyDepth")
+            let isTooDeep = levels > MakoRecords.Condition.depthLimit
             source = isTooDeep ? .failure(.tooDeep) : .success(.arithmetic(operation, first, second))
         } catch {
             source = .failure(error)

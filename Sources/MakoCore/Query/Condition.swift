@@ -40,8 +40,7 @@ indirect enum ConditionSource: Sendable {
     /// A condition that was put together of others; refused where it is nested too deeply to be bound, because what ends a tree cannot make
     /// sure of room on the stack.
     static func made(_ condition: MakoRecords.Condition, levels: Int) -> ConditionSource {
-        levels > MakoRecords.Condition.depthLimit && !sabotaged("builtConditionsAnyDepth")
-            ? .failed(.tooDeep) : .parsed(condition, levels: levels)
+        levels > MakoRecords.Condition.depthLimit ? .failed(.tooDeep) : .parsed(condition, levels: levels)
     }
 
     /// Both conditions, or one of them at least. A chain makes one level, as in texts.

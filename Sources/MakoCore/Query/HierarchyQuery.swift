@@ -69,7 +69,7 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
     ///
     /// - Throws: `MakoError.query` for a condition that does not hold together; `MakoError.unsupported` for a query with joins.
     public func fetch() throws(MakoError) -> Results<T> {
-        let shared = sabotaged("contextForEachClass") ? query : query.sharing(FetchContext(isShared: true))
+        let shared = query.sharing(FetchContext(isShared: true))
         return Results(try HierarchyQuery(shared).fetchedAll())
     }
 
@@ -163,7 +163,7 @@ public struct HierarchyQuery<T: ObjectEntity>: Sendable {
     private func one(afterTheOther models: [EntityModel]) throws(MakoError) -> [T] {
         var objects: [T] = []
         for model in models {
-            let room = query.limit.map { sabotaged("limitForEachClass") ? $0 : $0 - objects.count }
+            let room = query.limit.map { $0 - objects.count }
             if room == 0 { break }
             objects += try fetched(model.type, room)
         }

@@ -129,7 +129,7 @@ final class LightweightRows<T: Entity>: Sendable {
             }
             let object = kept.with { kept in
                 kept.errors[place] = nil
-                guard isRetaining, !sabotaged("lightweightObjectsForgotten") else { return read }
+                guard isRetaining else { return read }
                 if let known = kept.objects[place] { return known }
                 kept.objects[place] = read
                 return read
@@ -166,8 +166,7 @@ final class LightweightRows<T: Entity>: Sendable {
         let model = T.entityModel
         guard keys.indices.contains(place), let name = model.keyPaths[keyPath] else { return nil }
         if let position = properties.firstIndex(where: { $0.column == name }) {
-            let shown = sabotaged("lightweightValuesShifted") ? 0 : position
-            let (coding, row) = (properties[position].coding as? PropertyCoding<V>, row(place, of: shown))
+            let (coding, row) = (properties[position].coding as? PropertyCoding<V>, row(place, of: position))
             return properties[position].parts.isEmpty
                 ? coding?.value(row[row.startIndex]) : coding?.joined(Array(row))
         }

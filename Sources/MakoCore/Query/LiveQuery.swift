@@ -73,7 +73,7 @@ final class LiveQuery<T: Entity>: Sendable {
                 let isBound = state.rows == nil || database.options.readOnly
                 let moment = try isBound ? database.moment(T.entityModel) : database.moment()
                 state.view = (moment.view, moment.schema)
-                if let ticket = database.hub.unfollowedTicket, !sabotaged("untoldCommitShown") { return .waits(ticket) }
+                if let ticket = database.hub.unfollowedTicket { return .waits(ticket) }
             }
             guard let (view, schema) = state.view else { return .same }
             state.view = nil
@@ -272,7 +272,7 @@ final class LiveMailbox: Sendable {
     /// What a snapshot of a number shows.
     func take(upTo number: UInt64) -> Mail {
         state.with { state in
-            if let last = state.lastLeftOut, !sabotaged("overflowForgotten") {
+            if let last = state.lastLeftOut {
                 // What was left out stays unknown until a snapshot shows all of it.
                 if last.isShown(by: number) {
                     // Behind it others may have come in whole, which the snapshot does not show yet.

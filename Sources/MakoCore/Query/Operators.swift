@@ -95,7 +95,7 @@ enum ConditionBuilder {
             // The first part tells whether there is a value.
             guard let values else { return compared(columns[0], op, .null) }
             let parts: [Condition<R>] = zip(columns, values).map { compared($0, op, $1) }
-            return joined(sabotaged("onlyFirstPartCompared") ? Array(parts.prefix(1)) : parts, op)
+            return joined(parts, op)
         } catch { return Condition(source: .failed(error)) }
     }
 

@@ -30,7 +30,7 @@ final class ParsedTexts<Parsed: Sendable>: @unchecked Sendable {
 
     /// What the text says, read now where it is new.
     func of<E: Error>(_ text: String, values: Int, _ parse: () throws(E) -> Parsed) throws(E) -> Parsed {
-        let key = Key(text: TextKey(text), values: sabotaged("parsedForAnyValues") ? 0 : values)
+        let key = Key(text: TextKey(text), values: values)
         if let parsed = find(key) { return parsed }
         let parsed = try parse()
         guard text.utf8.count <= Self.longest else { return parsed }
@@ -46,7 +46,7 @@ final class ParsedTexts<Parsed: Sendable>: @unchecked Sendable {
         let place = key.place
         lock.lock()
         defer { lock.unlock() }
-        if let found = recent[place], found.key == key || sabotaged("recentTextByItsPlace") { return found.parsed }
+        if let found = recent[place], found.key == key { return found.parsed }
         guard let parsed = known[key] else { return nil }
         recent[place] = (key, parsed)
         return parsed

@@ -129,7 +129,7 @@ struct PredicateTest {
     func asked(of value: PredicateTerm) throws(MakoError) -> PredicateTest {
         let isMissing = try value.isNil()
         var asked = self
-        if !needsValues && !sabotaged("missingValueTested") {
+        if !needsValues {
             asked.isTrue = .joined([isTrue, .not(isMissing)], true)
             asked.isFalse = .joined([isFalse, .not(isMissing)], true)
         }
@@ -192,7 +192,7 @@ extension PredicateTest {
         }
         var test = try compared(.equal, .notEqual, left, right, least)
         var differing = [test.isFalse]
-        if (left.isOptional || right.isOptional) && !sabotaged("predicateNilUnknown") {
+        if left.isOptional || right.isOptional {
             let (first, second) = (try left.isNil(), try right.isNil())
             test.needsValues = false
             if left.isOptional && right.isOptional {

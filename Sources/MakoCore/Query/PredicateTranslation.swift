@@ -213,7 +213,6 @@ extension PredicateExpression {
 extension StoredValue {
     fileprivate static func least(of type: Any.Type) -> StoredValue? {
         if let optional = type as? any OptionalValue.Type { return least(of: optional.wrappedType) }
-        if sabotaged("predicateComparesNaN") { return nil }
         if type == Date.self { return .date(-.infinity) }
         return type is any BinaryFloatingPoint.Type ? .double(-.infinity) : nil
     }

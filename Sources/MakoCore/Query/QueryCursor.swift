@@ -21,7 +21,7 @@ public final class QueryCursor<T: Entity> {
         let database = try query.target()
         self.query = query
         self.database = database
-        if let running = ThreadScope.current(of: database)?.transaction, !sabotaged("cursorMeetsItsOwnChanges") {
+        if let running = ThreadScope.current(of: database)?.transaction {
             source = .transaction(running, keys: try query.keys(), next: 0)
         } else {
             source = .snapshot(try ObjectPortions(query, database))
@@ -87,8 +87,7 @@ struct ObjectPortions<T: Entity>: Sendable {
             (view, binding, schema) throws(MakoError) in
             let selection = try query.selection(binding, schema, view)
             let plan = try records { () throws(RecordError) in
-                try sabotaged("cursorCountsNothing")
-                    ? selection.plan(schema.catalogue) : selection.plan(schema.catalogue, in: view)
+                try selection.plan(schema.catalogue, in: view)
             }
             return (view, binding, schema, plan)
         }
@@ -200,7 +199,7 @@ public struct ObjectStream<T: Entity>: AsyncSequence, Sendable {
             if hasEnded { return nil }
             do throws(MakoError) {
                 if let fault { throw fault }
-                if Task.isCancelled, !sabotaged("streamOutlivesItsTask") { throw .cancelled }
+                if Task.isCancelled { throw .cancelled }
                 if place == objects.count {
                     (objects, portions) = try await Self.read(query, portions)
                     place = 0

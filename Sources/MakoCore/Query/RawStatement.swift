@@ -12,11 +12,11 @@ extension Transaction {
         switch statement {
         case .delete(let delete):
             let table = try records { () throws(RecordError) in try delete.table.find(in: schema.catalogue) }
-            if let binding = schema.binding(ofTable: table.schema.name), !sabotaged("statementForgetsDeleteRules") {
+            if let binding = schema.binding(ofTable: table.schema.name) {
                 return try remove(delete, binding, values, named)
             }
         case .dropTable(let drop):
-            if !sabotaged("tableInUseDropped") { try checkUnused(drop) }
+            try checkUnused(drop)
         case .dropIndex(let drop): try checkUnused(drop)
         default: break
         }
@@ -33,10 +33,8 @@ extension Transaction {
                     cancellation: CurrentCancellation.current, check: check)
             }
         }
-        if !sabotaged("statementNotTold") {
-            noteChanged(done)
-            changes.append(done)
-        }
+        noteChanged(done)
+        changes.append(done)
         if outcome.changesSchema { try adoptTables(of: statement, before) }
         return RawResults(outcome, lastKey: try key(outcome, of: statement, before))
     }

@@ -117,7 +117,6 @@ struct PathStep: Sendable {
     /// The same step from objects of a subclass.
     func owned(by model: EntityModel) -> PathStep {
         var copy = self
-        if sabotaged("prefetchFromTheSuperclass") { return copy }
         copy.reference = reference.map {
             Reference(owner: model, keyPath: $0.keyPath, target: $0.target, values: $0.values, root: $0.root)
         }
@@ -211,7 +210,7 @@ struct CompositeStep: Sendable {
 extension [PathStep] {
     /// The way to a property of an entity's own, or to how many it holds.
     static func leading<R: Entity>(along keyPath: PartialKeyPath<R>) -> [PathStep] {
-        guard R.entityModel.keyPaths[keyPath] == nil, !sabotaged("manyCountedAsColumn"),
+        guard R.entityModel.keyPaths[keyPath] == nil,
             let many = R.entityModel.property(countedBy: keyPath)?.keyPath as? PartialKeyPath<R>
         else { return [PathStep(R.self, keyPath)] }
         return [PathStep(R.self, many), .count]

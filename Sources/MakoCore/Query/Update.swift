@@ -216,7 +216,7 @@ public struct Update<T: Entity>: Sendable {
         let name = type(of: object).entityModel.name
         let state = object.lockedState { $0 }
         if state.database != 0 && state.database != database.number { throw .foreignObject(entity: name) }
-        if !state.flags.contains(.exists) && !sabotaged("keyTakenForARow") {
+        if !state.flags.contains(.exists) {
             throw .query(
                 message: "\(T.entityModel.name).\(property.name) is to refer to a \(name) that has no row; "
                     + "save it before the update")
@@ -269,7 +269,7 @@ extension Transaction {
         if isEncoding { throw .unsupported("an update while an object is being written") }
         let names = fields.flatMap { $0.property.fields.map(\.column) }
         var portions = try records { () throws(RecordError) in
-            sabotaged("updateMeetsItsOwnRows") ? Portions(of: plan) : try Portions(of: plan, changing: names, in: view)
+            try Portions(of: plan, changing: names, in: view)
         }
         let computed = fields.filter(\.isComputed)
         let width = computed.reduce(0) { $0 + $1.values.count }
@@ -342,7 +342,6 @@ extension Transaction {
         guard case .column(let column, let isOptional, _, _) = property.kind else { return value }
         let type = property.sealedType ?? column
         if value.isNull && !isOptional { throw .missingValue(entity: model.name, property: property.name) }
-        if sabotaged("updateOverflows") { return value }
         guard let stored = type.coerced(value), let fitting = property.coding?.normalised(stored) else {
             let expected = property.coding?.typeName ?? "\(type)"
             throw .typeMismatch(
@@ -369,7 +368,7 @@ extension Transaction {
     private func noteUpdated(_ key: RowKey, _ binding: Binding) {
         if !hasTouched && silences.isEmpty { return }
         let row = EventHub.Identity(table: binding.model.table, key: key)
-        if hasTouched, !sabotaged("updatedObjectTold") { touched[row] = .some(nil) }
+        if hasTouched { touched[row] = .some(nil) }
         if !silences.isEmpty { silences.append((row, false)) }
     }
 }

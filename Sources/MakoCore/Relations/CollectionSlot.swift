@@ -78,7 +78,7 @@ public struct CollectionSlot<Form: CollectionForm>: PropertySlot {
         if loaded.isSettled { self = loaded } else { failure = loaded.failure }
     }
 
-    public mutating func takePlace(of old: Self) { failure = sabotaged("unreadCollectionReplaced") ? nil : old.failure }
+    public mutating func takePlace(of old: Self) { failure = old.failure }
 
     /// What was set after a failed reading is made of nothing: storing it would lose what is there.
     func requireRead() throws(MakoError) {

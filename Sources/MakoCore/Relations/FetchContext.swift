@@ -58,7 +58,6 @@ final class FetchContext: Sendable {
     deinit { types.with { for objects in $0 { objects.forgetAll() } } }
 
     func object<Target: ObjectEntity>(_ type: Target.Type, _ key: RowKey) -> Target? {
-        if sabotaged("twoObjectsForOneRow") { return nil }
         settleResults()
         let number = Target.entityModel.number
         let object: AnyObject? = types.with { types in
@@ -84,7 +83,7 @@ final class FetchContext: Sendable {
                 types.append(objects)
                 return nil
             }
-            if let known = types[place].object(key), !sabotaged("twoObjectsForOneRow") { return known }
+            if let known = types[place].object(key) { return known }
             types[place].set(key, object)
             return nil
         }
@@ -98,7 +97,7 @@ final class FetchContext: Sendable {
     /// A type as one of objects, if references from its rows may lead to a row of its table again.
     @usableFromInline
     func circular(_ type: any Entity.Type) -> (any ObjectEntity.Type)? {
-        guard isShared || type.entityModel.refersBack, !sabotaged("resultsNotNoted") else { return nil }
+        guard isShared || type.entityModel.refersBack else { return nil }
         return type as? any ObjectEntity.Type
     }
 
@@ -117,7 +116,7 @@ final class FetchContext: Sendable {
             harmless.store(asked, ordering: .relaxed)
             return
         }
-        guard !sabotaged("ownerNotNoted"), let key = owner.lockedState({ $0.key }) else { return }
+        guard let key = owner.lockedState({ $0.key }) else { return }
         _ = note(owner, model, key)
     }
 }

@@ -23,7 +23,7 @@ struct KeyedObjects {
     /// Forgets the objects that have ended.
     private mutating func makeRoom() {
         objects = objects.filter { entry in
-            guard entry.value.hasEnded, !sabotaged("endedObjectsStayKnown") else { return true }
+            guard entry.value.hasEnded else { return true }
             entry.value.forget()
             return false
         }

@@ -29,11 +29,7 @@ enum KnownObject {
     var object: AnyObject? {
         switch self {
         case .counted(let reference):
-            if sabotaged("endingObjectAnswered") {
-                reference.takeUnretainedValue()
-            } else {
-                mako_try_retain(reference.toOpaque()).map { Unmanaged.fromOpaque($0).takeRetainedValue() }
-            }
+            mako_try_retain(reference.toOpaque()).map { Unmanaged.fromOpaque($0).takeRetainedValue() }
         case .weak(let weak): weak.object
         }
     }
@@ -45,7 +41,7 @@ enum KnownObject {
 
     /// Lets go of the object's memory.
     func forget() {
-        guard case .counted(let reference) = self, !sabotaged("memoryOfObjectsKept") else { return }
+        guard case .counted(let reference) = self else { return }
         mako_release_memory(reference.toOpaque())
     }
 

@@ -43,7 +43,6 @@ struct NumberedObjects {
         // Of a product the upper bits depend on all of the number. Of one alone numbers in a row would crowd for some spreads.
         let mixed = UInt64(bitPattern: id) &* spread
         var place = Int(truncatingIfNeeded: ((mixed ^ mixed >> 32) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
-        if sabotaged("numbersMeetInOnePlace") { return place }
         while ids[place] != id && ids[place] != Self.nobody { place = (place + 1) & mask }
         return place
     }
@@ -53,7 +52,7 @@ struct NumberedObjects {
         var known: [(Int64, KnownObject)] = []
         for (id, object) in zip(ids, objects) {
             guard let object else { continue }
-            if object.hasEnded && !sabotaged("endedObjectsStayKnown") {
+            if object.hasEnded {
                 object.forget()
             } else {
                 known.append((id, object))

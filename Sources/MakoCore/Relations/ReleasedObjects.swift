@@ -11,7 +11,7 @@ final class ReleasedObjects {
     /// Replaces a value that may hold the last reference to other objects.
     static func letGo<Value: Sendable>(of value: inout Value, leaving rest: Value) {
         let level = mako_get_release_level()
-        if level < levels || sabotaged("chainReleasedRecursively") {
+        if level < levels {
             mako_set_release_level(level + 1)
             replace(&value, rest)
             mako_set_release_level(level)
@@ -64,7 +64,7 @@ public struct SlotField<Slot: PropertySlot>: ~Copyable, Sendable {
     deinit {
         // Taken out, so that nothing else holds the objects.
         var slot = held.take()
-        if !sabotaged("ownDeinitEndsRecursively") { slot.letGo() }
+        slot.letGo()
     }
 }
 

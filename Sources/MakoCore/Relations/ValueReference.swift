@@ -50,7 +50,7 @@ public enum ValueReferenceCodec<Target: Entity>: HeldValueCodec where Target._$K
 extension EntityRow {
     /// The struct that a field of the row refers to, as it was at the row's moment; nil: there is none any more.
     fileprivate func value<T: Entity>(_ type: T.Type, _ key: RowKey) throws(MakoError) -> T? {
-        guard let context = extra?.context, let moment = context.moment, !sabotaged("heldValueOfAnotherMoment") else {
+        guard let context = extra?.context, let moment = context.moment else {
             // Whoever reads one row by its number has its moment at hand.
             return try Database.resolve(number: database, for: T.entityModel).object(type, key: key)
         }

@@ -51,7 +51,7 @@ public struct WeakAnyReferenceSlot: PropertySlot {
     public mutating func settle(_ loaded: Self, replacing before: Self) {
         guard loaded.isSettled, !isSettled, reference == before.reference else { return }
         object = loaded.value
-        fresh = sabotaged("weakAnyReferenceHeld") ? loaded.value : nil
+        fresh = nil
         isMissing = loaded.isMissing
     }
 

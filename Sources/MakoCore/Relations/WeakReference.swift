@@ -52,7 +52,7 @@ public struct WeakReferenceSlot<Target: ObjectEntity>: PropertySlot {
     public mutating func settle(_ loaded: Self, replacing before: Self) {
         guard loaded.isSettled, !isSettled, key == before.key else { return }
         object = loaded.value
-        fresh = sabotaged("weakReferenceHeld") ? loaded.value : nil
+        fresh = nil
         isMissing = loaded.isMissing
     }
 

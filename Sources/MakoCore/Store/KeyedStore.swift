@@ -154,7 +154,7 @@ extension KeyedStore {
             do throws(MakoError) { return try body(writer) } catch {
                 // Some rows may be written and others not. A savepoint would take them back, and cost every call a copy of each page that it
                 // changes; only the disk can fail here, so the transaction does instead.
-                if !sabotaged("halfAWriteKept") { transaction.fail(error) }
+                transaction.fail(error)
                 throw error
             }
         }

@@ -101,7 +101,7 @@ struct StoreContent: Sendable {
     }
 
     private func isStored<T>(as type: T.Type) -> Bool {
-        form == .null || self.type == StoreContent.name(of: type) || sabotaged("storeTypeUnchecked")
+        form == .null || self.type == StoreContent.name(of: type)
     }
 
     private func value<S: StorableValue, T>(_ storable: S.Type, as type: T.Type, _ converting: Bool) -> T? {

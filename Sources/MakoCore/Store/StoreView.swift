@@ -57,11 +57,7 @@ struct StoreView {
         if let taggedAny { ids = try entries(of: store, tagged: taggedAny) }
         for tag in taggedAll {
             let found = try entries(of: store, tagged: [tag])
-            if sabotaged("anyTagForAll") {
-                ids = ids?.union(found) ?? found
-            } else {
-                ids = ids?.intersection(found) ?? found
-            }
+            ids = ids?.intersection(found) ?? found
             if ids?.isEmpty == true { break }
         }
         return ids ?? []
@@ -70,7 +66,7 @@ struct StoreView {
     private func entries(of store: String, tagged tags: [String]) throws(MakoError) -> Set<Int64> {
         if tags.isEmpty { return [] }
         let isTagged = MakoRecords.Condition.isIn(.column(["tag"]), tags.map { .literal(.text($0)) })
-        let isHere = sabotaged("tagsOfAllStores") ? isTagged : .and([equal("store", .text(store)), isTagged])
+        let isHere = MakoRecords.Condition.and([equal("store", .text(store)), isTagged])
         return Set(try rows(StoreTag.self, isHere).map(\.entry))
     }
 

@@ -35,10 +35,8 @@ struct StoreWriter {
         try transaction.save(&entry)
         var revision = StoreRevision(entry: entry.id, number: entry.revision, date: Date(), content: content)
         try transaction.save(&revision, .insert)
-        if !sabotaged("oldRevisionsStay") {
-            for number in stride(from: oldest, to: entry.oldest, by: 1) {
-                try remove(StoreRevision.key(entry.id, number), StoreRevision.entityModel)
-            }
+        for number in stride(from: oldest, to: entry.oldest, by: 1) {
+            try remove(StoreRevision.key(entry.id, number), StoreRevision.entityModel)
         }
         if let tags { try setTags(tags, of: entry, insteadOf: isNew ? [] : try view.tags(of: entry)) }
         return entry.revision
@@ -68,7 +66,7 @@ struct StoreWriter {
     private func settle(_ asked: Int?) throws(MakoError) -> Int {
         var settings =
             try view.settings(of: name) ?? StoreSettings(name: name, keptRevisions: KeyedStore.usualRevisions)
-        let wanted = asked ?? (sabotaged("keptRevisionsForgotten") ? KeyedStore.usualRevisions : settings.keptRevisions)
+        let wanted = asked ?? settings.keptRevisions
         if settings.id != 0 && settings.keptRevisions == wanted { return wanted }
         settings.keptRevisions = wanted
         try transaction.save(&settings)
@@ -92,7 +90,7 @@ struct StoreWriter {
         for revision in try view.revisions(of: entry) {
             try remove(StoreRevision.key(entry.id, revision.number), StoreRevision.entityModel)
         }
-        if !sabotaged("removedKeyKeepsTags") { try setTags([], of: entry, insteadOf: try view.tags(of: entry)) }
+        try setTags([], of: entry, insteadOf: try view.tags(of: entry))
         try remove(.rowID(entry.id), StoreEntry.entityModel)
     }
 

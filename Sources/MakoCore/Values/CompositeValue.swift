@@ -198,7 +198,6 @@ public enum CompositeCodec<Property: CompositeValue>: ValueSlotCodec {
     }
 
     public static func writeNull(_ writer: inout RowWriter, _ position: Int) {
-        if sabotaged("partsOfNilStay") { return writer.setNull(position) }
         writer.setNullParts(position)
     }
 }

@@ -44,7 +44,7 @@ struct NestedJSON<Value: Encodable>: Encodable {
 
     func encode(to encoder: any Encoder) throws {
         if depth > JSONText.depthLimit { throw run.end(.tooDeep) }
-        if mako_stack_room() < JSONText.reservedStack && !sabotaged("stackNotLookedAt") { throw run.end(.shortStack) }
+        if mako_stack_room() < JSONText.reservedStack { throw run.end(.shortStack) }
         try value.encode(to: CountingEncoder(base: encoder, depth: depth, run: run))
     }
 
@@ -55,7 +55,7 @@ struct NestedJSON<Value: Encodable>: Encodable {
     ) throws {
         if Value.self == Decimal.self {
             // JSON has no word for it.
-            if (value as? Decimal)?.isNaN == true && !sabotaged("decimalNaNAsJSON") { throw run.end(.notANumber) }
+            if (value as? Decimal)?.isNaN == true { throw run.end(.notANumber) }
             return try plain(value)
         }
         if Value.self is any FlatJSON.Type { try plain(value) } else { try nested(NestedJSON(value, depth + 1, run)) }

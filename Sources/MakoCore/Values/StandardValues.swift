@@ -144,7 +144,7 @@ extension Decimal: StorableValue {
     public static var columnType: ColumnType { .text }
     @inlinable public static var _$isPlain: Bool { true }
     /// Its text; `Decimal.nan` has none that a column takes.
-    public var stored: StoredValue { isNaN && !sabotaged("decimalNaNStored") ? .double(.nan) : .text(description) }
+    public var stored: StoredValue { isNaN ? .double(.nan) : .text(description) }
     public init?(stored: StoredValue) {
         switch stored {
         case .text("NaN"): self = .nan

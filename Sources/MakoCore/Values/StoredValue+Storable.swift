@@ -19,7 +19,7 @@ extension StoredValue: StorableValue {
         case .null: .blob([0])
         case .bool(let value): .blob([value ? 2 : 1])
         case .integer(let value): .blob(Self.bytes(3, UInt64(bitPattern: value)))
-        case .unsigned(let value): .blob(Self.bytes(sabotaged("anyValueLosesItsType") ? 3 : 4, value))
+        case .unsigned(let value): .blob(Self.bytes(4, value))
         case .double(let value): .blob(Self.bytes(5, value.bitPattern))
         case .date(let value): .blob(Self.bytes(6, value.bitPattern))
         case .text(let value): .blob([7] + Array(value.utf8))

@@ -166,7 +166,6 @@ final class ReadableRows: RowCheck {
     }
 
     func check(_ row: RowReader, key: RowKey?, changed: ColumnSet) throws(RecordError) {
-        if sabotaged("unreadableValueStored") { return }
         for reading in readings {
             let concerned = reading.properties.filter { $0.ordinals.contains { changed.contains($0) } }
             if concerned.isEmpty { continue }

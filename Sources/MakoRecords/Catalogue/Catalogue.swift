@@ -154,7 +154,6 @@ enum StoredCatalogue {
     /// Gives the target of each column the spelling of its table, so that all who compare the two may do so by their bytes. What is stored stays: the
     /// table may come later than the column, go, and come back in another case.
     private static func resolveTargets(of records: inout [TableRecord]) {
-        if sabotaged("targetStaysAsSpelled") { return }
         var names = TargetNames(records.map(\.schema.name))
         for place in records.indices {
             for column in records[place].columns {
@@ -245,7 +244,7 @@ enum StoredCatalogue {
         let next = try nextTableID(catalogue, tx.view)
         guard next < .max else { throw .catalogueDamaged(reason: "it has given out every table number") }
         let rows = "\(TableRecord.rowsTreePrefix)\(next)"
-        guard next > 0, tx.view.tree(named: rows) == nil || sabotaged("tableNumberGivenAgain") else {
+        guard next > 0, tx.view.tree(named: rows) == nil else {
             throw .catalogueDamaged(reason: "it would give the number \(next) to a second table")
         }
         try setNextTableID(next + 1, catalogue, tx)

@@ -5,7 +5,6 @@ import MakoStorage
 extension StoredCatalogue {
     /// - Throws: `RecordError.catalogueDamaged` when two tables have the same number, and so the same rows.
     static func checkNumbers(of records: [TableRecord]) throws(RecordError) {
-        if sabotaged("tableNumbersNotChecked") { return }
         var names: [UInt32: String] = [:]
         for record in records {
             let name = record.schema.name

@@ -65,7 +65,7 @@ enum IndexBuild {
         entries.sort { KeyOrder.precedes($0.key, $1.key) }
         for (place, entry) in entries.enumerated() {
             if index.schema.isUnique {
-                if place > 0, entries[place - 1].key == entry.key, !sabotaged("duplicatesBuiltIn") {
+                if place > 0, entries[place - 1].key == entry.key {
                     throw try violation(index, table, entry.row, entries[place - 1].row, view)
                 }
                 if entry.isCut { try checkCut(index, table, entry, entries[..<place], view) }

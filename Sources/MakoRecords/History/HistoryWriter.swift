@@ -59,7 +59,7 @@ public final class HistoryWriter: @unchecked Sendable {
         known = nil
         var record = HistoryRecord(
             number: number, mark: takeMark(), previous: now.last, position: now.end, date: date)
-        record.note(changes, rewritten: sabotaged("historyRewriteUntold") ? [] : rewritten, catalogue, before: before)
+        record.note(changes, rewritten: rewritten, catalogue, before: before)
         record.limitRows(to: rowBytes)
         let bytes = record.encoded()
         try engine { () throws(StorageError) in try tx.put(bytes, for: number, in: tree) }
@@ -74,7 +74,7 @@ public final class HistoryWriter: @unchecked Sendable {
 
     private func takeMark() -> UInt64 {
         if let mark { return mark }
-        let drawn = sabotaged("historyMarksAlike") ? 1 : entropy.next()
+        let drawn = entropy.next()
         mark = drawn
         return drawn
     }
@@ -133,7 +133,7 @@ public final class HistoryWriter: @unchecked Sendable {
         head.isKept = false
         let bytes = head.encoded
         try engine { () throws(StorageError) in
-            if !sabotaged("endedHistoryKept") { try tx.deleteAll(in: tree) }
+            try tx.deleteAll(in: tree)
             try tx.put(bytes, for: 0, in: tree)
         }
     }
@@ -172,8 +172,7 @@ public final class HistoryWriter: @unchecked Sendable {
         guard var oldest = known.oldest, HistoryWriter.exceeds(known, oldest, date, slack: 8) else { return }
         let view = tx.view
         var left = known
-        let kept: UInt64 = sabotaged("newestTrimmed") ? 0 : 1
-        let fewest = max(kept, known.count - min(known.count, HistoryWriter.trimLimit))
+        let fewest = max(1, known.count - min(known.count, HistoryWriter.trimLimit))
         while left.count > fewest, HistoryWriter.exceeds(left, oldest, date, slack: nil) {
             left.count -= 1
             guard let next = try StoredHistory.first(from: oldest.number &+ 1, tree, view) else {

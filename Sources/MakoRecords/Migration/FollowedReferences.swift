@@ -184,7 +184,7 @@ struct FollowedReferences {
 
     func followed(_ value: Value, _ column: ColumnSchema, _ table: String) throws(RecordError) -> Value {
         if column.target == AnyReference.anyTable {
-            guard let reference = AnyReference(value), !sabotaged("anyReferencesNotFollowed") else { return value }
+            guard let reference = AnyReference(value) else { return value }
             return try followed(reference, column, table)?.stored ?? .null
         }
         guard column.type == .keys else {

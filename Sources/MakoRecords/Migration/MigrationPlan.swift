@@ -131,7 +131,7 @@ struct MigrationPlan {
         for column in wanted.liveColumns {
             let byName = columns(named: column.name, besides: used)
             let byOldName = renames.originals[column.name].map { columns(named: $0, besides: used) }
-            let isGivenUp = renames.names[column.name] != nil && !sabotaged("renamesResolvedOneByOne")
+            let isGivenUp = renames.names[column.name] != nil
             // A live column is the one meant, even where a retired one has its name.
             let found =
                 (isGivenUp ? nil : byName.live) ?? byOldName?.live ?? byOldName?.retired ?? byName.retired
@@ -168,7 +168,7 @@ struct MigrationPlan {
                     {
                         steps.append(.changeColumnRules(column.name))
                     }
-                    if !sabotaged("fillValueOfOldRowsChanged") { planned.fill = found.fill }
+                    planned.fill = found.fill
                     record.columns[found.ordinal] = planned
                 } else {
                     conversionOfStep[steps.count] = conversions.count
@@ -327,7 +327,7 @@ struct MigrationPlan {
         for schema in wanted.indexes {
             let touchesConverted =
                 schema.columns.contains { converted.contains($0.name) }
-                || (schema.condition != nil && isConditionStale && !sabotaged("staleConditionKept"))
+                || (schema.condition != nil && isConditionStale)
             let match = remaining.firstIndex { index in
                 var same = index.schema
                 for place in same.columns.indices {

@@ -177,7 +177,7 @@ private struct MigrationRun {
                 meter: meter, fewestLoaded: fewestLoaded
             ).run(tx)
         }
-        if let version = migration.version, version > 0, !sabotaged("stepVersionForgotten") {
+        if let version = migration.version, version > 0 {
             try StoredCatalogue.setStepVersion(version, of: number, trees.catalogue, tx)
         }
         return report

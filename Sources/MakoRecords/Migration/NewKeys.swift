@@ -59,7 +59,7 @@ struct NewKeys {
     private func given(_ table: TableHandle) throws(RecordError) -> [RowKey: RowKey] {
         let old = try table.allKeys(in: view)
         var numbers: [RowKey] = []
-        for key in old where table.keySlots.count == 1 && !sabotaged("numbersOfKeysGivenAnew") {
+        for key in old where table.keySlots.count == 1 {
             guard case .integer(let number)? = try key.values(in: table.schema).first, number < .max else { break }
             numbers.append(.rowID(number))
         }
@@ -96,7 +96,7 @@ struct NewKeys {
                             reason:
                                 "the key would have \(bytes.count) bytes, and \(TableHandle.longestKey) are the most")
                     }
-                    if !taken.insert(new).inserted && !sabotaged("rowsWithOneKeyMeet") {
+                    if !taken.insert(new).inserted {
                         throw .duplicateKey(new, in: plan.record.schema)
                     }
                     keys[old] = new

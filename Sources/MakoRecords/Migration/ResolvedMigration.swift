@@ -21,7 +21,7 @@ struct ResolvedMigration {
             guard let own else { return }
             storedID = own.id
             let stored = try StoredCatalogue.stepVersion(of: own.id, in: view)
-            if stored > 0 && !sabotaged("newerVersionAccepted") { throw ResolvedMigration.newer(name, stored, than: 0) }
+            if stored > 0 { throw ResolvedMigration.newer(name, stored, than: 0) }
             return
         }
         let all = try list(0)
@@ -30,7 +30,7 @@ struct ResolvedMigration {
         if let own { storedID = own.id } else { storedID = try ResolvedMigration.former(all, list, records, view) }
         guard let storedID else { return }
         storedVersion = try StoredCatalogue.stepVersion(of: storedID, in: view)
-        if storedVersion > all.version && !sabotaged("newerVersionAccepted") {
+        if storedVersion > all.version {
             throw ResolvedMigration.newer(name, storedVersion, than: all.version)
         }
         if storedVersion >= all.version {

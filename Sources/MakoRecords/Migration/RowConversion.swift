@@ -29,7 +29,7 @@ struct RowConversion {
 
     func convert(_ value: Value) -> Value? {
         if value.isNull { return ofNull }
-        if let reference, !sabotaged("singleReferenceLost") {
+        if let reference {
             if reference != .reference { return .blob(KeyTree.list([.key(RowKey(values: [value]))]).encoded) }
             guard case .integer(let id) = value else { return nil }
             return .blob(KeyTree.list([.key(.rowID(id))]).encoded)

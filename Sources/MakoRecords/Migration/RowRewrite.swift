@@ -86,7 +86,7 @@ struct RowRewrite: ~Copyable {
             if let slot = program?.added[column.ordinal] { return .slot(slot) }
             if column.ordinal == plan.columnOfIDs { return .id }
             if column.ordinal < stored.columns.count {
-                return isRenumbered && column.sealedType != nil && !sabotaged("sealedUnderOldNumber") ? .reseal : nil
+                return isRenumbered && column.sealedType != nil ? .reseal : nil
             }
         }
         guard !column.isDead, let value = column.type.coerced(column.defaultValue), !value.isNull else { return .null }
@@ -174,8 +174,7 @@ struct RowRewrite: ~Copyable {
 
     /// The value that a computed column of the key has in the key already, so that both say the same, whatever the closure says a second time.
     private func keyValue(_ ordinal: Int, _ key: RowKey?) throws(RecordError) -> Value? {
-        guard let key, case .columns(let ordinals)? = plan.newKey, let place = ordinals.firstIndex(of: ordinal),
-            !sabotaged("keyComputedTwice")
+        guard let key, case .columns(let ordinals)? = plan.newKey, let place = ordinals.firstIndex(of: ordinal)
         else { return nil }
         return try key.values(in: record.schema)[place]
     }

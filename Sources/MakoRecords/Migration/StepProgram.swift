@@ -309,7 +309,7 @@ struct StepProgram {
             }
             forget(name, slot)
         }
-        if !ordinals.isEmpty && !sabotaged("removedValuesStay") { removesValues = true }
+        if !ordinals.isEmpty { removesValues = true }
         if !isFresh { note(step, .values(ordinals)) }
     }
 

@@ -63,7 +63,7 @@ struct TableRewrite {
         try splits.flush(tx)
         try buildIndexes(tx)
         try StoredCatalogue.store(record, trees.catalogue, tx)
-        if rekeyed != nil, let old = plan.stored, !sabotaged("rowsUnderOldKeysStay") {
+        if rekeyed != nil, let old = plan.stored {
             try StoredCatalogue.forget(old, inFavourOf: record.id, trees, tx)
         }
         meter?.finish()
@@ -172,11 +172,7 @@ struct TableRewrite {
         }
         try rows.check()
         try engine { () throws(StorageError) in
-            if sabotaged("rowsBeforeALoadStay") {
-                try tx.renameTree(table.rows, to: "\(name).old")
-            } else {
-                try tx.dropTree(table.rows)
-            }
+            try tx.dropTree(table.rows)
             try tx.renameTree(tree, to: name)
         }
     }

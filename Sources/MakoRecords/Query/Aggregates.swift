@@ -48,7 +48,7 @@ struct Accumulator {
     }
 
     mutating func add(_ operand: Operand) {
-        if operand.isNull && !sabotaged("nullsCounted") { return }
+        if operand.isNull { return }
         tally.addRow()
         switch function {
         case .count: break

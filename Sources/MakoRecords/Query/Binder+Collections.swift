@@ -152,7 +152,7 @@ extension Binder {
                     return (Binder.sought(try inner.bind(condition), isAll), nil, nil)
                 })
         }
-        return isAll && !sabotaged("allMeansAny") ? .not(any) : any
+        return isAll ? .not(any) : any
     }
 
     /// Whether a name leads to many; what is worked out of many is one value.
@@ -164,7 +164,7 @@ extension Binder {
 
     /// All fulfil a condition when none is found that does not.
     private static func sought(_ condition: BoundCondition, _ isAll: Bool) -> BoundCondition {
-        isAll && !sabotaged("allMeansAny") ? .not(.holds(condition)) : condition
+        isAll ? .not(.holds(condition)) : condition
     }
 
     // MARK: - Values

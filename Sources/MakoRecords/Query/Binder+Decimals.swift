@@ -27,7 +27,7 @@ extension Binder {
 
     /// What is sorted and compared in the place of a decimal.
     static func decimalOrder(_ expr: BoundExpr) -> BoundExpr {
-        sabotaged("decimalsOrderedAsTexts") ? expr : .function(.decimalOrder, [expr])
+        .function(.decimalOrder, [expr])
     }
 
     /// The decimal in whose place something is sorted; anything else itself.

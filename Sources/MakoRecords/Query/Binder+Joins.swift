@@ -29,7 +29,7 @@ extension Binder {
         let owner = column.node < 0 ? table : joins[column.node].target
         let node = self.join(column.node, owner.layout.allSlots[ordinal], other, join.name)
         references[join.name] = node
-        if !join.isInner && !sabotaged("joinedObjectsOnly") { return nil }
+        if !join.isInner { return nil }
         let (keyOrdinal, type) = Binder.keyColumn(other)
         return .not(
             .isNull(.column(BoundColumn(node: node, ordinal: keyOrdinal, type: type, path: "\(join.name).\(key)"))))

@@ -81,7 +81,6 @@ extension Binder {
 
     /// Whether a name before a dot is what the query calls its table.
     func isQualifier(_ name: String) -> Bool {
-        if sabotaged("columnBeatsTable"), table.schema.column(named: name) != nil { return false }
         return Folding.folded(name) == Folding.folded(alias ?? table.schema.name)
     }
 

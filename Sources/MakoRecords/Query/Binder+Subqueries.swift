@@ -5,7 +5,6 @@ extension Binder {
     mutating func outerValue(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundExpr? {
         guard let outer, path.count > 1, path[0] != Expr.ownRow, !isQualifier(path[0]), outer.isTable(path[0])
         else { return nil }
-        if sabotaged("columnBeatsTable"), table.schema.visibleNames.contains(path[0]) { return nil }
         return outside(try outer.binder.bind(.column(path, at: at)), path.joined(separator: "."))
     }
 

@@ -84,7 +84,7 @@ extension Binder {
 
     /// The order of ranks begins with the best: a row without one comes behind all others.
     static func worstWhereNull(_ rank: BoundExpr) -> BoundExpr {
-        sabotaged("unrankedRowsFirst") ? rank : .function(.coalesce, [rank, .constant(.double(.infinity))])
+        .function(.coalesce, [rank, .constant(.double(.infinity))])
     }
 
     /// `highlight(column [, before, behind])` and `snippet(column [, before, behind, left out, words])`; nil for other functions.

@@ -15,7 +15,7 @@ extension Binder {
             if let value = try scopedValue(path, at) { return value }
             if let rank = try rank(path, at) { return rank }
             let column = try resolve(path, at)
-            if column.isSealed && !sabotaged("encryptedPropertyCompared") {
+            if column.isSealed {
                 throw at.error(
                     "\(column.path) is encrypted, so that nothing can be asked of it but whether it is nil: "
                         + "IS NULL, IS NOT NULL, == nil, != nil")

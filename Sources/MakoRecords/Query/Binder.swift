@@ -90,7 +90,7 @@ struct Binder {
         case .between(let value, let low, let high):
             return .and([
                 try bindComparison(.greaterOrEqual, value, low),
-                try bindComparison(sabotaged("betweenExcludesItsEnd") ? .less : .lessOrEqual, value, high),
+                try bindComparison(.lessOrEqual, value, high),
             ])
         case .like(let value, let pattern, let escape):
             return .like(
@@ -192,7 +192,7 @@ struct Binder {
             number == 0 || number == 1, operation == .equal || operation == .notEqual
         else { return nil }
         let isAsked = (number == 1) == (operation == .equal)
-        return isAsked != sabotaged("comparedConditionTurned") ? condition : .not(condition)
+        return isAsked ? condition : .not(condition)
     }
 
     static func holds(_ operation: ComparisonOperator, _ order: Int) -> Bool {

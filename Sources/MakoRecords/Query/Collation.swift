@@ -54,7 +54,7 @@ extension Binder {
         if case .subject = source { return subject?.collation }
         switch bound {
         case .column(let column):
-            return Collation(isNoCase: column.isNoCase && !sabotaged("columnCollationIgnored"), isExplicit: false)
+            return Collation(isNoCase: column.isNoCase, isExplicit: false)
         case .outer(let value): return value.collation
         case .result(let number, _, _): return results?.collation(number)
         default: return nil

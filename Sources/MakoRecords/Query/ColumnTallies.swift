@@ -123,7 +123,6 @@ final class ColumnTallies {
                 continue
             }
             guard let field = row.address(slot) else {
-                if sabotaged("nullsCounted") { columns[index].count &+= 1 }
                 continue
             }
             ColumnTallies.add(row.word(field), to: &columns[index])

@@ -112,7 +112,7 @@ struct CompoundPlan: Sendable, CustomStringConvertible {
             code(row)
             let isThere = others.number(of: buffer.raw) != nil
             if operation == .intersect && !isThere || operation == .except && isThere { continue }
-            if met.place(of: buffer.raw).isNew || sabotaged("unionKeepsEqualRows") { rows.append(row) }
+            if met.place(of: buffer.raw).isNew { rows.append(row) }
         }
         return rows
     }

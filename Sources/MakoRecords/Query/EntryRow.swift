@@ -55,7 +55,7 @@ final class EntryRow {
     }
 
     private func take(_ part: IndexCover.Part, _ scanner: inout EntryScanner) -> Bool {
-        let flip: UInt8 = part.descending && !sabotaged("descendingEntryReadAsItStands") ? 0xFF : 0
+        let flip: UInt8 = part.descending ? 0xFF : 0
         guard let tag = scanner.byte(flip) else { return false }
         if tag == 0 {
             if !part.isSkipped { setNull(part.slot) }
@@ -79,7 +79,7 @@ final class EntryRow {
             guard let bits = scanner.word(flip) else { return false }
             if part.isSkipped { return true }
             let number = KeyOrder.double(bits: bits)
-            if (number == 0 || number.isNaN) && !sabotaged("zeroTakenFromEntry") { return false }
+            if number == 0 || number.isNaN { return false }
             store(part) { $0.storeBytes(of: number.bitPattern.littleEndian, as: UInt64.self) }
         }
         return true

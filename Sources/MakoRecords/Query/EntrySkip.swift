@@ -68,7 +68,7 @@ extension RowScan {
                 }
                 guard goesOn else { return }
                 if !run.isLong { break }
-                if let next = skip.next, !sabotaged("endsOfRunsForgotten") {
+                if let next = skip.next {
                     let values = skip.values(behind: run.prefix).clipped(to: part)
                     guard try lendEnds(index, values, cover, skip.parts + [next], layout, body) else { return }
                 }
@@ -95,7 +95,7 @@ extension RowScan {
             var goesOn = true
             try walkEntries(index, [range], cover, layout, telling: run, isReversed: isLast) { key, row in
                 goesOn = try body(key, row)
-                return goesOn && run.isDamaged && !sabotaged("damagedEntryTakenForAnEnd")
+                return goesOn && run.isDamaged
             }
             if !goesOn { return false }
         }

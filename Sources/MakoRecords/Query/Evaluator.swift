@@ -124,7 +124,7 @@ final class Evaluator {
         case .comparison(let operation, let left, let right):
             let first = try value(left, row, key)
             guard let order = first.compare(try value(right, row, key)) else {
-                return sabotaged("nullPartitionLost") ? .no : .unknown
+                return .unknown
             }
             return Truth(Evaluator.holds(operation, order, 0))
         case .and(let first, let count):
@@ -222,7 +222,7 @@ final class Evaluator {
         var result = Truth.no
         for index in Int(first)..<Int(first &+ count) {
             let item = try self.value(lists[index], row, key)
-            if item.isNull && !sabotaged("nullInListIgnored") {
+            if item.isNull {
                 result = .unknown
             } else if value.compare(item) == 0 {
                 return .yes
@@ -329,7 +329,7 @@ final class Evaluator {
             switch try truth(condition, row, key) {
             case .yes: return .integer(1)
             case .no: return .integer(0)
-            case .unknown: return sabotaged("unknownCountsAsFalse") ? .integer(0) : .null
+            case .unknown: return .null
             }
         }
     }
@@ -347,7 +347,7 @@ final class Evaluator {
         for branch in 0..<count where try truth(lists[first + 2 * branch], row, key) == .yes {
             return try value(lists[first + 2 * branch + 1], row, key)
         }
-        let otherwise = sabotaged("choiceForgetsElse") ? -1 : lists[first + 2 * count]
+        let otherwise = lists[first + 2 * count]
         return otherwise < 0 ? .null : try value(otherwise, row, key)
     }
 

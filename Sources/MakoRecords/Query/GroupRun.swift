@@ -88,7 +88,7 @@ final class GroupRun {
         values.removeAll(keepingCapacity: true)
         places.removeAll(keepingCapacity: true)
         store.clear()
-        if areDistinct.contains(true) && !sabotaged("groupRemembersTheOneBefore") { seen = SeenValues() }
+        if areDistinct.contains(true) { seen = SeenValues() }
         hasCurrent = false
     }
 
@@ -112,7 +112,7 @@ final class GroupRun {
                 continue
             }
             let operand = try arguments.operand(index, row, key)
-            if operand.isNull && !sabotaged("nullsCounted") { continue }
+            if operand.isNull { continue }
             if areDistinct[index] && !seen.isNew(operand, argumentForms[index], number, index) { continue }
             add(operand, argumentForms[index], functions[index], first &+ index)
         }
@@ -180,7 +180,7 @@ enum KeyCoding {
 
     static func append(_ operand: Operand, _ form: Form, to buffer: inout KeyBuffer) {
         if form == .mixed, let number = operand.asDouble { return append(operand, number, to: &buffer) }
-        buffer.append(operand, noCase: form == .folded && !sabotaged("collationForgottenInGroups"))
+        buffer.append(operand, noCase: form == .folded)
     }
 
     /// A number so that the order of bytes is that of numbers, whole or not: as a double, and then as what doubles do not tell apart.

@@ -11,7 +11,7 @@ enum Implication {
                 isImplied = true
                 if follows(fact, from: wanted) { answered.insert(place) }
             }
-            if !isImplied && !sabotaged("partialIndexUnproven") { return nil }
+            if !isImplied { return nil }
         }
         return answered
     }
@@ -66,7 +66,6 @@ enum Implication {
         _ asked: ComparisonOperator, _ bound: Value, _ known: ComparisonOperator, _ value: Value
     ) -> Bool {
         guard let order = value.compare(bound) else { return false }
-        if sabotaged("widerRangeImplies") { return true }
         switch (asked, known) {
         case (_, .equal): return Binder.holds(asked, order)
         case (.notEqual, .notEqual): return order == 0

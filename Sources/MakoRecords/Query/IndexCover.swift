@@ -38,7 +38,7 @@ struct IndexCover: Sendable {
             return Part(slot: slot, descending: descending, isSkipped: false)
         }
         let parts = index.parts.map {
-            part($0.slot, descending: $0.descending, isTold: !$0.noCase || sabotaged("foldedTextTakenForWritten"))
+            part($0.slot, descending: $0.descending, isTold: !$0.noCase)
         }
         let keyParts = table.keySlots.map { part($0, descending: false, isTold: true) }
         if !left.isEmpty { return nil }
@@ -74,7 +74,7 @@ extension Program {
 extension Plan {
     /// How what is left to be tested and some expressions are read out of the entries of the plan's index; nil: it needs the rows.
     func cover(reading expressions: Program? = nil) -> IndexCover? {
-        guard let index, !sabotaged("rowsAlwaysRead") else { return nil }
+        guard let index else { return nil }
         // The columns are the same whatever the values are.
         if expressions == nil, let known = kept?.covered, known.index === index { return known.cover }
         guard var columns = program.ownColumns else { return nil }

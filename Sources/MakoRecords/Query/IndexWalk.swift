@@ -24,7 +24,6 @@ struct IndexWalk {
     static func start(_ cursor: inout Cursor, _ range: KeyRange, _ isReversed: Bool) throws -> Bool {
         if !isReversed { return range.lower.isEmpty ? try cursor.first() : try cursor.seek(range.lower) }
         guard let upper = range.upper else { return try cursor.last() }
-        if sabotaged("reverseWalkBeginsOneLate") { return try cursor.seek(upper) ? true : try cursor.last() }
         return try cursor.seek(upper) ? try cursor.previous() : try cursor.last()
     }
 
@@ -180,13 +179,11 @@ struct IndexWalk {
             }
             keyed.append((full ?? [], row))
         }
-        if !sabotaged("cutEntriesUnsorted") {
-            keyed.sort {
-                let order = KeyOrder.compareKeys($0.key, $1.key)
-                if order != 0 { return order < 0 }
-                guard case .rowID(let first) = $0.row, case .rowID(let second) = $1.row else { return false }
-                return first < second
-            }
+        keyed.sort {
+            let order = KeyOrder.compareKeys($0.key, $1.key)
+            if order != 0 { return order < 0 }
+            guard case .rowID(let first) = $0.row, case .rowID(let second) = $1.row else { return false }
+            return first < second
         }
         return ((isReversed ? keyed.reversed() : keyed).map(\.row), isThere)
     }

@@ -20,7 +20,7 @@ extension Plan {
         case .access(.index(_, let ranges)): try walk.run(ranges) { try group.take($0, body) }
         case .access: return
         }
-        if !sabotaged("lastGroupForgotten") { try group.finish(body) }
+        try group.finish(body)
     }
 
     /// Lends the rows of a group of ``forEachGroup(in:_:)`` one after the other. Those that an index names must be there.
@@ -54,7 +54,7 @@ private struct RowGroup {
 
     init(_ wanted: Int, _ cancellation: Cancellation?) {
         room = wanted
-        size = sabotaged("groupsPastTheLimit") ? RowScan.largestBatch : min(wanted, RowScan.largestBatch)
+        size = min(wanted, RowScan.largestBatch)
         self.cancellation = cancellation
         keys.reserveCapacity(min(size, 16))
     }

@@ -14,7 +14,7 @@ struct JoinKeyCoding {
     func append(_ row: RowReader, _ key: RowKey, to buffer: inout KeyBuffer) throws(RecordError) -> Bool {
         for index in rounded.indices {
             let operand = try values.operand(index, row, key)
-            if operand.isNull && !sabotaged("nullsMeet") { return false }
+            if operand.isNull { return false }
             if rounded[index], let number = operand.asDouble {
                 buffer.append(number)
             } else {

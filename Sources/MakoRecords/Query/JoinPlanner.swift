@@ -164,14 +164,13 @@ struct JoinPlanner {
         if let left = sources[source].left {
             conditions = left.filter { sets.of($0) != me }
             after = due.map { question.conjuncts[$0] }
-            if sabotaged("onConditionFiltersAll") { after += left }
         } else {
             conditions = due.filter { masks[$0] != me }.map { question.conjuncts[$0] }
         }
         let way = JoinWay.best(source, placed, self, outer)
         conditions.removeAll { way.answered.contains($0) }
         return JoinStep(
-            source: source, isLeft: sources[source].left != nil && !sabotaged("leftJoinAsInner"), method: way.method,
+            source: source, isLeft: sources[source].left != nil, method: way.method,
             own: plan, match: conditions, after: after)
     }
 }

@@ -25,9 +25,6 @@ struct JoinScope {
         guard let first = path.first else { throw at.error("a name is expected here") }
         if path.count > 1 {
             if first == Expr.ownRow { return (0, path.dropFirst()) }
-            if sabotaged("columnBeatsTable"), let found = try holder(of: first, at, exactly: true) {
-                return (found, path)
-            }
             if let found = try named(first, at) { return (found, path.dropFirst()) }
         }
         for isExact in [true, false] {
@@ -64,7 +61,7 @@ struct JoinScope {
                 exactly ? $0 == column : Folding.folded($0) == folded
             }
         }
-        if found.count > 1 && !prefersFirst && !sabotaged("ambiguousNameTaken") {
+        if found.count > 1 && !prefersFirst {
             let names = found.map { "\(sources[$0].name).\(column)" }
             throw at.error(
                 "\(column) may be \(names.dropLast().joined(separator: ", ")) or \(names[names.count - 1])")

@@ -38,7 +38,7 @@ struct JoinedQuestions {
     private func expr(_ path: ArraySlice<String>, of source: Source, _ at: SourcePosition) throws(RecordError) -> Expr {
         guard let question = source.question else { return .column([source.name] + path, at: at) }
         let expr = try question.expr(path, at).qualified(by: source.name, insteadOf: question.sourceName)
-        guard let presence = source.presence, !expr.needsItsRow, !sabotaged("valueOfNoRow") else { return expr }
+        guard let presence = source.presence, !expr.needsItsRow else { return expr }
         // Where no row is joined, what is worked out of it is NULL as well, whatever it is made of.
         let isThere = Condition.not(.isNull(.column([source.name, presence], at: at)))
         return .choice(.init([.init(isThere, expr)], at: at))

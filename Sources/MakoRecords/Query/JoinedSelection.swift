@@ -131,7 +131,7 @@ extension SelectStatement {
             copy.joins.append(
                 JoinClause(
                     table: reference.table, alias: reference.name,
-                    kind: reference.isInner != sabotaged("loopsTakeTheOtherKind") ? .inner : .left,
+                    kind: reference.isInner ? .inner : .left,
                     condition: .comparison(.equal, reference.left, .column([reference.name, column], at: targetAt)),
                     at: at))
         }

@@ -57,7 +57,7 @@ final class KeptOuterRows {
         let (place, isNew) = keys.place(of: buffer.raw)
         if isNew {
             ends.append((number, number))
-        } else if !sabotaged("walkedJoinLosesDuplicates") {
+        } else {
             next[Int(ends[place].last)] = number
             ends[place].last = number
         }

@@ -167,7 +167,7 @@ final class KeptPlan: Sendable {
         guard pattern.isOfOneValue else { return false }
         if !question.estimates.countsEntries || index.isUnique && pattern.isPoint { return true }
         let commonest = question.estimates.commonest(index, prefix: pattern.equal.count, question.bound.catalogue)
-        return commonest.map { $0 <= most || sabotaged("keptPlanForCommonValue") } ?? false
+        return commonest.map { $0 <= most } ?? false
     }
 
     /// Whether an index is better than a scan where its entries are a share of the rows, also when the table has become larger or smaller.
@@ -210,10 +210,10 @@ final class KeptPlan: Sendable {
 
     private func isRivalled(_ way: Plan.Way, _ estimates: TableEstimates) -> Bool {
         func hasMany(_ index: IndexHandle, _ ranges: [KeyRange], _ share: Double) -> Bool {
-            estimates.entries(of: index, in: ranges, share: share) >= KeptPlan.few && !sabotaged("keptPlanForMany")
+            estimates.entries(of: index, in: ranges, share: share) >= KeptPlan.few
         }
         func areMore(_ index: IndexHandle, _ ranges: [KeyRange], _ share: Double) -> Bool {
-            estimates.areMore(index, ranges, than: share) && !sabotaged("keptPlanForMany")
+            estimates.areMore(index, ranges, than: share)
         }
         switch rival {
         case .never: return false
@@ -240,7 +240,6 @@ final class KeptPlan: Sendable {
 
     private func test(_ number: Int, _ values: [Value?]) -> Constraint.Test {
         let constraint = constraints[number]
-        if sabotaged("keptPlanKeepsValues") { return constraint.test }
         return values[constraint.conjunct].map { constraint.test.with($0) } ?? constraint.test
     }
 

@@ -115,7 +115,7 @@ final class KeyPattern: Sendable {
         }
         var areWider = false
         for index in ranges.indices where ranges[index].widen(to: limit) { areWider = true }
-        if !sabotaged("listRangesNotJoined") { ranges = KeyRange.merged(ranges) }
+        ranges = KeyRange.merged(ranges)
         return (ranges, areWider)
     }
 
@@ -149,11 +149,10 @@ final class KeyPattern: Sendable {
             case .lower(let value, let inclusive):
                 hasLow = true
                 let key = coded(value, part, behind: prefix)
-                if part.descending && !sabotaged("descendingBoundNotTurned") {
+                if part.descending {
                     bounds.upper = inclusive ? KeyRange.successor(key) : key
                 } else {
-                    bounds.lower =
-                        inclusive || sabotaged("lowerBoundAlwaysIncluded") ? key : KeyRange.successor(key) ?? key
+                    bounds.lower = inclusive ? key : KeyRange.successor(key) ?? key
                 }
             case .upper(let value, let inclusive):
                 hasHigh = true
@@ -221,9 +220,7 @@ struct KeySearch {
         share = pattern.share { constraints[$0].test }
         let shaping = pattern.constraints.map { constraints[$0] }
         for constraint in shaping where !used.contains(constraint.conjunct) { used.append(constraint.conjunct) }
-        answered =
-            found.areWider
-            ? [] : Set(shaping.filter { $0.isExact || sabotaged("inexactConditionDropped") }.map(\.conjunct))
+        answered = found.areWider ? [] : Set(shaping.filter(\.isExact).map(\.conjunct))
     }
 }
 

@@ -110,10 +110,6 @@ struct KeyGathering {
                     all += try gather(part, kind)
                 }
             }
-            if sabotaged("unionRepeatsRows") {
-                all.sort(by: Key.precedes)
-                return all
-            }
             return KeyGathering.sorted(all)
         case .intersection(let parts):
             var common: [Key]?
@@ -244,8 +240,7 @@ struct KeyGathering {
     private static func common<Key: GatheredKey>(_ left: [Key], _ right: [Key]) -> [Key] {
         var result: [Key] = []
         var (a, b) = (0, 0)
-        let end = sabotaged("intersectionForgetsTheLast") ? max(0, left.count - 1) : left.count
-        while a < end, b < right.count {
+        while a < left.count, b < right.count {
             if Key.isSame(left[a], right[b]) {
                 result.append(left[a])
                 a += 1

@@ -77,9 +77,7 @@ public struct LiveRows: Sendable {
     public mutating func update(_ changes: [TableChanges], in view: Snapshot) throws(RecordError) -> RowsDifference? {
         var now = self
         var difference = try now.updateOwn(changes, in: view)
-        let touched =
-            sabotaged("joinedRowNotShown")
-            ? [] : try shown.places(of: now.window.map(\.key), showing: changes, in: view)
+        let touched = try shown.places(of: now.window.map(\.key), showing: changes, in: view)
         if !touched.isEmpty {
             var updates = Set(difference?.updates ?? []).union(touched)
             updates.subtract(difference?.insertions ?? [])
@@ -94,10 +92,10 @@ public struct LiveRows: Sendable {
         _ changes: [TableChanges], in view: Snapshot
     ) throws(RecordError) -> RowsDifference? {
         let mine = changes.filter { $0.table == plan.table.schema.name }
-        if changes.contains(where: { columns.matters($0) }) && !sabotaged("relatedChangeIgnored") {
+        if changes.contains(where: { columns.matters($0) }) {
             return try runAgain(mine, in: view)
         }
-        if columns.hasRank && !sabotaged("rankedRowsStay") && mine.contains(where: { $0.matters(to: columns.own) }) {
+        if columns.hasRank && mine.contains(where: { $0.matters(to: columns.own) }) {
             return try runAgain(mine, in: view)
         }
         guard mine.contains(where: { $0.matters(to: columns.own) }) else {
@@ -287,20 +285,20 @@ public struct LiveRows: Sendable {
         }
         // Behind the last entry there may be rows that were never looked at, and others between them.
         if isWhole { take(before: nil) }
-        if !isWhole && merged.count < bound && !sabotaged("emptiedWindowNotFilled") {
+        if !isWhole && merged.count < bound {
             return try runAgain(changes, in: view)
         }
         let pushedOut = merged.dropFirst(bound).map(\.key)
         merged.removeLast(pushedOut.count)
         origins.removeLast(pushedOut.count)
-        if !orders.isEmpty && !sabotaged("codingsNotKept") {
+        if !orders.isEmpty {
             for place in step.leaving { codings[entries[place].key] = nil }
             for (entry, _) in step.coming { codings[entry.key] = entry.coding }
             for key in pushedOut + coming.map(\.entry.key) { codings[key] = nil }
         }
         let before = max(0, entries.count - offset)
         entries = merged
-        if !pushedOut.isEmpty && !sabotaged("pushedOutForgotten") { isWhole = false }
+        if !pushedOut.isEmpty { isWhole = false }
         let shown = origins.dropFirst(offset)
         return some(
             RowsDifference(

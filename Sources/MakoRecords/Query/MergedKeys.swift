@@ -30,7 +30,7 @@ public struct MergedKeys {
         // Each plan's own order decides between its equal rows: the sort must not.
         let sorted = entries.enumerated().sorted { left, right in
             let order = KeyOrder.compareKeys(left.element.order, right.element.order)
-            return order != 0 && !sabotaged("mergedRowsUnsorted") ? order < 0 : left.offset < right.offset
+            return order != 0 ? order < 0 : left.offset < right.offset
         }
         let rows = sorted.dropFirst(offset).prefix(limit ?? .max)
         return rows.map { (plan: $0.element.plan, key: $0.element.key) }

@@ -43,9 +43,7 @@ struct NearestSearch: Sendable {
         var found = 0
         try recorded {
             try scan.forEachRow(plan.table.layout, expecting: 1 << 20) { key, row in
-                if !isWhole, case .double(let metres) = try values.operand(0, row, key), metres > radius,
-                    !sabotaged("cornersOfTheBoxTaken")
-                {
+                if !isWhole, case .double(let metres) = try values.operand(0, row, key), metres > radius {
                     return true
                 }
                 found += 1

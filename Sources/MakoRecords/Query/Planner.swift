@@ -308,7 +308,7 @@ public enum Planner {
                 part.term == Constraint.Term(ordinal: column.ordinal, noCase: order.noCase)
             else { return nil }
             let turned = part.descending != order.descending
-            if reversed != nil && reversed != turned && !sabotaged("mixedOrderServed") { return nil }
+            if reversed != nil && reversed != turned { return nil }
             reversed = turned
         }
         return reversed

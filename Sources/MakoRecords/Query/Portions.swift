@@ -157,7 +157,7 @@ public struct Portions: Sendable {
             guard let last else { return .nothing }
             if walk.isReversed { return last > range.lowerBound ? .rows(range.lowerBound...(last - 1)) : .nothing }
             guard last < range.upperBound else { return .nothing }
-            return .rows((sabotaged("portionsRepeatARow") ? last : last + 1)...range.upperBound)
+            return .rows((last + 1)...range.upperBound)
         }
 
         private mutating func take(

@@ -90,7 +90,7 @@ public struct PreparedSelection {
             case .name(let name): value = names[name]
             }
             guard let value, let kind = SelectionShape.kind(value) else { return nil }
-            kinds = kinds &<< 4 | UInt64(sabotaged("preparedForAnyKind") ? 0 : kind)
+            kinds = kinds &<< 4 | UInt64(kind)
             values.append(value)
         }
         self.condition = condition

@@ -15,12 +15,12 @@ struct ReadColumns: Sendable {
         joined = Array(repeating: ColumnSet(), count: joins.count)
         for join in joins { insert(Int(join.slot.ordinal), of: join.parent) }
         if let condition = bound.condition { add(condition) }
-        if !sabotaged("orderNotWatched") { for order in bound.orders { add(order.expr) } }
+        for order in bound.orders { add(order.expr) }
     }
 
     /// Whether changes of a table can matter by way of a path that leads there.
     func matters(_ changes: TableChanges) -> Bool {
-        if tables.contains(changes.table) && !sabotaged("subqueryNotWatched") { return true }
+        if tables.contains(changes.table) { return true }
         return zip(joins, joined).contains { join, columns in
             join.target.schema.name == changes.table && changes.matters(to: columns)
         }
@@ -39,7 +39,7 @@ struct ReadColumns: Sendable {
         case .choice(let choice):
             for each in choice.expressions { add(each) }
             for each in choice.branches { add(each.condition) }
-        case .condition(let condition): if !sabotaged("countedConditionNotWatched") { add(condition) }
+        case .condition(let condition): add(condition)
         case .arithmetic(_, let left, let right):
             add(left)
             add(right)

@@ -41,7 +41,7 @@ final class RelatedRows {
         if join.target.isRowID {
             let id = Int64(bitPattern: row.word(field))
             let place = Int(truncatingIfNeeded: (UInt64(bitPattern: id) &* 0x9E37_79B9_7F4A_7C15) >> 55)
-            if places[place].state == 0 || places[place].id != id && !sabotaged("relatedRowsMixedUp") {
+            if places[place].state == 0 || places[place].id != id {
                 try fill(place, .rowID(id))
             }
             return places[place].row

@@ -68,7 +68,7 @@ final class RowPrefilter {
         /// Whether a row of the usual form has no number there, or one that lies outside.
         @inline(__always)
         func reject(_ row: UnsafeRawBufferPointer) -> Bool {
-            if row[nullByte] & nullBit != 0 && !sabotaged("prefilterTakesNull") { return true }
+            if row[nullByte] & nullBit != 0 { return true }
             let word = UInt64(littleEndian: row.loadUnaligned(fromByteOffset: place, as: UInt64.self))
             let value = isDouble ? KeyOrder.bits(Double(bitPattern: word)) : word ^ 1 << 63
             return value < low || value > high

@@ -116,6 +116,6 @@ extension Expr {
     func named(by name: Expr) -> Expr {
         guard case .literal(.integer, _) = self else { return self }
         if case .literal = name { return self }
-        return sabotaged("valueTakenForPlace") ? self : .function("coalesce", [self], at: position)
+        return .function("coalesce", [self], at: position)
     }
 }

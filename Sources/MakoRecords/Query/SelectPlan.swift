@@ -38,7 +38,7 @@ struct SelectPlan: Sendable, CustomStringConvertible {
 
     /// The same, which a cancellation ends.
     func ended(by cancellation: Cancellation?) -> SelectPlan {
-        guard let cancellation, !sabotaged("statementNotCancelled") else { return self }
+        guard let cancellation else { return self }
         var copy = self
         switch feed {
         case .table(var plan):

@@ -78,7 +78,7 @@ extension SelectStatement {
         for index in orders.indices {
             if isOwn(orders[index].expr) {
                 copy.orderBy[index].expr = orders[index].expr
-            } else if isOwn(copy.orderBy[index].expr), !sabotaged("columnTakenForResult") {
+            } else if isOwn(copy.orderBy[index].expr) {
                 // A column that is called as another result is.
                 copy.orderBy[index].expr = try copy.orderBy[index].expr.qualified(
                     by: asked.sourceName, insteadOf: asked.sourceName)
@@ -97,7 +97,7 @@ extension SelectStatement {
 
     static func both(_ first: Condition?, _ second: Condition?) -> Condition? {
         guard let first, let second else { return first ?? second }
-        return sabotaged("commonTableForgetsCondition") ? second : .and([first, second])
+        return .and([first, second])
     }
 
     /// All that a question gives, in this statement's order and cut as it says.
@@ -135,7 +135,7 @@ extension SelectStatement {
         copy.isDistinct = isDistinct
         copy.orderBy = named.orderBy
         // All rows are one group, also where nothing is asked of it.
-        if !copy.isGrouped, !sabotaged("groupForgotten") { copy.having = .constant(true) }
+        if !copy.isGrouped { copy.having = .constant(true) }
         (copy.limit, copy.offset) = (limit, offset)
         (copy.compounds, copy.parameterCount) = (compounds, parameterCount)
         return copy

@@ -172,7 +172,7 @@ extension SelectPlan {
             var goesOn = true
             try measured(measure, result - 1) { (groups) throws(RecordError) in
                 try run.forEachGroup(supply) { () throws(RecordError) in
-                    if let having, !(try having.test(supply.blank, key)), !sabotaged("havingForgotten") { return true }
+                    if let having, !(try having.test(supply.blank, key)) { return true }
                     groups?.passed += 1
                     goesOn = try measured(measure, result) { (sort) throws(RecordError) in
                         sort?.rows += 1

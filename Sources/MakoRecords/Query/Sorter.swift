@@ -27,8 +27,7 @@ final class Sorter {
 
     init(_ coding: OrderCoding?, limit: Int?, offset: Int) {
         self.coding = coding
-        let skipped = sabotaged("heapForgetsOffset") ? 0 : offset
-        let total = limit.map { $0.addingReportingOverflow(skipped) }
+        let total = limit.map { $0.addingReportingOverflow(offset) }
         wanted = total.flatMap { $0.overflow || $0.partialValue > Sorter.largestHeap ? nil : $0.partialValue }
     }
 

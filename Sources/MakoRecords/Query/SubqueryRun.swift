@@ -238,7 +238,7 @@ final class SubqueryList {
         if isEmpty { return .no }
         if value.isNull { return .unknown }
         if table.find(value) != nil { return .yes }
-        return hasNull && !sabotaged("nullInSubqueryIgnored") ? .unknown : .no
+        return hasNull ? .unknown : .no
     }
 
     /// The whole numbers among the values, ascending.

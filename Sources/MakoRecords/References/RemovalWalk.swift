@@ -88,11 +88,10 @@ public struct RemovalWalk {
             if referrer.table.number == row.table { keys.removeAll { $0 == row.key } }
             if keys.isEmpty { continue }
             switch referrer.rule {
-            case .deny: if !sabotaged("denyIgnored") { return .deny(referrer, row) }
-            case .nullify: if !sabotaged("nullifyMissed") { return .clear(referrer, keys, row) }
+            case .deny: return .deny(referrer, row)
+            case .nullify: return .clear(referrer, keys, row)
             case nil: return .unruled(referrer, keys, row)
             case .cascade:
-                if sabotaged("cascadeMissed") { continue }
                 frames[top].waiting = keys.reversed().map { RowPlace(referrer.table, $0) }
             }
         }

@@ -80,7 +80,7 @@ final class CountedChunk {
     deinit {
         let rest = UInt32(chunk.ready)
         chunk.ready = 0
-        if rest == 0 || sabotaged("chunkCountedTooOften") { return }
+        if rest == 0 { return }
         mako_release(Unmanaged.passUnretained(chunk).toOpaque(), rest)
     }
 }

@@ -140,8 +140,7 @@ public struct RowReader: @unchecked Sendable {
                 let bit =
                     row.load(fromByteOffset: bitmap + ordinal >> 3, as: UInt8.self)
                     >> UInt8(truncatingIfNeeded: ordinal & 7)
-                let start = UnsafeRawPointer(row) + (sabotaged("fillValueReadOneFieldOn") ? 8 : 0)
-                return bit & 1 == 1 ? nil : start + Int(slot.offset)
+                return bit & 1 == 1 ? nil : UnsafeRawPointer(row) + Int(slot.offset)
             }
         }
 

@@ -216,9 +216,6 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
 
     /// Puts the making of a value off until ``writeRest()``: what makes it may take locks that are held now.
     public mutating func writeLater(_ write: @escaping (inout RowWriter) throws -> Void) {
-        if sabotaged("valuesEncodedUnderTheLock") {
-            do { return try write(&self) } catch {}
-        }
         rest.append(write)
         hasFault = true
     }
@@ -263,14 +260,14 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
         }
         let own: UInt64 = row.columnCount == 64 ? .max : 1 &<< UInt64(row.columnCount) &- 1
         let nullBits = row.nullBits
-        guard emptied & own & ~nullBits == 0 || sabotaged("convertedTextStays") else { return 0 }
+        guard emptied & own & ~nullBits == 0 else { return 0 }
         if count &+ content > capacity { reserve(count &+ content) }
         (base + RowLayout.headerSize).copyMemory(from: row.base + RowLayout.headerSize, byteCount: slots)
         (base + count).copyMemory(from: row.base + Int(row.heap), byteCount: content)
         count &+= content
-        if !sabotaged("takenNullsForgotten") { nulls = nullBits & kept & own }
+        nulls = nullBits & kept & own
         unset &= ~(kept & own)
-        return sabotaged("oldRowTakenForWhole") ? 64 : Int(row.columnCount)
+        return Int(row.columnCount)
     }
 
     /// The bytes of the row, unset columns filled with their defaults. Valid until the next ``begin(_:)``.
@@ -435,8 +432,7 @@ public struct RowWriter: ~Copyable, @unchecked Sendable {
             place = start &+ slot.type.slotWidth
         }
         (base + place).copyMemory(from: old.base + place, byteCount: end &- place)
-        let kept = sabotaged("overlaidRowForgetsNulls") ? 0 : unset
-        nulls |= old.nullBits & kept
+        nulls |= old.nullBits & unset
         unset = 0
         count = end
     }

@@ -221,9 +221,7 @@ public struct EntitySchema: Sendable, Hashable {
             }
             if index.fullText != nil { try validateText(index) }
             if index.isSpatial { try validateSpatial(index) }
-            if let condition = index.condition, condition.utf8.count > EntitySchema.conditionLimit,
-                !sabotaged("indexConditionUnbounded")
-            {
+            if let condition = index.condition, condition.utf8.count > EntitySchema.conditionLimit {
                 throw refuse(
                     "the condition of index \(index.name) is longer than \(EntitySchema.conditionLimit) bytes")
             }

@@ -129,7 +129,7 @@ public struct ReferenceRules: Sendable, Hashable {
         for (key, entry) in entries {
             let spelled = try Self.names(key)
             let target = names.name(of: spelled[2])
-            if target == spelled[2] || sabotaged("ruleStaysAsSpelled") { continue }
+            if target == spelled[2] { continue }
             resolved.entries[key] = nil
             let own = Self.key(spelled[0], spelled[1], target)
             if entries[own] == nil { resolved.entries[own] = entry }

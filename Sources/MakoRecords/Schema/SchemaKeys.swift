@@ -28,8 +28,7 @@ extension RowKey {
 extension NamedKey {
     /// - Parameter schema: of the table that has the row; nil: the key's bytes are shown.
     public init(_ key: RowKey, in schema: EntitySchema?) {
-        guard case .bytes = key, let schema, case .columns(let names) = schema.key, !sabotaged("keysShownAsBytes")
-        else {
+        guard case .bytes = key, let schema, case .columns(let names) = schema.key else {
             self.init(key, types: [])
             return
         }

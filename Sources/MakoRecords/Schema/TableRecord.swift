@@ -68,7 +68,7 @@ struct TableRecord: Sendable, Hashable {
         for column in columns {
             out.text(column.name)
             if column.sealedType != nil { out.byte(TableRecord.sealedCode) }
-            if column.isNoCase && !sabotaged("collationNotStored") { out.byte(TableRecord.noCaseCode) }
+            if column.isNoCase { out.byte(TableRecord.noCaseCode) }
             out.byte((column.sealedType ?? column.type).rawValue)
             out.byte((column.isOptional ? 1 : 0) | (column.isRetired ? 2 : 0) | (column.target != nil ? 4 : 0))
             out.value(column.defaultValue)

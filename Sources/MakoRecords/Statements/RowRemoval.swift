@@ -60,7 +60,7 @@ struct RowRemoval: ~Copyable {
 
     /// Notes what a row owns that is about to be changed or deleted.
     mutating func noteOwned(by key: RowKey, _ table: TableHandle, _ view: Snapshot) throws(RecordError) {
-        guard let owned = try catalogue.ownedColumns(of: table), !sabotaged("statementLeavesOwnedRows") else { return }
+        guard let owned = try catalogue.ownedColumns(of: table) else { return }
         letGo += try owned.rows(ownedBy: key, catalogue, view)
     }
 
@@ -85,7 +85,7 @@ struct RowRemoval: ~Copyable {
             }
             try writeReleases(tx, &changes)
         }
-        for (referrer, row) in unruled where !sabotaged("statementLeavesReferences") {
+        for (referrer, row) in unruled {
             if try referrer.target.contains(row.key, in: tx.view) { continue }
             if try !referrer.rows(referringTo: row.key, catalogue, tx.view).isEmpty {
                 throw try referenced(row, referrer, tx.view)

@@ -82,7 +82,7 @@ extension Statement {
             outcome = try run.perform(self, &own, tx)
             try own.settleUnique(tx.view)
         } catch {
-            if !sabotaged("failedStatementKeepsHalf") { StatementRun.takeBack(savepoint, tx) }
+            StatementRun.takeBack(savepoint, tx)
             throw error
         }
         changes.append(own)
@@ -93,8 +93,7 @@ extension Statement {
     /// Whether a row may get what a later one has until then: uniqueness is checked at the statement's end.
     private var passesValuesOn: Bool {
         switch self {
-        case .update: !sabotaged("uniqueCheckedRowByRow")
-        case .delete: true
+        case .update, .delete: true
         default: false
         }
     }
@@ -150,7 +149,7 @@ struct StatementRun {
 
     /// - Throws: `cancelled`.
     func lookAtCancellation() throws(RecordError) {
-        if cancellation?.isCancelled == true, !sabotaged("writesNotCancelled") { throw .cancelled }
+        if cancellation?.isCancelled == true { throw .cancelled }
     }
 
     /// How many rows an UPDATE works out before it writes them.
@@ -219,16 +218,14 @@ struct StatementRun {
         ).plan(catalogue, in: view)
         plan.cancellation = cancellation
         let values = try ExpressionRun(statement.assignments.map(\.value), plan, view)
-        var portions =
-            sabotaged("statementMeetsItsOwnRows")
-            ? Portions(of: plan) : try Portions(of: plan, changing: names, in: view)
+        var portions = try Portions(of: plan, changing: names, in: view)
         let layout = try target.layout(for: names)
         var references = ReferenceCheck(ignoresReferences ? [] : columns, of: target, catalogue)
         var removal = RowRemoval(catalogue)
         let owned = ignoresReferences ? nil : try catalogue.ownedColumns(of: target)
         let changesOwned = owned.map { owned in names.contains { owned.contains($0) } } ?? false
         // Rows that are written already would tell others what they did not hold before.
-        let isAllAtOnce = values.readsOtherRows && !sabotaged("statementReadsItsOwnRows")
+        let isAllAtOnce = values.readsOtherRows
         var writer = RowWriter()
         var outcome = StatementOutcome()
         outcome.setColumns = names

@@ -44,7 +44,7 @@ public struct TableReplacement {
         let new = try catalogue.requireTable(table.schema.name)
         var removal = RowRemoval(catalogue)
         var changes = ChangeSet()
-        for key in keys where try !new.contains(key, in: tx.view) && !sabotaged("replacedRowsForgotten") {
+        for key in keys where try !new.contains(key, in: tx.view) {
             _ = try removal.delete(key, of: new, tx, &changes)
         }
         removal.letGo(of: owned.filter { $0.table != table.number })

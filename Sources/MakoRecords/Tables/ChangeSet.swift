@@ -114,7 +114,7 @@ public struct ChangeSet: Sendable {
         // No run goes on from the highest id to the lowest.
         guard table == runTable, id == runNext, id > .min else { return false }
         let last = entries.count - 1
-        guard entries[last].kind == kind || sabotaged("runTakesOtherKinds"), entries[last].columns == columns,
+        guard entries[last].kind == kind, entries[last].columns == columns,
             entries[last].run < .max
         else { return false }
         entries[last].run += 1
@@ -132,7 +132,6 @@ public struct ChangeSet: Sendable {
         }
         entries.append(entry)
         followers += Int(entry.run) - 1
-        if sabotaged("runOfAnEntryBefore") && entry.kind == .insert { return }
         runTable = -1
         if case .rowID(let id) = entry.key { (runTable, runNext) = (entry.table, id &+ Int64(entry.run)) }
     }
@@ -140,7 +139,7 @@ public struct ChangeSet: Sendable {
     /// Whether no row up to now can be this one.
     private func isBeyond(_ table: Int32, _ id: Int64) -> Bool {
         guard let ascent else { return entries.isEmpty }
-        return ascent.table == table && (ascent.top < id || sabotaged("rowTakenForNew"))
+        return ascent.table == table && ascent.top < id
     }
 
     /// Gives each row of a run an entry of its own.
@@ -216,10 +215,10 @@ public struct ChangeSet: Sendable {
         }
         switch (entries[place].kind, kind) {
         case (.insert, .delete):
-            entries[place].isVoid = !sabotaged("insertedAndDeletedIsTold")
+            entries[place].isVoid = true
             voids += 1
         case (.update, .update):
-            if !sabotaged("secondUpdateForgotten") { entries[place].columns.formUnion(columns) }
+            entries[place].columns.formUnion(columns)
         case (.update, .delete):
             entries[place].kind = .delete
             entries[place].columns = .all

@@ -161,7 +161,7 @@ extension TableHandle {
             let after = try elements(index, new, key)
             let kept = Set(before).intersection(after)
             do throws(StorageError) {
-                for element in before where !kept.contains(element) && !sabotaged("heldKeyStaysIndexed") {
+                for element in before where !kept.contains(element) {
                     _ = try tx.delete(index.entry(element, key), in: index.tree)
                 }
                 for element in after where !kept.contains(element) {

@@ -40,7 +40,7 @@ final class IndexHandle: Sendable {
     /// Which rows it holds; nil: all.
     let condition: (any RowCondition)?
     /// Whether it has an entry for each row, in the order of its columns.
-    var isPlain: Bool { condition == nil && !isSpatial || sabotaged("partialIndexTakenForWhole") }
+    var isPlain: Bool { condition == nil && !isSpatial }
 
     init(
         id: UInt32, schema: IndexSchema, tree: Tree, parts: [Part], columns: ColumnSet, hasKeyInValue: Bool,
@@ -90,7 +90,7 @@ final class IndexHandle: Sendable {
             let start = buffer.count
             if row.address(part.slot) == nil { form.hasNull = true }
             buffer.append(row, part.slot, noCase: part.noCase)
-            if part.descending && !sabotaged("descendingKeyNotTurned") { buffer.complement(from: start) }
+            if part.descending { buffer.complement(from: start) }
         }
         return form
     }
@@ -117,7 +117,7 @@ final class IndexHandle: Sendable {
         let start = buffer.count
         var form = appendUncut(row, to: &buffer)
         form.isCut = IndexHandle.cut(&buffer, from: start)
-        if isUnique && (!form.hasNull || sabotaged("nullsConflict")) && !form.isCut { return form }
+        if isUnique && !form.hasNull && !form.isCut { return form }
         switch key {
         case .rowID(let id):
             buffer.append(bigEndian: KeyOrder.treeKey(id))

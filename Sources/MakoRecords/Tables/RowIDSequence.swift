@@ -25,14 +25,12 @@ final class RowIDSequence: Sendable {
     /// probability that is next to none.
     private func free(_ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) -> Int64 {
         let view = tx.view
-        if !sabotaged("noIDBehindTheLast") {
-            for _ in 0..<RowIDSequence.draws {
-                let id = Int64.random(in: 1...RowIDSequence.largestDrawn)
-                let isTaken = try recorded {
-                    try view.withValue(of: KeyOrder.treeKey(id), in: table.rows, { _ in true }) == true
-                }
-                if !isTaken { return id }
+        for _ in 0..<RowIDSequence.draws {
+            let id = Int64.random(in: 1...RowIDSequence.largestDrawn)
+            let isTaken = try recorded {
+                try view.withValue(of: KeyOrder.treeKey(id), in: table.rows, { _ in true }) == true
             }
+            if !isTaken { return id }
         }
         throw .idsExhausted(table: table.schema.name)
     }
@@ -54,7 +52,6 @@ final class RowIDSequence: Sendable {
     /// Writes the next id down when the row that told it goes.
     func willDelete(_ id: Int64, _ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) {
         let known = try peek(table, tx)
-        if sabotaged("lastIdGivenAgain") { return }
         if id < known - 1, try isFollowed(id, upTo: known, table, tx) { return }
         try write(known, table, tx)
     }

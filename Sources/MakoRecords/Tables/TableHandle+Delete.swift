@@ -41,9 +41,8 @@ extension TableHandle {
                 }
             }
             // Another row may have the entry that this one would have.
-            if !isHeld && !sabotaged("entryOfAnotherRowDeleted") { continue }
+            if !isHeld { continue }
             let bytes = entry.raw
-            if sabotaged("deletedRowStaysInUniqueIndex") && index.isUnique { continue }
             do throws(StorageError) { try removeEntry(bytes, index, key, tx, &changes) } catch { throw .storage(error) }
         }
     }
@@ -53,7 +52,6 @@ extension TableHandle {
             let held = try recorded {
                 try old.withUnsafeBytes { bytes in try elements(index, try reader(bytes, key, layout), key) }
             }
-            if sabotaged("deletedRowStillHolds") { continue }
             do throws(StorageError) {
                 for element in held { _ = try tx.delete(index.entry(element, key), in: index.tree) }
             } catch { throw .storage(error) }
@@ -66,9 +64,7 @@ extension TableHandle {
         _ keys: [RowKey], in tx: borrowing WriteTransaction, changes: inout ChangeSet
     ) throws(RecordError) -> Int {
         let view = tx.view
-        if keys.count > 1, try keys.count == count(in: view),
-            try allKeys(in: view) == keys || sabotaged("asManyKeysAsRows")
-        {
+        if keys.count > 1, try keys.count == count(in: view), try allKeys(in: view) == keys {
             return try deleteAll(in: tx, changes: &changes)
         }
         var count = 0

@@ -138,7 +138,7 @@ extension TableHandle {
         // To the indexes the row is new all the same.
         let source = if old == nil, let model { try oldRow(model, &row, tx) } else { old }
         let written = row.written
-        let bytes = try row.finish(layout, over: sabotaged("unsetColumnsLost") ? nil : source)
+        let bytes = try row.finish(layout, over: source)
         let new = try RowReader(bytes, layout)
         if !isRowID { try checkKey(key, new, &row) }
 
@@ -150,7 +150,7 @@ extension TableHandle {
             try check?.check(new, key: key, changed: changed)
             try checkStoredElements(old, key)
             // The old row's entries must be where they are looked for.
-            if !sabotaged("batchWaitsDuringUpdate") { try batch?.flush(in: tx, changes: &changes) }
+            try batch?.flush(in: tx, changes: &changes)
         } else {
             try checkElements(new)
             try check?.check(new, key: key, changed: .all)
@@ -188,7 +188,7 @@ extension TableHandle {
     /// The error of a change that may have reached some of the trees of a table and not the others. What the engine met leaves it so:
     /// then the transaction must not be committed.
     func brokenOff(_ error: RecordError, _ tx: borrowing WriteTransaction) -> RecordError {
-        if case .storage(let failure) = error, hasIndexes, !sabotaged("brokenChangeCommitted") {
+        if case .storage(let failure) = error, hasIndexes {
             tx.breakOff(failure)
         }
         return error
@@ -292,8 +292,7 @@ extension TableHandle {
                 do {
                     try addUnique(index, key, old, new, &row, tx, &changes)
                 } catch {
-                    let done = sabotaged("uniqueNotTakenBack") ? 0 : uniqueDone
-                    try takeBack(done, key, old, new, changed, &row, tx, &changes)
+                    try takeBack(uniqueDone, key, old, new, changed, &row, tx, &changes)
                     throw error
                 }
             }
@@ -321,8 +320,7 @@ extension TableHandle {
             if let old {
                 index.encodeEntry(old, key, into: &row.oldKeys)
                 if isHeld && row.hasSameKeys { return }
-                let stays = sabotaged("staleIndexEntry") || (!isHeld && sabotaged("rowStaysInPartialIndex"))
-                if !stays { try removeEntry(row.oldKeys.raw, index, key, tx, &changes) }
+                try removeEntry(row.oldKeys.raw, index, key, tx, &changes)
             }
             if index.isUnique || !isHeld { return }
             let middle = row.keys.count
@@ -345,11 +343,9 @@ extension TableHandle {
         let form = index.encodeEntry(new, key, into: &row.keys)
         if let old {
             index.encodeEntry(old, key, into: &row.oldKeys)
-            if row.hasSameKeys && !sabotaged("uniqueForgetsOwnRow") { return }
+            if row.hasSameKeys { return }
         }
-        if form.isCut && !form.hasNull && !sabotaged("cutValuesNotCompared"),
-            let existing = try equalRow(index, new, key, tx.view)
-        {
+        if form.isCut && !form.hasNull, let existing = try equalRow(index, new, key, tx.view) {
             if !changes.defersUnique { throw violation(index, new, existing) }
             changes.clashes.noteLong(key, index, self)
         }

@@ -109,7 +109,7 @@ extension ChangeSet {
 
     /// - Throws: `RecordError.uniqueViolation` when two rows share values of a unique index.
     package mutating func settleUnique(_ view: Snapshot) throws(RecordError) {
-        if clashes.isEmpty || sabotaged("sharedValuesKept") { return }
+        if clashes.isEmpty { return }
         if let error = try clashes.violation(view) { throw error }
     }
 }
@@ -136,14 +136,8 @@ extension TableHandle {
         let bytes = [UInt8](entry)
         switch changes.clashes.leave(key, bytes, index, self) {
         case .deleted: _ = try tx.delete(bytes, in: index.tree)
-        case .passedOn(let next):
-            if sabotaged("sharedEntryNotPassedOn") {
-                _ = try tx.delete(bytes, in: index.tree)
-            } else {
-                try tx.put(index.entryValue(next), for: bytes, in: index.tree)
-            }
-        case .waited:
-            if sabotaged("entryOfTheFirstRowDeleted") { _ = try tx.delete(bytes, in: index.tree) }
+        case .passedOn(let next): try tx.put(index.entryValue(next), for: bytes, in: index.tree)
+        case .waited: break
         }
     }
 

@@ -21,7 +21,7 @@ package struct RowImages: Sendable {
 
     /// - Parameter later: what happened to the row after that: the first state and the last are those of the transaction.
     fileprivate mutating func append(_ later: RowImages) {
-        if old == nil || sabotaged("oldValueOverwritten") { old = later.old ?? old }
+        if old == nil { old = later.old ?? old }
         new = later.new ?? new
     }
 }

@@ -47,11 +47,10 @@ struct PhrasePlaces {
     mutating func narrow(to others: PhrasePlaces) {
         var kept = 0
         var other = 0
-        let isAnd = sabotaged("phraseAsAnd")
         for start in starts {
             while other < others.starts.count, others.starts[other].isBefore(start) { other += 1 }
             guard other < others.starts.count else { break }
-            if others.starts[other] == start || isAnd && others.starts[other].row == start.row {
+            if others.starts[other] == start {
                 starts[kept] = start
                 kept += 1
             }
@@ -102,7 +101,6 @@ struct PhraseNarrowing {
 
     /// Takes a chunk, and goes on behind the places in its rows. False: it is damaged.
     mutating func take(_ reader: inout PostingReader, _ next: inout Int) -> Bool {
-        let isAnd = sabotaged("phraseAsAnd")
         while next < starts.count, reader.next() {
             let row = reader.row
             while next < starts.count, starts[next].row < row { next &+= 1 }
@@ -118,7 +116,6 @@ struct PhraseNarrowing {
                 place &+= 1
             }
             if !isWhole { return false }
-            if isAnd { kept.starts.append(starts[next]) }
             while next < starts.count, starts[next].row == row { next &+= 1 }
         }
         return !reader.isDamaged

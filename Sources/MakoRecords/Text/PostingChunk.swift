@@ -111,7 +111,7 @@ extension FullTextIndex {
         var other: (row: UInt64, bytes: [UInt8])?
         if chunk.bytes.count > FullTextIndex.chunkLimit { other = chunk.divide(columnBits, keepsMost: isLast) }
         try put(chunk, tx)
-        guard let other, !sabotaged("textChunkLost") else { return }
+        guard let other else { return }
         FullTextIndex.appendChunk(other.row, to: &key)
         try put(PostingChunk(key: key.bytes, base: other.row, bytes: other.bytes), tx)
     }
@@ -120,7 +120,6 @@ extension FullTextIndex {
     func remove(
         _ row: UInt64, of term: UnsafeRawBufferPointer, _ tx: borrowing WriteTransaction
     ) throws(RecordError) {
-        if sabotaged("staleTextPosting") { return }
         guard var chunk = try chunk(of: term, around: row, tx.view), chunk.set(row, nil, columnBits) != nil else {
             throw damaged(term)
         }

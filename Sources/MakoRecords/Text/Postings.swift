@@ -202,8 +202,7 @@ struct OccurrenceWriter: ~Copyable {
     private mutating func appendList(_ places: UnsafeBufferPointer<WordPlace>, to buffer: inout KeyBuffer) {
         clear()
         for place in places.indices {
-            let shift: UInt64 = sabotaged("textPositionsShifted") && place > 0 ? 1 : 0
-            add(UInt64(places[place].column), UInt64(places[place].position) + shift)
+            add(UInt64(places[place].column), UInt64(places[place].position))
         }
         buffer.append(varint: UInt64(list.count) << 1)
         buffer.append(raw: list.raw)

@@ -56,7 +56,6 @@ struct TextRank {
                             length = 0
                             for _ in 0..<columns { length &+= numbers.next() ?? 0 }
                         }
-                        if sabotaged("rankForgetsLength") { length = 1 }
                         norms.append(TextRank.k1 * (1 - TextRank.b) + slope * Double(length))
                         next += 1
                     }

@@ -83,7 +83,7 @@ struct WordTable: ~Copyable {
         while start < order.count {
             var end = start + 1
             while end < order.count, order[end].head == order[start].head { end += 1 }
-            if end - start > 1 && !sabotaged("longWordsUnsorted") {
+            if end - start > 1 {
                 order[start..<end].sort { KeyOrder.compareRaw(term(Int($0.number)), term(Int($1.number))) < 0 }
             }
             start = end

@@ -9,7 +9,7 @@ package enum DateText {
     ///   - expected: the name of a type of columns, or of Swift.
     ///   - found: a text as `text '…'` or `'…'`; for other values nothing is added.
     package static func hint(expected: String, found: String) -> String {
-        guard found.hasPrefix("text '") || found.hasPrefix("'"), !sabotaged("badDateWithoutHint") else { return "" }
+        guard found.hasPrefix("text '") || found.hasPrefix("'") else { return "" }
         return ["date", "Date", "Date?", "Optional<Date>"].contains(expected) ? "; " + hint : ""
     }
 

@@ -3,7 +3,7 @@ import MakoStorage
 // Room on the stack for what follows trees, see ``StackGuard``.
 
 /// Whether a tree of so many levels needs a large stack.
-func isDeepTree(_ levels: Int) -> Bool { levels > StackGuard.shallowLevels && !sabotaged("deepTreesTakenForShallow") }
+func isDeepTree(_ levels: Int) -> Bool { levels > StackGuard.shallowLevels }
 
 /// Runs calls that follow a tree to its end; on the stack as it is where there is no other.
 func withDeepRoom<R>(_ isDeep: Bool, _ body: () -> R) -> R { StackGuard.run(isDeep: isDeep, body, orElse: body) }

@@ -151,8 +151,7 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
             let place = room(content.count + 2)
             place.storeBytes(of: 2, as: UInt8.self)
             (place + 1).copyMemory(from: source, byteCount: content.count)
-            place.storeBytes(
-                of: sabotaged("endMarkSortsLast") ? 255 : 0, toByteOffset: content.count + 1, as: UInt8.self)
+            place.storeBytes(of: 0, toByteOffset: content.count + 1, as: UInt8.self)
             return
         }
         append(byte: 2)
@@ -206,7 +205,7 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
             index &+= 8
         }
         while index < content.count {
-            if content[index] < (sabotaged("oneNotEscaped") ? 1 : 2) { return false }
+            if content[index] < 2 { return false }
             index &+= 1
         }
         return true

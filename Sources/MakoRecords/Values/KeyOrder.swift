@@ -5,8 +5,8 @@ enum KeyOrder {
     /// both zeros give the same bits.
     @inline(__always)
     static func bits(_ number: Double) -> UInt64 {
-        if number.isNaN && !sabotaged("nanNotFirst") { return 0 }
-        let raw = (number == 0 && !sabotaged("zerosApart") ? 0.0 : number).bitPattern
+        if number.isNaN { return 0 }
+        let raw = (number == 0 ? 0.0 : number).bitPattern
         return raw >> 63 == 0 ? raw | (1 << 63) : ~raw
     }
 

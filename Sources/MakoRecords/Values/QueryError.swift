@@ -49,7 +49,7 @@ extension QueryError: CustomStringConvertible {
         let place = min(max(offset, 0), bytes.count)
         let isBlank = { (byte: UInt8) in byte <= 32 }
         guard bytes[place...].allSatisfy(isBlank), let last = bytes[..<place].lastIndex(where: { !isBlank($0) }),
-            bytes[last..<place].contains(10), !sabotaged("caretOnEmptyLine")
+            bytes[last..<place].contains(10)
         else { return place }
         return last + 1
     }

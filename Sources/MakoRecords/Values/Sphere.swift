@@ -42,7 +42,7 @@ enum Sphere {
         let south = latitude - degrees
         let north = latitude + degrees
         let ratio = sin(min(angle, .pi / 2)) / cos(radians(latitude))
-        if !(angle < .pi / 2) || (south <= -90 || north >= 90 || !(ratio < 1)) && !sabotaged("poleForgotten") {
+        if !(angle < .pi / 2) || (south <= -90 || north >= 90 || !(ratio < 1)) {
             return [GeoBox(south: max(-90, south), north: min(90, north), west: -180, east: 180)]
         }
         let width = asin(min(1, ratio)) * 180 / .pi + 1e-9
@@ -51,7 +51,6 @@ enum Sphere {
         func box(_ west: Double, _ east: Double) -> GeoBox {
             GeoBox(south: max(-90, south), north: min(90, north), west: west, east: east)
         }
-        if sabotaged("meridianForgotten") { return [box(max(-180, west), min(180, east))] }
         if west < -180 { return [box(-180, east), box(west + 360, 180)] }
         if east > 180 { return [box(west, 180), box(-180, east - 360)] }
         return [box(west, east)]

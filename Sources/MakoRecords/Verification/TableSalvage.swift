@@ -217,7 +217,7 @@ private struct TableMending {
                 _ = try IndexCondition.all(record.leavingOut { $0.id != index.id }, bare: bare)
             } catch {
                 if case .storage = error { throw error }
-                if !sabotaged("salvageNeedsEachIndex") { refused[index.id] = error }
+                refused[index.id] = error
             }
         }
         tellLeftOut(refused, of: record)
@@ -280,7 +280,7 @@ private struct TableMending {
         }
         guard let rows = tx.view.tree(named: record.rowsTree) else { return }
         let record = try takeIndexes(record, trees, rows, tx)
-        for index in record.indexes where !sabotaged("salvagedIndexesKept") {
+        for index in record.indexes {
             try engine { () throws(StorageError) in
                 if let old = view.tree(named: record.indexTree(index.id)) { try tx.dropTree(old) }
                 _ = try tx.createTree(named: record.indexTree(index.id), keys: .bytes)
@@ -291,7 +291,7 @@ private struct TableMending {
         tell(of: record, in: &table)
         try dropDamagedRows(handle, &table, tx)
         try dropConflicts(handle, &table, tx)
-        if !sabotaged("salvagedIndexesKept") { try buildIndexes(handle, &table, tx) }
+        try buildIndexes(handle, &table, tx)
         table.rows = try handle.count(in: tx.view)
         report.tables.append(table)
     }
@@ -333,7 +333,7 @@ private struct TableMending {
                 try recorded { try handle.withRow(key, in: view) { try handle.checkElements($0) } }
             } catch {
                 if case .storage = error { throw error }
-                if !sabotaged("salvagedRowsNotChecked") { damaged.append(key) }
+                damaged.append(key)
             }
         }
         for key in damaged {

@@ -52,7 +52,7 @@
                 let composed = String(String.UnicodeScalarView(passphrase._nfc))
                 let decomposed = String(String.UnicodeScalarView(passphrase._nfd))
             #endif
-            var forms = [Array((sabotaged("passphraseTakenAsTyped") ? passphrase : composed).utf8)]
+            var forms = [Array(composed.utf8)]
             for form in [Array(passphrase.utf8), Array(decomposed.utf8)] where !forms.contains(form) {
                 forms.append(form)
             }

@@ -60,7 +60,7 @@ final class DatabaseKeys: Sendable {
     ) throws(StorageError) {
         guard Encryption.isAvailable else { throw .encryptionUnavailable(path: path) }
         guard let encryption else { throw .encrypted(path: path) }
-        guard record.derivation.isPossible || sabotaged("derivationUnbounded") else {
+        guard record.derivation.isPossible else {
             throw .corrupted(page: 0, reason: "its key derivation asks for more time or memory than Mako ever does")
         }
         var key = [UInt8](repeating: 0, count: KeyRecord.keyBytes)
@@ -75,7 +75,7 @@ final class DatabaseKeys: Sendable {
                 }
             }
         }
-        guard isOpen || sabotaged("wrongKeyNotNoticed"), let dataKey = CipherKey(key, record.cipher) else {
+        guard isOpen, let dataKey = CipherKey(key, record.cipher) else {
             throw .wrongKey(path: path, reason: encryption.secret.mismatch(record.derivation.kind))
         }
         self.database = database
@@ -87,10 +87,9 @@ final class DatabaseKeys: Sendable {
     /// How a segment of the log is encrypted: a key of its own for each use of a segment file.
     func segment(_ header: SegmentHeader) -> SegmentCipher {
         var salt: [UInt8] = []
-        for word in [header.number, sabotaged("segmentsShareTheirKey") ? 0 : header.salt] {
+        for word in [header.number, header.salt] {
             withUnsafeBytes(of: word.littleEndian) { salt.append(contentsOf: $0) }
         }
-        if sabotaged("segmentsShareTheirKey") { salt = [] }
         return SegmentCipher(key: log.derived(salt: salt, info: "mako segment"))
     }
 }

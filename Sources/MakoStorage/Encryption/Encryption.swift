@@ -65,7 +65,7 @@ public struct Encryption: Sendable {
         var forms: Int {
             switch source {
             case .key: 1
-            case .passphrase(let forms, _): sabotaged("passphraseTakenAsTyped") ? 1 : forms.count
+            case .passphrase(let forms, _): forms.count
             }
         }
 

@@ -31,7 +31,7 @@ final class PageCipher: Sendable {
     init(_ keys: DatabaseKeys, entropy: any Entropy) {
         key = keys.pages
         database = keys.database
-        salt = sabotaged("openingsShareTheirSalt") ? 1 : entropy.next() & 0xffff_ffff_ffff
+        salt = entropy.next() & 0xffff_ffff_ffff
         self.entropy = entropy
     }
 
@@ -57,8 +57,7 @@ final class PageCipher: Sendable {
 
     /// Twelve bytes, as a word of eight and one of four.
     private func nonce(_ page: Page) -> (UInt64, UInt32) {
-        if sabotaged("nonceUsedAgain") { return (0, PageCipher.isTable(page.type) ? 1 << 31 : 0) }
-        if PageCipher.isTable(page.type) && !sabotaged("tablesNumberedLikePages") {
+        if PageCipher.isTable(page.type) {
             return (entropy.next(), UInt32(truncatingIfNeeded: entropy.next()) | 1 << 31)
         }
         let serial = page.serial & (PageCipher.serialLimit - 1)
@@ -71,10 +70,7 @@ final class PageCipher: Sendable {
     }
 
     private func authenticated<R>(_ number: UInt64, _ body: (UnsafeRawBufferPointer) -> R) -> R {
-        let context = (
-            database.high.littleEndian, database.low.littleEndian,
-            (sabotaged("pageNumberNotAuthenticated") ? 0 : number).littleEndian
-        )
+        let context = (database.high.littleEndian, database.low.littleEndian, number.littleEndian)
         return withUnsafeBytes(of: context, body)
     }
 

@@ -9,7 +9,6 @@ struct SegmentCipher: Sendable {
 
     /// Encrypts a payload that stands behind its header, which says what it will be, and sets the tag behind it.
     func seal(_ frame: UnsafeMutableRawPointer, stored: Int) {
-        if sabotaged("logLeftPlain") { return }
         let payload = UnsafeMutableRawBufferPointer(start: frame + LogFrame.headerBytes, count: stored)
         let text = UnsafeMutableRawBufferPointer(rebasing: payload[..<(stored - SegmentCipher.overhead)])
         withNonce(of: frame) { nonce in
@@ -25,7 +24,6 @@ struct SegmentCipher: Sendable {
         guard stored >= SegmentCipher.overhead else { return nil }
         var box = withNonce(of: frame) { [UInt8]($0) }
         box += UnsafeRawBufferPointer(start: frame + LogFrame.headerBytes, count: stored)
-        if sabotaged("logLeftPlain") { return Array(box[CipherKey.nonceBytes..<box.count - SegmentCipher.overhead]) }
         var isOpen = false
         let text = [UInt8](unsafeUninitializedCapacity: stored - SegmentCipher.overhead) { text, count in
             box.withUnsafeMutableBytes { box in
@@ -47,8 +45,7 @@ struct SegmentCipher: Sendable {
     }
 
     private static func header(of frame: UnsafeRawPointer) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(
-            start: frame, count: sabotaged("frameHeaderNotAuthenticated") ? 0 : LogFrame.checkedBytes)
+        UnsafeRawBufferPointer(start: frame, count: LogFrame.checkedBytes)
     }
 
     private func withNonce<R>(of frame: UnsafeRawPointer, _ body: (UnsafeRawBufferPointer) -> R) -> R {

@@ -84,23 +84,19 @@ package struct ValueCipher: Sendable {
     ///
     /// - Parameter context: where the value stands. It opens there and nowhere else.
     package func seal(_ value: [UInt8], context: [UInt8]) -> [UInt8] {
-        if sabotaged("encryptedPropertyLeftPlain") { return [ValueCipher.format] + value }
-        let nonce =
-            sabotaged("valueNonceUsedAgain")
-            ? [UInt8](repeating: 7, count: CipherKey.nonceBytes) : entropy.bytes(CipherKey.nonceBytes)
+        let nonce = entropy.bytes(CipherKey.nonceBytes)
         return [ValueCipher.format] + box(value, bound(context), nonce: nonce)
     }
 
     /// Decrypts a value.
     package func open(_ sealed: [UInt8], context: [UInt8]) throws(PropertyKeyProblem) -> [UInt8] {
         guard sealed.first == ValueCipher.format else { throw .damaged }
-        if sabotaged("encryptedPropertyLeftPlain") { return Array(sealed.dropFirst()) }
         guard let value = opened(Array(sealed.dropFirst()), bound(context)) else { throw .damaged }
         return value
     }
 
     private func bound(_ context: [UInt8]) -> [UInt8] {
-        ValueCipher.valueContext + [ValueCipher.format] + (sabotaged("sealedValueUnbound") ? [] : context)
+        ValueCipher.valueContext + [ValueCipher.format] + context
     }
 
     /// Nonce, encrypted message and tag.

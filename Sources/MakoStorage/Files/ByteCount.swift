@@ -3,8 +3,6 @@
 enum ByteCount {
     /// How many bytes of `left` to move at once when a buffer has room for `most`.
     static func step<Count: FixedWidthInteger>(_ left: UInt64, most: Count) -> Count {
-        sabotaged("leftBytesCutTo32Bits")
-            ? min(Count(truncatingIfNeeded: UInt32(truncatingIfNeeded: left)), most)
-            : Count(clamping: min(left, UInt64(clamping: most)))
+        Count(clamping: min(left, UInt64(clamping: most)))
     }
 }

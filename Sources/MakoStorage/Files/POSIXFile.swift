@@ -47,7 +47,7 @@ final class POSIXFile: File, @unchecked Sendable {
         switch try information("open").st_mode & S_IFMT {
         case S_IFREG: return
         case S_IFDIR: throw FileError(operation: "open", path: path, code: EISDIR)
-        default: if !sabotaged("devicesAreFiles") { throw FileError(operation: "open", path: path, code: ENXIO) }
+        default: throw FileError(operation: "open", path: path, code: ENXIO)
         }
     }
 
@@ -264,9 +264,9 @@ final class POSIXFile: File, @unchecked Sendable {
         guard opened >= 0 else { return nil }
         let file = POSIXFile(path: clone, descriptor: opened, attributes: attributes)
         do throws(FileError) {
-            if let access = try access(), !sabotaged("clonesKeepTheirAccess") { file.adopt(access) }
+            if let access = try access() { file.adopt(access) }
             try file.applyAttributes()
-            let isLocked = hasLocks.load(ordering: .relaxed) && !sabotaged("clonesNotLocked")
+            let isLocked = hasLocks.load(ordering: .relaxed)
             if isLocked, try !file.lock(exclusive: true) { return nil }
             return file
         } catch { return nil }
@@ -291,7 +291,7 @@ final class POSIXFile: File, @unchecked Sendable {
     func close() {
         guard descriptor >= 0 else { return }
         forbidDirect()
-        if !sabotaged("locksLeftToTheSystem") { unlock() }
+        unlock()
         closeDescriptor(descriptor)
         descriptor = -1
     }
@@ -331,9 +331,7 @@ final class POSIXFile: File, @unchecked Sendable {
     /// moment has it until it runs its own program.
     private func unlock() {
         // After a fork the parent has the same open file: its locks are not the child's to give up.
-        guard hasLocks.load(ordering: .relaxed),
-            generation == Forks.generation || sabotaged("childUnlocksItsParentsFiles")
-        else { return }
+        guard hasLocks.load(ordering: .relaxed), generation == Forks.generation else { return }
         mako_unlock_bytes(descriptor)
         _ = uninterrupted { flock(descriptor, LOCK_UN) }
     }

@@ -45,8 +45,6 @@ public struct POSIXFileSystem: FileSystem {
             do throws(FileError) {
                 // For its owner alone until it has the access that it is to have.
                 let file = try open(path, O_CLOEXEC | O_RDWR | O_CREAT | O_EXCL, permissions: 0o600)
-                var access = access
-                if sabotaged("newFilesReadableByAll") { access.permissions = 0o644 }
                 file.adopt(access)
                 return file
             } catch { if !error.isExists || mode == .createNew { throw error } }

@@ -52,7 +52,7 @@ package enum Transfer {
         if uninterrupted(call) >= 0 { return }
         var code = mako_errno()
         for other in others {
-            guard code == ENOTSUP || code == EINVAL || code == ENOTTY || sabotaged("failedSyncTriedOtherwise") else {
+            guard code == ENOTSUP || code == EINVAL || code == ENOTTY else {
                 break
             }
             if uninterrupted(other) >= 0 { return }

@@ -121,8 +121,6 @@ final class Log {
     var closedEnd: UInt64? { closed?.end }
     /// Whether there are files, those that nothing needs included.
     var hasFiles: Bool { !segments.isEmpty || !spare.isEmpty }
-    /// Whether the data file does not name a segment yet: nothing in it is durable then.
-    var hasUnrecorded: Bool { segments.contains { !$0.isRecorded } }
     /// Bytes of log files since a position, the padding of small groups included: a checkpoint there would let go of them.
     func bytes(since lsn: UInt64) -> UInt64 { position.lsn > lsn ? min(position.lsn - lsn, filledBytes) : 0 }
 
@@ -145,7 +143,7 @@ final class Log {
 
     /// Whether a frame fits the segment in use, now and after the group being collected has been flushed: others may do that before the
     /// frame is appended, and it then begins in a block of its own.
-    func hasRoom(payload: Int) -> Bool { place(payload, isFlushed: !sabotaged("roomInOpenGroupOnly")) != nil }
+    func hasRoom(payload: Int) -> Bool { place(payload, isFlushed: true) != nil }
 
     /// Takes the next segment into use: a spare file or a new one, filled with zeros so that later syncs change
     /// no metadata.
@@ -199,7 +197,7 @@ final class Log {
         buffer.removeAll(keeping: Log.keptBytes)
     }
 
-    private var isAlone: Bool { !hasUnsynced || sabotaged("olderGroupLeftUnsynced") }
+    private var isAlone: Bool { !hasUnsynced }
 
     // MARK: The next segment, made ready ahead of time
 
@@ -251,14 +249,13 @@ final class Log {
         let block = payload.count > 1024 ? LZ4.compress(payload, limit: payload.count * 7 / 8) : nil
         let length = block?.count ?? payload.count
         guard let lsn = place(length) else {
-            if sabotaged("roomInOpenGroupOnly") { return position }
             // To pass over it in silence would lose a commit.
             preconditionFailure("a frame was appended without room for it")
         }
         let stored = length + overhead
         if buffer.isEmpty { bufferStart = lsn }
         let frame = LogFrame(
-            stored: stored, raw: payload.count + (block != nil && sabotaged("compressedFrameLengthWrong") ? 1 : 0),
+            stored: stored, raw: payload.count,
             isCompressed: block != nil, lsn: lsn, commit: commit,
             durable: durable, kind: kind)
         let size = LogFrame.bytes(payload: stored)
@@ -300,7 +297,7 @@ final class Log {
         guard !segments.isEmpty else { return nil }
         let start = buffer.isEmpty ? position.lsn : bufferStart
         taken = (start, nextStart, hasUnsynced)
-        if synced && !sabotaged("durableBlockWrittenAgain") { nextStart = roundedUp(position.lsn) }
+        if synced { nextStart = roundedUp(position.lsn) }
         let isAlone = isAlone
         hasUnsynced = level == .durable ? false : hasUnsynced || !buffer.isEmpty
         swap(&buffer, &inFlight)
@@ -346,14 +343,12 @@ final class Log {
             if synced { try group.file.sync() } else if level == .ordered { try group.file.barrier() }
             return
         }
-        let isHeld = sabotaged("logNotSynced") || sabotaged("logSyncedBeforeWriting")
-        if synced && group.isAlone && !isHeld {
+        if synced && group.isAlone {
             try group.file.writeDurably(group.bytes, at: group.offset)
         } else {
-            if synced && sabotaged("logSyncedBeforeWriting") { try group.file.sync() }
             try group.file.write(group.bytes, at: group.offset)
-            if synced && !isHeld { try group.file.sync() }
-            if level == .ordered && !sabotaged("barrierLeftOut") { try group.file.barrier() }
+            if synced { try group.file.sync() }
+            if level == .ordered { try group.file.barrier() }
         }
     }
 
@@ -389,7 +384,7 @@ final class Log {
     /// A group has been written.
     func note(_ end: UInt64, _ level: FlushLevel) {
         if level > .written { ordered = max(ordered, end) }
-        if level == .durable || level == .ordered && sabotaged("orderTakenForDurable") { durable = max(durable, end) }
+        if level == .durable { durable = max(durable, end) }
     }
 
     /// What of the log has a level; what is only written is known by group.
@@ -428,9 +423,7 @@ final class Log {
     func retire(before lsn: UInt64) -> [String] {
         var unused: [String] = []
         let keep = lsn / UInt64(segmentBytes)
-        while segments.count > 1, let oldest = segments.first,
-            oldest.number < keep + (sabotaged("segmentInUseRetired") ? 1 : 0)
-        {
+        while segments.count > 1, let oldest = segments.first, oldest.number < keep {
             oldest.file.close()
             segments.removeFirst()
             if spare.count < 2 { spare.append(oldest.path) } else { unused.append(oldest.path) }

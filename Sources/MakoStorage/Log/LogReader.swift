@@ -171,7 +171,7 @@ struct LogReader {
         }
         let bytes = whole ? try read(file, count: Int(clamping: header.segmentBytes)) : []
         let isCut = whole && UInt64(bytes.count) < header.segmentBytes
-        if isCut && !isSalvaging && !sabotaged("cutSegmentAccepted") {
+        if isCut && !isSalvaging {
             file.close()
             // A segment has its full size before the data file names it, and is named before a commit in it is acknowledged.
             // One that was not named was being made when the power went: it is made anew, never gone on with.
@@ -186,7 +186,7 @@ struct LogReader {
     /// Reads so many bytes, or those that there are.
     func read(_ file: any File, from offset: UInt64 = 0, count: Int) throws(StorageError) -> [UInt8] {
         var count = count
-        if count > LogReader.windowBytes, !sabotaged("segmentSizeBelieved") {
+        if count > LogReader.windowBytes {
             // A header may ask for gigabytes that the file does not have: no memory is taken for them.
             let size = try storage { () throws(FileError) in try file.size() }
             count = ByteCount.step(size - min(size, offset), most: count)
@@ -260,7 +260,6 @@ struct LogReader {
     ) throws(StorageError) -> Segment? {
         for next in numbers where next > number {
             if let segment = try open(next) { return segment }
-            if sabotaged("unbegunSegmentEndsLog") { return nil }
         }
         return nil
     }
@@ -304,9 +303,7 @@ struct LogReader {
             }
             // A group ends with zeros up to the next block.
             let boundary = (lsn + block - 1) / block * block
-            if boundary != lsn, !sabotaged("laterGroupsNotSought"),
-                try frame(bytes, base: base, at: boundary, segment, tail.end.chain) != nil
-            {
+            if boundary != lsn, try frame(bytes, base: base, at: boundary, segment, tail.end.chain) != nil {
                 lsn = boundary
                 continue
             }
@@ -329,8 +326,7 @@ struct LogReader {
         let check = (start + offset).loadUnaligned(fromByteOffset: 40, as: UInt64.self)
         let expected = LogFrame.chain(
             payload: start + offset + LogFrame.headerBytes, count: frame.stored, check: check, after: chain)
-        return (start + offset).loadUnaligned(fromByteOffset: 48, as: UInt64.self) == expected
-            || sabotaged("chainNotChecked") ? frame : nil
+        return (start + offset).loadUnaligned(fromByteOffset: 48, as: UInt64.self) == expected ? frame : nil
     }
 
     /// How many bytes of the window the frame that begins at a place needs, if one does.
@@ -430,7 +426,7 @@ struct LogReader {
     private func refuseDamage(
         _ bytes: UnsafeRawBufferPointer, base: UInt64, after lsn: UInt64, _ segment: Segment
     ) throws(StorageError) {
-        guard let start = bytes.baseAddress, !sabotaged("damageTakenForTornEnd") else { return }
+        guard let start = bytes.baseAddress else { return }
         let block = UInt64(SegmentHeader.blockBytes)
         var place = (lsn - base) / block * block
         while place + UInt64(LogFrame.headerBytes) <= UInt64(bytes.count) {

@@ -29,8 +29,7 @@ enum Epochs {
         let cell = Epochs.cell()
         if cell.pointee.epoch.load(ordering: .relaxed) != 0 { return nil }
         // Model: readEpoch, announce
-        cell.pointee.epoch.store(
-            sabotaged("epochNotAnnounced") ? 0 : current.load(ordering: .relaxed), ordering: .releasing)
+        cell.pointee.epoch.store(current.load(ordering: .relaxed), ordering: .releasing)
         // Model: readerFence
         if !hasProcessBarrier { atomicMemoryFence(ordering: .sequentiallyConsistent) }
         return cell
@@ -123,9 +122,7 @@ private final class CellRegistry: @unchecked Sendable {
         lock.withLock {
             var oldest = UInt64.max
             let generation = Forks.generation
-            for cell in cells
-            where cell.pointee.generation.load(ordering: .relaxed) == generation || sabotaged("parentsReadersWaitedFor")
-            {
+            for cell in cells where cell.pointee.generation.load(ordering: .relaxed) == generation {
                 // Model: scan
                 let epoch = cell.pointee.epoch.load(ordering: .acquiring)
                 if epoch != 0 { oldest = min(oldest, epoch) }

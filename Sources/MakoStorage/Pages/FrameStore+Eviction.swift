@@ -28,7 +28,7 @@ extension FrameStore {
         {
             if scansToSkip > 0 {
                 scansToSkip -= 1
-            } else if !sabotaged("evictionForgotten"), !evictLocked(scan: 512) {
+            } else if !evictLocked(scan: 512) {
                 // Nothing to gain now: dirty pages. Do not look again at once.
                 scansToSkip = 32
             }
@@ -90,7 +90,7 @@ extension FrameStore {
     /// Gives the memory of free frames beyond the budget back to the system.
     private func returnFrames() -> Bool {
         let most = min(mappedFrames - budgetFrames, FrameStore.framesPerReturn)
-        guard most > 0, freeFrames.count >= unitFrames, !sabotaged("frameMemoryKept") else { return false }
+        guard most > 0, freeFrames.count >= unitFrames else { return false }
         sortFreeFrames()
         // The furthest ones, which lie side by side: few calls, and whole huge pages.
         var leaving: [UInt32] = []
@@ -127,7 +127,6 @@ extension FrameStore {
     /// The first frame of the unit whose last frame is at a place in the sorted list, when all of it is free.
     private func wholeUnit(at place: Int) -> UInt32? {
         let unit = freeFrames[place] - freeFrames[place] % UInt32(unitFrames)
-        if sabotaged("partOfUnitReturned") { return unit }
         let end = place + unitFrames - 1
         return end < freeFrames.count && freeFrames[end] == unit ? unit : nil
     }
@@ -182,7 +181,7 @@ extension FrameStore {
     /// Marks a clean page as a candidate, or unhooks it when it already was one. True when it was unhooked.
     private func cool(_ index: UInt32) -> Bool {
         let word = info(index).pointee.load(ordering: .acquiring)
-        guard word & 0xff == State.clean.rawValue || sabotaged("dirtyFrameEvicted") else { return false }
+        guard word & 0xff == State.clean.rawValue else { return false }
         let slot = Int(word &>> 8)
         let entry = table[slot].load(ordering: .acquiring)
         guard entry & ~FrameStore.coolingBit == index &+ 1 else { return false }
@@ -205,7 +204,7 @@ extension FrameStore {
     }
 
     private func reclaimLimbo() {
-        while let batch = limbo.first, Epochs.hasPassed(batch.epoch) || sabotaged("frameReusedUnderReader") {
+        while let batch = limbo.first, Epochs.hasPassed(batch.epoch) {
             // Model: reuse
             freeFrames.append(contentsOf: batch.frames)
             freeIsSorted = false

@@ -121,7 +121,7 @@ final class FrameStore: @unchecked Sendable {
 
     /// Takes the memory that a transaction has beside pages off the budget, at most a half of it, until it ends with 0.
     func lend(bytes: Int) {
-        let frames = sabotaged("listsBeyondBudget") ? 0 : (bytes + pageBytes - 1) / pageBytes
+        let frames = (bytes + pageBytes - 1) / pageBytes
         lent.store(frames, ordering: .relaxed)
     }
 
@@ -132,7 +132,6 @@ final class FrameStore: @unchecked Sendable {
 
     /// Sets the budget. What is over it is given up by rounds of the evictor.
     func setBudget(bytes: Int) {
-        if sabotaged("budgetStays") { return }
         lock.withLock {
             budget.store(FrameStore.frames(ofBudget: bytes), ordering: .relaxed)
             scansToSkip = 0
@@ -169,7 +168,7 @@ final class FrameStore: @unchecked Sendable {
             for lock in loadLocks { lock.unlock() }
         }
         guard let larger = tables.add(covering: min(limit, UInt64(PageTables.mostEntries))) else { return }
-        for position in 0..<highWater where !sabotaged("largerTableEmpty") {
+        for position in 0..<highWater {
             let frame = chunks.frame(at: position)
             let word = info(frame).pointee.load(ordering: .acquiring)
             guard word & 0xff != State.free.rawValue, word &>> 8 < tableCount else { continue }
@@ -210,7 +209,7 @@ final class FrameStore: @unchecked Sendable {
         // Model: use
         let page = Page(frame)
         if page.identity != Page.identity(page: number, type: type, level: level)
-            || page.serial & 0xff_ffff != reference.tag && !sabotaged("staleSerialAccepted")
+            || page.serial & 0xff_ffff != reference.tag
         {
             throw misplaced(page, reference, type, level)
         }
@@ -263,11 +262,11 @@ final class FrameStore: @unchecked Sendable {
         let frame = base + Int(index) &<< 12
         do throws(StorageError) {
             try readAwaited(number, into: frame, index)
-            if Page(frame).serial & 0xff_ffff != reference.tag && !sabotaged("staleSerialAccepted") {
+            if Page(frame).serial & 0xff_ffff != reference.tag {
                 throw StorageError.corrupted(
                     page: number, reason: "its serial is not the one its parent knows (a lost or stale write)")
             }
-            if !sabotaged("pageBoundsNotChecked") { try PageCheck.validate(frame) }
+            try PageCheck.validate(frame)
         } catch {
             giveBack(index)
             throw explained(error)
@@ -289,9 +288,7 @@ final class FrameStore: @unchecked Sendable {
 
     /// What is not as it should be after a failed sync is so because of that: the database itself is as the log says.
     private func explained(_ error: StorageError) -> StorageError {
-        guard case .corrupted(let page, _) = error, hasLostWrites.load(ordering: .relaxed),
-            !sabotaged("lostWriteTakenForDamage")
-        else { return error }
+        guard case .corrupted(let page, _) = error, hasLostWrites.load(ordering: .relaxed) else { return error }
         return .readOnly(
             reason: "page \(page) was given up by the system when a sync failed; reopen the database, whose log has it")
     }
@@ -322,7 +319,7 @@ final class FrameStore: @unchecked Sendable {
     private static func open(_ number: UInt64, at frame: UnsafeMutableRawPointer, _ codec: PageCodec)
         throws(StorageError)
     {
-        guard codec.open(frame, number: number) || sabotaged("checksumNotChecked") else {
+        guard codec.open(frame, number: number) else {
             throw .corrupted(page: number, reason: codec.finding)
         }
         guard Page(frame).number == number else {
@@ -356,10 +353,10 @@ final class FrameStore: @unchecked Sendable {
     ) throws(StorageError) -> UInt64 {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        if let frame = dirtyFrame(page: number), !sabotaged("unwrittenPagesOverlooked") {
+        if let frame = dirtyFrame(page: number) {
             buffer.copyMemory(from: frame, byteCount: pageBytes)
             let serial = Page(buffer).serial
-            if !(sabotaged("backupLeavesPagesPlain") && codec.isEncrypted) { codec.seal(buffer, number: number) }
+            codec.seal(buffer, number: number)
             return serial
         }
         try FrameStore.readStored(number, of: file, into: buffer)
@@ -372,7 +369,7 @@ final class FrameStore: @unchecked Sendable {
     func copyPage(_ number: UInt64, to buffer: UnsafeMutableRawPointer) throws(StorageError) {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        if let frame = dirtyFrame(page: number), !sabotaged("unwrittenPagesOverlooked") {
+        if let frame = dirtyFrame(page: number) {
             buffer.copyMemory(from: frame, byteCount: pageBytes)
         } else {
             try readPage(number, into: buffer)
@@ -406,7 +403,7 @@ final class FrameStore: @unchecked Sendable {
                 try FrameStore.open(number, at: page, codec)
             }
             guard Page(page).identity == Page.identity(page: number, type: .overflow, level: 0),
-                Page(page).serial == serial &+ UInt64(index) || sabotaged("staleValuePageAccepted")
+                Page(page).serial == serial &+ UInt64(index)
             else {
                 throw .corrupted(page: number, reason: "it is not the page of a value that its entry knows")
             }

@@ -121,7 +121,7 @@ private struct BytesBelow: TakenBytes {
     @inline(__always)
     mutating func take(from start: Int, to end: Int) -> Bool {
         guard end <= lowest else { return false }
-        if !sabotaged("entriesInOrderNotNoted") { lowest = start }
+        lowest = start
         return true
     }
 }
@@ -142,7 +142,7 @@ private struct ByteBits: TakenBytes {
 
     @inline(__always)
     mutating func take(from start: Int, to end: Int) -> Bool {
-        if start == end || sabotaged("overlapsOverlooked") { return true }
+        if start == end { return true }
         let last = (end &- 1) &>> 6
         var word = start &>> 6
         var mask = UInt64.max &<< UInt64(start & 63)

@@ -149,9 +149,7 @@ struct Page {
 
     /// The checksum that a page with this content must carry at this place.
     static func checksum(_ base: UnsafeRawPointer, page: UInt64, seed: UInt64) -> UInt64 {
-        Checksum.hash(
-            base + 8, count: pageBytes - 8,
-            seed: seed ^ (sabotaged("checksumWithoutPageNumber") ? 0 : page) &* 0x9e37_79b9_7f4a_7c15)
+        Checksum.hash(base + 8, count: pageBytes - 8, seed: seed ^ page &* 0x9e37_79b9_7f4a_7c15)
     }
 
     static func seal(_ base: UnsafeMutableRawPointer, page: UInt64, seed: UInt64) {

@@ -38,7 +38,6 @@ struct PageWriter: ~Copyable {
         guard count > 0 else { return }
         let pages = first..<first + UInt64(count)
         count = 0
-        if sabotaged("cleanBeforeWritten") { for page in pages { frames.markClean(page: page) } }
         let bytes = UnsafeRawBufferPointer(start: staging, count: pages.count * pageBytes)
         try storage { () throws(FileError) in try frames.file.write(bytes, at: pages.lowerBound * UInt64(pageBytes)) }
         for page in pages { frames.markClean(page: page) }

@@ -35,7 +35,6 @@ struct ReadAhead {
     ) {
         let page = Page(parent)
         asked = page.number == self.parent && forward == isForward ? max(0, asked - 1) : 0
-        if sabotaged("readAheadAsksAgain") { asked = 0 }
         self.parent = page.number
         isForward = forward
         let left = forward ? page.count - 1 - slot : slot
@@ -44,8 +43,7 @@ struct ReadAhead {
         let steps = asked + 1...window
         frames.startReading(steps.count) { index in
             let distance = steps.lowerBound + index
-            let isAhead = forward || sabotaged("readAheadLooksBehind") && slot + distance < page.count
-            return Layout.child(parent, at: isAhead ? slot + distance : slot - distance)
+            return Layout.child(parent, at: forward ? slot + distance : slot - distance)
         }
         asked = window
     }
@@ -68,7 +66,7 @@ extension FrameStore {
 
     /// Notes how long a page was waited for.
     func noteRead(_ duration: Duration) {
-        let isSlow = duration > FrameStore.slowRead && !sabotaged("readAheadNeverAsks")
+        let isSlow = duration > FrameStore.slowRead
         if isSlow { readAheadStock.store(FrameStore.stockOfSlowRead, ordering: .relaxed) }
         if isSlow != isReadingSlowly.load(ordering: .relaxed) { isReadingSlowly.store(isSlow, ordering: .relaxed) }
     }

@@ -8,6 +8,6 @@ extension SpaceMap {
 
     static func page(region: Int, bit: Int) -> UInt64 {
         let page = UInt64(region) * UInt64(pagesPerRegion) + UInt64(bit)
-        return sabotaged("pagesCutTo32Bits") ? UInt64(UInt32(truncatingIfNeeded: page)) : page
+        return page
     }
 }

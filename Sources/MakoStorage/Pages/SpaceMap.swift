@@ -117,7 +117,7 @@ final class SpaceMap {
     /// The first of `count` pages with consecutive numbers that nobody uses: the lowest such run.
     func allocateRun(_ count: Int) -> UInt64 {
         if count == 1 { return allocate() }
-        if !sabotaged("runsOnlyFromTheEnd") { settle() }
+        settle()
         // A longer search than the last one that found nothing would find nothing either.
         var region = count >= shortestMissing ? max(hint.region, used.count - 1) : hint.region
         while true {
@@ -281,7 +281,7 @@ final class SpaceMap {
             let middle = (low + high) / 2
             if points[middle] > dead.birth { high = middle } else { low = middle + 1 }
         }
-        if low < points.count - (sabotaged("newestReaderOverlooked") ? 1 : 0) && points[low] < dead.death {
+        if low < points.count && points[low] < dead.death {
             wait(dead, for: points[low])
         } else {
             recycled.append(dead.page)
@@ -395,7 +395,7 @@ final class SpaceMap {
         changed = [Bool](repeating: false, count: current.count)
         hint = (0, 0)
         defer { top = extent }
-        guard let older, !sabotaged("olderCheckpointUnprotected") else { return }
+        guard let older else { return }
         for (region, words) in older.enumerated() {
             while used.count <= region { addRegion() }
             for (index, word) in words.enumerated() {

@@ -17,7 +17,6 @@ struct DamagedCheckpoint {
     func use(of page: UInt64) -> Use {
         let region = SpaceMap.region(of: page)
         guard region < bitmaps.count, let words = bitmaps[region] else { return .unknown }
-        if sabotaged("salvageIgnoresBitmaps") { return .live }
         let bit = SpaceMap.bit(of: page)
         return words[bit / 64] & 1 << UInt64(bit % 64) != 0 ? .live : .dead
     }

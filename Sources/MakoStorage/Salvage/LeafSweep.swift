@@ -63,7 +63,7 @@ private struct LeafHeap {
 
     private func isAbove(_ a: Int, _ b: Int) -> Bool {
         let isNewer = leaves[a].serial > leaves[b].serial
-        return sabotaged("salvageTakesOldestLeaf") ? !isNewer : isNewer
+        return isNewer
     }
 
     mutating func push(_ leaf: LeafSweep.Leaf) {

@@ -168,7 +168,6 @@ final class SalvageTarget {
 
     /// Gives up: nothing is left of the new database.
     func abandon() {
-        if sabotaged("salvageWritesUnderItsName") { _ = try? file.publish(as: new.path, replacing: true) }
         store.abandon()
         file.discard()
     }

@@ -32,7 +32,7 @@ extension Store {
         guard expiryLock.tryLock() else { return false }
         defer { expiryLock.unlock() }
         var didWork = false
-        while let first = expiring.first, Epochs.hasPassed(first.epoch) || sabotaged("expiredUnderItsReader") {
+        while let first = expiring.first, Epochs.hasPassed(first.epoch) {
             for slot in first.slots { keepTrees(of: slot) }
             snapshots.endExpiry(first.slots)
             expiring.removeFirst()
@@ -77,12 +77,12 @@ extension Store {
     private func prepareSegment() throws(StorageError) -> Bool {
         let isWanted = commitLock.withLock {
             guard latch == nil, log.wantsSpare, clock.now >= spareDue else { return false }
-            if !sabotaged("spareMadeTwice") { spareDue = .max }
+            spareDue = .max
             return true
         }
         guard isWanted else { return false }
         do throws(FileError) { try log.makeSpare() } catch {
-            let again = clock.now + (sabotaged("spareTriedForEver") ? 0 : Store.spareDelay)
+            let again = clock.now + Store.spareDelay
             commitLock.withLock { spareDue = again }
             throw StorageError(error)
         }
@@ -112,7 +112,6 @@ extension Store {
     private var needsCheckpoint: Bool {
         guard let logged = bytesToReplay else { return false }
         if logged > UInt64(clamping: options.checkpointBytes) { return true }
-        if sabotaged("dirtyShareIgnored") { return false }
         return frames.dirtyFrames > frames.budgetFrames / 4 && spaceLock.withLock { !dirtyPages.isEmpty }
     }
 
@@ -126,7 +125,7 @@ extension Store {
     private func checkpointWhenIdle() throws(StorageError) -> Bool {
         guard checkpointer.lock.tryLock() else { return false }
         defer { checkpointer.lock.unlock() }
-        guard let logged = bytesToReplay, logged >= Store.idleLogBytes, !sabotaged("idleLogKept") else { return false }
+        guard let logged = bytesToReplay, logged >= Store.idleLogBytes else { return false }
         return try checkpointer.beginWhenIdle(self)
     }
 

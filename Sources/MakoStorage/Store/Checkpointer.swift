@@ -109,7 +109,7 @@ final class Checkpointer: @unchecked Sendable {
     ///
     /// A slot without any usable meta gets the latest checkpoint too.
     func repairMetas(_ store: Store) throws(StorageError) {
-        if !sabotaged("metaCopiesNotMended") { try store.dataFile.repair(last.meta) }
+        try store.dataFile.repair(last.meta)
         if let previous, previous.meta.number + 1 == last.meta.number {
             try store.dataFile.repair(previous.meta)
         } else if previous == nil {
@@ -138,7 +138,7 @@ final class Checkpointer: @unchecked Sendable {
     /// running.
     func beginWhenIdle(_ store: Store) throws(StorageError) -> Bool {
         let commit = store.spaceLock.withLock { store.versions[store.versions.count - 1].commit }
-        if commit != idleCommit && !sabotaged("busyTakenForIdle") { (idleCommit, idleSteps) = (commit, 0) }
+        if commit != idleCommit { (idleCommit, idleSteps) = (commit, 0) }
         idleSteps += 1
         guard idleSteps > Checkpointer.patience else { return false }
         // Should it fail, the next attempt has the same patience.
@@ -196,10 +196,10 @@ final class Checkpointer: @unchecked Sendable {
     ) throws(StorageError) -> (Run, live: [[UInt64]]) {
         var request = request
         let space = store.space
-        if !request.writesBarrier || sabotaged("largeEmptyCommitForgotten") && request.allocated.isEmpty {
+        if !request.writesBarrier {
             // It may have moved on since the caller looked; pages and roots must be of one commit. A commit by
             // checkpoint is not published yet, and may have no page to show for itself.
-            request.version = store.versions[sabotaged("tornCapture") ? 0 : store.versions.count - 1]
+            request.version = store.versions[store.versions.count - 1]
         }
         let version = request.version
         // The directory's own run may bring a new region into being.
@@ -234,7 +234,7 @@ final class Checkpointer: @unchecked Sendable {
                 regions: regions, trees: Array(UnsafeBufferPointer(start: version.trees, count: version.treeCount)),
                 names: version.names
             ).encoded(), directoryPages: directoryPages, serial: serial,
-            number: last.meta.number + (sabotaged("metaOverItsPredecessor") ? 2 : 1), log: version.log,
+            number: last.meta.number + 1, log: version.log,
             began: store.clock.now)
         return (run, space.live)
     }
@@ -259,7 +259,7 @@ final class Checkpointer: @unchecked Sendable {
 
     /// The bitmap copy of a region that neither retained checkpoint uses.
     private func freeCopy(_ region: Int) -> UInt8 {
-        let taken = [last.regions, sabotaged("bitmapOfOlderCheckpointReused") ? [] : previous?.regions ?? []]
+        let taken = [last.regions, previous?.regions ?? []]
             .compactMap { region < $0.count ? $0[region].copy : nil }
         return UInt8((0..<SpaceMap.bitmapCopies).first { !taken.contains(UInt8($0)) } ?? 0)
     }
@@ -271,22 +271,21 @@ final class Checkpointer: @unchecked Sendable {
         switch current.phase {
         case .pages:
             let end = min(current.nextPage + Checkpointer.pagesPerStep, current.pages.count)
-            let isShort = sabotaged("lastPageOfStepNotWritten") && end > current.nextPage
-            try store.writePages(Array(current.pages[current.nextPage..<(isShort ? end - 1 : end)]))
+            try store.writePages(Array(current.pages[current.nextPage..<end]))
             current.nextPage = end
             if end == current.pages.count { current.phase = .tables }
         case .tables:
             try writeTables(store, current)
             current.phase = .data
         case .data:
-            do throws(FileError) { if !sabotaged("dataNotSynced") { try store.syncDataFile() } } catch {
+            do throws(FileError) { try store.syncDataFile() } catch {
                 throw latched(store, error, "syncing the data file")
             }
             current.phase = .log
         case .log:
             if current.request.writesBarrier {
                 current.log = try store.writeBarrier(commit: current.request.version.commit)
-            } else if !sabotaged("logNotSyncedBeforeMeta") {
+            } else {
                 try store.order(current.log.lsn)
             }
             current.phase = .meta
@@ -324,7 +323,7 @@ final class Checkpointer: @unchecked Sendable {
             throw latched(store, error, "writing a meta page")
         }
         let record = Record(meta: meta, regions: current.regions, directoryPages: current.directoryPages)
-        if current.phase == .meta && current.request.fillsBothSlots && !sabotaged("secondSlotNotFilled") {
+        if current.phase == .meta && current.request.fillsBothSlots {
             var second = current
             second.phase = .secondMeta
             second.number += 1
@@ -359,23 +358,21 @@ final class Checkpointer: @unchecked Sendable {
         self.pins = pins
         // Two checkpoints of one commit share their directory; the later of them owns it.
         if let previous, previous.directoryPages != last.directoryPages {
-            store.space.recycle(sabotaged("directoryReusedEarly") ? last.directoryPages : previous.directoryPages)
+            store.space.recycle(previous.directoryPages)
         }
         let kept = last
         previous = kept
         last = record
         if run == nil { runningPoint = nil }
-        let older = sabotaged("slotsReusedOneCheckpointEarly") ? record : kept
         points = mergePoints(
-            pins, mergePoints([older.meta.point, record.meta.point], runningPoint.map { [$0] } ?? []))
+            pins, mergePoints([kept.meta.point, record.meta.point], runningPoint.map { [$0] } ?? []))
         _ = store.seenPoints()
         store.forgetRecycled()
         completed += 1
         lastError = nil
         store.spaceLock.unlock()
-        let needed = sabotaged("logRetiredOneCheckpointEarly") ? record : kept
         let unused = store.commitLock.withLock {
-            store.log.retire(before: min(needed.meta.log.lsn, record.meta.log.lsn))
+            store.log.retire(before: min(kept.meta.log.lsn, record.meta.log.lsn))
         }
         // Millions of bytes are given back one after the other: committers need not wait for that.
         for path in unused { try? store.options.fileSystem.remove(path) }
@@ -383,7 +380,6 @@ final class Checkpointer: @unchecked Sendable {
 
     /// The points that readers in other processes need. What cannot be asked for is taken to be needed.
     private func pinned(_ store: Store) -> [UInt64] {
-        if sabotaged("otherProcessesOverlooked") { return [] }
         do throws(FileError) { return try store.dataFile.file.pins() } catch {
             return mergePoints(pins, previous.map { [$0.meta.point] } ?? [])
         }
@@ -397,12 +393,10 @@ final class Checkpointer: @unchecked Sendable {
         if run.phase == .meta || run.phase == .secondMeta { return }
         store.spaceLock.lock()
         defer { store.spaceLock.unlock() }
-        if !sabotaged("failedCommitStaysInMap") {
-            store.space.withdraw(
-                allocated: run.request.allocated, freed: run.request.freed, bornSince: run.request.basePoint)
-        }
-        if !sabotaged("abandonedBitmapsForgotten") { store.space.restoreChanges(run.bitmaps.map(\.region)) }
-        if !sabotaged("abandonedPagesForgotten") { store.dirtyPages.append(contentsOf: run.dirty) }
+        store.space.withdraw(
+            allocated: run.request.allocated, freed: run.request.freed, bornSince: run.request.basePoint)
+        store.space.restoreChanges(run.bitmaps.map(\.region))
+        store.dirtyPages.append(contentsOf: run.dirty)
         store.space.recycle(run.directoryPages)
         runningPoint = nil
         points = mergePoints(pins, mergePoints([last.meta.point], previous.map { [$0.meta.point] } ?? []))

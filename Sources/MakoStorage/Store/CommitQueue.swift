@@ -58,7 +58,6 @@ struct CommitQueue {
             other.commits.append(commits[index])
         }
         commits.removeFirst(count)
-        if sabotaged("restOfGroupFreesEarly") { freed = pages.freed.count }
         other.pages = pages.removeFirst(allocated: allocated, freed: freed)
     }
 

@@ -12,9 +12,7 @@ extension Store {
     /// - Complexity: linear in the entries.
     @discardableResult
     public func copy(to path: String, progress: (CopyProgress) -> Void = { _ in }) throws(StorageError) -> CopyReport {
-        try copy(
-            to: path, encryption: sabotaged("copyForgetsTheNewKey") ? options.encryption : currentEncryption,
-            progress: progress)
+        try copy(to: path, encryption: currentEncryption, progress: progress)
     }
 
     /// Copies the latest commit into a new file in the smallest form, encrypted otherwise than this one, or not at all.
@@ -163,9 +161,7 @@ extension Store {
             try loader.finish()
         }
         // Numbers of trees that were dropped are not used again.
-        if !sabotaged("copyForgetsTreeNumbers") {
-            transaction.writer.nextTreeID = max(transaction.writer.nextTreeID, version.nextTreeID)
-        }
+        transaction.writer.nextTreeID = max(transaction.writer.nextTreeID, version.nextTreeID)
         try transaction.commit(durability: .ordered)
         progress(CopyProgress(done: done, total: total))
     }

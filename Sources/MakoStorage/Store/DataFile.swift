@@ -235,15 +235,11 @@ final class DataFile {
         block.initializeMemory(as: UInt8.self, repeating: 0, count: pageBytes)
         // Never first over the only copy that is whole. Only these bytes are made durable: a checkpoint may just have written many others,
         // which a writer would have to wait for.
-        for copy in soundCopy == 0 && !sabotaged("mendingBeginsWithTheGoodCopy") ? [1, 0] : [0, 1] {
+        for copy in soundCopy == 0 ? [1, 0] : [0, 1] {
             soundCopy = 1 - copy
             next.write(to: block, copy: copy)
             let place = UInt64(copy * pageBytes)
-            if sabotaged("headerNotSynced") || sabotaged("changedKeyNotSynced") && next.key != header.key {
-                try file.write(bytes.bytes, at: place)
-            } else {
-                try file.writeDurably(bytes.bytes, at: place)
-            }
+            try file.writeDurably(bytes.bytes, at: place)
         }
         soundCopy = nil
         header = next
@@ -268,10 +264,10 @@ final class DataFile {
 
     /// Writes both copies of a meta and makes them durable.
     func write(_ meta: Meta) throws(FileError) {
-        for copy in 0..<(sabotaged("oneMetaCopy") ? 1 : Meta.copies) {
+        for copy in 0..<Meta.copies {
             do throws(FileError) { try write(meta, copy: copy) } catch { throw copy == 0 ? error : error.ofRest }
         }
-        if !sabotaged("metaNotSynced") { try file.sync() }
+        try file.sync()
     }
 
     private func write(_ meta: Meta, copy: Int) throws(FileError) {
@@ -292,8 +288,7 @@ final class DataFile {
                 codec.open(base, number: page)
             else { return .failure(.corrupted(page: page, reason: "the bitmap of region \(region) is damaged")) }
             guard
-                base.load(fromByteOffset: Page.serialOffset, as: UInt64.self) == state.serial
-                    || sabotaged("staleBitmapAccepted"),
+                base.load(fromByteOffset: Page.serialOffset, as: UInt64.self) == state.serial,
                 base.load(fromByteOffset: Page.identityOffset, as: UInt64.self)
                     == Page.identity(page: page, type: .bitmap, level: 0)
             else { return .failure(.corrupted(page: page, reason: "the bitmap of region \(region) is stale")) }
@@ -301,7 +296,7 @@ final class DataFile {
                 base.load(fromByteOffset: Page.bodyOffset + $0 * 8, as: UInt64.self)
             }
             let reserved = SpaceMap.reservedBits(region: region)
-            guard words[0] & reserved == reserved || sabotaged("fixedPlacesTakenForFree") else {
+            guard words[0] & reserved == reserved else {
                 return .failure(.corrupted(page: page, reason: "the bitmap of region \(region) gives fixed pages away"))
             }
             return .success(words)

@@ -30,7 +30,6 @@ extension Store {
     /// - Parameter isCheckpointing: the caller has the checkpointer's lock.
     /// - Throws: ``StorageError/diskFull(path:)`` when it has not, and the transaction makes the database larger.
     func reservePages(for writer: Writer, isCheckpointing: Bool = false) throws(StorageError) {
-        if sabotaged("roomNotSoughtBeforeCommit") { return }
         let count = writer.allocated.count
         let isThere = spaceLock.withLock {
             room.allowance += space.takeFreed() - count
@@ -56,7 +55,7 @@ extension Store {
         let isWorthIt = spaceLock.withLock {
             room.isShort && space.waitingCount > Int(clamping: reservePages(of: room.pages)) / 4
         }
-        guard isWorthIt, !sabotaged("deadPagesKeptOnFullDisk") else { return }
+        guard isWorthIt else { return }
         returnIdleNumbers()
         do throws(StorageError) { try checkpointer.lock.withLock(renewCheckpoints) } catch {}
         spaceLock.withLock { forgetPagesBehindTheFile() }
@@ -88,9 +87,7 @@ extension Store {
             } catch {
                 // A directory for each of the two checkpoints that make dead pages free, which no deletion may take.
                 let isEnough = free + reserve >= 2 * checkpointer.last.directoryPages.count
-                guard case .diskFull = error, space.top <= room.pages, isEnough || sabotaged("reserveUsedUp"),
-                    writer.keepsSize || sabotaged("reserveUsedByAll")
-                else { throw error }
+                guard case .diskFull = error, space.top <= room.pages, isEnough, writer.keepsSize else { throw error }
                 free = 0
             }
         }
@@ -111,7 +108,7 @@ extension Store {
     /// yet. Writing there would make the file longer with holes before it, and the next opening takes a file of that length to have room
     /// for each page. Under the space lock.
     func coverFile(below end: UInt64) throws(StorageError) {
-        guard !options.readOnly, end > room.pages, !sabotaged("directoryBehindTheFile") else { return }
+        guard !options.readOnly, end > room.pages else { return }
         _ = try grow(to: end)
     }
 

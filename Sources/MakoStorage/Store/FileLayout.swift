@@ -50,7 +50,7 @@ struct FileHeader: Hashable {
     /// middle of naming the file, and it may be gone with the power. The next commit goes to a segment behind it.
     func segmentNeeded(behind position: LogPosition) -> UInt64 {
         let isBehind = position.lsn > 0 && (position.lsn - 1) / segmentBytes > newestSegment
-        return isBehind && !sabotaged("unnamedSegmentMissed") ? 0 : newestSegment
+        return isBehind ? 0 : newestSegment
     }
 
     func write(to page: UnsafeMutableRawPointer, copy: Int) {
@@ -82,7 +82,7 @@ struct FileHeader: Hashable {
 
     /// Refuses a database whose log a process with such addresses cannot read.
     func checkSegments<Count: FixedWidthInteger>(path: String, addresses: Count.Type) throws(StorageError) {
-        guard segmentBytes <= SegmentHeader.largestUsable(addresses) || sabotaged("unreadableSegmentsOpened") else {
+        guard segmentBytes <= SegmentHeader.largestUsable(addresses) else {
             throw .invalidArgument(
                 "\(path) has log segments of \(segmentBytes) bytes, which a process with addresses of \(Count.bitWidth) bits cannot read; open it with a build for 64 bits"
             )
@@ -139,7 +139,7 @@ struct Meta: Hashable {
         var words: [UInt64] = []
         for (index, tree) in trees.prefix(plainTreesWords * 64).enumerated() {
             if index % 64 == 0 { words.append(0) }
-            if !tree.mayHoldLargeValues || sabotaged("largeValuesForgotten") {
+            if !tree.mayHoldLargeValues {
                 words[index / 64] |= 1 << UInt64(index % 64)
             }
         }
@@ -180,7 +180,7 @@ struct Meta: Hashable {
 
     /// Takes a page from the file. Nil when it does not hold a sound meta.
     init?(_ page: UnsafeMutableRawPointer, place: UInt64, _ codec: PageCodec) {
-        guard codec.open(page, number: place) || sabotaged("metaChecksumNotChecked") else { return nil }
+        guard codec.open(page, number: place) else { return nil }
         self.init(page)
         // The next checkpoint goes to the other slot.
         guard Meta.page(number: number, copy: Int(place % UInt64(Meta.copies))) == place else { return nil }
@@ -250,7 +250,7 @@ struct Directory {
         for tree in trees {
             let name = names.name(of: tree.id) ?? ""
             append(tree.id)
-            append(TreeState.kindByte(tree.kind, sabotaged("countsForgottenByDirectory") ? [] : tree.options))
+            append(TreeState.kindByte(tree.kind, tree.options))
             append(UInt8(truncatingIfNeeded: tree.levels))
             append(UInt16(truncatingIfNeeded: name.utf8.count))
             append(tree.root.raw)

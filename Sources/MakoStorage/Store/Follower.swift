@@ -75,7 +75,7 @@ extension Store {
             case .advanced: return true
             case .leftBehind:
                 var opening = options.withoutEvents
-                opening.cacheBytes = sabotaged("successorForgetsBudget") ? opening.cacheBytes : shown.cacheBytes
+                opening.cacheBytes = shown.cacheBytes
                 let next = try Store(at: path, options: opening)
                 let isNew = next.newest.commit != before
                 follower.hand(over: self, to: next)
@@ -103,7 +103,7 @@ extension Store {
         guard let follower else { return .nothing }
         let (header, metas) = try lookAtFile()
         guard header.id == dataFile.header.id, let newestMeta = metas.first,
-            metas.contains(checkpointer.last.meta) || sabotaged("pinNeverGivenUp")
+            metas.contains(checkpointer.last.meta)
         else { return .leftBehind }
         // Closed, with a log that is gone; or opened again and not far enough for the header to name the log.
         let isUnnamed = header.newestSegment == 0
@@ -131,7 +131,7 @@ extension Store {
             }
             guard let writer else { return .nothing }
             // What is shown here others may be told of: no power cut may take it back.
-            if !sabotaged("readersShowWhatIsNotDurable") { try follower.log.sync(named: header.newestSegment) }
+            try follower.log.sync(named: header.newestSegment)
             try show(writer, tail)
             return .advanced
         } catch {

@@ -58,7 +58,7 @@ extension Store {
         do throws(FileError) {
             try headerLock.withLock { () throws(FileError) in
                 let all = dataFile.header.features.union(feature).rawValue
-                if !options.readOnly && !sabotaged("featureNotRecorded") {
+                if !options.readOnly {
                     try dataFile.update { $0.mustRead = all }
                 }
                 features.store(all, ordering: .relaxed)
@@ -72,7 +72,6 @@ extension Store {
             try headerLock.withLock { () throws(FileError) in
                 let known = dataFile.header.mustWrite
                 if known & feature.rawValue == feature.rawValue || options.readOnly { return }
-                if sabotaged("writerFeatureNotRecorded") { return }
                 try dataFile.update { $0.mustWrite = known | feature.rawValue }
             }
         } catch { throw failed(error, "recording a feature of the file format") }

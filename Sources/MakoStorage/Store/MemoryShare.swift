@@ -15,7 +15,7 @@ enum MemoryShare {
 
     /// - Parameter available: what the process may have, in bytes; 0 when that is not known.
     static func bytes(ofAvailable available: UInt64, isExtension: Bool) -> Int {
-        if isExtension, !sabotaged("extensionTakesMuch") { return Int(least) }
+        if isExtension { return Int(least) }
         if available == 0 { return Int(most) }
         return Int(min(most, max(least, available / divisor)))
     }
@@ -55,7 +55,7 @@ enum MemoryShare {
                 let digits = read(path).map { $0.prefix { $0.isNumber } }
                 // Without a limit the file says `max`, or a number near 2^63.
                 if let digits, let limit = UInt64(digits), limit < 1 << 60 { limits.append(limit) }
-                if steps.isEmpty || sabotaged("outerGroupsIgnored") { break }
+                if steps.isEmpty { break }
                 steps.removeLast()
             }
         }

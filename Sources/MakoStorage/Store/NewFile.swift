@@ -74,6 +74,6 @@ extension FileSystem {
         guard !path.isEmpty else {
             throw .invalidArgument("the path of a database file is empty; give the file a name")
         }
-        return try storage { () throws(FileError) in sabotaged("linksReplaced") ? path : try target(of: path) }
+        return try storage { () throws(FileError) in try target(of: path) }
     }
 }

@@ -74,7 +74,7 @@ struct Opening {
                 keys: dataFile.keys)
             let numbers = try storage { [tail] () throws(FileError) in try tail.segmentNumbers() }
             log = Log(
-                fileSystem: sabotaged("logWithoutAttributes") ? options.fileSystem : options.files, path: path,
+                fileSystem: options.files, path: path,
                 database: dataFile.header.id, dataFile: file,
                 segmentBytes: Int(dataFile.header.segmentBytes), keys: dataFile.keys, entropy: options.entropy,
                 position: meta.log,
@@ -118,7 +118,6 @@ struct Opening {
     private func isStillThere() throws(StorageError) -> Bool {
         guard try storage({ () throws(FileError) in try dataFile.file.isNamed(path) }) else { return false }
         return try DataFile.open(dataFile.file, .known(dataFile.keys)).readMetas().contains(last.meta)
-            || sabotaged("pinNotLookedAtAgain")
     }
 
     /// Reads the log while the checkpoint that it continues is there, and makes sure that no power cut takes back what is about to be shown.
@@ -132,7 +131,7 @@ struct Opening {
         readTail = read
         // Nothing is written to a file that was closed, and has no log. One that was opened since has frames before the header says so.
         let named = dataFile.header.newestSegment
-        guard named != 0 || read.frames > 0, !sabotaged("readersShowWhatIsNotDurable") else { return }
+        guard named != 0 || read.frames > 0 else { return }
         // A segment is begun when all before it is durable.
         if read.frames > 0, let last = read.segments.last {
             try last.file.syncForReader()
@@ -162,7 +161,7 @@ struct Opening {
     {
         let (pins, bytes) = try storage { () throws(FileError) in (try file.pins(), try file.size()) }
         let older = pins.filter { $0 != last.point && $0 != previous?.point }
-        if let oldest = older.first, let newest = older.last, !sabotaged("readersOfBeforeOverlooked") {
+        if let oldest = older.first, let newest = older.last {
             space.keepAllFree(of: bytes / UInt64(pageBytes), for: oldest, upTo: newest)
         }
         return pins
@@ -191,11 +190,10 @@ struct Opening {
                 let isLocked = try storage { () throws(FileError) in
                     options.readOnly ? true : try file.lock(exclusive: true)
                 }
-                guard isLocked || sabotaged("secondWriterLetIn") else { throw .alreadyOpen(path: path) }
+                guard isLocked else { throw .alreadyOpen(path: path) }
                 // Compacting puts another file in the place of one that it has locked; what was opened before is nothing any more.
                 let isThere = try storage { () throws(FileError) in
-                    let mayBeReplaced = options.readOnly || sabotaged("replacedFileWrittenTo")
-                    return mayBeReplaced ? true : try file.isNamed(path)
+                    options.readOnly ? true : try file.isNamed(path)
                 }
                 guard isThere else {
                     file.close()
@@ -359,7 +357,6 @@ extension File {
 extension LogReader {
     /// The same for the names of segments, of which the header may not know the newest yet.
     func syncNamesForReader() throws(StorageError) {
-        if sabotaged("readersForgetTheName") { return }
         do throws(FileError) { try fileSystem.syncDirectory(FilePath.directory(of: path)) } catch {
             if !error.isForReadOnlyMedium { throw StorageError(error) }
         }

@@ -27,7 +27,7 @@ extension Store {
             writer.abandon()
             throw error
         }
-        guard tail.frames > (sabotaged("loneFrameDropped") ? 1 : 0) else {
+        guard tail.frames > 0 else {
             writer.abandon()
             try adopt(tail)
             if !options.readOnly {
@@ -50,15 +50,12 @@ extension Store {
             newest = version
             publishedCommit = version.commit
             publish(version, &writer.lists.changed)
-            guard !options.readOnly, !sabotaged("servedBeforeRecoveryCheckpoint") else { return }
+            guard !options.readOnly else { return }
             try checkpointer.lock.withLock { () throws(StorageError) in
                 try checkpointer.repairMetas(self)
                 // What was read of the log may be in the system's cache alone, down to the name of its last file, and from before a
                 // barrier the log leads nowhere: from here on no checkpoint needs it.
-                let keepsOlder =
-                    tail.barrier == nil ? sabotaged("readLogReliedUpon") : sabotaged("barrierOutlivesItsCommit")
-                try checkpointer.checkpoint(
-                    self, CheckpointRequest(version: version, fillsBothSlots: !keepsOlder))
+                try checkpointer.checkpoint(self, CheckpointRequest(version: version, fillsBothSlots: true))
             }
         } catch {
             writer.abandon()
@@ -69,9 +66,7 @@ extension Store {
     /// Only the log behind the latest checkpoint was read, and the files before it will be written over: the older checkpoint, which
     /// would need them, is not to be fallen back to.
     private func letGoOfOlderCheckpoint() throws(StorageError) {
-        guard let previous = checkpointer.previous, previous.meta.log != checkpointer.last.meta.log,
-            !sabotaged("unreadLogReliedUpon")
-        else { return }
+        guard let previous = checkpointer.previous, previous.meta.log != checkpointer.last.meta.log else { return }
         try checkpointer.lock.withLock { () throws(StorageError) in
             if try checkpointer.begin(self, anyway: true) { try checkpointer.runToEnd(self) }
         }
@@ -96,7 +91,7 @@ extension Writer {
                 try enterWaitingPuts()
                 try packLeaves()
                 // Once for the last of many commits would do; but each of them is a commit by itself to a reader that follows.
-                if !sabotaged("replayLeavesCounts") { try settleCounts() }
+                try settleCounts()
                 return
             }
             do throws(StorageError) { try apply(step) } catch {
@@ -132,15 +127,11 @@ extension Writer {
             try empty(tree)
             removeTree(at: try index(tree, nil))
         case .deleteRange(let tree, let range):
-            let end =
-                sabotaged("replayedRangeHalfOpen") || range.upperBound == .max
-                ? range.upperBound : range.upperBound + 1
             _ = try deleteRange(
                 IntegerLayout.self, index(tree, .integer), from: range.lowerBound,
-                to: range.upperBound == .max ? nil : end)
+                to: range.upperBound == .max ? nil : range.upperBound + 1)
         case .deleteByteRange(let tree, let lower, let upper):
-            let end = sabotaged("replayedByteRangeOpen") ? nil : upper
-            _ = try deleteRange(ByteLayout.self, index(tree, .bytes), from: lower, to: end)
+            _ = try deleteRange(ByteLayout.self, index(tree, .bytes), from: lower, to: upper)
         }
         noteChange()
     }

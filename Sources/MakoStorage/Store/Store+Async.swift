@@ -93,7 +93,6 @@ private final class WaitingCall<R: Sendable>: @unchecked Sendable {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let early: (any Error)? = lock.withLock {
-                    if sabotaged("cancelledCallBegins") { self.refusal = nil }
                     if self.refusal == nil { self.continuation = continuation }
                     return self.refusal
                 }

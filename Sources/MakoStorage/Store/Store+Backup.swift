@@ -177,7 +177,6 @@ extension Store {
                 return try spaceLock.withLock { () throws(StorageError) in
                     let live = space.live
                     while pages.count < live.count { pages.append(live[pages.count]) }
-                    if sabotaged("backupWithoutItsCheckpoint") { pages = live }
                     for (region, words) in live.enumerated() {
                         for (index, word) in words.enumerated() { pages[region][index] |= word }
                     }

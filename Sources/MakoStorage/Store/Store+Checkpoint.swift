@@ -17,7 +17,7 @@ extension Store {
 
     /// Makes a writer that is faster than the checkpoint write pages itself, when those that only memory has take half of the budget.
     func relieveMemory() {
-        while frames.dirtyFrames > frames.budgetFrames / 2, !sabotaged("memoryNeverRelieved") {
+        while frames.dirtyFrames > frames.budgetFrames / 2 {
             // Only when it is high time a writer waits for the device that the checkpoint waits for.
             let isUrgent = frames.dirtyFrames > frames.budgetFrames / 4 * 3
             if isUrgent { checkpointer.lock.lock() } else if !checkpointer.lock.tryLock() { return }

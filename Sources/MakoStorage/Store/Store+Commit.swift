@@ -17,16 +17,16 @@ extension Store {
         guard !isInherited else { throw .inherited(path: path) }
         // What fails here is noted as the transaction's failure.
         do throws(StorageError) {
-            if !sabotaged("waitingPutsLostAtCommit") { try writer.enterWaitingPuts() }
+            try writer.enterWaitingPuts()
             try writer.packLeaves()
-            if writer.hasStaleCounts && !sabotaged("committedBeforeCounts") { try writer.settleCounts() }
+            if writer.hasStaleCounts { try writer.settleCounts() }
         } catch {}
         if let failure = writer.failure {
             takeBack(writer)
             throw failure
         }
         guard writer.hasChanges else {
-            if isShown && !sabotaged("waiterCountedLate") { commitLock.withLock { publishWaiters += 1 } }
+            if isShown { commitLock.withLock { publishWaiters += 1 } }
             rollback(writer)
             if isShown { try waitUntilPublished(writer.base.commit) }
             return
@@ -65,12 +65,12 @@ extension Store {
         // The end of a segment is made durable at once: it is to be when this one ends.
         if maxDelay != nil && beginsSegment { due = clock.now }
         // Visible at once only when nothing before it still waits for the device. What a flush is writing may have been published before.
-        let isNext = pending.isEmpty && (flushingCommits == 0 || sabotaged("asyncOvertakesFlush"))
+        let isNext = pending.isEmpty && flushingCommits == 0
         let publishesNow = maxDelay != nil && isNext
         if !publishesNow { pending.append(version, durability, &writer.lists.changed) }
-        let waits = !publishesNow && (maxDelay == nil || isShown) && !sabotaged("acknowledgedBeforeFlush")
+        let waits = !publishesNow && (maxDelay == nil || isShown)
         // Before the turn is given up, because the next writer gives the number of a refused commit again once no committer waits for it.
-        if waits && !sabotaged("waiterCountedLate") { publishWaiters += 1 }
+        if waits { publishWaiters += 1 }
         commitLock.unlock()
         if publishesNow { publish(version, &writer.lists.changed) }
         releaseTurn(of: writer)
@@ -87,7 +87,7 @@ extension Store {
     /// - Returns: when the flusher must be at work, if that is earlier than it knew; else `max`.
     private func scheduleFlush(within delay: UInt64) -> UInt64 {
         // Later commits with no shorter delay are due later: they need not even ask for the time.
-        guard delay < flushDelay, flushDue == .max || !sabotaged("shorterDelayIgnored") else { return .max }
+        guard delay < flushDelay else { return .max }
         flushDelay = delay
         let due = clock.now + delay / 2
         guard due < flushDue else { return .max }
@@ -138,7 +138,7 @@ extension Store {
         // A writer that is faster than the device waits for it here: no more than the end of one segment is kept in memory.
         if isBehind { try flush(.durable) }
         do throws(FileError) { try addSegment(payload) } catch {
-            guard error.isNoSpace, !sabotaged("fullLogKept") else { throw failed(error, "adding a log segment") }
+            guard error.isNoSpace else { throw failed(error, "adding a log segment") }
             // The checkpoint's own pages are among those that were taken ahead.
             writer.returnUnusedNumbers()
             spaceLock.withLock { forgetPagesBehindTheFile() }
@@ -159,17 +159,15 @@ extension Store {
     /// Makes the name of a segment durable, and has the header say that it is in use, after its own header is durable and before a
     /// commit in it counts as durable. So a log whose end is missing is known to be damaged, and one that was never begun is not missed.
     private func recordSegment(_ number: UInt64) throws(FileError) {
-        if !sabotaged("segmentNameNotSynced") {
-            try syncDirectory()
-        }
+        try syncDirectory()
         try headerLock.withLock { () throws(FileError) in
-            if !sabotaged("newestSegmentNotRecorded") { try dataFile.update { $0.newestSegment = number } }
+            try dataFile.update { $0.newestSegment = number }
         }
     }
 
     /// The error to throw for a failed file operation; a failed sync makes the store read-only.
     func failed(_ error: FileError, _ what: String) -> StorageError {
-        if error.isSyncFailure && !sabotaged("failedSyncNotLatched") {
+        if error.isSyncFailure {
             latch("a sync failed while \(what) (\(error)); reopen the database", error)
         }
         return StorageError(error)
@@ -203,7 +201,6 @@ extension Store {
     private func waitUntilPublished(_ commit: UInt64) throws(StorageError) {
         commitLock.lock()
         defer { commitLock.unlock() }
-        if sabotaged("waiterCountedLate") { publishWaiters += 1 }
         defer {
             publishWaiters -= 1
             if refused.reason != nil { flushed.broadcast() }
@@ -241,9 +238,7 @@ extension Store {
             if let refusal = refused.reason { throw refusal }
             if isFlushing {
                 flushed.wait(commitLock)
-            } else if publishedCommit < last || log.reached(level) < end
-                || log.written < (sabotaged("flushFollowsTheWriter") ? log.position.lsn : end)
-            {
+            } else if publishedCommit < last || log.reached(level) < end || log.written < end {
                 if let refusal = flushLocked(level) { throw refusal }
             } else {
                 return
@@ -261,27 +256,25 @@ extension Store {
         isFlushing = true
         let segmentEnd = log.closedEnd
         var count = pending.count
-        if let segmentEnd, !sabotaged("segmentEndShowsAll") { count = pending.count(upTo: segmentEnd) }
+        if let segmentEnd { count = pending.count(upTo: segmentEnd) }
         pending.move(count, to: &flushing)
         flushingCommits = count
-        let endsSegment = segmentEnd != nil && !sabotaged("segmentBegunBeforeSync")
-        var level = max(least, endsSegment ? .durable : flushing.flushLevel)
-        if sabotaged("barriersForAll") && hasBarriers { level = min(level, .ordered) }
+        let endsSegment = segmentEnd != nil
+        let level = max(least, endsSegment ? .durable : flushing.flushLevel)
         let synced = level > .written
         isFlushSynced = synced
         // What is behind the end of a segment is still due.
         let due = flushDue
-        if synced && (!endsSegment || sabotaged("delayForgottenAtSegmentEnd")) || sabotaged("delayForgottenUnsynced") {
+        if synced && !endsSegment {
             (flushDue, flushDelay) = (.max, .max)
         }
         let group = log.takeGroup(level)
-        let needsData = namesUnsyncedPages && !sabotaged("namedPagesNotSynced")
+        let needsData = namesUnsyncedPages
         namesUnsyncedPages = false
-        let named = sabotaged("nextSegmentRecordedEarly") ? log.newestSegment : group?.unrecorded
+        let named = group?.unrecorded
         let unrecorded = synced ? named : nil
         let end = group?.end
         commitLock.unlock()
-        if sabotaged("publishedBeforeFlush") { publish(&flushing) }
         var failure: FileError?
         do throws(FileError) {
             // Pages are on the device before the log names them.
@@ -289,7 +282,7 @@ extension Store {
             if let group { try Log.write(group, level) }
             if let unrecorded { try recordSegment(unrecorded) }
         } catch { failure = error }
-        if failure == nil && !sabotaged("publishedBeforeFlush") { publish(&flushing) }
+        if failure == nil { publish(&flushing) }
         commitLock.lock()
         isFlushing = false
         flushingCommits = 0
@@ -304,7 +297,7 @@ extension Store {
         } else {
             flushCount &+= 1
             if let unrecorded { log.noteRecorded(unrecorded) }
-            if let end { log.note(end, sabotaged("unsyncedTakenForDurable") ? .durable : level) }
+            if let end { log.note(end, level) }
             publishedCommit = max(publishedCommit, last)
             publishWaitingForNothing()
         }
@@ -316,7 +309,7 @@ extension Store {
     /// commit lock, so that none comes to stand between.
     private func publishWaitingForNothing() {
         if pending.isEmpty { return }
-        let count = sabotaged("asyncOvertakesFull") ? pending.count : pending.countBeforeWaiting
+        let count = pending.countBeforeWaiting
         guard count > 0 else { return }
         // Nobody flushes: the list is free.
         pending.move(count, to: &flushing)
@@ -331,7 +324,7 @@ extension Store {
     private func publish(_ queue: inout CommitQueue) {
         let commits = queue.commits.count
         guard commits > 0 else { return }
-        let shown = sabotaged("groupShowsItsFirstCommit") ? 0 : commits - 1
+        let shown = commits - 1
         publish(queue.commits[shown].version, &queue.pages)
     }
 
@@ -360,9 +353,9 @@ extension Store {
 
     /// The points of everything that must keep its pages. Called under the space lock, after publishing.
     func seenPoints() -> [UInt64] {
-        let open = sabotaged("openSnapshotsIgnored") ? [] : snapshots.activePoints()
+        let open = snapshots.activePoints()
         let points = mergePoints(open, checkpointer.points)
-        if !sabotaged("waitingPagesNeverFreed") { space.release(points: points) }
+        space.release(points: points)
         return points
     }
 
@@ -436,7 +429,7 @@ extension Store {
             try headerLock.withLock { () throws(FileError) in
                 guard serial > ceiling.load(ordering: .relaxed) else { return }
                 let raised = serial + FileHeader.serialStock
-                if !options.readOnly && !sabotaged("ceilingNotWritten") { try dataFile.update { $0.ceiling = raised } }
+                if !options.readOnly { try dataFile.update { $0.ceiling = raised } }
                 ceiling.store(raised, ordering: .relaxed)
             }
         } catch { throw failed(error, "raising the serial ceiling") }

@@ -40,7 +40,7 @@ extension Store {
     func noteWeakPassphrase() {
         guard let derivation = headerLock.withLock({ dataFile.header.key?.derivation }),
             derivation.kind == .passphrase,
-            derivation.rounds < KeyRecord.Derivation.strongRounds, !sabotaged("weakPassphraseNotTold")
+            derivation.rounds < KeyRecord.Derivation.strongRounds
         else { return }
         events?.note(.weakPassphrase(rounds: derivation.rounds))
     }

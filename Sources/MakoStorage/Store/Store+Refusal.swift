@@ -41,7 +41,7 @@ extension Store {
 
     /// Takes refused commits out of the log's memory. The caller has the turn: nothing is being built on them.
     func takeBackRefused() {
-        guard hasRefused.load(ordering: .acquiring), !sabotaged("refusedCommitsStay") else { return }
+        guard hasRefused.load(ordering: .acquiring) else { return }
         commitLock.lock()
         // They go by the numbers of their commits, which are given again.
         while publishWaiters > 0 { flushed.wait(commitLock) }
@@ -53,6 +53,6 @@ extension Store {
         hasRefused.store(false, ordering: .releasing)
         commitLock.unlock()
         for page in pages { frames.forget(page: page) }
-        if !sabotaged("refusedPagesLost") { giveBack(pages) }
+        giveBack(pages)
     }
 }

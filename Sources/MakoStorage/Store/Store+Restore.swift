@@ -43,8 +43,8 @@ extension Store {
     /// Verifies all of what was put together, before it gets its name.
     private static func check(_ store: Store, _ point: BackupPoint, _ last: String) throws(StorageError) -> CopyReport {
         let report = try store.verify()
-        if let failure = report.readFailure, !sabotaged("readFailureBlamesTheBackup") { throw .io(failure) }
-        if let finding = report.findings.first, !sabotaged("restoredUnverified") {
+        if let failure = report.readFailure { throw .io(failure) }
+        if let finding = report.findings.first {
             throw .wrongBase(path: last, reason: finding)
         }
         let bytes = try storage { () throws(FileError) in try store.dataFile.file.size() }
@@ -77,9 +77,7 @@ private struct Restoration {
                 throw .wrongBase(path: path, reason: "it is no incremental backup")
             }
             headers.append(header)
-            if !sabotaged("restoreAsksForTheOldKey") {
-                newest = try Restoration.fileHeader(of: header, in: file) ?? newest
-            }
+            newest = try Restoration.fileHeader(of: header, in: file) ?? newest
         }
         let keys: KeyAccess
         if let newest {
@@ -91,7 +89,7 @@ private struct Restoration {
         var point = try BackupPoint(of: base, keys, fileSystem)
         var parts: [(String, BackupPart.Header)] = []
         for (path, header) in zip(paths, headers) {
-            guard header.base == point || sabotaged("anyBaseTaken") else {
+            guard header.base == point else {
                 throw .wrongBase(
                     path: path,
                     reason: "it builds on commit \(header.base.commit) of its database, not on what is before it here")

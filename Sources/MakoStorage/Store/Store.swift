@@ -166,7 +166,7 @@ public final class Store: @unchecked Sendable {
         room = FileRoom(pages: opening.filePages)
         log = opening.log
         recovery = opening.report
-        serial = Atomic(sabotaged("serialsBeginAgain") ? opening.version.point : opening.dataFile.header.ceiling)
+        serial = Atomic(opening.dataFile.header.ceiling)
         ceiling = Atomic(opening.dataFile.header.ceiling)
         features = Atomic(opening.dataFile.header.mustRead)
         let version = opening.version
@@ -204,7 +204,7 @@ public final class Store: @unchecked Sendable {
     /// Whether this is the child of a fork, and its parent has opened the store. The files are the parent's then, and so are the threads; locks
     /// may be held that no thread of the child will give up.
     var isInherited: Bool {
-        generation != Forks.generation && !sabotaged("childWritesItsParentsFiles")
+        generation != Forks.generation
     }
 
     /// Throws when the store is closed, or was opened by the parent of this process.
@@ -365,7 +365,7 @@ public final class Store: @unchecked Sendable {
     /// The last checkpoint: both meta slots say the same, so that nothing needs the log any more.
     func finish() throws(StorageError) {
         try flush(.durable)
-        let hasFiles = commitLock.withLock { sabotaged("unusedLogLeft") ? log.hasUnrecorded : log.hasFiles }
+        let hasFiles = commitLock.withLock { log.hasFiles }
         let usesLog = dataFile.header.newestSegment != 0 || hasFiles
         guard usesLog || newest.commit != checkpointer.last.meta.commit else { return }
         try checkpointer.runToEnd(self)

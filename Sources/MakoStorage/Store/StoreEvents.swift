@@ -53,7 +53,6 @@ final class EventQueue: Sendable {
         while let events = next() {
             for event in events { handler(event) }
             waiting.lock.withLock { waiting.isDelivering = false }
-            if sabotaged("eventsOfHandlersWait") { return }
         }
     }
 

@@ -123,7 +123,7 @@ public struct StoreOptions: Sendable {
     }
 
     /// What a transaction notes for the log is memory beside that for pages: it takes at most a sixteenth as much, or 256 KiB.
-    var mostNotedBytes: Int { sabotaged("logNotesBeyondBudget") ? .max : max(256 << 10, cacheBytes / 16) }
+    var mostNotedBytes: Int { max(256 << 10, cacheBytes / 16) }
 
     /// For a store that the engine opens for a while on behalf of another.
     var withoutEvents: StoreOptions {

@@ -64,8 +64,8 @@ final class TemporaryFile {
     func publish(as path: String, replacing: Bool) throws(StorageError) -> Bool {
         do throws(FileError) {
             // A store that was never written to has not taken the checkpoint that would have done it.
-            if !sabotaged("newFileNotSynced") { try file.sync() }
-            if replacing || sabotaged("resultsReplaceFiles") {
+            try file.sync()
+            if replacing {
                 try fileSystem.rename(self.path, to: path)
             } else {
                 do throws(FileError) { try fileSystem.renameExclusively(self.path, to: path) } catch {
@@ -74,7 +74,7 @@ final class TemporaryFile {
                 }
             }
             UnfinishedFiles.forget(self.path)
-            if !sabotaged("newFileNameNotSynced") { try fileSystem.syncDirectory(FilePath.directory(of: path)) }
+            try fileSystem.syncDirectory(FilePath.directory(of: path))
             return true
         } catch { throw StorageError(error) }
     }
@@ -105,7 +105,7 @@ final class TemporaryFile {
             } else if main == name, let file = try? fileSystem.open(place, .readWrite) {
                 defer { file.close() }
                 let isFree = (try? file.lock(exclusive: true)) ?? false
-                guard isFree || sabotaged("runningCopiesRemoved"), (try? file.isNamed(place)) == true else { continue }
+                guard isFree, (try? file.isNamed(place)) == true else { continue }
                 remove(place, on: fileSystem)
             }
         }

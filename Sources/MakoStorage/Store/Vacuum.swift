@@ -267,12 +267,12 @@ final class Vacuum {
             again = try store.spaceLock.withLock { () throws(FileError) in
                 store.space.dropEmptyRegions()
                 // Those that a retained checkpoint names stay until it is let go of, also when that failed before.
-                if named > store.space.regionCount && !sabotaged("namedRegionsCutOff") { return true }
+                if named > store.space.regionCount { return true }
                 store.space.forgetTop()
-                let used = store.space.extent - (sabotaged("oneUsedPageCutOff") ? 1 : 0)
+                let used = store.space.extent
                 // Half of the reserve will do for what comes next, and the file is to be short.
                 let lacking = Int(clamping: store.reservePages(of: used) / 2) - store.space.freeCount(below: used)
-                let end = used + (sabotaged("reserveCutOff") ? 0 : UInt64(max(0, lacking)))
+                let end = used + UInt64(max(0, lacking))
                 let file = store.dataFile.file
                 let before = try file.size()
                 if before > end * UInt64(pageBytes) {

@@ -92,7 +92,7 @@ extension Writer {
         free(
             ValueRuns.Run(
                 page: overflow.firstPage, serial: overflow.firstSerial,
-                count: overflow.pageCount - (sabotaged("lastOverflowPageNotFreed") ? 1 : 0)),
+                count: overflow.pageCount),
             isNamed: !overflow.isList && overflow.length >= store.namedValueBytes)
     }
 
@@ -153,7 +153,7 @@ extension Writer {
                 throw .invalidArgument("pages are named for two values")
             }
         }
-        guard try RunReader(value, of: frames).checkDigest() || sabotaged("digestNotChecked") else {
+        guard try RunReader(value, of: frames).checkDigest() else {
             throw .corrupted(
                 page: value.runs[0].page, reason: "the value on it and on those after it is not the one logged")
         }
@@ -166,7 +166,7 @@ extension Store {
     /// Keeps replay from writing to pages that the log names.
     func reserveNamedPages(_ opening: Opening) throws(StorageError) -> Set<ValueRuns.Run> {
         var reserved = Set<ValueRuns.Run>()
-        guard dataFile.header.features.contains(.namedValues), !sabotaged("namedPagesNotReserved") else {
+        guard dataFile.header.features.contains(.namedValues) else {
             return reserved
         }
         let tail = try opening.replay { (operations, commit) throws(StorageError) in

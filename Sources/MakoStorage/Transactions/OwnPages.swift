@@ -62,13 +62,13 @@ extension Writer {
 
     @inline(__always)
     func isEditable(_ page: UnsafeMutableRawPointer) -> Bool {
-        Page(page).serial >= floor && (!hasSpilled || frames.isDirty(page) || sabotaged("writtenPageEditedInPlace"))
+        Page(page).serial >= floor && (!hasSpilled || frames.isDirty(page))
     }
 
     /// A page that may be changed, in the place of one that may not: the same under another serial when it is the transaction's own, else a copy
     /// under another number. The parent must refer to it.
     func replaceable(_ page: UnsafeMutableRawPointer) throws(StorageError) -> UnsafeMutableRawPointer {
-        if Page(page).serial >= floor && !sabotaged("ownPagesCopied") { return try renew(page) }
+        if Page(page).serial >= floor { return try renew(page) }
         return try copy(page)
     }
 
@@ -79,10 +79,10 @@ extension Writer {
         let frame = try frames.makeDirty(page: number)
         // The evictor may have unhooked the frame, which stays as it is until this operation is over.
         if frame != page { memcpy(frame, page, pageBytes) }
-        if !sabotaged("renewedPageKeepsSerial") { Page(frame).serial = serial }
+        Page(frame).serial = serial
         noteUnwritten(number)
         // References to it from before are no good.
-        if !sabotaged("renewedPageUnnoticed") { noteShape() }
+        noteShape()
         return frame
     }
 
@@ -92,7 +92,7 @@ extension Writer {
         let frame = try frames.makeDirty(page: number)
         memcpy(frame, page, pageBytes)
         let view = Page(frame)
-        if !sabotaged("copiedPageNotFreed") { noteDead(page) }
+        noteDead(page)
         view.identity = view.identity & ~0xff_ffff_ffff | number
         view.serial = try store.takeSerial()
         return frame
@@ -112,7 +112,7 @@ extension Writer {
     /// - Parameter isNamed: a frame of the log may name them.
     func free(_ run: ValueRuns.Run, isNamed: Bool) {
         // What this transaction has recorded itself may name them, too.
-        let waits = isNamed && (isRecording || run.serial < floor) && !sabotaged("namedPagesUsedAtOnce")
+        let waits = isNamed && (isRecording || run.serial < floor)
         for index in 0..<max(0, run.count) {
             let page = SpaceMap.DeadPage(page: run.page + UInt64(index), birth: run.serial + UInt64(index), death: 0)
             if waits { lists.named.append(page) } else { note(page) }
@@ -133,7 +133,7 @@ extension Writer {
         let (kept, first) = openMarks.last.map { ($0.dead, $0.allocated) } ?? (0, 0)
         let limit = always ? 1 : max(Writer.leastReturn, (allocated.count - first) / 8)
         defer { noteReturnSize() }
-        guard lists.dead.count - kept >= limit, !sabotaged("ownPlacesKept") else { return }
+        guard lists.dead.count - kept >= limit else { return }
         let places = lists.takeOwn(dead: kept, allocated: first)
         for page in places { frames.forget(page: page) }
         store.giveBack(places)

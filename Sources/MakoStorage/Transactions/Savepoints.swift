@@ -33,9 +33,9 @@ extension Writer {
     func savepoint() -> Mark {
         // A failure is noted by `fail` and met by the next change or the commit.
         do throws(StorageError) {
-            if !sabotaged("savepointBeforeWaitingPuts") { try enterWaitingPuts() }
+            try enterWaitingPuts()
             try packLeaves()
-            if !sabotaged("savepointBeforeCounts") { try settleCounts() }
+            try settleCounts()
         } catch {}
         let number = savepointNumber.add(1, ordering: .relaxed).newValue
         let mark = Mark(
@@ -46,7 +46,7 @@ extension Writer {
         openMarks.append(
             OpenMark(number: number, floor: floor, allocated: allocated.count, dead: lists.dead.count))
         // What exists now is sealed: it is what a rollback comes back to.
-        if !sabotaged("savepointNotSealed") { floor = store.nextSerial }
+        floor = store.nextSerial
         noteReturnSize()
         forgetHints()
         return mark
@@ -66,23 +66,21 @@ extension Writer {
     func rollback(to mark: Mark) {
         guard let place = place(of: mark) else { return }
         endLoading()
-        if !sabotaged("undonePutsStillWait") { forgetWaitingPuts() }
+        forgetWaitingPuts()
         openMarks.removeLast(openMarks.count - place - 1)
         for (index, tree) in mark.trees.enumerated() { (trees + index).initialize(to: tree) }
         treeCount = mark.trees.count
         nextTreeID = mark.nextTreeID
-        setNames(sabotaged("undoneTreesKeepTheirNames") ? names : mark.names)
-        if !sabotaged("undoneOperationsLogged") { memory.operations.truncate(to: mark.operations) }
+        setNames(mark.names)
+        memory.operations.truncate(to: mark.operations)
         let dropped = Array(allocated[openMarks[place].allocated...])
         for page in dropped { frames.forget(page: page) }
         store.giveBack(dropped)
         allocated.removeLast(dropped.count)
         // What was not written by the savepoint has been since, when anything was.
         lists.unwritten.removeLast(lists.unwritten.count - (spills == mark.spills ? mark.unwritten : 0))
-        if !sabotaged("undoneFreesKept") {
-            freed.removeLast(freed.count - mark.freed)
-            lists.named.removeLast(lists.named.count - mark.named)
-        }
+        freed.removeLast(freed.count - mark.freed)
+        lists.named.removeLast(lists.named.count - mark.named)
         lists.dead.removeLast(lists.dead.count - openMarks[place].dead)
         floor = store.nextSerial
         failure = mark.failure
@@ -96,7 +94,7 @@ extension Writer {
         guard let place = place(of: mark) else { return }
         floor = max(openMarks[place].floor, leastFloor)
         openMarks.removeLast(openMarks.count - place)
-        if !sabotaged("releasedPagesKept") { lists.reclaimFreed(from: mark.freed, bornSince: floor) }
+        lists.reclaimFreed(from: mark.freed, bornSince: floor)
         noteReturnSize()
         if lists.dead.count >= returnSize { isTidyDue = true }
         forgetHints()

@@ -97,7 +97,7 @@ public final class Snapshot: @unchecked Sendable {
     /// The caller that lent the snapshot is about to let go of the store. Whoever has kept the snapshot has to keep the store, too.
     static func endLoan(of snapshot: inout Snapshot, keeping store: Store) {
         guard !isKnownUniquelyReferenced(&snapshot), snapshot.holder == nil else { return }
-        if !sabotaged("lentSnapshotOutlivesStore") { snapshot.holder = store }
+        snapshot.holder = store
     }
 
     /// Makes this the view of a write transaction that may have waiting puts.
@@ -202,7 +202,7 @@ public final class Snapshot: @unchecked Sendable {
     private func withNames<R>(_ body: (TreeNames) -> R) -> R {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        if !isOpen && (slot == nil && shown == nil || sabotaged("endedSnapshotLooksEmpty")) { return body(TreeNames()) }
+        if !isOpen && (slot == nil && shown == nil) { return body(TreeNames()) }
         return state.pointee.names._withUnsafeGuaranteedRef { body($0) }
     }
 
@@ -216,7 +216,7 @@ public final class Snapshot: @unchecked Sendable {
     /// What has gone on to read where it stood looks at this again. The caller is inside an operation epoch.
     @inline(__always)
     func requireOpen() throws(StorageError) {
-        if !isOpen && !sabotaged("closedSnapshotRead") { throw whyOver }
+        if !isOpen { throw whyOver }
     }
 
     @inline(__always)
@@ -236,7 +236,7 @@ public final class Snapshot: @unchecked Sendable {
     @inline(__always)
     func lookUp(_ tree: Tree) throws(StorageError) -> TreeState {
         try requireOpen()
-        if state.pointee.waitingPuts != 0 && !sabotaged("waitingPutsNotSeen") { try enterWaitingPuts(of: tree) }
+        if state.pointee.waitingPuts != 0 { try enterWaitingPuts(of: tree) }
         let trees = state.pointee.trees
         guard let index = treeIndex(trees, count: state.pointee.treeCount, id: tree.id) else {
             throw StorageError.treeNotFound("number \(tree.id)")
@@ -247,7 +247,7 @@ public final class Snapshot: @unchecked Sendable {
     /// The state of a tree whose counts are known.
     func lookUpCounted(_ tree: Tree, _ kind: KeyKind) throws(StorageError) -> TreeState {
         let found = try lookUp(tree, kind)
-        guard found.countsAreStale, let writer, !sabotaged("staleCountsRead") else { return found }
+        guard found.countsAreStale, let writer else { return found }
         try writer._withUnsafeGuaranteedRef { writer in
             result { () throws(StorageError) in
                 try writer.check()
@@ -496,12 +496,7 @@ extension Snapshot {
                     // which leaf and slot.
                     for index in 0..<keys.count {
                         let leaf = try frames.resolve(leaves[index], type: Layout.leafType, level: 0)
-                        var (slot, found) = Layout.find(leaf, keys[index])
-                        if sabotaged("groupReadDropsDuplicates"), index > 0,
-                            !Layout.isLess(keys[index], keys[index - 1]), !Layout.isLess(keys[index - 1], keys[index])
-                        {
-                            found = false
-                        }
+                        let (slot, found) = Layout.find(leaf, keys[index])
                         if found { frames.prefetchRecord(leaf, from: Layout.offset(leaf, slot)) }
                         loans[index] = _Loan(
                             start: found ? UnsafeRawPointer(leaf) : nil, count: slot, entry: nil, owner: nil)

@@ -80,7 +80,6 @@ final class SnapshotRegistry: @unchecked Sendable {
     /// this is as sequentially consistent as they are.
     @inline(__always)
     private func reach(_ end: Int) {
-        if sabotaged("newSlotOverlooked") { return }
         while true {
             let known = reach.load(ordering: .sequentiallyConsistent)
             if known >= end { return }
@@ -99,7 +98,7 @@ final class SnapshotRegistry: @unchecked Sendable {
     func release(_ slot: UnsafeMutablePointer<SnapshotSlot>) {
         let life = slot.pointee.view.life.exchange(Snapshot.Life.closed.rawValue, ordering: .acquiringAndReleasing)
         // Whoever made it expire still has to unpin it, and finds that it is closed.
-        if life & Snapshot.Life.mask == Snapshot.Life.expiring.rawValue && !sabotaged("expiringSlotReleased") { return }
+        if life & Snapshot.Life.mask == Snapshot.Life.expiring.rawValue { return }
         free(slot)
     }
 
@@ -228,7 +227,7 @@ struct SnapshotSlot: ~Copyable {
 extension Snapshot.ViewState {
     /// Whether it was taken before a fork, by the parent of this process. Two plain loads.
     @inline(__always)
-    var isInherited: Bool { generation != Forks.generation && !sabotaged("inheritedSnapshotRead") }
+    var isInherited: Bool { generation != Forks.generation }
 
     private static let noNames = TreeNames()
     private nonisolated(unsafe) static let noTrees = UnsafeMutablePointer<TreeState>.allocate(capacity: 1)
@@ -260,7 +259,6 @@ struct PointHold {
 extension Store {
     /// Lets the snapshot of a slot, which is about to let go of its pages, go on to know its trees: what is asked of them says why it ended.
     func keepTrees(of slot: UnsafeMutablePointer<SnapshotSlot>) {
-        if sabotaged("endedSnapshotLooksEmpty") { return }
         let point = slot.pointee.point.load(ordering: .relaxed)
         slot.pointee.kept = spaceLock.withLock {
             // A version stays as long as its point is in use.

@@ -151,7 +151,7 @@ public struct WriteTransaction: ~Copyable {
     public func delete(_ key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
         let index = try prepare(tree, .integer)
         guard try writer.delete(IntegerLayout.self, index, key) else { return false }
-        if !sabotaged("deleteNotLogged") { writer.record { $0.delete(key, tree: tree.id, to: &$1) } }
+        writer.record { $0.delete(key, tree: tree.id, to: &$1) }
         writer.noteChange()
         return true
     }
@@ -223,8 +223,7 @@ public struct WriteTransaction: ~Copyable {
         -> Int
     {
         var removed = 0
-        let end = sabotaged("lastGroupNotDeleted") ? count - count % PutBatch.capacity : count
-        for start in stride(from: 0, to: end, by: PutBatch.capacity) {
+        for start in stride(from: 0, to: count, by: PutBatch.capacity) {
             removed += try delete(start..<min(start + PutBatch.capacity, count))
         }
         return removed
@@ -286,11 +285,9 @@ public struct WriteTransaction: ~Copyable {
         guard try cursor.seek([UInt8](lower)),
             upper.map({ upper in cursor.withKey { ByteNode.compare($0, upper) < 0 } }) ?? true
         else { return 0 }
-        if writer.isRecording && !sabotaged("byteRangesUnannounced") { try store.use(.byteRanges) }
+        if writer.isRecording { try store.use(.byteRanges) }
         let removed = try writer.deleteRange(ByteLayout.self, index, from: lower, to: upper)
-        if !sabotaged("byteRangeNotLogged") {
-            writer.record { $0.deleteRange(from: lower, to: upper, tree: tree.id, to: &$1) }
-        }
+        writer.record { $0.deleteRange(from: lower, to: upper, tree: tree.id, to: &$1) }
         writer.noteChange()
         return removed
     }

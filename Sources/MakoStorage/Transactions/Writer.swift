@@ -154,9 +154,7 @@ final class Writer {
         if knownView != nil {
             // Who has it goes on looking at its state.
             let isHeld = !isKnownUniquelyReferenced(&knownView)
-            if !sabotaged("viewGoesOnInTheNextTransaction") {
-                knownView?.endView(showing: isHeld ? store.newest : nil)
-            }
+            knownView?.endView(showing: isHeld ? store.newest : nil)
         } else {
             memory.giveBack(state)
         }
@@ -211,7 +209,7 @@ final class Writer {
         let id = id ?? nextTreeID
         guard id >= nextTreeID, id < .max else { throw .invalidArgument("tree number \(id) is not available") }
         let isCounted = options.contains(.subtreeCounts)
-        if isCounted && !sabotaged("countsUnannounced") { try store.use(.subtreeCounts) }
+        if isCounted { try store.use(.subtreeCounts) }
         nextTreeID = id + 1
         if treeCount == memory.treeCapacity { growTreeTable() }
         (trees + treeCount).initialize(to: TreeState(id: id, kind: keys, isCounted: isCounted))
@@ -228,15 +226,15 @@ final class Writer {
     func renameTree(_ id: UInt32, to name: String) throws(StorageError) {
         guard names.name(of: id) != name else { return }
         try checkName(name)
-        if isRecording && !sabotaged("renamesUnannounced") { try store.use(.renamedTrees) }
+        if isRecording { try store.use(.renamedTrees) }
         setNames(names.naming(id, name))
-        if !sabotaged("renameNotLogged") { record { $0.renameTree(id, to: name, &$1) } }
+        record { $0.renameTree(id, to: name, &$1) }
         noteChange()
     }
 
     /// Whether a tree may get a name.
     private func checkName(_ name: String) throws(StorageError) {
-        guard names.id(of: name) == nil || sabotaged("othersNameTaken") else { throw .treeExists(name) }
+        guard names.id(of: name) == nil else { throw .treeExists(name) }
         guard name.utf8.count <= Limits.nameBytes else {
             throw .invalidArgument("the name of a tree has at most \(Limits.nameBytes) bytes")
         }
@@ -308,7 +306,7 @@ final class Writer {
     func check() throws(StorageError) {
         if let failure { throw failure }
         // Pages that a child hands to the device would be those of its parent.
-        if generation != Forks.generation && !sabotaged("childWritesItsParentsFiles") {
+        if generation != Forks.generation {
             throw .inherited(path: store.path)
         }
     }
@@ -348,7 +346,7 @@ final class Writer {
         }
         // What is left to be packed is as full as it will be: pages that were written are shared at once.
         if !hasSpilled { try packLeaves() }
-        if !sabotaged("writtenBeforeCounts") { try settleCounts() }
+        try settleCounts()
         try store.growFile(for: self)
         do throws(StorageError) { try store.writePages(lists.unwritten) } catch {
             // Some of them may be on the device: like all that is there they are copied at their next change.
@@ -410,7 +408,7 @@ final class Writer {
         isEnded = true
         forgetWaitingPuts()
         for page in allocated { frames.forget(page: page) }
-        if !sabotaged("abandonedPagesLost") { store.giveBack(allocated) }
+        store.giveBack(allocated)
         lists.forgetPages()
     }
 }

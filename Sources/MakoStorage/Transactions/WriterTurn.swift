@@ -61,7 +61,7 @@ final class WriterTurn: @unchecked Sendable {
                 sleeper.condition.wait(lock)
             }
             let isLate = deadline.map { ContinuousClock.now >= $0 } ?? false
-            if sleeper.hasTurn && !(isLate && sabotaged("turnLostAtTheTimeout")) { return true }
+            if sleeper.hasTurn { return true }
             if waiters.first()?.ticket == ticket {
                 isWaking = false
                 if !isTaken {
@@ -95,7 +95,7 @@ final class WriterTurn: @unchecked Sendable {
 
     /// Gives up waiting. False when the turn is that waiter's already.
     func leave(_ ticket: UInt64) -> Bool {
-        lock.withLock { waiters.remove(ticket) != nil || sabotaged("turnLostAtCancellation") }
+        lock.withLock { waiters.remove(ticket) != nil }
     }
 
     /// Gives up the turn.
@@ -112,7 +112,7 @@ final class WriterTurn: @unchecked Sendable {
 
     private func releaseToWaiter() {
         let call: (@Sendable () -> Void)? = lock.withLock {
-            guard let next = sabotaged("newestWriterFirst") ? waiters.last() : waiters.first() else {
+            guard let next = waiters.first() else {
                 isTaken = false
                 return nil
             }
@@ -121,7 +121,7 @@ final class WriterTurn: @unchecked Sendable {
                 _ = waiters.remove(next.ticket)
                 return hold
             case .sleeper(let sleeper):
-                if ContinuousClock.now - sleeper.since >= WriterTurn.patience && !sabotaged("sleeperOvertakenForEver") {
+                if ContinuousClock.now - sleeper.since >= WriterTurn.patience {
                     _ = waiters.remove(next.ticket)
                     sleeper.hasTurn = true
                 } else {

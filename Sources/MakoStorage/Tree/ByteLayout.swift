@@ -227,8 +227,7 @@ enum ByteLayout: NodeLayout {
         let source = scratch.page
         memcpy(source, page, pageBytes)
         let count = Page(source).count
-        let lower = sabotaged("rightHalfKeepsLowerFence") ? ByteNode.lower(source) : separator
-        ByteNode.setFences(right, lower: lower, upper: ByteNode.upper(source))
+        ByteNode.setFences(right, lower: separator, upper: ByteNode.upper(source))
         ByteNode.copyEntries(right, from: source, cut..<count, key: scratch.key)
         ByteNode.setFences(page, lower: ByteNode.lower(source), upper: separator)
         ByteNode.copyEntries(page, from: source, 0..<cut, key: scratch.key)
@@ -260,7 +259,6 @@ enum ByteLayout: NodeLayout {
     ) {
         let source = scratch.page
         memcpy(source, page, pageBytes)
-        let upper = sabotaged("cutEdgeKeepsItsFence") ? nil : upper
         ByteNode.setFences(
             page, lower: lower ?? ByteNode.lower(source), upper: upper ?? ByteNode.upper(source))
         ByteNode.copyEntries(page, from: source, slots, key: scratch.key)
@@ -303,7 +301,7 @@ enum ByteLayout: NodeLayout {
             if !ByteNode.shift(left, right, moved, toRight: toRight, separator, scratch: scratch.page) {
                 exchange(left, right, moved, toRight: toRight, separator, scratch: scratch)
             }
-            if !sabotaged("separatorNotRenamed") { ByteNode.rename(parent, slot, separator, scratch: scratch.page) }
+            ByteNode.rename(parent, slot, separator, scratch: scratch.page)
             return true
         }
     }
@@ -368,7 +366,7 @@ enum ByteLayout: NodeLayout {
         memcpy(source, left, pageBytes)
         ByteNode.setFences(left, lower: ByteNode.lower(source), upper: ByteNode.upper(right))
         ByteNode.copyEntries(left, from: source, 0..<Page(source).count, key: scratch.key)
-        let firstKey = Page(left).level > 0 && !sabotaged("mergedInnerLosesSeparator") ? ByteNode.lower(right) : nil
+        let firstKey = Page(left).level > 0 ? ByteNode.lower(right) : nil
         ByteNode.copyEntries(
             left, from: right, 0..<Page(right).count, firstKey: firstKey, key: scratch.key)
     }

@@ -460,7 +460,7 @@ enum ByteNode {
     static func rename(
         _ page: UnsafeMutableRawPointer, _ slot: Int, _ key: KeyBytes, scratch: UnsafeMutableRawPointer
     ) {
-        let length = sabotaged("renamedChildLosesCount") ? 8 : record(page, slot).count
+        let length = record(page, slot).count
         var value = (child(page, slot).raw, length > 8 ? count(page, slot) : 0)
         remove(page, at: slot)
         withUnsafeBytes(of: &value) { bytes in
@@ -583,5 +583,5 @@ func separatorLength(_ left: KeyBytes, _ right: KeyBytes) -> Int {
     let limit = min(left.count, right.count)
     var common = 0
     while common < limit && left[common] == right[common] { common += 1 }
-    return min(common + (sabotaged("separatorOneByteShort") ? 0 : 1), right.count)
+    return min(common + 1, right.count)
 }

@@ -101,7 +101,7 @@ public struct Cursor: ~Copyable {
         guard case .entry = place else { return false }
         if changes != snapshot.state.pointee.changes {
             // The entry itself may be gone: then the first one behind it is the next.
-            if try seekAgain() || sabotaged("cursorSkipsAfterDeletion") { slot += 1 }
+            if try seekAgain() { slot += 1 }
             return try settleForward()
         }
         slot &+= 1
@@ -138,7 +138,7 @@ public struct Cursor: ~Copyable {
         guard case .entry = place else { return [] }
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        if !sabotaged("cursorOutlivesItsSnapshot") { try snapshot.requireOpen() }
+        try snapshot.requireOpen()
         return try snapshot.bytes(record())
     }
 
@@ -245,7 +245,7 @@ public struct Cursor: ~Copyable {
 
     /// Whether a key can only stand in the leaf that is here, and that is still as it was copied.
     private func isInLeaf(_ key: KeyBytes) throws(StorageError) -> Bool {
-        guard hasLeaf, changes == snapshot.state.pointee.changes || sabotaged("cursorSearchesOldLeaf") else {
+        guard hasLeaf, changes == snapshot.state.pointee.changes else {
             return false
         }
         let entry = Epochs.enter()
@@ -399,12 +399,12 @@ public struct Cursor: ~Copyable {
     private mutating func step<Layout: NodeLayout>(_ layout: Layout.Type, forward: Bool) throws(StorageError) -> Bool {
         let entry = Epochs.enter()
         defer { Epochs.leave(entry) }
-        if !sabotaged("cursorOutlivesItsSnapshot") { try snapshot.requireOpen() }
+        try snapshot.requireOpen()
         var level = 1
         while level < levels {
             let page = try frames.resolve(path[level].reference, type: Layout.innerType, level: level)
             let next = path[level].slot + (forward ? 1 : -1)
-            if next >= (sabotaged("cursorMissesFirstLeaf") ? 1 : 0) && next < Page(page).count {
+            if next >= 0 && next < Page(page).count {
                 path[level].slot = next
                 if level == 1 { readAhead.arrive(layout, at: next, of: page, forward: forward, frames) }
                 try descend(layout, from: level - 1, Layout.child(page, at: next), last: !forward)

@@ -19,9 +19,7 @@ extension Writer {
                     guard Layout.keyBytes(key) <= Limits.keyBytes,
                         try delete(layout, index, key, in: leaves[position], shape: shape)
                     else { continue }
-                    if !sabotaged("deleteNotLogged") {
-                        record { Layout.logRemoval(of: key, tree: tree.id, &$0, to: &$1) }
-                    }
+                    record { Layout.logRemoval(of: key, tree: tree.id, &$0, to: &$1) }
                     noteChange()
                     removed += 1
                 }

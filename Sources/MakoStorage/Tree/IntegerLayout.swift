@@ -73,7 +73,7 @@ enum IntegerLayout: NodeLayout {
             let (page, child) = (path[level].page, path[level].slot)
             if child > 0 { low = max(low, IntegerNode.keys(page)[child]) }
             guard child + 1 < Page(page).count else { continue }
-            high = min(high, IntegerNode.keys(page)[child + 1] &- (sabotaged("hintReachesTooFar") ? 0 : 1))
+            high = min(high, IntegerNode.keys(page)[child + 1] &- 1)
         }
         hint.pointee = Writer.LeafHint(page: path[0].page, low: low, high: high, slot: slot)
     }
@@ -178,7 +178,7 @@ enum IntegerLayout: NodeLayout {
             return last
         }
         IntegerNode.moveTail(page, from: cut, to: right, scratch: scratch.page)
-        return IntegerNode.keys(right)[0] &+ (sabotaged("integerSeparatorOff") ? 1 : 0)
+        return IntegerNode.keys(right)[0]
     }
 
     static var leafRoom: Int { pageBytes - Page.bodyOffset }
@@ -198,7 +198,7 @@ enum IntegerLayout: NodeLayout {
         IntegerNode.insertEntries(
             target, at: toRight ? 0 : Page(target).count, from: source, moved, scratch: scratch.page)
         IntegerNode.removeEntries(source, moved)
-        IntegerNode.keys(parent)[slot] = IntegerNode.keys(right)[0] &+ (sabotaged("separatorNotMoved") ? 1 : 0)
+        IntegerNode.keys(parent)[slot] = IntegerNode.keys(right)[0]
         return true
     }
 

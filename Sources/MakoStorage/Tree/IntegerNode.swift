@@ -83,7 +83,7 @@ enum IntegerNode {
             }
         }
         // keys[low] <= key < keys[high]
-        while high &- low > (sabotaged("integerSearchStopsEarly") ? 2 : 1) {
+        while high &- low > 1 {
             let middle = (low &+ high) &>> 1
             if keys[middle] <= key { low = middle } else { high = middle }
         }
@@ -296,8 +296,7 @@ enum IntegerNode {
     ) {
         memcpy(scratch, page, pageBytes)
         let count = Page(scratch).count
-        let lost = sabotaged("integerSplitLosesEntry") ? 1 : 0
-        for (target, range) in [(page, 0..<slot), (right, slot..<count - lost)] {
+        for (target, range) in [(page, 0..<slot), (right, slot..<count)] {
             let view = Page(target)
             view.heap = pageBytes
             view.garbage = 0
@@ -413,7 +412,7 @@ enum IntegerNode {
         memcpy(children(right), children(page) + slot, moved * 8)
         if hasCounts(page) {
             Page(right).prefix = Page(page).prefix
-            copyCounts(page, slot..<slot + moved, to: right, at: sabotaged("countsOffAfterSplit") ? 1 : 0)
+            copyCounts(page, slot..<slot + moved, to: right, at: 0)
         }
         Page(right).count = moved
         Page(page).count = slot

@@ -30,7 +30,7 @@ enum LZ4 {
             unpacked = unpack(block, into: UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: room))
             count = max(0, unpacked)
         }
-        return unpacked == length || sabotaged("shortBlocksTaken") ? bytes : nil
+        return unpacked == length ? bytes : nil
     }
 }
 

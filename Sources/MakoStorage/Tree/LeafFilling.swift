@@ -86,7 +86,7 @@ extension ByteLayout {
         memcpy(memory, key.baseAddress.unsafelyUnwrapped, key.count)
         var separator = KeyBytes(start: memory, count: separatorLength(last, key))
         let shared = ByteNode.commonPrefix(ByteNode.lower(page), separator)
-        if shared != prefix && !sabotaged("closedLeafKeepsItsPrefix") {
+        if shared != prefix {
             if fits(page, keeping: 0..<count, lower: nil, upper: separator) {
                 trim(page, keeping: 0..<count, lower: nil, upper: separator, scratch: scratch)
                 return separator

@@ -14,7 +14,7 @@ extension Writer {
     /// Not once pages were handed to the device: a walk over all that are there would bring them back to memory.
     func sharesLater<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) -> Bool {
         crowdedLeaves &+= 1
-        if trees[index].levels < 2 || isBesideOwn(layout) || sabotaged("scatteredChangesPack") {
+        if trees[index].levels < 2 || isBesideOwn(layout) {
             crowdedBesideOwn &+= 1
         }
         guard crowdedLeaves > Writer.sharesAtOnce, crowdedBesideOwn > crowdedLeaves / 2, !hasSpilled else {
@@ -90,7 +90,7 @@ extension Writer {
                 forgetCount(layout, page, slot)
                 Layout.merge(left, right, parent: page, separator: slot + 1, scratch: scratch)
                 Layout.removeChild(page, at: slot + 1)
-                if !sabotaged("packedPagesLost") { free(right) }
+                free(right)
                 continue
             }
             if level == 1 { fill(layout, left, from: right, page, slot) }
@@ -105,10 +105,8 @@ extension Writer {
     ) {
         let room = Writer.packedBytes(Layout.leafRoom) - Layout.usedBytes(left)
         guard room > Layout.leafRoom / 50 else { return }
-        if !sabotaged("packedLeavesKeepCounts") {
-            forgetCount(layout, parent, slot)
-            forgetCount(layout, parent, slot + 1)
-        }
+        forgetCount(layout, parent, slot)
+        forgetCount(layout, parent, slot + 1)
         // Where it cannot be done both stay as they are.
         _ = Layout.shift(
             left, right, bytes: room, toRight: false, parent: parent, separator: slot + 1, scratch: scratch)

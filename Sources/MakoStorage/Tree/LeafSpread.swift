@@ -121,10 +121,8 @@ extension Writer {
             layout, index, 0, frames.resolve(Layout.child(parent, at: slot + 1), type: Layout.leafType, level: 0))
         hints[index] = .none
         noteShape()
-        if !sabotaged("shiftedLeavesKeepCounts") {
-            forgetCount(layout, parent, slot)
-            forgetCount(layout, parent, slot + 1)
-        }
+        forgetCount(layout, parent, slot)
+        forgetCount(layout, parent, slot + 1)
         return Layout.shift(
             left, right, bytes: bytes, toRight: toRight, parent: parent, separator: slot + 1, scratch: scratch)
     }

@@ -91,7 +91,7 @@ public final class _LeafWalk {
         guard let reference = next else { return nil }
         entry = Epochs.enter()
         do throws(StorageError) {
-            if !sabotaged("cursorOutlivesItsSnapshot") { try snapshot.requireOpen() }
+            try snapshot.requireOpen()
             switch tree.keys {
             case .integer: return try lend(IntegerLayout.self, reference)
             case .bytes: return try lend(ByteLayout.self, reference)
@@ -138,7 +138,7 @@ public final class _LeafWalk {
         while level < levels {
             let page = try frames.resolve(path[level].reference, type: Layout.innerType, level: level)
             path[level].slot += 1
-            guard path[level].slot < Page(page).count - (sabotaged("walkMissesLastLeaf") ? 1 : 0) else {
+            guard path[level].slot < Page(page).count else {
                 level += 1
                 continue
             }

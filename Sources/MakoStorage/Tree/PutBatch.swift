@@ -106,7 +106,7 @@ extension Writer {
     /// Enters all waiting puts in their trees.
     @inline(never)
     func enterWaitingPuts() throws(StorageError) {
-        if loadedTree != nil && !sabotaged("loadedTreeRead") { throw Writer.loading }
+        if loadedTree != nil { throw Writer.loading }
         guard !batch.isEmpty else { return }
         let entry = Epochs.enter()
         defer {
@@ -115,9 +115,7 @@ extension Writer {
         }
         do throws(StorageError) {
             try prefetchLeaves()
-            for index in 0..<batch.entries.count {
-                let place = sabotaged("waitingPutsEnteredBackwards") ? batch.entries.count - 1 - index : index
-                let each = batch.entries[place]
+            for each in batch.entries {
                 if trees[Int(each.tree)].kind == .integer {
                     try enter(IntegerLayout.self, Int(each.tree), each.integerKey, batch.value(each))
                 } else {

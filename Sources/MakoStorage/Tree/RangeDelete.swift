@@ -161,7 +161,7 @@ extension Writer {
             return true
         }
         if try mergeWithNeighbour(layout, index, level) { return true }
-        guard level > 0 && Page(page).count == 1 && !sabotaged("loneChildKept") else { return false }
+        guard level > 0 && Page(page).count == 1 else { return false }
         // Nobody has room for it: half a neighbour will.
         let parent = path[level + 1]
         // Where keys are very long its parent may be as lonely.
@@ -188,7 +188,7 @@ extension Writer {
         guard level > 0 else { return try freeLeaf(layout, index, reference) }
         let page = try frames.resolve(reference, type: Layout.innerType, level: level)
         let removed = try freeChildren(layout, index, page, 0..<Page(page).count, level: level)
-        if !sabotaged("innerPagesOfTreeNotFreed") { free(page) }
+        free(page)
         return removed
     }
 
@@ -216,7 +216,7 @@ extension Writer {
         let leaf = try frames.peek(reference, type: Layout.leafType, scratch: scratch.page)
         let count = Page(leaf).count
         if trees[index].mayHoldLargeValues { _ = try freeValues(layout, index, leaf, 0..<count) }
-        if !sabotaged("cutLeavesNotFreed") { free(leaf) }
+        free(leaf)
         return UInt64(count)
     }
 

@@ -108,7 +108,7 @@ final class RunWriter {
 
     private func flush() throws(StorageError) {
         do throws(StorageError) { try write() } catch {
-            if !sabotaged("brokenValueGoesOn") { failure = error }
+            failure = error
             throw error
         }
     }
@@ -142,7 +142,7 @@ final class RunWriter {
         runs.append(ValueRuns.Run(page: run.page, serial: 0, count: run.count))
         try store.growFile(for: writer)
         runs[runs.count - 1].serial = try store.takeSerials(run.count)
-        if !sabotaged("framesOfNamedPagesKept") { store.frames.discard(runs[runs.count - 1].pages) }
+        store.frames.discard(runs[runs.count - 1].pages)
         written = 0
         nextRunPages = min(RunWriter.pagesPerRun, nextRunPages * 2)
     }

@@ -11,7 +11,6 @@ enum SubtreeCounts {
 extension Writer {
     /// Marks the counts on the path as unknown.
     func forgetCounts<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) {
-        if sabotaged("changedPathKeepsCounts") { return }
         for level in 1..<max(1, trees[index].levels) { forgetCount(layout, path[level].page, path[level].slot) }
         trees[index].countsAreStale = true
         hasStaleCounts = true
@@ -44,7 +43,7 @@ extension Writer {
         } catch { throw fail(error) }
         trees[index].countsAreStale = false
         // The next change has to come down the tree and mark its way.
-        if !sabotaged("hintKeptAfterCounting") { hints[index] = .none }
+        hints[index] = .none
     }
 
     /// - Returns: the entries below an inner node.

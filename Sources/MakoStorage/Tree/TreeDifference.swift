@@ -53,7 +53,7 @@ extension Snapshot {
                 } else {
                     EntryDifference(key: after.key, old: nil, new: try after.value())
                 }
-            if let difference, !(difference.new == nil && sabotaged("differenceMissesRemovals")) {
+            if let difference {
                 guard try body(difference) else { return }
             }
             if order <= 0 { try before.advance() }

@@ -76,7 +76,7 @@ extension Writer {
     @inline(__always)
     func check<Layout: NodeLayout>(_ layout: Layout.Type, _ load: LoadState, _ key: Layout.Key) throws(StorageError) {
         try check(load)
-        guard Layout.isBehind(path[0].page, key) || sabotaged("loadTakesAnyOrder") else {
+        guard Layout.isBehind(path[0].page, key) else {
             throw .invalidArgument("a bulk load takes ascending keys, each behind all that the tree has")
         }
     }
@@ -123,7 +123,7 @@ extension Writer {
         noteFinishedLeaf()
         // Nobody comes back to what is closed: it may go to the device, if the way to the end of the tree is copied afterwards.
         try spillIfNeeded()
-        if trees[index].levels > 1, !isEditable(path[1].page), !sabotaged("loadEditsWrittenNodes") {
+        if trees[index].levels > 1, !isEditable(path[1].page) {
             try ownLastInnerNodes(layout, index)
         }
         let leaf = try allocate(Layout.leafType, level: 0, tree: trees[index].id)
@@ -158,7 +158,7 @@ extension Writer {
         forgetCount(layout, path[1].page, path[1].slot)
         path[1].slot += 1
         path[0] = PathStep(page: leaf, slot: 0)
-        if trees[index].isCounted && !sabotaged("loadedLeavesUncounted") { forgetCounts(layout, index) }
+        if trees[index].isCounted { forgetCounts(layout, index) }
     }
 
     /// Makes the inner nodes above the last leaf this transaction's own again.
@@ -188,7 +188,6 @@ extension Writer {
     }
 
     private func closeLast<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int) throws(StorageError) {
-        if sabotaged("lastLoadedLeafNotClosed") { return }
         while !Layout.closeLast(path[0].page, scratch: scratch) { try divideLast(layout, index) }
     }
 }

@@ -45,7 +45,7 @@ extension Writer {
     func enter<Layout: NodeLayout>(_ layout: Layout.Type, _ index: Int, _ key: Layout.Key, _ overflow: Overflow)
         throws(StorageError)
     {
-        if !sabotaged("largeValuesUnnoticed") { trees[index].mayHoldLargeValues = true }
+        trees[index].mayHoldLargeValues = true
         try withUnsafeTemporaryAllocation(byteCount: Overflow.descriptorBytes, alignment: 8) { memory in
             result { () throws(StorageError) in
                 guard let descriptor = memory.baseAddress else { return }
@@ -116,7 +116,7 @@ extension Writer {
                 }
                 // It has outgrown its page: leave, and come in again.
                 Layout.remove(path[0].page, at: slot)
-                if !sabotaged("grownEntryCountedTwice") { trees[index].count &-= 1 }
+                trees[index].count &-= 1
             }
             let isAscending = previous.page == path[0].page && previous.slot == slot - 1 || isRightmost(index)
             while !Layout.fits(path[0].page, key, valueBytes: value.count) {
@@ -142,7 +142,7 @@ extension Writer {
     ) throws(StorageError) {
         let needed = Layout.keyBytes(key) + valueBytes + 10
         // Few large entries fill a leaf: sharing would copy four others for nearly each of them, and move hardly one.
-        let isLater = sharesLater(layout, index) || needed > Layout.leafRoom / 8 && !sabotaged("largeEntriesShared")
+        let isLater = sharesLater(layout, index) || needed > Layout.leafRoom / 8
         if !isLater, try spread(layout, index, needed: needed) {
             try descend(layout, index, key)
             if Layout.fits(path[0].page, key, valueBytes: valueBytes) { return }
@@ -162,7 +162,7 @@ extension Writer {
         let old = Layout.record(leaf, slot)
         if old.isOverflow { try freeValue(old) }
         if Layout.replace(leaf, at: slot, value, scratch: scratch.page) { return true }
-        if old.isOverflow && !sabotaged("overflowFreedTwice") {
+        if old.isOverflow {
             // The slow path looks at the entry again: it must not find the freed pages there.
             _ = Layout.replace(
                 leaf, at: slot, RecordView(bytes: UnsafeRawPointer(scratch.key), count: 0, isOverflow: false),
@@ -254,9 +254,7 @@ extension Writer {
             path[level + 1].page, at: path[level + 1].slot + 1, separator, Page(right).reference,
             scratch: scratch.page)
         forgetCount(layout, path[level + 1].page, path[level + 1].slot)
-        let goesRight =
-            level == 0
-            ? !Layout.isLess(key, separator) : path[level].slot >= cut + (sabotaged("innerSplitPathOff") ? 1 : 0)
+        let goesRight = level == 0 ? !Layout.isLess(key, separator) : path[level].slot >= cut
         if goesRight {
             path[level].page = right
             if level > 0 { path[level].slot -= cut }
@@ -319,9 +317,7 @@ extension Writer {
     private func ownLeaf<Layout: NodeLayout>(
         _ layout: Layout.Type, _ index: Int, _ leaf: PageReference, _ shape: UInt64
     ) throws(StorageError) -> UnsafeMutableRawPointer? {
-        guard leaf != .none, shape == self.shape || sabotaged("leavesKnownForEver"), !trees[index].isCounted,
-            frames.isInMemory(leaf)
-        else { return nil }
+        guard leaf != .none, shape == self.shape, !trees[index].isCounted, frames.isInMemory(leaf) else { return nil }
         let page = try frames.resolve(leaf, type: Layout.leafType, level: 0)
         return isEditable(page) ? page : nil
     }
@@ -359,10 +355,10 @@ extension Writer {
         _ layout: Layout.Type, _ index: Int, _ leaf: UnsafeMutableRawPointer, _ slot: Int
     ) throws(StorageError) {
         let record = Layout.record(leaf, slot)
-        if record.isOverflow && !sabotaged("deletedOverflowNotFreed") { try freeValue(record) }
+        if record.isOverflow { try freeValue(record) }
         Layout.remove(leaf, at: slot)
         trees[index].count &-= 1
-        if !sabotaged("hintKeptAfterDelete") { hints[index] = .none }
+        hints[index] = .none
     }
 
     /// Whether a leaf that an entry was removed from is to be merged, or its neighbours to be looked at: not with every entry that goes.
@@ -425,7 +421,7 @@ extension Writer {
         left = try own(layout, index, level, left)
         forgetCount(layout, parent, slot)
         Layout.merge(left, right, parent: parent, separator: slot + 1, scratch: scratch)
-        if !sabotaged("mergedPageNotFreed") { free(right) }
+        free(right)
         Layout.removeChild(parent, at: slot + 1)
         path[level].page = left
         return true

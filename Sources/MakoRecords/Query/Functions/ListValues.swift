@@ -58,7 +58,7 @@ struct ListValues {
         case "false": return .bool(false)
         case "null": return .null
         case let text:
-            if let number = Int64(text), !sabotaged("longNumbersInListsRounded") { return .integer(number) }
+            if let number = Int64(text) { return .integer(number) }
             if let number = UInt64(text) { return .unsigned(number) }
             return Double(text).map { .double($0) }
         }

@@ -101,9 +101,7 @@ struct TextPattern: Sendable, Hashable {
             guard case .scalar(let value) = element, let scalar = Unicode.Scalar(value) else { break }
             prefix.unicodeScalars.append(scalar)
         }
-        isPrefixOnly =
-            elements.count == prefix.unicodeScalars.count + 1
-            && (elements.last == .many || sabotaged("oneScalarTakenForMany"))
+        isPrefixOnly = elements.count == prefix.unicodeScalars.count + 1 && elements.last == .many
         findRun()
     }
 

@@ -26,7 +26,7 @@ public struct SourcePosition: Sendable, Hashable {
 
     /// What an unknown name in double quotes may have been meant as; empty for one that is written otherwise.
     func textHint(_ name: String) -> String {
-        guard offset < text.utf8.count, !sabotaged("quotedNameWithoutHint"),
+        guard offset < text.utf8.count,
             text.utf8[text.utf8.index(text.startIndex, offsetBy: offset)] == UInt8(ascii: "\"")
         else { return "" }
         return "; double quotes make a name, and a text is written in single quotes: \(Value.text(name))"

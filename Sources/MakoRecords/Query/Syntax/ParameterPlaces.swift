@@ -148,7 +148,7 @@ public struct ParameterPlaces: Sendable {
             guard found.contains(where: { $0 != nil }) else { return }
             var hasItems = false
             for (place, item) in items.enumerated() {
-                let isThere = found[place]?.isEmpty != true || sabotaged("emptyListHoldsNull")
+                let isThere = found[place]?.isEmpty != true
                 if place > 0 {
                     let gap = items[place - 1].span.upperBound..<item.span.lowerBound
                     edits.append((gap, hasItems && isThere ? ", " : ""))
@@ -168,7 +168,6 @@ public struct ParameterPlaces: Sendable {
                 case .position(let number): "$\(number)"
                 case .name(let name): "$\(name)"
                 }
-            if values.isEmpty, sabotaged("emptyListHoldsNull") { return ["NULL"] }
             return values.enumerated().map { place, value in
                 named["\(name)$\(place)"] = value
                 return ":\(name)$\(place)"

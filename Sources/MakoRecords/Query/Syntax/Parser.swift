@@ -157,7 +157,7 @@ struct Parser {
     /// Counts another level above what was read. Levels and chains inside each other make a tree deeper than either limit.
     mutating func grow(_ at: SourcePosition, levels: Int = 1) throws(RecordError) {
         height += levels
-        if height > Condition.depthLimit && !sabotaged("chainsInLevelsNotCounted") {
+        if height > Condition.depthLimit {
             throw at.error("this is nested too deeply; the limit is \(Condition.depthLimit)")
         }
     }

@@ -1,0 +1,3 @@
+import MakoStorage
+
+func sabotaged(_ bug: StaticString) -> Bool { MakoStorage.sabotaged(bug) }
