@@ -153,29 +153,25 @@ let package = Package(
     ]
 )
 
-// What `make fuzz` links to libFuzzer; elsewhere plain modules, for the tests that replay what was found.
+// What `make fuzz` links to libFuzzer; elsewhere a part of the tests that replay what was found.
 let isFuzzing = Context.environment["MAKO_FUZZ"] != nil
 let fuzzed: KeyValuePairs<String, Target.Dependency> = [
     "FileFuzz": "MakoStorage", "PageFuzz": "MakoStorage", "LogFuzz": "MakoStorage", "OperationFuzz": "MakoStorage",
     "CatalogueFuzz": "MakoRecords", "RowFuzz": "MakoRecords", "WhereFuzz": "MakoRecords", "SelectFuzz": "MakoRecords",
     "ImportFuzz": "MakoCommand",
 ]
-for (name, room) in fuzzed {
-    let path = "Fuzz/\(name)"
-    let dependencies = [room, "MakoTestSupport"]
-    package.targets.append(
-        isFuzzing
-            ? .executableTarget(
-                name: name, dependencies: dependencies, path: path,
-                swiftSettings: settings + [.define("FUZZING")])
-            : .target(name: name, dependencies: dependencies, path: path, swiftSettings: settings))
-}
-if !isFuzzing {
+if isFuzzing {
+    package.targets += fuzzed.map { name, layer in
+        .executableTarget(
+            name: name, dependencies: [layer, "MakoTestSupport"], path: "Fuzz/\(name)",
+            swiftSettings: settings + [.define("FUZZING")])
+    }
+} else {
+    // One module of all, since what they reach into is open to tests alone.
     package.targets.append(
         .testTarget(
-            name: "FuzzTests",
-            dependencies: ["MakoTestSupport"] + fuzzed.map { name, _ in Target.Dependency(stringLiteral: name) },
-            swiftSettings: settings))
+            name: "FuzzTests", dependencies: ["MakoStorage", "MakoRecords", "MakoCommand", "MakoTestSupport"],
+            path: "Fuzz", exclude: ["Corpus"], swiftSettings: settings))
 }
 
 // `make differential` compares with SQLite and LMDB; nothing else needs them.

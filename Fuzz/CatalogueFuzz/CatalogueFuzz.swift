@@ -7,7 +7,8 @@ public func fuzzCatalogue(_ input: [UInt8]) {
     guard let first = input.first else { return }
     let bytes = Array(input.dropFirst())
     let wrong =
-        first & 1 == 1 ? Probe.directory(bytes, regions: Int(first >> 1)) : CatalogueProbe.record(bytes, name: "Table")
+        first & 1 == 1
+        ? DirectoryProbe.directory(bytes, regions: Int(first >> 1)) : CatalogueProbe.record(bytes, name: "Table")
     if let wrong { fatalError(wrong) }
 }
 

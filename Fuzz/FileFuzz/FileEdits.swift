@@ -54,12 +54,12 @@ enum FileEdits {
     private static func seal(_ file: inout ByteImage, _ name: String, block: Int) {
         if name.contains("-wal-") {
             var bytes = file.bytes
-            Probe.seal(log: &bytes)
+            ForgedChecksums.seal(log: &bytes)
             file = ByteImage(bytes)
         } else {
             let header = file.bytes(at: 0, count: 4096)
             var page = file.bytes(at: UInt64(block * 4096), count: 4096)
-            Probe.seal(page: &page, number: block, header: header)
+            ForgedChecksums.seal(page: &page, number: block, header: header)
             file.replace(at: UInt64(block * 4096), with: page)
         }
     }

@@ -10,7 +10,7 @@ public func fuzzLog(_ input: [UInt8]) {
     do {
         let transaction = try base.store.beginWrite()
         // Whatever ends this, the transaction goes with it.
-        do { try Probe.operations(input, naming: Array(base.named.keys), in: transaction) } catch { return }
+        do { try LogProbe.operations(input, naming: Array(base.named.keys), in: transaction) } catch { return }
         var reader = PlainOperations(base.model, names: [1: "numbers", 2: "words"]) { base.named[$0] }
         guard reader.apply(input[...]) else {
             if reader.metUnknownList { return }
@@ -50,7 +50,7 @@ private let base: (store: Store, model: ModelStore, named: [[UInt8]: [UInt8]])? 
         ValueShape(bytes: 9000).value(seed: 1), ValueShape(bytes: 4056).value(seed: 2),
         ValueShape(bytes: 30_000, isCompressible: true).value(seed: 3),
     ]
-    let lists = try Probe.namedValues(values, in: store)
+    let lists = try LogProbe.namedValues(values, in: store)
     return (
         store, try store.read { try ModelStore(reading: $0) }, Dictionary(uniqueKeysWithValues: zip(lists, values))
     )

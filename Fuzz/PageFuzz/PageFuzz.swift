@@ -22,7 +22,7 @@ public func fuzzPage(_ input: [UInt8]) {
         }
         rest = rest.dropFirst(count)
     }
-    if let broken = Probe.page(page, key: key, word: word) { fatalError(broken) }
+    if let broken = PageProbe.page(page, key: key, word: word) { fatalError(broken) }
 }
 
 #if FUZZING

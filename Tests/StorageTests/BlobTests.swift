@@ -242,7 +242,7 @@ import Testing
         var bytes = try #require(disk.contents(of: Self.path))
         var changed = Array(bytes[page * 4096..<(page + 1) * 4096])
         changed[300] ^= 1
-        Probe.seal(page: &changed, number: page, header: Array(bytes[..<4096]))
+        ForgedChecksums.seal(page: &changed, number: page, header: Array(bytes[..<4096]))
         bytes.replaceSubrange(page * 4096..<(page + 1) * 4096, with: changed)
         disk.setContents(of: Self.path, to: bytes)
         #expect(throws: StorageError.self) { _ = try Store(at: Self.path, options: options(disk)) }

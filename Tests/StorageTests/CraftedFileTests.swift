@@ -314,7 +314,7 @@ import Testing
         bytes.withUnsafeMutableBytes {
             $0.storeBytes(of: UInt64(SegmentHeader.largestSegment), toByteOffset: 64, as: UInt64.self)
         }
-        Probe.seal(log: &bytes)
+        ForgedChecksums.seal(log: &bytes)
         let header = try #require(bytes.withUnsafeBytes { $0.baseAddress.flatMap { SegmentHeader($0) } })
         #expect(header.segmentBytes == UInt64(SegmentHeader.largestSegment))
         let reader = LogReader(

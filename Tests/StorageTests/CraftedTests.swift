@@ -362,7 +362,7 @@ import Testing
         for (operation, reason) in cases {
             let tx = try sample.store.beginWrite()
             var found: StorageError?
-            do { try Probe.operations(operation, in: tx) } catch { found = error }
+            do { try tx.replay(operation) } catch { found = error }
             guard case .logDamaged(_, let text) = found else {
                 Issue.record("\(reason): \(String(describing: found))")
                 continue
@@ -484,5 +484,16 @@ import Testing
         }
         #expect(frame(stored: 8, raw: 8, available: 4096) && frame(stored: 8, raw: 8, available: LogFrame.headerBytes))
         #expect(!frame(stored: 8, raw: 9, available: 4096) && !frame(stored: 8, raw: 8, available: 8))
+    }
+}
+
+extension WriteTransaction {
+    /// Applies the payload of a logged commit, as recovery does.
+    func replay(_ payload: [UInt8]) throws(StorageError) {
+        let writer = writer
+        let outcome: Result<Void, StorageError> = payload.withUnsafeBytes { bytes in
+            result { () throws(StorageError) in try writer.replay(bytes, commit: 1, path: "crafted") }
+        }
+        try outcome.get()
     }
 }

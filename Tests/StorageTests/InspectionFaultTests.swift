@@ -110,15 +110,4 @@ import Testing
         let page = try inspection.page(first + 7)
         #expect(page.isBlank && page.use != .inUse && page.problem == nil)
     }
-
-    /// The doors of the tests go over the counts of inner nodes, too.
-    @Test(arguments: ["int", "bytes 20"]) func innerNodesWithCountsPassTheProbe(kind: String) throws {
-        let sample = try SalvageSample(closing: true, "tree t \(kind) counted\nput t 1..600 60b")
-        let inner = sample.pages(of: .integerInner, .byteInner)
-        #expect(!inner.isEmpty)
-        for page in inner {
-            let bytes = sample.file.bytes(at: UInt64(page * pageBytes), count: pageBytes)
-            #expect(Probe.page(bytes, key: 300, word: ScriptRun.bytes(300, length: 20)) == nil)
-        }
-    }
 }

@@ -185,7 +185,7 @@ import Testing
                 bytes[$0] != 0 && bytes[$0 + 32] == 1
             })
         bytes[place + 24] ^= 1
-        Probe.seal(log: &bytes)
+        ForgedChecksums.seal(log: &bytes)
         var forged = image
         forged.files[log]?.replace(at: 0, with: bytes)
         let error = KeyTests.refusal(forged, TestKeys.encryption(0))

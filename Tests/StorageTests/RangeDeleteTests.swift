@@ -275,7 +275,7 @@ import Testing
                 [Operation.deleteByteRange.rawValue, UInt8(tree.id), 0, 0, 0, UInt8(first.utf8.count), 0]
                 + Array(first.utf8) + [UInt8(end.utf8.count), 0] + Array(end.utf8)
             let transaction = try store.beginWrite()
-            #expect(throws: StorageError.self) { try Probe.operations(operation, in: transaction) }
+            #expect(throws: StorageError.self) { try transaction.replay(operation) }
         }
         #expect(try store.snapshot().count(of: tree) == 300)
         try store.close()

@@ -168,7 +168,7 @@ import Testing
         let operation: [UInt8] = [Operation.putInteger.rawValue, 1, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]
         let place = try #require(bytes.firstRange(of: operation)?.lowerBound)
         bytes[place + 1] = 2
-        Probe.seal(log: &bytes)
+        ForgedChecksums.seal(log: &bytes)
         var image = sample.image
         image.files[segment] = ByteImage(bytes)
         let outcome = try SalvageSample.salvage(image)

@@ -1,10 +1,12 @@
-/// The door through which tests hand the catalogue's decoder bytes that no table would ever leave there.
-package enum CatalogueProbe {
+@testable import MakoRecords
+
+/// Hands the catalogue's decoder bytes that no table would ever leave there.
+enum CatalogueProbe {
     /// Takes any bytes as a table's record: refused, or it makes a layout whose old rows read as the fill values, and it is written as bytes
     /// that read as the same record.
     ///
     /// - Returns: what is wrong with Mako; nil for nothing.
-    package static func record(_ bytes: [UInt8], name: String) -> String? {
+    static func record(_ bytes: [UInt8], name: String) -> String? {
         let record: TableRecord
         do { record = try StoredCatalogue.record(name, bytes) } catch {
             return "\(error)".isEmpty ? "refused without a word" : nil

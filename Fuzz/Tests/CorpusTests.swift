@@ -1,15 +1,6 @@
-import CatalogueFuzz
-import FileFuzz
 import Foundation
-import ImportFuzz
-import LogFuzz
 import MakoTestSupport
-import OperationFuzz
-import PageFuzz
-import RowFuzz
-import SelectFuzz
 import Testing
-import WhereFuzz
 
 /// What the fuzzers found before, and inputs near it: nothing of it may trap again.
 @Suite struct CorpusTests {
@@ -49,7 +40,7 @@ import WhereFuzz
 
     private static func inputs(_ name: String) throws -> [[UInt8]] {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../Fuzz/Corpus/\(name)").standardizedFileURL
+            .appendingPathComponent("../Corpus/\(name)").standardizedFileURL
         return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
             .sorted { $0.path < $1.path }.map { [UInt8](try Data(contentsOf: $0)) }
     }

@@ -1,11 +1,13 @@
-/// The door through which tests hand the readers of files any bytes there are.
-package enum ImportProbe {
+@testable import MakoCommand
+
+/// Hands the readers of files any bytes there are.
+enum ImportProbe {
     /// Reads everything and infers the types of the columns; an error of the input ends it. What was read fits the types that were inferred,
     /// and is written as JSON lines that read as the same.
     ///
     /// - Parameter format: the remainder by four chooses CSV, tab-separated values, a JSON array or JSON lines.
     /// - Returns: what is wrong with Mako; nil for nothing.
-    package static func read(_ bytes: [UInt8], format: Int) -> String? {
+    static func read(_ bytes: [UInt8], format: Int) -> String? {
         let input = ByteInput(bytes: bytes)
         do throws(InputError) {
             switch format & 3 {
