@@ -177,6 +177,8 @@ import Testing
             for part in 0..<Self.entries / 20 {
                 let savepoint = tx.savepoint()
                 for index in part * 4..<part * 4 + 4 {
+                    // Puts alone would wait until the next savepoint is made.
+                    _ = try tx.delete(Self.scattered(index), in: sample.tree)
                     try tx.put(Self.value(9, index), for: Self.scattered(index), in: sample.tree)
                 }
                 if part % 3 == 0 { try tx.rollback(to: savepoint) }
