@@ -145,7 +145,7 @@ import Testing
             try new.naming { throw StorageError.diskFull(path: new.path + "-wal-1") }
         }
         #expect(error?.message.contains(place + "-wal-1") == true && error?.status == .inputOutput)
-        #expect(error?.message.contains(".mako-") == false)
+        #expect(error?.message.contains("/.mako-") == false)
     }
 
     @Test func indexesAreBuilt() throws {

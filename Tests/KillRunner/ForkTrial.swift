@@ -105,6 +105,9 @@ struct ForkTrial {
         try store?.write { _ = try $0.createTree(named: "t", keys: .integer) }
         let before = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
         try ForkTrial.child("lets go") { store = nil }
+        guard ForkTrial.isLocked(other) else {
+            throw Referee.Failure(description: "the child that let go gave up the lock of its parent")
+        }
         guard try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == before else {
             throw Referee.Failure(description: "a store that ended in the child removed files of its parent's")
         }

@@ -106,7 +106,6 @@ import Testing
         .chain("||", answered: 100, "b", " || ", { rows(where: "\($0) != ''") }),
         .chain("|| among columns", answered: 100, "b", " || ", { "SELECT \($0) FROM T" }),
         .chain("+", answered: 100, "a", " + ", { rows(where: "\($0) > 1") }),
-        .chain("+ with ||", answered: 0, "a + 1", " || ", { rows(where: "\($0) != ''") }),
         .chain("IN", answered: 1000, "3", ", ", { rows(where: "a IN (\($0))") }),
         .chain("UNION", answered: 90, "SELECT a FROM T", " UNION ", { $0 }),
         .chain("LIKE with many %", answered: 1000, "%x", "", { rows(where: "b LIKE '\($0)'") }),

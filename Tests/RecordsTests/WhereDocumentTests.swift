@@ -214,10 +214,10 @@ import Testing
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/MakoRecords")
         var found: [(name: String, code: String)] = []
         for folder in ["Query", "Statements", "Text"] {
-            let names = try FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path())
-            for name in names.sorted() where name.hasSuffix(".swift") {
-                let code = try String(contentsOf: root.appending(path: "\(folder)/\(name)"), encoding: .utf8)
-                found.append((name, code))
+            let folder = root.appending(path: folder).path()
+            for name in try FileManager.default.subpathsOfDirectory(atPath: folder).sorted()
+            where name.hasSuffix(".swift") {
+                found.append((name, try String(contentsOfFile: folder + "/" + name, encoding: .utf8)))
             }
         }
         return found

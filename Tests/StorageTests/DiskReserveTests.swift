@@ -235,7 +235,7 @@ import Testing
             let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
             // What is too large fails, and its checkpoint leaves no holes behind the pages that have room: at the next opening they would pass for room.
             var count: UInt64 = 0
-            for batch in [200, 100, 50, 15] as [UInt64] {
+            for batch in [5000, 200, 100, 50, 15] as [UInt64] {
                 count = try Self.fill(store, tree, from: count, batch: batch)
                 var status = stat()
                 #expect(stat(folder + "store.mako", &status) == 0)

@@ -95,8 +95,8 @@ extension Writer {
         floor = max(openMarks[place].floor, leastFloor)
         openMarks.removeLast(openMarks.count - place)
         lists.reclaimFreed(from: mark.freed, bornSince: floor)
-        noteReturnSize()
-        if lists.dead.count >= returnSize { isTidyDue = true }
+        // Now, because the next savepoint may be made before the next change, and would keep them.
+        returnDeadPages()
         forgetHints()
     }
 }
