@@ -24,8 +24,8 @@ BUGS ?=
 
 # The first of the seeds of `make soak`, which goes on for SECONDS (600 if not told): one of its own choice when there is none.
 SEED ?=
-# How many seeds of each layer `make test` runs.
-SEEDS ?= 10000
+# How many seeds of each layer `make test-random` runs.
+SEEDS ?= 5000
 
 # How often `make kill` kills, and how often `make power` cuts the power.
 CYCLES ?= 2000
