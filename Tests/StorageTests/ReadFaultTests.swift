@@ -318,6 +318,8 @@ import Testing
         var options = Self.options(disk)
         options.logSegmentBytes = 8 << 20
         options.checkpointBytes = 64 << 20
+        // With less, commits of this size go by checkpoint.
+        options.cacheBytes = 64 << 20
         let store = try Store(at: Self.path, options: options)
         let tree = try store.write { try $0.createTree(named: "t", keys: .integer) }
         for round in 1...3 as ClosedRange<UInt8> {
