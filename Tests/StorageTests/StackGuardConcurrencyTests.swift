@@ -29,13 +29,15 @@ import Testing
         #expect(sum == 15_000 && fault == Fault())
     }
 
-    @Test(.disabled("failed once under the thread sanitizer beside all others; not understood yet"))
-    func callsThatAreDeepHaveRoomAtOnce() async throws {
+    @Test func callsThatAreDeepHaveRoomAtOnce() async throws {
         let rooms = try await onSmallStack {
             let own = mako_stack_room()
             return (own, StackGuard.run(isDeep: true, mako_stack_room, orElse: { 0 }), mako_stack_room())
         }
-        #expect(rooms.0 < 512 << 10 && rooms.1 > 4 << 20 && rooms.2 <= rooms.0)
+        // The system may give the thread a stack that it has kept of another one, up to four times as large.
+        #expect(rooms.0 < 2 << 20, "\(rooms)")
+        #expect(rooms.1 > 4 << 20, "\(rooms)")
+        #expect(rooms.2 <= rooms.0, "\(rooms)")
     }
 
     /// What belongs to a thread stays what it is.
