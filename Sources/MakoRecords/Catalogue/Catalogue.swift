@@ -61,7 +61,7 @@ public final class Catalogue: Sendable {
     /// What is known of a table's relations; nil: nobody described it.
     func relations(of table: String) -> TableRelations? { relations[table] }
 
-    /// The table that a name stands for in statements: ASCII and Unicode case are forgiven where that is unambiguous.
+    /// The table that a name means in statements: ASCII and Unicode case are forgiven where that is unambiguous.
     public func findTable(_ name: String) -> TableHandle? {
         if let table = byName[name] { return table }
         let folded = Folding.folded(name)

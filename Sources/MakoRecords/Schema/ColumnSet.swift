@@ -2,7 +2,7 @@
 public struct ColumnSet: Sendable, Hashable {
     private var first: UInt64 = 0
     private var rest: [UInt64] = []
-    /// Whether the set stands for every column.
+    /// Whether the set has every column.
     public private(set) var isAll = false
 
     public init() {}
@@ -46,7 +46,7 @@ public struct ColumnSet: Sendable, Hashable {
         return !rest.isEmpty && zip(rest, other.rest).contains { $0 & $1 != 0 }
     }
 
-    /// The columns, ascending; those of a set that stands for every column are not told.
+    /// The columns, ascending; none where the set has every column.
     var ordinals: [Int] {
         isAll ? [] : (0..<64 * (rest.count + 1)).filter { contains($0) }
     }

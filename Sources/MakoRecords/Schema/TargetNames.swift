@@ -1,4 +1,4 @@
-/// The names of tables that stored targets stand for.
+/// The names of tables that stored targets mean.
 struct TargetNames {
     private let names: Set<String>
     /// By their names without case; nil where several tables have one. Made when the first target is no table's name.

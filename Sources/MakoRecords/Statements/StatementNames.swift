@@ -1,4 +1,4 @@
-// What the names in statements stand for.
+// What the names in statements mean.
 
 extension TableName {
     /// - Throws: `syntax`, with the nearest right name.

@@ -1,8 +1,8 @@
-/// Which rows a partial index holds. The query engine reads the condition and tests it; tables only ask.
+/// Which rows a partial index holds. The query engine compiles the condition; tables only call it.
 protocol RowCondition: AnyObject, Sendable {
     /// The columns that decide.
     var columns: ColumnSet { get }
-    /// Whether a part of it asks for NULL, so that rows with a NULL can be in the index.
+    /// Whether a part of it is `IS NULL`, so that rows with a NULL can be in the index.
     var asksForNull: Bool { get }
 
     /// Whether the index holds a row.

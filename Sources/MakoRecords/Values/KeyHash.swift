@@ -2,8 +2,8 @@
 ///
 /// Two independent lanes of multiply-and-fold; lookups recheck the row, so a collision costs time and never a wrong answer.
 enum KeyHash {
-    /// Keys of rows in the entries of element and full-text indexes are whole up to so many bytes; of longer ones the first
-    /// ``keptBytes`` and the hash of the rest stand there.
+    /// Keys of rows in the entries of element and full-text indexes are whole up to so many bytes; longer ones are
+    /// their first ``keptBytes`` and the hash of the rest.
     static let longestWhole = 700
     static let keptBytes = 684
 

@@ -1,4 +1,4 @@
-/// Finds the name somebody may have meant.
+/// Finds the name that was probably meant.
 enum Spelling {
     /// The nearest candidate, if it is near: the same letters in another case, or few edits away.
     static func nearest(to name: String, in candidates: [String]) -> String? {
