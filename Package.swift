@@ -28,6 +28,11 @@ let isStrict = Context.environment["MAKO_STRICT"].map { !$0.isEmpty } ?? false
 
 let settings: [SwiftSetting] =
     [.swiftLanguageMode(.v6)] + (isStrict ? [.treatAllWarnings(as: .error)] : [])
+// Where the package itself is tested, engine and simulated disks are optimised in debug builds too, with all assertions: most of the time of
+// the tests is theirs. A dependant has no unsafe flags.
+let engineSettings: [SwiftSetting] =
+    settings
+    + (isStrict ? [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))] : [])
 let macroSettings: [SwiftSetting] =
     settings + (syntaxHost.map { [.unsafeFlags(["-I", $0]), .define("TOOLCHAIN_SYNTAX")] } ?? [])
 let macroLinking: [LinkerSetting] =
@@ -77,7 +82,7 @@ let package = Package(
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
                 .product(name: "CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
-            ], swiftSettings: settings),
+            ], swiftSettings: engineSettings),
         .target(name: "MakoRecords", dependencies: ["MakoStorage", "CPlatform"], swiftSettings: settings),
         .target(
             name: "MakoCore",
@@ -101,7 +106,7 @@ let package = Package(
 
         .target(
             name: "MakoTestSupport", dependencies: ["MakoStorage", "CPlatform"], path: "Tests/TestSupport",
-            swiftSettings: settings),
+            swiftSettings: engineSettings),
         .testTarget(
             name: "StorageTests",
             dependencies: [

@@ -112,17 +112,23 @@ struct InvariantTests {
         return metas
     }
 
-    @Test func sameSeedSameBytes() throws {
-        let first = RecordingFileSystem()
-        let second = RecordingFileSystem()
-        try InvariantTests.run(on: first, seed: 6)
-        try InvariantTests.run(on: second, seed: 6)
-        #expect(first.digest == second.digest)
-        #expect(first.events.count == second.events.count)
-        let other = RecordingFileSystem()
-        try InvariantTests.run(on: other, seed: 7)
-        #expect(first.digest != other.digest)
-    }
+    #if os(Linux) || os(macOS)
+        /// In a process of its own: a frame is used again once every reader of the process has moved on, those of other tests too, and what is
+        /// evicted meanwhile follows from that.
+        @Test func sameSeedSameBytes() async {
+            await #expect(processExitsWith: .success) {
+                let first = RecordingFileSystem()
+                let second = RecordingFileSystem()
+                try InvariantTests.run(on: first, seed: 6)
+                try InvariantTests.run(on: second, seed: 6)
+                #expect(first.digest == second.digest)
+                #expect(first.events.count == second.events.count)
+                let other = RecordingFileSystem()
+                try InvariantTests.run(on: other, seed: 7)
+                #expect(first.digest != other.digest)
+            }
+        }
+    #endif
 
     @Test func pageThatDiesBetweenTwoReadersIsUsedAgain() throws {
         let space = SpaceMap()

@@ -34,8 +34,7 @@ import Testing
             let own = mako_stack_room()
             return (own, StackGuard.run(isDeep: true, mako_stack_room, orElse: { 0 }), mako_stack_room())
         }
-        // The system may give the thread a stack that it has kept of another one, up to four times as large.
-        #expect(rooms.0 < 2 << 20, "\(rooms)")
+        #expect(rooms.0 < 512 << 10, "\(rooms)")
         #expect(rooms.1 > 4 << 20, "\(rooms)")
         #expect(rooms.2 <= rooms.0, "\(rooms)")
     }
