@@ -95,10 +95,13 @@ extension Plan {
         if values.kinds[0] == .decimal, function == .minimum || function == .maximum {
             return try extremeDecimal(function, values, in: view)
         }
-        try Plan.check(function, values.kinds[0], expr)
+        try function.check(values.kinds[0], expr)
         let isNoCase = Plan.isNoCase(expr, values.bound(0))
-        if case .column = expr, let value = try extreme(function, of: values.bound(0), isNoCase: isNoCase, in: view) {
-            return value
+        if case .column = expr,
+            var found = Planner.extreme(function, of: values.bound(0), isNoCase: isNoCase, bound)
+        {
+            found.cancellation = cancellation
+            return try found.firstValue(of: values.bound(0), in: view)
         }
         if let tallies = ColumnTallies([(function, values.bound(0))], table) {
             if try recorded({ try tallies.addRows(of: self, in: view) }) == nil {
@@ -158,15 +161,6 @@ extension Plan {
         return false
     }
 
-    static func check(_ function: AggregateFunction, _ kind: ValueKind, _ expr: Expr) throws(RecordError) {
-        if kind == .decimal, function == .minimum || function == .maximum {
-            throw expr.position.error(
-                "\(function.rawValue) is not worked out of decimals here; order by them and take the first")
-        }
-        guard function.adds, !kind.isNumber, kind != .null else { return }
-        throw expr.position.error("\(function.rawValue) needs numbers, and this is \(kind.name)")
-    }
-
     /// Every row of the result, in any order.
     func forEachResult(in view: Snapshot, _ body: (RowKey, RowReader) throws(RecordError) -> Void) throws(RecordError) {
         try recorded {
@@ -184,33 +178,36 @@ extension Plan {
         }
     }
 
-    /// The smallest or largest value of a column, where rows come in its order without being sorted.
-    func extreme(
-        _ function: AggregateFunction, of column: BoundExpr, isNoCase: Bool, in view: Snapshot,
-        _ measure: StepMeasure? = nil
-    ) throws(RecordError) -> Value? {
-        guard function == .minimum || function == .maximum, bound.limit == nil, bound.offset == 0,
-            case .column(let name) = column, name.node < 0
-        else { return nil }
-        let condition = BoundCondition.and((bound.condition.map { [$0] } ?? []) + [.not(.isNull(column))])
-        let found = Planner.plan(
-            BoundSelection(
-                table: bound.table, catalogue: bound.catalogue, joins: bound.joins, condition: condition,
-                orders: [BoundOrder(expr: column, descending: function == .maximum, noCase: isNoCase)], limit: 1,
-                offset: 0, parameters: bound.parameters, namedParameters: bound.namedParameters,
-                references: bound.references))
-        guard found.orders.isEmpty else { return nil }
-        let run = ExpressionRun(bound: [column], found.table, found.bound.joins, view)
-        let plan = found.covered(reading: run.program)
-        var value = Value.null
-        let scan = RowScan(plan, view)
+    /// The value of a column in the first row; NULL where there is none.
+    func firstValue(
+        of column: BoundExpr, in view: Snapshot, _ measure: StepMeasure? = nil
+    ) throws(RecordError) -> Value {
+        let run = ExpressionRun(bound: [column], table, bound.joins, view)
+        let scan = RowScan(self, view)
         scan.measure = measure
+        var value = Value.null
         try recorded {
-            try plan.forEachRow(plan.table.layout, scan, view) { key, row in
+            try forEachRow(table.layout, scan, view) { key, row in
+                measure?.passed += 1
                 value = try run.operand(0, row, key).value
                 return false
             }
         }
         return value
+    }
+}
+
+extension Planner {
+    /// A plan whose first row has the smallest or largest value of a column; nil: no order serves, so that all rows must be looked at.
+    static func extreme(
+        _ function: AggregateFunction, of column: BoundExpr, isNoCase: Bool, _ bound: BoundSelection
+    ) -> Plan? {
+        guard function == .minimum || function == .maximum, bound.limit == nil, bound.offset == 0,
+            case .column(let name) = column, name.node < 0
+        else { return nil }
+        let order = BoundOrder(expr: column, descending: function == .maximum, noCase: isNoCase)
+        let conditions = (bound.condition.map { [$0] } ?? []) + [.not(.isNull(column))]
+        let plan = Planner.plan(bound.with(.all(conditions), [order], limit: 1, offset: 0), reading: [column])
+        return plan.orders.isEmpty ? plan : nil
     }
 }

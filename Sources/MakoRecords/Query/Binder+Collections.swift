@@ -286,23 +286,15 @@ extension Binder {
                 form, selection([link] + own.flatMap(\.conjuncts)), output: output, aggregate: aggregate,
                 countsRows: aggregate == .count && output == nil)
         }
-        let conjuncts = own
-        let name = table.schema.name
-        let plan = Plan(
-            selection(own), access: .nothing, isReversed: false, orders: [], residual: own,
-            text: PlanText(
-                find: conjuncts.isEmpty ? "rows of \(name)" : "rows of \(name), filter \(conjuncts[0])"))
-        var source = BoundSubquery.Source.held(plan)
-        var text = "held keys: \(plan)"
+        let held = selection(own)
+        var query = BoundSubquery.Query.held(held)
         if case .inverse(let owner, let inverse) = rows {
-            source = .holders(plan, column: inverse.column, isRowID: owner.isRowID)
-            text = "holders in \(inverse.column): \(plan)"
+            query = .holders(held, column: inverse.column, isRowID: owner.isRowID)
         }
         return BoundSubquery(
-            form, source, outers: outer?.values ?? [], output: output, aggregate: aggregate,
-            countsRows: aggregate == .count && output == nil, tables: plan.bound.allTables,
-            kind: Binder.kind(output ?? .constant(.null), of: aggregate),
-            description: "(\(aggregate.map { "\($0.rawValue)(\(output.map { "\($0)" } ?? "*")) of " } ?? "")\(text))")
+            form, query, outers: outer?.values ?? [], output: output, aggregate: aggregate,
+            countsRows: aggregate == .count && output == nil, tables: held.allTables,
+            kind: Binder.kind(output ?? .constant(.null), of: aggregate))
     }
 }
 

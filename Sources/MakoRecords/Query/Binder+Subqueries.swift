@@ -24,7 +24,7 @@ extension Binder {
         var bound = try bind(subquery, .list)
         let collation = Collation.ofComparison(self.collation(value, left), bound.collation)
         if collation?.isNoCase == true, isText(left), bound.kind == .text || bound.kind == .null {
-            (left, bound) = (Binder.folded(left), bound.folded)
+            (left, bound) = (Binder.folded(left), bound.folded(bound.output.map(Binder.folded)))
         }
         // What is compared is one value of the kind that the sub-query gives.
         let (a, b) = (kind(left), bound.kind)
@@ -100,7 +100,7 @@ extension Binder {
             output = try aggregate.argument.map { (argument) throws(RecordError) in
                 var bound = try bind(argument)
                 if aggregate.function.adds { bound = Binder.counted(bound) }
-                try Plan.check(aggregate.function, kind(bound), argument)
+                try aggregate.function.check(kind(bound), argument)
                 collation = self.collation(argument, bound)
                 return bound
             }
@@ -144,32 +144,11 @@ extension Binder {
         let statement = subquery.statement
         try refuseOuterNames(statement)
         let values = Array(parameters.prefix(statement.parameterCount))
-        let budget = budget
-        func prepare(_ statement: SelectStatement) throws(RecordError) -> SelectPlan {
-            try statement.prepared(catalogue, values, named, nil, budget)
-        }
-        let first: SelectPlan
-        let collation: Collation?
-        let text: String
-        var tables: Set<String>
-        if statement.compounds.isEmpty {
-            first = try prepare(statement)
-            (text, tables) = (first.description, first.tables)
-            collation = first.collations.first ?? nil
-        } else {
-            let plan = try statement.compound(prepare)
-            first = plan.first
-            text = plan.description
-            collation = plan.collations.first ?? nil
-            tables = first.tables
-            for (_, part) in plan.rest { tables.formUnion(part.tables) }
-        }
-        try Binder.check(first.names.count, form, subquery.at)
-        let output = first.group?.outputs.first ?? first.outputs.first
+        let bound = try statement.bound(catalogue, values, named, budget)
+        try Binder.check(bound.first.names.count, form, subquery.at)
         return BoundSubquery(
-            form, .statement(statement, catalogue, values, named), outers: [], tables: tables,
-            kind: form == .exists ? .null : output.map(Binder.kind) ?? .null, collation: collation,
-            description: "(\(text.split(separator: "\n").joined(separator: "; ")))")
+            form, .statement(bound), outers: [], tables: bound.tables,
+            kind: form == .exists ? .null : bound.first.kinds.first ?? .null, collation: bound.collations.first ?? nil)
     }
 
     /// What is run as it stands knows no row around.
@@ -211,28 +190,17 @@ extension Binder {
         return bound
     }
 
-    /// A sub-query over one table, with the ways to its rows.
+    /// A sub-query over one table.
     func made(
         _ form: BoundSubquery.Form, _ selection: BoundSelection, output: BoundExpr?, collation: Collation? = nil,
         aggregate: AggregateFunction?, countsRows: Bool
     ) -> BoundSubquery {
-        let plan = Planner.plan(selection, reading: [output].compactMap { $0 })
-        let outers = outer?.values ?? []
-        var link: BoundSubquery.Link?
-        let isFirst = form == .scalar && aggregate == nil
-        let isCut = selection.limit != nil || selection.offset > 0
-        if form != .list, !isFirst, !isCut, !outers.isEmpty {
-            link = SubqueryLinks.link(selection, output)
-        }
-        var tables = selection.allTables
-        for each in [output].compactMap({ $0 }) {
-            each.forEachPart { if case .subquery(let inner) = $0 { tables.formUnion(inner.tables) } }
-        }
-        let kind = Binder.kind(output ?? .constant(.null), of: countsRows ? .count : aggregate)
+        let tables = (output?.subqueries ?? []).reduce(into: selection.allTables) { $0.formUnion($1.tables) }
         return BoundSubquery(
-            form, .plan(plan), outers: outers, output: output, aggregate: aggregate, countsRows: countsRows, link: link,
-            tables: tables, kind: kind, isNoCase: collation?.isNoCase == true && isText(output ?? .constant(.null)),
-            collation: collation, description: SubqueryLinks.text(form, plan, link, output, aggregate, countsRows))
+            form, .rows(selection), outers: outer?.values ?? [], output: output, aggregate: aggregate,
+            countsRows: countsRows, tables: tables,
+            kind: Binder.kind(output ?? .constant(.null), of: countsRows ? .count : aggregate),
+            isNoCase: collation?.isNoCase == true && isText(output ?? .constant(.null)), collation: collation)
     }
 }
 
@@ -249,102 +217,5 @@ extension SelectStatement {
     var isWholeOnly: Bool {
         (isGrouped && !isPlainAggregate) || !joins.isEmpty || !compounds.isEmpty
             || (isDistinct && (limit != nil || offset != nil))
-    }
-}
-
-/// Finds out by which columns a sub-query hangs on the query around it.
-enum SubqueryLinks {
-    static func link(_ selection: BoundSelection, _ output: BoundExpr?) -> BoundSubquery.Link? {
-        let conjuncts = selection.condition?.conjuncts ?? []
-        var columns: [BoundColumn] = []
-        var outers: [Int] = []
-        var linked: Set<Int> = []
-        for (place, conjunct) in conjuncts.enumerated() {
-            guard let (column, outer) = pair(conjunct), !columns.contains(column) else { continue }
-            columns.append(column)
-            outers.append(outer)
-            linked.insert(place)
-        }
-        if columns.isEmpty { return nil }
-        let rest = conjuncts.indices.filter { !linked.contains($0) }.map { conjuncts[$0] }
-        var all: Plan?
-        if output?.readsOuter != true, !rest.contains(where: \.readsOuter) {
-            let reading = columns.map { BoundExpr.column($0) } + [output].compactMap { $0 }
-            all = Planner.plan(selection.asking(rest), reading: reading)
-        }
-        let probe = probe(selection.table, columns, conjuncts, Array(linked.sorted()))
-        return BoundSubquery.Link(columns: columns, outers: outers, probe: probe, all: all)
-    }
-
-    /// A column of the sub-query's table that equals a value of the row around and is coded as that is.
-    private static func pair(_ condition: BoundCondition) -> (BoundColumn, Int)? {
-        guard case .comparison(.equal, let left, let right) = condition else { return nil }
-        switch (left, right) {
-        case (.column(let column), .outer(let outer)), (.outer(let outer), .column(let column)):
-            guard column.node < 0, column.kind == outer.kind else { return nil }
-            return (column, outer.index)
-        default: return nil
-        }
-    }
-
-    private static func probe(
-        _ table: TableHandle, _ columns: [BoundColumn], _ conjuncts: [BoundCondition], _ linked: [Int]
-    ) -> SubqueryProbe? {
-        func made(_ way: SubqueryProbe.Way, _ order: [Int]) -> SubqueryProbe {
-            let answered = Set(order.map { linked[$0] })
-            let rest = conjuncts.indices.filter { !answered.contains($0) }.map { conjuncts[$0] }
-            return SubqueryProbe(
-                way: way, order: order, residual: BoundCondition.all(rest))
-        }
-        if let place = columns.firstIndex(where: { $0.ordinal == nil }) { return made(.rowID, [place]) }
-        func places(_ ordinals: [Int]) -> [Int] {
-            var found: [Int] = []
-            for ordinal in ordinals {
-                guard let place = columns.firstIndex(where: { $0.ordinal == ordinal }) else { break }
-                found.append(place)
-            }
-            return found
-        }
-        if !table.isRowID {
-            let key = places(table.keySlots.map { Int($0.ordinal) })
-            if key.count == table.keySlots.count { return made(.key, key) }
-        }
-        var best: SubqueryProbe?
-        for index in table.indexes where index.isPlain {
-            let plain = index.parts.prefix { !$0.descending && !$0.noCase }
-            let order = places(plain.map { Int($0.slot.ordinal) })
-            if order.count > best?.order.count ?? 0 { best = made(.index(index), order) }
-        }
-        return best
-    }
-
-    static func text(
-        _ form: BoundSubquery.Form, _ plan: Plan, _ link: BoundSubquery.Link?, _ output: BoundExpr?,
-        _ aggregate: AggregateFunction?, _ countsRows: Bool
-    ) -> String {
-        var text = plan.description
-        if let link {
-            let name = plan.table.schema.name
-            let key = link.columns.map(\.path).joined(separator: ", ")
-            switch link.probe?.way {
-            case .index(let index)?: text += "; by \(key), using index \(index.schema.name)"
-            case .rowID?, .key?: text += "; by the key of \(name)"
-            case nil: text += "; by \(key)"
-            }
-        }
-        let value = output.map { "\($0)" } ?? "*"
-        if let aggregate { return "(\(aggregate.rawValue)(\(countsRows ? "*" : value)) of \(text))" }
-        return form == .exists ? "(\(text))" : "(\(value) of \(text))"
-    }
-}
-
-extension BoundSelection {
-    /// The same selection with other conditions.
-    func asking(_ conjuncts: [BoundCondition]) -> BoundSelection {
-        BoundSelection(
-            table: table, catalogue: catalogue, joins: joins,
-            condition: BoundCondition.all(conjuncts),
-            orders: orders,
-            limit: limit, offset: offset, parameters: parameters, namedParameters: namedParameters)
     }
 }

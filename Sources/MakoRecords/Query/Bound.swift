@@ -151,6 +151,13 @@ struct BoundOrder: Sendable, Hashable {
     let noCase: Bool
 }
 
+/// What selections that differ in their values only have in common.
+protocol SelectionTemplate: AnyObject, Sendable {
+    var frame: BoundSelection.Frame { get }
+    /// The condition with these values.
+    func condition(_ values: [Value?]) -> BoundCondition?
+}
+
 /// A selection that can be planned: everything about it that could be wrong was found right.
 public struct BoundSelection: Sendable {
     /// What does not depend on the values that are asked for. Selections that differ in these only share it.
@@ -182,7 +189,7 @@ public struct BoundSelection: Sendable {
     private enum Asked {
         case condition(BoundCondition?)
         /// What a kept plan asks, with other values.
-        case kept(KeptPlan, [Value?])
+        case kept(any SelectionTemplate, [Value?])
     }
 
     let frame: Frame
@@ -205,7 +212,8 @@ public struct BoundSelection: Sendable {
 
     /// One of the shape of a kept plan, with these values.
     init(
-        _ kept: KeptPlan, _ values: [Value?], _ parameters: [Value], _ named: [String: Value], _ catalogue: Catalogue
+        _ kept: any SelectionTemplate, _ values: [Value?], _ parameters: [Value], _ named: [String: Value],
+        _ catalogue: Catalogue
     ) {
         frame = kept.frame
         self.catalogue = catalogue
@@ -228,6 +236,27 @@ public struct BoundSelection: Sendable {
     var offset: Int { frame.offset }
     var references: [String: Int] { frame.references }
     var matches: [BoundMatch] { frame.matches }
+
+    /// The same rows under another condition, in another order, or another part of them.
+    func with(
+        _ condition: BoundCondition?, _ orders: [BoundOrder], limit: Int?, offset: Int
+    ) -> BoundSelection {
+        BoundSelection(
+            table: table, catalogue: catalogue, joins: joins, condition: condition, orders: orders, limit: limit,
+            offset: offset, parameters: parameters, namedParameters: namedParameters, references: references,
+            matches: matches)
+    }
+
+    /// The same selection with other conditions.
+    func asking(_ conjuncts: [BoundCondition]) -> BoundSelection {
+        with(.all(conjuncts), orders, limit: limit, offset: offset)
+    }
+
+    /// The rows that fulfil these conditions, in any order.
+    func alone(_ conjuncts: [BoundCondition]) -> BoundSelection { with(.all(conjuncts), [], limit: nil, offset: 0) }
+
+    /// All rows that the condition leaves, in another order.
+    func ordered(_ orders: [BoundOrder]) -> BoundSelection { with(condition, orders, limit: nil, offset: 0) }
 }
 
 extension BoundExpr: CustomStringConvertible {

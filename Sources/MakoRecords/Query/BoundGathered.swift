@@ -15,11 +15,6 @@ final class BoundGathered: Sendable, Hashable {
         self.condition = condition
     }
 
-    func forEachPart(_ body: (BoundExpr) -> Void) {
-        column.forEachPart(body)
-        condition?.forEachPart(body)
-    }
-
     var kind: ValueKind {
         switch function {
         case .count?: .whole

@@ -20,7 +20,7 @@ final class Evaluator {
     private let supplied: UnsafeMutableBufferPointer<SuppliedRows.Place>
     private let results: UnsafeMutableBufferPointer<Operand>
     /// Those of the program, made when they are asked for first, or nil.
-    private var subqueries: [SubqueryRun?]
+    private var subqueries: [SubqueryAnswers?]
     /// What the query around gives, in a sub-query.
     private let outers: OuterValues?
     /// The value that a condition on many looks at.
@@ -352,16 +352,16 @@ final class Evaluator {
     }
 
     /// A sub-query's run, told what it reads of the row.
-    private func run(_ place: Int, _ row: RowReader, _ key: RowKey) throws(RecordError) -> SubqueryRun? {
+    private func run(_ place: Int, _ row: RowReader, _ key: RowKey) throws(RecordError) -> SubqueryAnswers? {
         guard let run = subqueryRun(place) else { return nil }
         let (_, first, count) = program.subqueries[place]
         for index in 0..<Int(count) { run.outers.values[index] = try value(lists[Int(first) + index], row, key) }
         return run
     }
 
-    private func subqueryRun(_ place: Int) -> SubqueryRun? {
+    private func subqueryRun(_ place: Int) -> SubqueryAnswers? {
         if let run = subqueries[place] { return run }
-        let run = view.map { SubqueryRun(program.subqueries[place].subquery, $0, cancellation) }
+        let run = view.flatMap { program.subqueries[place].subquery?.answers($0, cancellation) }
         subqueries[place] = run
         return run
     }

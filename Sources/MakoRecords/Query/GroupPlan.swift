@@ -3,23 +3,21 @@ struct BoundAggregate: Sendable {
     let function: AggregateFunction
     /// Whether only different values count.
     let isDistinct: Bool
-    let argument: BoundExpr?
+    var argument: BoundExpr?
     /// Whether its texts are compared without regard to case.
     let isNoCase: Bool
 }
 
 /// How rows are put together to groups, and what is told of each group: keys and aggregates are the results that the other expressions name,
 /// first the keys.
-struct GroupPlan: Sendable {
-    let keys: [BoundExpr]
+struct BoundGroups: Sendable {
+    var keys: [BoundExpr]
     /// Which keys are the same whatever the case of their letters.
     let areNoCase: [Bool]
-    let aggregates: [BoundAggregate]
-    let having: BoundCondition?
-    let outputs: [BoundExpr]
+    var aggregates: [BoundAggregate]
+    var having: BoundCondition?
+    var outputs: [BoundExpr]
     var orders: [BoundOrder]
-    /// Whether the rows of a group come one behind the other.
-    var isInOrder = false
 
     /// What is worked out of each row.
     var read: [BoundExpr] { keys + aggregates.compactMap(\.argument) }
@@ -28,7 +26,7 @@ struct GroupPlan: Sendable {
     var keyText: String? {
         if keys.isEmpty { return nil }
         let texts = zip(keys, areNoCase).map { "\($0)" + ($1 ? " COLLATE NOCASE" : "") }
-        return "group by " + texts.joined(separator: ", ") + (isInOrder ? " in order" : "")
+        return "group by " + texts.joined(separator: ", ")
     }
 }
 
@@ -110,7 +108,7 @@ struct GroupBinder {
             if argument.hasAggregate { throw argument.position.error("an aggregate of aggregates is not there") }
             var value = function == .count && !isDistinct ? try binder.bindUnseen(argument) : try binder.bind(argument)
             if function.adds { value = Binder.counted(value) }
-            try Plan.check(function, Binder.kind(value), argument)
+            try function.check(Binder.kind(value), argument)
             isNoCase = binder.isNoCase(argument, value)
             bound = value
         }

@@ -9,7 +9,7 @@ final class GroupRun {
         var best = KeptOperand.plain(.null)
     }
 
-    private let plan: GroupPlan
+    private let plan: BoundGroups
     private let keys: ExpressionRun
     private let arguments: ExpressionRun
     private let functions: [AggregateFunction]
@@ -32,7 +32,7 @@ final class GroupRun {
     /// Which values each aggregate over different values has met, group by group.
     @exclusivity(unchecked) private var seen: SeenValues
 
-    init(_ plan: GroupPlan, _ table: TableHandle?, _ nodes: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows) {
+    init(_ plan: BoundGroups, _ table: TableHandle?, _ nodes: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows) {
         self.plan = plan
         keys = ExpressionRun(bound: plan.keys, table, nodes, view, supply)
         arguments = ExpressionRun(
@@ -155,42 +155,6 @@ final class GroupRun {
                 supply.results[keyCount + index] = place.tally.result(function) ?? store.operand(place.best)
             }
             guard try body() else { return }
-        }
-    }
-}
-
-/// Codes values that are equal in a statement as equal bytes.
-enum KeyCoding {
-    /// Whether an expression may give whole numbers for one row and broken ones for the next.
-    static func isMixed(_ expr: BoundExpr) -> Bool {
-        if case .column = expr { return false }
-        return Binder.kind(expr).isNumber
-    }
-
-    /// How an expression's values are coded.
-    enum Form: UInt8 {
-        case plain
-        /// What is worked out may be whole in one row and broken in the next.
-        case mixed
-        /// Text without regard to case.
-        case folded
-    }
-
-    static func form(_ expr: BoundExpr, noCase: Bool) -> Form { noCase ? .folded : isMixed(expr) ? .mixed : .plain }
-
-    static func append(_ operand: Operand, _ form: Form, to buffer: inout KeyBuffer) {
-        if form == .mixed, let number = operand.asDouble { return append(operand, number, to: &buffer) }
-        buffer.append(operand, noCase: form == .folded)
-    }
-
-    /// A number so that the order of bytes is that of numbers, whole or not: as a double, and then as what doubles do not tell apart.
-    static func append(_ operand: Operand, _ number: Double, to buffer: inout KeyBuffer) {
-        buffer.append(number)
-        let whole = operand.asWhole ?? Int128(exactly: number) ?? 0
-        if let unsigned = UInt64(exactly: whole) {
-            buffer.append(unsigned)
-        } else {
-            buffer.append(Int64(exactly: whole) ?? 0)
         }
     }
 }

@@ -3,7 +3,7 @@ import MakoStorage
 /// The rows whose keys a column of the row around holds, or those that hold its key.
 final class HeldRows {
     private let plan: Plan
-    private let source: BoundSubquery.Source
+    private let source: SubqueryPlan.Source
     private let view: Snapshot
     private let outers: OuterValues
     private let cancellation: Cancellation?
@@ -11,7 +11,7 @@ final class HeldRows {
     private let evaluator: Evaluator?
 
     init(
-        _ subquery: BoundSubquery, _ plan: Plan, _ view: Snapshot, _ outers: OuterValues, _ cancellation: Cancellation?,
+        _ subquery: SubqueryPlan, _ plan: Plan, _ view: Snapshot, _ outers: OuterValues, _ cancellation: Cancellation?,
         _ measure: StepMeasure?
     ) {
         self.plan = plan

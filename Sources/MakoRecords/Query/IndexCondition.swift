@@ -135,49 +135,23 @@ extension IndexHandle {
 /// The columns of the row itself that a condition reads. None for a condition that reads anything else.
 private struct OwnColumns {
     private(set) var set = ColumnSet()
-    private var isOwn = true
 
     init?(_ condition: BoundCondition) {
-        add(condition)
+        var isOwn = true
+        condition.forEachPart { part in
+            switch part {
+            case .column(let column):
+                if column.node >= 0 { isOwn = false }
+                if let ordinal = column.ordinal { set.insert(ordinal) }
+            case .result, .rank, .excerpt, .outer, .subquery, .gathered, .element: isOwn = false
+            default: break
+            }
+        } conditions: { part in
+            switch part {
+            case .match, .isInQuery, .exists, .anyElement, .holds: isOwn = false
+            default: break
+            }
+        }
         if !isOwn { return nil }
-    }
-
-    private mutating func add(_ expr: BoundExpr) {
-        switch expr {
-        case .column(let column):
-            if column.node >= 0 { isOwn = false }
-            if let ordinal = column.ordinal { set.insert(ordinal) }
-        case .constant, .subject: break
-        case .choice(let choice):
-            for each in choice.expressions { add(each) }
-            for each in choice.branches { add(each.condition) }
-        case .condition(let condition): add(condition)
-        case .arithmetic(_, let left, let right):
-            add(left)
-            add(right)
-        case .negate(let inner), .noCase(let inner): add(inner)
-        case .function(_, let arguments): for each in arguments { add(each) }
-        case .result, .rank, .excerpt, .outer, .subquery, .gathered, .element: isOwn = false
-        }
-    }
-
-    private mutating func add(_ condition: BoundCondition) {
-        switch condition {
-        case .constant: break
-        case .comparison(_, let left, let right), .glob(let left, let right):
-            add(left)
-            add(right)
-        case .and(let parts), .or(let parts): for each in parts { add(each) }
-        case .not(let inner): add(inner)
-        case .isIn(let value, let items):
-            add(value)
-            for each in items { add(each) }
-        case .like(let value, let pattern, let escape):
-            add(value)
-            add(pattern)
-            if let escape { add(escape) }
-        case .isNull(let value), .truth(let value): add(value)
-        case .match, .isInQuery, .exists, .anyElement, .holds: isOwn = false
-        }
     }
 }

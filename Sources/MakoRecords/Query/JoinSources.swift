@@ -15,47 +15,16 @@ struct JoinSources {
         self.roots = roots
     }
 
+    func of(_ condition: BoundCondition) -> SourceSet { of(.condition(condition)) }
+
     func of(_ expr: BoundExpr) -> SourceSet {
-        switch expr {
-        case .column(let column): 1 << SourceSet(roots[column.node])
-        case .constant, .result, .subject: 0
-        case .choice(let choice):
-            choice.branches.reduce(all([choice.subject, choice.otherwise])) { $0 | of($1.condition) | of($1.value) }
-        case .condition(let condition): of(condition)
-        case .arithmetic(_, let left, let right): of(left) | of(right)
-        case .negate(let inner), .noCase(let inner): of(inner)
-        case .function(_, let arguments): arguments.reduce(0) { $0 | of($1) }
-        // The binder refuses ranks and excerpts where tables are joined.
-        case .rank, .excerpt: 0
-        case .outer, .element: 0
-        case .subquery(let subquery): of(subquery)
-        case .gathered(let gathered): of(gathered)
+        var found: SourceSet = 0
+        expr.forEachPart { part in
+            if case .column(let column) = part { found |= 1 << SourceSet(roots[column.node]) }
+        } conditions: { condition in
+            if case .match(let match) = condition, let key = match.key { found |= 1 << SourceSet(roots[key.node]) }
         }
-    }
-
-    private func all(_ exprs: [BoundExpr?]) -> SourceSet { exprs.reduce(0) { $0 | ($1.map { of($0) } ?? 0) } }
-
-    private func of(_ subquery: BoundSubquery) -> SourceSet { subquery.outers.reduce(0) { $0 | of($1) } }
-
-    private func of(_ gathered: BoundGathered) -> SourceSet {
-        of(gathered.column) | (gathered.condition.map { of($0) } ?? 0)
-    }
-
-    func of(_ condition: BoundCondition) -> SourceSet {
-        switch condition {
-        case .constant: 0
-        case .comparison(_, let left, let right), .glob(let left, let right): of(left) | of(right)
-        case .and(let parts), .or(let parts): parts.reduce(0) { $0 | of($1) }
-        case .not(let inner): of(inner)
-        case .isIn(let value, let items): items.reduce(of(value)) { $0 | of($1) }
-        case .like(let value, let pattern, let escape): of(value) | of(pattern) | (escape.map { of($0) } ?? 0)
-        case .isNull(let value), .truth(let value): of(value)
-        case .match(let match): match.key.map { of(.column($0)) } ?? 0
-        case .isInQuery(let value, let subquery): of(value) | of(subquery)
-        case .exists(let subquery): of(subquery)
-        case .anyElement(let gathered): of(gathered)
-        case .holds(let inner): of(inner)
-        }
+        return found
     }
 
     /// Whether a condition can hold only where a row of the table is there: beside a row of NULLs it is false or unknown.
@@ -110,75 +79,22 @@ struct JoinSources {
 }
 
 /// The nodes of one table of a join, as they are when the table stands alone.
-struct LocalNodes {
+struct LocalNodes: BoundRewriting {
     let joins: [JoinNode]
     fileprivate let places: [Int: Int]
 
-    func expr(_ expr: BoundExpr) -> BoundExpr {
-        switch expr {
-        case .column(let column):
-            return .column(
-                BoundColumn(
-                    node: places[column.node] ?? -1, ordinal: column.ordinal, type: column.type, path: column.path,
-                    isSealed: column.isSealed, isDecimal: column.isDecimal, isNoCase: column.isNoCase))
-        case .constant, .result, .rank, .excerpt, .outer, .element, .subject: return expr
-        case .choice(let choice): return .choice(choice.mapped({ self.expr($0) }, { self.condition($0) }))
-        case .condition(let condition): return .condition(self.condition(condition))
-        case .arithmetic(let operation, let left, let right):
-            return .arithmetic(operation, self.expr(left), self.expr(right))
-        case .negate(let inner): return .negate(self.expr(inner))
-        case .noCase(let inner): return .noCase(self.expr(inner))
-        case .function(let function, let arguments): return .function(function, arguments.map { self.expr($0) })
-        case .subquery(let subquery): return .subquery(local(subquery))
-        case .gathered(let gathered): return .gathered(local(gathered))
-        }
-    }
-
-    private func local(_ subquery: BoundSubquery) -> BoundSubquery {
-        subquery.isCorrelated ? subquery.reading(subquery.outers.map { expr($0) }) : subquery
-    }
-
-    private func local(_ gathered: BoundGathered) -> BoundGathered {
-        BoundGathered(
-            expr(gathered.column), holdsKeys: gathered.holdsKeys, function: gathered.function,
-            condition: gathered.condition.map { self.condition($0) })
-    }
-
-    func condition(_ condition: BoundCondition) -> BoundCondition {
-        switch condition {
-        case .constant: return condition
-        case .comparison(let operation, let left, let right): return .comparison(operation, expr(left), expr(right))
-        case .and(let parts): return .and(parts.map { self.condition($0) })
-        case .or(let parts): return .or(parts.map { self.condition($0) })
-        case .not(let inner): return .not(self.condition(inner))
-        case .isIn(let value, let items): return .isIn(expr(value), items.map { expr($0) })
-        case .like(let value, let pattern, let escape):
-            return .like(expr(value), expr(pattern), escape: escape.map { expr($0) })
-        case .glob(let value, let pattern): return .glob(expr(value), expr(pattern))
-        case .isNull(let value): return .isNull(expr(value))
-        case .truth(let value): return .truth(expr(value))
-        case .match(let match): return .match(self.match(match))
-        case .isInQuery(let value, let subquery): return .isInQuery(expr(value), local(subquery))
-        case .exists(let subquery): return .exists(local(subquery))
-        case .anyElement(let gathered): return .anyElement(local(gathered))
-        case .holds(let inner): return .holds(self.condition(inner))
-        }
+    func column(_ column: BoundColumn) -> BoundColumn {
+        BoundColumn(
+            node: places[column.node] ?? -1, ordinal: column.ordinal, type: column.type, path: column.path,
+            isSealed: column.isSealed, isDecimal: column.isDecimal, isNoCase: column.isNoCase)
     }
 
     /// What asks the table's own row needs no key: an index answers it.
-    private func match(_ match: BoundMatch) -> BoundMatch {
+    func match(_ match: BoundMatch) -> BoundMatch {
         guard let key = match.key, let node = places[key.node] else { return match }
         var local = match
-        local.key = node < 0 ? nil : BoundColumn(node: node, ordinal: nil, type: key.type, path: key.path)
-        local.column = match.column.map {
-            BoundColumn(
-                node: node, ordinal: $0.ordinal, type: $0.type, path: $0.path, isSealed: $0.isSealed,
-                isDecimal: $0.isDecimal, isNoCase: $0.isNoCase)
-        }
+        local.key = node < 0 ? nil : column(key)
+        local.column = match.column.map { column($0) }
         return local
-    }
-
-    func order(_ order: BoundOrder) -> BoundOrder {
-        BoundOrder(expr: expr(order.expr), descending: order.descending, noCase: order.noCase)
     }
 }

@@ -5,7 +5,7 @@ import MakoStorage
 /// It is kept where it would be taken for any values: when sizes that depend on them were not looked at, when there was no other way, when
 /// it is better than a scan, the only other, however many rows it is thought to lead to, or when it leads to so few that a better one would
 /// not be noticed. The last is looked at for each selection anew.
-final class KeptPlan: Sendable {
+final class KeptPlan: SelectionTemplate {
     private enum Way {
         case scan(Access)
         /// By the constraints that are on the row's id.

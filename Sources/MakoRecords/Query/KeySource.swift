@@ -8,11 +8,11 @@ indirect enum KeySource: Sendable {
     /// The keys that each of them has.
     case intersection([KeySource])
     /// The rows whose column has one of a sub-query's values; no index: the column is the key.
-    case members(BoundSubquery, IndexHandle?)
+    case members(SubqueryPlan, IndexHandle?)
     /// The rows that rows of a sub-query are linked to.
-    case linked(BoundSubquery)
+    case linked(SubqueryPlan)
     /// The rows to which so many rows of a sub-query are linked; never none.
-    case counted(BoundSubquery, ComparisonOperator, Int64)
+    case counted(SubqueryPlan, ComparisonOperator, Int64)
 
     /// Whether each key is of a row that is there.
     var namesRows: Bool {
@@ -165,7 +165,7 @@ struct KeyGathering {
     }
 
     private func linked<Key: GatheredKey>(
-        _ subquery: BoundSubquery, _ kind: Key.Type, _ isWanted: (Value) -> Bool
+        _ subquery: SubqueryPlan, _ kind: Key.Type, _ isWanted: (Value) -> Bool
     ) throws(RecordError) -> [Key] {
         guard let link = subquery.link, let all = link.all else { return [] }
         let measure = SubqueryMeasures.current?.measure(of: subquery)

@@ -381,7 +381,8 @@ public struct ExpressionRun {
         for expression in expressions {
             resolved.append(try areCompared ? binder.bind(expression) : binder.bindUnseen(expression))
         }
-        self.init(bound: resolved, plan.table, binder.joins, view)
+        let subqueries = SubqueryPlanner(view: view)
+        self.init(bound: resolved.map { subqueries.expr($0) }, plan.table, binder.joins, view)
     }
 
     init(

@@ -111,7 +111,7 @@ final class SubqueryMeasures: @unchecked Sendable {
 
     private var measures: [StepMeasure] = []
 
-    func measure(of subquery: BoundSubquery) -> StepMeasure {
+    func measure(of subquery: SubqueryPlan) -> StepMeasure {
         if let known = measures.first(where: { $0.text == subquery.description }) { return known }
         let made = StepMeasure(subquery.description)
         measures.append(made)

@@ -101,7 +101,8 @@ extension Selection {
     ) throws(RecordError) -> Plan {
         let bound = try bind(catalogue, budget ?? SubqueryBudget())
         let estimates = try TableEstimates(bound.table, view)
-        guard let choice = Planner.choice(bound, estimates) else { return Planner.nothing(bound) }
+        let question = Planner.Question(bound, estimates)
+        guard let choice = Planner.choice(question) else { return Planner.nothing(question.bound) }
         let plan = choice.plan()
         if let shape, let kept = KeptPlan(shape, choice, plan) { catalogue.plans.keep(kept, for: shape.key) }
         return plan

@@ -12,7 +12,8 @@ extension Planner {
         /// Whether rows that are equal in the orders are to come one behind the other, and are put together by a table where they do not.
         var isGrouping = false
 
-        init(_ bound: BoundSelection, _ estimates: TableEstimates) {
+        init(_ unplanned: BoundSelection, _ estimates: TableEstimates) {
+            let bound = SubqueryPlanner(view: estimates.view).selection(unplanned)
             let conjuncts = bound.condition?.conjuncts ?? []
             let constraints = Constraint.all(conjuncts)
             self.init(bound, conjuncts, constraints, Question.needed(bound.orders, constraints), estimates)

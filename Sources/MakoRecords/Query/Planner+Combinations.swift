@@ -38,7 +38,7 @@ extension Planner {
                     names.isEmpty
                         ? "by union of keys" : "using union of \(names.map { "index \($0)" }.joined(separator: ", "))")
             }
-            for (source, keys, rows, name) in members(bound, conjunct, estimates) {
+            for (source, keys, rows, name) in members(bound.table, conjunct, estimates) {
                 add(source, keys: keys, rows: rows, answered: [place], used: [place], name)
             }
         }
@@ -85,18 +85,20 @@ extension Planner {
 
     /// Rows whose column is among the values of a sub-query, or to which its rows are linked.
     private static func members(
-        _ bound: BoundSelection, _ condition: BoundCondition, _ estimates: TableEstimates
+        _ table: TableHandle, _ condition: BoundCondition, _ estimates: TableEstimates
     ) -> [(KeySource, keys: Double, rows: Double, String)] {
         var found: [(KeySource, keys: Double, rows: Double, String)] = []
         switch condition {
-        case .isInQuery(.column(let column), let subquery):
-            guard column.node < 0, !subquery.isCorrelated, isCodedAlike(column, subquery.kind) else { return [] }
+        case .isInQuery(.column(let column), let bound):
+            guard column.node < 0, let subquery = bound.plan as? SubqueryPlan, !subquery.isCorrelated,
+                isCodedAlike(column, bound.kind)
+            else { return [] }
             let values = subquery.expectedRows(estimates)
-            let keys = bound.table.keySlots
+            let keys = table.keySlots
             if column.ordinal == nil || (keys.count == 1 && Int(keys[0].ordinal) == column.ordinal) {
                 found.append((.members(subquery, nil), values, values, "by keys of a sub-query"))
             }
-            for index in bound.table.indexes where index.isPlain {
+            for index in table.indexes where index.isPlain {
                 guard let first = index.parts.first, Int(first.slot.ordinal) == column.ordinal, !first.descending,
                     !first.noCase
                 else { continue }
@@ -108,11 +110,13 @@ extension Planner {
                         "using index \(index.schema.name) for a sub-query"
                     ))
             }
-        case .exists(let subquery) where subquery.linksToRowID && bound.table.isRowID:
+        case .exists(let bound) where table.isRowID:
+            guard let subquery = bound.linkedToRowID else { return [] }
             let rows = subquery.expectedRows(estimates)
             found.append((.linked(subquery), rows, rows, "by keys of a sub-query"))
-        case .comparison(let operation, .subquery(let subquery), .constant(.integer(let number)))
-        where subquery.linksToRowID && bound.table.isRowID && subquery.aggregate == .count && subquery.output == nil:
+        case .comparison(let operation, .subquery(let bound), .constant(.integer(let number)))
+        where table.isRowID && bound.aggregate == .count && bound.output == nil:
+            guard let subquery = bound.linkedToRowID else { return [] }
             // Who has none is not met in a walk over those that there are.
             if Binder.holds(operation, KeyOrder.compare(0, number)) { return [] }
             let rows = min(estimates.rows * 0.3, subquery.expectedRows(estimates))
@@ -131,16 +135,7 @@ extension Planner {
     }
 }
 
-extension BoundSubquery {
-    /// Whether one column of its rows must be the row id of the row around, and nothing else is read of that.
-    var linksToRowID: Bool {
-        guard let link, link.all != nil, link.columns.count == 1, outers.count == 1,
-            case .column(let outer) = outers[0],
-            outer.node < 0, outer.ordinal == nil
-        else { return false }
-        return link.columns[0].type == .integer || link.columns[0].type == .reference
-    }
-
+extension SubqueryPlan {
     /// How many rows it gives, for all rows around together.
     func expectedRows(_ estimates: TableEstimates) -> Double {
         switch source {
@@ -152,12 +147,13 @@ extension BoundSubquery {
     }
 }
 
-extension BoundSelection {
-    /// The rows that fulfil these conditions, in any order.
-    func alone(_ conjuncts: [BoundCondition]) -> BoundSelection {
-        BoundSelection(
-            table: table, catalogue: catalogue, joins: joins,
-            condition: BoundCondition.all(conjuncts), orders: [],
-            limit: nil, offset: 0, parameters: parameters, namedParameters: namedParameters)
+extension BoundSubquery {
+    /// Its plan, where one column of its rows must be the row id of the row around, and nothing else is read of that.
+    fileprivate var linkedToRowID: SubqueryPlan? {
+        guard let plan = plan as? SubqueryPlan, let link = plan.link, link.all != nil, link.columns.count == 1,
+            outers.count == 1, case .column(let outer) = outers[0], outer.node < 0, outer.ordinal == nil,
+            link.columns[0].type == .integer || link.columns[0].type == .reference
+        else { return nil }
+        return plan
     }
 }

@@ -75,21 +75,19 @@ public enum Planner {
     public static func plan(_ bound: BoundSelection) -> Plan { plan(bound, .unknown) }
 
     static func plan(_ bound: BoundSelection, _ estimates: TableEstimates) -> Plan {
-        choice(bound, estimates)?.plan() ?? nothing(bound)
+        plan(Question(bound, estimates))
     }
+
+    private static func plan(_ question: Question) -> Plan { choice(question)?.plan() ?? nothing(question.bound) }
 
     /// A plan of which only some expressions over the rows, and what it sorts by, are to be worked out.
     static func plan(_ bound: BoundSelection, reading expressions: [BoundExpr]) -> Plan {
         var question = Question(bound, .unknown)
         question.reads = Question.reads(expressions + bound.orders.map(\.expr), bound.table, bound.joins)
-        return choice(question)?.plan() ?? nothing(bound)
+        return plan(question)
     }
 
     /// The best way; nil: there is nothing to read.
-    static func choice(_ bound: BoundSelection, _ estimates: TableEstimates) -> Choice? {
-        choice(Question(bound, estimates))
-    }
-
     static func choice(_ asked: Question) -> Choice? {
         if asked.isEmpty { return nil }
         let (question, candidates) = candidates(asked)

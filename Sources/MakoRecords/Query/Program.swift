@@ -94,7 +94,8 @@ final class Program: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var matches: [(match: BoundMatch, isRanked: Bool)] = []
     @exclusivity(unchecked) private(set) var excerpts: [Excerpt] = []
     /// With the places of what each reads of the row around, in the lists.
-    @exclusivity(unchecked) private(set) var subqueries: [(subquery: BoundSubquery, first: Int32, count: Int32)] = []
+    @exclusivity(unchecked) private(set) var subqueries:
+        [(subquery: (any RunnableSubquery)?, first: Int32, count: Int32)] = []
     let joins: [JoinNode]
     @exclusivity(unchecked) private var memory: [UnsafeMutableRawBufferPointer] = []
     @exclusivity(unchecked) private(set) var root: Int32 = -1
@@ -306,7 +307,7 @@ final class Program: @unchecked Sendable {
 
     private func place(of subquery: BoundSubquery) -> Int32 {
         let (first, count) = list(subquery.outers.map { add($0) })
-        subqueries.append((subquery, first, count))
+        subqueries.append((subquery.plan as? any RunnableSubquery, first, count))
         return Int32(subqueries.count - 1)
     }
 

@@ -3,13 +3,9 @@ import MakoStorage
 extension SelectPlan {
     /// The steps of a run: those of the tables, that of the groups where there are any, and what is done with rows or groups in the end.
     var stepTexts: [String] {
-        var texts: [String]
-        switch feed {
-        case .table(let plan): texts = plan.stepTexts
-        case .join(let plan): texts = plan.stepTexts
-        }
+        var texts = feed.stepTexts
         if let group {
-            texts.append((group.keyText ?? "one group") + (group.having.map { ", having \($0)" } ?? ""))
+            texts.append((groupText ?? "one group") + (group.having.map { ", having \($0)" } ?? ""))
         }
         return texts + [endLines.isEmpty ? "result" : endLines.joined(separator: ", ")]
     }
@@ -28,19 +24,11 @@ extension SelectPlan {
         guard let measure else { return try rows(in: view) }
         let run = RunMeasure(stepTexts)
         let rows = try rows(in: view, run)
-        for step in run.steps.prefix(tableSteps) {
+        for step in run.steps.prefix(feed.tableSteps) {
             measure.entries += step.entries
             measure.rows += step.rows
         }
         return rows
-    }
-
-    /// How many of the steps find rows; they are the first ones.
-    private var tableSteps: Int {
-        switch feed {
-        case .table: 1
-        case .join(let plan): plan.steps.count
-        }
     }
 
     /// The place of the step that gives the result.
@@ -76,6 +64,7 @@ extension SelectPlan {
                     last.passed += 1
                     return try give(supply.blank, key)
                 }
+            case .count, .extremes: return
             }
         }
     }

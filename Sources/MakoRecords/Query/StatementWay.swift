@@ -4,7 +4,7 @@ import MakoStorage
 struct StatementWay {
     var plan: Plan
     /// What rows are put together to; nil: each is a row of the result, or those are that differ.
-    var group: GroupPlan?
+    var group: BoundGroups?
     /// What rows are sorted by when they are there.
     var orders: [BoundOrder]
     /// Whether equal rows are left out.
@@ -23,9 +23,9 @@ struct StatementWay {
     ///   - outputs: what is worked out of each row, where rows are not put together.
     ///   - joins: what the paths in them lead to.
     init(
-        _ plan: Plan, _ group: GroupPlan?, _ outputs: [BoundExpr], orders: [BoundOrder], isDistinct: Bool,
+        _ plan: Plan, _ group: BoundGroups?, _ outputs: [BoundExpr], orders: [BoundOrder], isDistinct: Bool,
         _ collations: [Collation?], _ joins: [JoinNode], _ view: Snapshot?
-    ) throws(RecordError) {
+    ) {
         self.plan = plan
         self.group = group
         self.orders = orders
@@ -40,22 +40,22 @@ struct StatementWay {
         switch plan.access {
         // Rows that are known by their keys are few, and known best.
         case .nothing, .keys: break
-        default: if !(try lookForOrder()) { try lookForCover() }
+        default: if !lookForOrder() { lookForCover() }
         }
     }
 
     /// Looks for an index whose entries tell all that the statement reads: it leads to the rows without looking them up.
-    private mutating func lookForCover() throws(RecordError) {
+    private mutating func lookForCover() {
         let bound = plan.bound
         // The table knows how many rows it has.
         if let reads, reads.isEmpty, plan.isWholeTable, !plan.hasResidual { return }
         guard let reads, bound.table.indexes.contains(where: { IndexCover($0, bound.table, reading: reads) != nil }),
-            let found = try planned(bound), found.cover != nil
+            let found = planned(bound), found.cover != nil
         else { return }
         if found.orders.isEmpty {
             plan = found
         } else if isCut, bound.limit == nil, bound.offset == 0,
-            let unsorted = try planned(bound.ordered([])), unsorted.cover != nil
+            let unsorted = planned(bound.ordered([])), unsorted.cover != nil
         {
             // Rows that are sorted on the way are looked up when they are; their values need not be. Not where a part of them is
             // asked for: equal ones then stand by their keys, so that the next part goes on where the last one ended.
@@ -64,17 +64,16 @@ struct StatementWay {
     }
 
     /// Looks for a way on which rows that are put together come one behind the other, so that no more than one group is kept at a time.
-    private mutating func lookForOrder() throws(RecordError) -> Bool {
+    private mutating func lookForOrder() -> Bool {
         let bound = plan.bound
         if bound.table.indexes.isEmpty && bound.table.isRowID { return false }
         guard bound.orders.isEmpty, let sequence,
-            let found = try planned(bound.ordered(sequence.orders), isGrouping: true),
+            let found = planned(bound.ordered(sequence.orders), isGrouping: true),
             found.orders.isEmpty
         else { return false }
         plan = found
         plan.skip = EntrySkip(found, keys: group?.keys ?? expressions, group?.aggregates ?? [])
         isInOrder = true
-        group?.isInOrder = true
         if sequence.serves {
             orders = []
             group?.orders = []
@@ -92,22 +91,10 @@ struct StatementWay {
         return isDistinct ? RowSequence(expressions, areNoCase, wanted: orders) { expressions.firstIndex(of: $0) } : nil
     }
 
-    private func planned(_ bound: BoundSelection, isGrouping: Bool = false) throws(RecordError) -> Plan? {
-        let estimates =
-            try view.map { (view) throws(RecordError) in try TableEstimates(bound.table, view) } ?? .unknown
-        var question = Planner.Question(bound, estimates)
+    private func planned(_ bound: BoundSelection, isGrouping: Bool = false) -> Plan? {
+        var question = Planner.Question(bound, .known(bound.table, view))
         question.reads = reads
         question.isGrouping = isGrouping
         return Planner.choice(question)?.plan()
-    }
-}
-
-extension BoundSelection {
-    /// All rows that the condition leaves, in another order.
-    func ordered(_ orders: [BoundOrder]) -> BoundSelection {
-        BoundSelection(
-            table: table, catalogue: catalogue, joins: joins, condition: condition, orders: orders, limit: nil,
-            offset: 0, parameters: parameters, namedParameters: namedParameters, references: references,
-            matches: matches)
     }
 }

@@ -10,7 +10,7 @@ final class SubqueryGroups {
     private let isCount: Bool
 
     init(
-        _ subquery: BoundSubquery, _ link: BoundSubquery.Link, _ all: Plan, _ view: Snapshot,
+        _ subquery: SubqueryPlan, _ link: SubqueryPlan.Link, _ all: Plan, _ view: Snapshot,
         _ cancellation: Cancellation?, _ measure: StepMeasure?
     ) throws(RecordError) {
         places = link.outers
@@ -48,7 +48,7 @@ final class SubqueryGroups {
     }
 
     /// The index whose entries alone tell how many rows each group has; nil: the rows must be read.
-    static func index(_ subquery: BoundSubquery, _ link: BoundSubquery.Link, _ all: Plan) -> IndexHandle? {
+    static func index(_ subquery: SubqueryPlan, _ link: SubqueryPlan.Link, _ all: Plan) -> IndexHandle? {
         guard subquery.output == nil || subquery.aggregate == nil, link.columns.count == 1,
             [.integer, .reference].contains(link.columns[0].type), !all.hasResidual, all.isWholeTable,
             let ordinal = link.columns[0].ordinal
@@ -60,7 +60,7 @@ final class SubqueryGroups {
     }
 
     private func readRows(
-        _ subquery: BoundSubquery, _ link: BoundSubquery.Link, _ all: Plan, _ view: Snapshot,
+        _ subquery: SubqueryPlan, _ link: SubqueryPlan.Link, _ all: Plan, _ view: Snapshot,
         _ cancellation: Cancellation?, _ measure: StepMeasure?
     ) throws(RecordError) {
         let slots = link.columns.map { $0.ordinal.map { all.table.layout.allSlots[$0] } }

@@ -17,7 +17,7 @@ final class SubqueryLookup {
     private var key = KeyBuffer()
 
     init(
-        _ probe: SubqueryProbe, _ link: BoundSubquery.Link, _ plan: Plan, reading output: BoundExpr?,
+        _ probe: SubqueryProbe, _ link: SubqueryPlan.Link, _ plan: Plan, reading output: BoundExpr?,
         _ view: Snapshot, _ outers: OuterValues, _ cancellation: Cancellation?, _ measure: StepMeasure?
     ) {
         self.probe = probe

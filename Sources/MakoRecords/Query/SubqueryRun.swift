@@ -1,20 +1,18 @@
 import MakoStorage
 
-/// What a sub-query reads of the row around, refilled for each. Operands are valid as long as that row is looked at.
-final class OuterValues {
-    var values: [Operand]
-
-    init(_ count: Int) { values = Array(repeating: .null, count: count) }
+extension SubqueryPlan: RunnableSubquery {
+    func answers(_ view: Snapshot, _ cancellation: Cancellation?) -> SubqueryAnswers {
+        SubqueryRun(self, view, cancellation)
+    }
 }
 
 /// A sub-query over one snapshot: answers for one row after the other, and keeps what it need not find out twice. One per run and thread.
-final class SubqueryRun {
-    private let subquery: BoundSubquery
+final class SubqueryRun: SubqueryAnswers {
+    private let subquery: SubqueryPlan
     private let view: Snapshot
     private let cancellation: Cancellation?
     /// Takes down what is read, where the run around is measured.
     private let measure: StepMeasure?
-    let outers: OuterValues
     private var arena = Arena()
 
     /// What was found once for all rows.
@@ -33,18 +31,17 @@ final class SubqueryRun {
     private var values: ValueRun?
     private var key = KeyBuffer()
 
-    init(_ subquery: BoundSubquery, _ view: Snapshot, _ cancellation: Cancellation?) {
+    init(_ subquery: SubqueryPlan, _ view: Snapshot, _ cancellation: Cancellation?) {
         self.subquery = subquery
         self.view = view
         self.cancellation = cancellation
         measure = SubqueryMeasures.current?.measure(of: subquery)
-        outers = OuterValues(subquery.outers.count)
+        super.init(OuterValues(subquery.query.outers.count))
     }
 
     // MARK: - Answers
 
-    /// Whether there is a row.
-    func exists() throws(RecordError) -> Bool {
+    override func exists() throws(RecordError) -> Bool {
         if let isThere { return isThere }
         if let groups = try linkedGroups() { return try groups.place(outers, &key) != nil }
         var isFound = false
@@ -56,8 +53,7 @@ final class SubqueryRun {
         return isFound
     }
 
-    /// Whether a value is among those of the rows, in SQL's three ways.
-    func contains(_ value: Operand) throws(RecordError) -> Truth {
+    override func contains(_ value: Operand) throws(RecordError) -> Truth {
         if !subquery.isCorrelated { return try wholeList().contains(value) }
         var result = Truth.no
         let values = valueRun()
@@ -78,9 +74,8 @@ final class SubqueryRun {
     func wholeList() throws(RecordError) -> SubqueryList {
         if let list { return list }
         let list = SubqueryList()
-        if case .statement(let statement, let catalogue, let parameters, let named) = subquery.source {
-            let rows = try rows(statement, catalogue, parameters, named)
-            for row in rows {
+        if case .statement(let plan) = subquery.source {
+            for row in try rows(plan) {
                 arena.reset()
                 let operand = arena.operand(row.first ?? .null)
                 if subquery.isNoCase, case .text(let bytes) = operand {
@@ -100,8 +95,7 @@ final class SubqueryRun {
         return list
     }
 
-    /// The value of the first row, or of the aggregate.
-    func scalar() throws(RecordError) -> Operand {
+    override func scalar() throws(RecordError) -> Operand {
         if let singleOperand { return singleOperand }
         arena.reset()
         if let groups = try linkedGroups() {
@@ -117,9 +111,7 @@ final class SubqueryRun {
     }
 
     private func firstValue() throws(RecordError) -> Value {
-        if case .statement(let statement, let catalogue, let parameters, let named) = subquery.source {
-            return try rows(statement, catalogue, parameters, named).first?.first ?? .null
-        }
+        if case .statement(let plan) = subquery.source { return try rows(plan).first?.first ?? .null }
         guard let aggregate = subquery.aggregate else {
             var value = Value.null
             let values = valueRun()
@@ -146,10 +138,10 @@ final class SubqueryRun {
         return try plan.count(in: view, measure)
     }
 
-    private func rows(
-        _ statement: SelectStatement, _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value]
-    ) throws(RecordError) -> [[Value]] {
-        try statement.run(catalogue, view, parameters, named, nil, noting: measure).rows
+    private func rows(_ plan: StatementPlan) throws(RecordError) -> [[Value]] {
+        try followingTree(false) { () throws(RecordError) in
+            try plan.ended(by: cancellation).rows(in: view, noting: measure)
+        }
     }
 
     // MARK: - Rows
@@ -186,10 +178,9 @@ final class SubqueryRun {
             scan.measure = measure
             self.scan = scan
             try recorded { try plan.forEachRow(plan.table.layout, scan, view) { try body($0, $1) } }
-        case .statement(let statement, let catalogue, let parameters, let named):
+        case .statement(let plan):
             // Only that there are rows matters; their values are asked for elsewhere.
-            let rows = try rows(statement, catalogue, parameters, named)
-            if !rows.isEmpty { try withEmptyRow(body) }
+            if try !rows(plan).isEmpty { try withEmptyRow(body) }
         case .held(let plan), .holders(let plan, _, _):
             let rows = held ?? HeldRows(subquery, plan, view, outers, cancellation, measure)
             held = rows
@@ -260,7 +251,7 @@ final class ValueRun {
     private let evaluator: Evaluator
     private let place: Int32
 
-    init(_ subquery: BoundSubquery, _ view: Snapshot, _ outers: OuterValues?, _ cancellation: Cancellation?) {
+    init(_ subquery: SubqueryPlan, _ view: Snapshot, _ outers: OuterValues?, _ cancellation: Cancellation?) {
         let plan: Plan? =
             switch subquery.source {
             case .plan(let plan), .held(let plan), .holders(let plan, _, _): plan

@@ -21,7 +21,7 @@ struct TableEstimates {
     /// How long a row is; 0: that was not looked at.
     private var rowBytes = 0.0
     private let table: TableHandle?
-    private let view: Snapshot?
+    let view: Snapshot?
 
     private init() {
         rows = 1_000_000
@@ -33,6 +33,11 @@ struct TableEstimates {
         rows = max(TableEstimates.smallest, Double(try table.count(in: view)))
         self.table = table
         self.view = view
+    }
+
+    /// Without a view, and where the table cannot be counted, nothing is known: the latter is told of when rows are to be read.
+    static func known(_ table: TableHandle, _ view: Snapshot?) -> TableEstimates {
+        view.flatMap { try? TableEstimates(table, $0) } ?? .unknown
     }
 
     var isKnown: Bool { view != nil }
