@@ -1,0 +1,19 @@
+import MakoStorage
+
+extension ExpressionRun {
+    /// - Throws: `syntax` for names and types that do not fit.
+    public init(
+        _ expressions: [Expr], _ plan: Plan, _ view: Snapshot, areCompared: Bool = true
+    ) throws(RecordError) {
+        let bound = plan.bound
+        var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
+        binder.references = bound.references
+        binder.matches = bound.matches
+        var resolved: [BoundExpr] = []
+        for expression in expressions {
+            resolved.append(try areCompared ? binder.bind(expression) : binder.bindUnseen(expression))
+        }
+        let subqueries = SubqueryPlanner(view: view)
+        self.init(bound: resolved.map { subqueries.expr($0) }, plan.table, binder.joins, view)
+    }
+}
