@@ -5,15 +5,12 @@ extension ExpressionRun {
     public init(
         _ expressions: [Expr], _ plan: Plan, _ view: Snapshot, areCompared: Bool = true
     ) throws(RecordError) {
-        let bound = plan.bound
-        var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
-        binder.references = bound.references
-        binder.matches = bound.matches
+        var binder = Binder(plan.bound)
         var resolved: [BoundExpr] = []
         for expression in expressions {
             resolved.append(try areCompared ? binder.bind(expression) : binder.bindUnseen(expression))
         }
         let subqueries = SubqueryPlanner(view: view)
-        self.init(bound: resolved.map { subqueries.expr($0) }, plan.table, binder.joins, view)
+        self.init(bound: resolved.map { subqueries.planned($0) }, plan.table, binder.joins, view)
     }
 }

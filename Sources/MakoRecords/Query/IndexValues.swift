@@ -9,9 +9,7 @@ extension Plan {
         _ expr: Expr, counting: Bool, in view: Snapshot
     ) throws(RecordError) -> [(value: Value, count: Int)]? {
         guard !hasResidual, bound.limit == nil, bound.offset == 0, case .column = expr else { return nil }
-        var binder = Binder(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
-        binder.references = bound.references
-        binder.matches = bound.matches
+        var binder = Binder(bound)
         guard case .column(let column) = try binder.bind(expr), column.node < 0, !column.isDecimal, !column.isNoCase,
             let ordinal = column.ordinal
         else { return nil }

@@ -37,12 +37,7 @@ struct AskedQuestion {
     static func source(
         _ alias: String?, _ table: String, _ at: SourcePosition, _ catalogue: Catalogue
     ) throws(RecordError) -> JoinScope.Source {
-        do {
-            return JoinScope.Source(name: alias ?? table, table: try catalogue.requireTable(table))
-        } catch {
-            guard case .tableNotFound(let name, let nearest) = error else { throw error }
-            throw at.error("there is no table \(name)", nearest: nearest)
-        }
+        JoinScope.Source(name: alias ?? table, table: try catalogue.requireTable(table, at))
     }
 
     /// Nobody else looks at what is not asked for.
@@ -119,16 +114,7 @@ extension AskedQuestion {
 
 extension Expr {
     /// How many parts it has.
-    var size: Int {
-        switch self {
-        case .column, .literal, .parameter, .collection, .subquery, .subject: 1
-        case .choice(let choice): choice.expressions.reduce(1) { $0 + $1.size }
-        case .condition(let condition, _): condition.expressions.reduce(1) { $0 + $1.size }
-        case .arithmetic(_, let left, let right, _): 1 + left.size + right.size
-        case .negate(let inner), .noCase(let inner), .binary(let inner): 1 + inner.size
-        case .function(_, let arguments, _): arguments.reduce(1) { $0 + $1.size }
-        }
-    }
+    var size: Int { children.reduce(1) { $0 + $1.size } }
 
     /// The same, with its columns named behind a table.
     func qualified(by name: String, insteadOf old: String) throws(RecordError) -> Expr {

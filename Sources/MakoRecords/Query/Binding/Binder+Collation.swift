@@ -4,12 +4,7 @@ extension Expr {
         switch self {
         case .noCase: true
         case .binary: false
-        case .column, .literal, .parameter, .subquery, .collection, .subject: nil
-        case .arithmetic(_, let left, let right, _): left.explicitCollation ?? right.explicitCollation
-        case .negate(let inner): inner.explicitCollation
-        case .function(_, let arguments, _): arguments.lazy.compactMap(\.explicitCollation).first
-        case .choice(let choice): choice.expressions.lazy.compactMap(\.explicitCollation).first
-        case .condition(let condition, _): condition.expressions.lazy.compactMap(\.explicitCollation).first
+        default: children.lazy.compactMap(\.explicitCollation).first
         }
     }
 

@@ -314,16 +314,11 @@ extension Condition {
     /// - Parameter inQuantified: whether to look into conditions on many as well.
     func columns(inQuantified: Bool = true) -> [Expr] {
         switch self {
-        case .constant, .exists, .elements: []
-        case .comparison(_, let left, let right), .glob(let left, let right), .match(let left, let right):
-            left.columns + right.columns
         case .and(let parts), .or(let parts): parts.flatMap { $0.columns(inQuantified: inQuantified) }
         case .not(let inner): inner.columns(inQuantified: inQuantified)
         case .quantified(_, let inner, _): inQuantified ? inner.columns() : []
-        case .isIn(let value, let items): value.columns + items.flatMap(\.columns)
-        case .between(let value, let low, let high): value.columns + low.columns + high.columns
-        case .like(let value, let pattern, let escape): value.columns + pattern.columns + (escape?.columns ?? [])
-        case .isNull(let value), .truth(let value), .isInQuery(let value, _): value.columns
+        case .elements: []
+        default: expressions.flatMap(\.columns)
         }
     }
 
@@ -335,12 +330,9 @@ extension Expr {
     var columns: [Expr] {
         switch self {
         case .column, .collection: [self]
-        case .literal, .parameter, .subquery, .subject: []
         case .choice(let choice): choice.columns
         case .condition(let condition, _): condition.columns()
-        case .arithmetic(_, let left, let right, _): left.columns + right.columns
-        case .negate(let inner), .noCase(let inner), .binary(let inner): inner.columns
-        case .function(_, let arguments, _): arguments.flatMap(\.columns)
+        default: children.flatMap(\.columns)
         }
     }
 

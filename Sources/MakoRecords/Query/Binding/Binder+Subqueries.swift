@@ -56,8 +56,8 @@ extension Binder {
         let subquery = subquery.asking(try statement.flattened(catalogue))
         let scope = OuterScope(self)
         var inner = Binder(
-            try Binder.table(of: subquery.statement, catalogue), catalogue, subquery.positions ?? parameters,
-            subquery.named ?? named)
+            try catalogue.requireTable(subquery.statement.table, subquery.statement.tableAt), catalogue,
+            subquery.positions ?? parameters, subquery.named ?? named)
         inner.outer = scope
         inner.depth = depth
         inner.budget = budget
@@ -66,17 +66,6 @@ extension Binder {
         joins = scope.binder.joins
         budget.note(bound)
         return bound
-    }
-
-    private static func table(
-        of statement: SelectStatement, _ catalogue: Catalogue
-    ) throws(RecordError) -> TableHandle {
-        do {
-            return try catalogue.requireTable(statement.table)
-        } catch {
-            guard case .tableNotFound(let name, let nearest) = error else { throw error }
-            throw statement.tableAt.error("there is no table \(name)", nearest: nearest)
-        }
     }
 
     /// The sub-query whose binder this is.

@@ -40,6 +40,13 @@ struct Binder {
         self.joins = joins
     }
 
+    /// What resolves further expressions over the rows of a selection.
+    init(_ bound: BoundSelection) {
+        self.init(bound.table, bound.catalogue, bound.parameters, bound.namedParameters, joins: bound.joins)
+        references = bound.references
+        matches = bound.matches
+    }
+
     mutating func enter(_ at: SourcePosition) throws(RecordError) {
         depth += 1
         if depth > Condition.depthLimit {

@@ -70,7 +70,11 @@ extension BoundCondition {
     var readsOuter: Bool { BoundExpr.condition(self).readsOuter }
 
     /// The sub-queries in it, not those inside them.
-    var subqueries: [BoundSubquery] { BoundExpr.condition(self).subqueries }
+    var subqueries: [BoundSubquery] {
+        var found: [BoundSubquery] = []
+        forEachPart { if case .subquery(let subquery) = $0 { found.append(subquery) } }
+        return found
+    }
 }
 
 extension BoundGathered {

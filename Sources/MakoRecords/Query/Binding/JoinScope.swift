@@ -69,3 +69,17 @@ struct JoinScope {
         return found.first
     }
 }
+
+extension Catalogue {
+    /// The table that a name in a text means.
+    ///
+    /// - Throws: `syntax`, with the nearest right name.
+    func requireTable(_ name: String, _ at: SourcePosition) throws(RecordError) -> TableHandle {
+        do {
+            return try requireTable(name)
+        } catch {
+            guard case .tableNotFound(let name, let nearest) = error else { throw error }
+            throw at.error("there is no table \(name)", nearest: nearest)
+        }
+    }
+}

@@ -18,6 +18,8 @@ struct JoinSources {
     func of(_ condition: BoundCondition) -> SourceSet { of(.condition(condition)) }
 
     func of(_ expr: BoundExpr) -> SourceSet {
+        // Most are columns, and each path of a join looks at them.
+        if case .column(let column) = expr { return 1 << SourceSet(roots[column.node]) }
         var found: SourceSet = 0
         expr.forEachPart { part in
             if case .column(let column) = part { found |= 1 << SourceSet(roots[column.node]) }

@@ -35,7 +35,7 @@ struct SelectBinder {
     private static func source(
         _ name: String, _ alias: String?, _ at: SourcePosition, _ isJoin: Bool, _ catalogue: Catalogue
     ) throws(RecordError) -> JoinScope.Source {
-        let table = try AskedQuestion.source(nil, name, at, catalogue).table
+        let table = try catalogue.requireTable(name, at)
         guard let alias else { return JoinScope.Source(name: table.schema.name, table: table) }
         // The table's own spelling, where it has no other name.
         let isPlain = isJoin && Folding.folded(alias) == Folding.folded(table.schema.name)
@@ -65,9 +65,7 @@ struct SelectBinder {
 
     /// - Parameter selection: what ``selection`` is bound to.
     func bound(_ selection: BoundSelection) throws(RecordError) -> BoundSelect {
-        var binder = Binder(sources[0].table, catalogue, parameters, named, joins: selection.joins)
-        binder.references = selection.references
-        binder.matches = selection.matches
+        var binder = Binder(selection)
         binder.alias = statement.alias
         binder.budget = budget
         return try finished(.table(selection), binder)

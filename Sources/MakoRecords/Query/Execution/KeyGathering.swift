@@ -130,7 +130,7 @@ struct KeyGathering {
         guard let link = subquery.link, let all = link.all else { return [] }
         let measure = SubqueryMeasures.current?.measure(of: subquery)
         var keys: [Key] = []
-        if let index = SubqueryGroups.index(subquery, link, all) {
+        if let index = link.counting {
             try IndexGroups.forEach(index, all.table.schema.name, view, cancellation) { number, count in
                 measure?.entries += Int(count)
                 if isWanted(.integer(count)), let key = Key(.rowID(number)) { keys.append(key) }

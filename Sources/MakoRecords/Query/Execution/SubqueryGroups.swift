@@ -15,7 +15,7 @@ final class SubqueryGroups {
     ) throws(RecordError) {
         places = link.outers
         isCount = subquery.output == nil || subquery.aggregate == nil
-        if let index = SubqueryGroups.index(subquery, link, all) {
+        if let index = link.counting {
             try IndexGroups.forEach(index, all.table.schema.name, view, cancellation) { number, count in
                 _ = table.insert(wholeNumber: number)
                 counts.append(count)
@@ -45,18 +45,6 @@ final class SubqueryGroups {
     /// The whole numbers that link rows, ascending, with the values of their groups.
     func forEachNumber(_ body: (Int64, Value) -> Void) {
         for (number, place) in table.sortedNumbers() { body(number, value(place)) }
-    }
-
-    /// The index whose entries alone tell how many rows each group has; nil: the rows must be read.
-    static func index(_ subquery: SubqueryPlan, _ link: SubqueryPlan.Link, _ all: Plan) -> IndexHandle? {
-        guard subquery.output == nil || subquery.aggregate == nil, link.columns.count == 1,
-            [.integer, .reference].contains(link.columns[0].type), !all.hasResidual, all.isWholeTable,
-            let ordinal = link.columns[0].ordinal
-        else { return nil }
-        return all.table.indexes.first { index in
-            guard index.isPlain, let first = index.parts.first else { return false }
-            return Int(first.slot.ordinal) == ordinal && !first.descending
-        }
     }
 
     private func readRows(

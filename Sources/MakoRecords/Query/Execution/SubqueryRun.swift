@@ -204,7 +204,7 @@ final class SubqueryRun: SubqueryAnswers {
         lookups += 1
         if link.probe != nil {
             // A look-up costs what some thirty rows do in a walk, or a hundred entries of an index.
-            let worth = SubqueryGroups.index(subquery, link, all) == nil ? 32 : 128
+            let worth = link.counting == nil ? 32 : 128
             if patience < 0 { patience = 32 + (try all.table.count(in: view)) / worth }
             if lookups <= patience { return nil }
         }

@@ -18,6 +18,8 @@ final class SubqueryPlan: PlannedSubquery {
         let probe: SubqueryProbe?
         /// All rows that may be linked to any row; nil: what else is asked reads the row around as well.
         let all: Plan?
+        /// The index whose entries alone tell how many of these rows each row has; nil: the rows must be read.
+        let counting: IndexHandle?
     }
 
     let query: BoundSubquery

@@ -136,7 +136,8 @@ struct JoinPlanner {
         let isImpossible = question.conjuncts.contains { $0 == .constant(false) || $0 == .constant(nil) }
         if isImpossible || question.wanted == 0 {
             return JoinPlan(
-                sources: sources.map(\.joined), joins: question.joins, steps: [], isOrdered: true, description: "nothing to read")
+                sources: sources.map(\.joined), joins: question.joins, steps: [], isOrdered: true,
+                description: "nothing to read")
         }
         let (order, rows, cost) = JoinOrder(self).best()
         var placed: SourceSet = 0

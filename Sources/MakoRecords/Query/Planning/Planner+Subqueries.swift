@@ -12,16 +12,24 @@ struct SubqueryPlanner: BoundRewriting {
             offset: bound.offset)
     }
 
+    func planned(_ expr: BoundExpr) -> BoundExpr { expr.subqueries.isEmpty ? expr : self.expr(expr) }
+
+    func planned(_ condition: BoundCondition) -> BoundCondition {
+        condition.subqueries.isEmpty ? condition : self.condition(condition)
+    }
+
+    func planned(_ order: BoundOrder) -> BoundOrder { order.expr.subqueries.isEmpty ? order : self.order(order) }
+
     func subquery(_ subquery: BoundSubquery) -> BoundSubquery {
         subquery.plan == nil ? subquery.planned(by: plan(subquery)) : subquery
     }
 
     private func plan(_ subquery: BoundSubquery) -> SubqueryPlan {
-        let output = subquery.output.map { expr($0) }
+        let output = subquery.output.map { planned($0) }
         switch subquery.query {
         case .rows(let selection):
             let plan = Planner.plan(selection, reading: output.map { [$0] } ?? [])
-            let link = isLinked(subquery, selection) ? SubqueryLinks.link(plan.bound, output) : nil
+            let link = isLinked(subquery, selection) ? SubqueryLinks.link(plan.bound, output, subquery.aggregate) : nil
             return SubqueryPlan(
                 subquery, .plan(plan), output: output, link: link,
                 description: SubqueryLinks.text(subquery, plan, link, output))
@@ -65,7 +73,9 @@ struct SubqueryPlanner: BoundRewriting {
 
 /// Finds out by which columns a sub-query hangs on the query around it.
 enum SubqueryLinks {
-    static func link(_ selection: BoundSelection, _ output: BoundExpr?) -> SubqueryPlan.Link? {
+    static func link(
+        _ selection: BoundSelection, _ output: BoundExpr?, _ aggregate: AggregateFunction?
+    ) -> SubqueryPlan.Link? {
         let conjuncts = selection.condition?.conjuncts ?? []
         var columns: [BoundColumn] = []
         var outers: [Int] = []
@@ -84,7 +94,20 @@ enum SubqueryLinks {
             all = Planner.plan(selection.asking(rest), reading: reading)
         }
         let probe = probe(selection.table, columns, conjuncts, Array(linked.sorted()))
-        return SubqueryPlan.Link(columns: columns, outers: outers, probe: probe, all: all)
+        let isCount = output == nil || aggregate == nil
+        return SubqueryPlan.Link(
+            columns: columns, outers: outers, probe: probe, all: all,
+            counting: isCount ? all.flatMap { counting(columns, $0) } : nil)
+    }
+
+    private static func counting(_ columns: [BoundColumn], _ all: Plan) -> IndexHandle? {
+        guard columns.count == 1, [.integer, .reference].contains(columns[0].type), !all.hasResidual, all.isWholeTable,
+            let ordinal = columns[0].ordinal
+        else { return nil }
+        return all.table.indexes.first { index in
+            guard index.isPlain, let first = index.parts.first else { return false }
+            return Int(first.slot.ordinal) == ordinal && !first.descending
+        }
     }
 
     /// A column of the sub-query's table that equals a value of the row around and is coded as that is.

@@ -102,16 +102,16 @@ struct SelectPlanner {
         let sources = join.tables.map { joined in
             let rows = size(joined.table)
             return JoinSource(
-                name: joined.name, table: joined.table, left: joined.left?.map { subqueries.condition($0) },
+                name: joined.name, table: joined.table, left: joined.left?.map { subqueries.planned($0) },
                 size: rows.map(Double.init) ?? JoinEstimate.unknownSize,
                 statistics: statistics(joined.table, rows, join.catalogue, view))
         }
         let isWhole = bound.group == nil && !bound.isDistinct
         let wanted = isWhole ? bound.limit.map { $0.addingReportingOverflow(bound.offset) } : nil
-        let orders = join.orders.map { subqueries.order($0) }
+        let orders = join.orders.map { subqueries.planned($0) }
         let plan = JoinPlanner.plan(
             JoinQuestion(
-                sources: sources, joins: join.nodes, conjuncts: join.conjuncts.map { subqueries.condition($0) },
+                sources: sources, joins: join.nodes, conjuncts: join.conjuncts.map { subqueries.planned($0) },
                 orders: orders, wanted: wanted.flatMap { $0.overflow ? nil : $0.partialValue },
                 catalogue: join.catalogue))
         return SelectPlan(
@@ -133,15 +133,15 @@ extension BoundSelect {
     fileprivate func planningSubqueries(_ view: Snapshot?) -> BoundSelect {
         let planner = SubqueryPlanner(view: view)
         var copy = self
-        copy.outputs = outputs.map { planner.expr($0) }
+        copy.outputs = outputs.map { planner.planned($0) }
         guard var group else { return copy }
-        group.keys = group.keys.map { planner.expr($0) }
+        group.keys = group.keys.map { planner.planned($0) }
         for index in group.aggregates.indices {
-            group.aggregates[index].argument = group.aggregates[index].argument.map { planner.expr($0) }
+            group.aggregates[index].argument = group.aggregates[index].argument.map { planner.planned($0) }
         }
-        group.having = group.having.map { planner.condition($0) }
-        group.outputs = group.outputs.map { planner.expr($0) }
-        group.orders = group.orders.map { planner.order($0) }
+        group.having = group.having.map { planner.planned($0) }
+        group.outputs = group.outputs.map { planner.planned($0) }
+        group.orders = group.orders.map { planner.planned($0) }
         copy.group = group
         return copy
     }
