@@ -26,6 +26,7 @@ import Testing
         "Sources/MakoRecords/Values/KeyOrder.swift",
         "Sources/MakoRecords/Tables/RowLookup.swift",
         "Sources/MakoRecords/Rows/RowChunk.swift",
+        "Sources/MakoRecords/Rows/SortedRuns.swift",
         "Sources/MakoRecords/Rows/RowLayout.swift",
         "Sources/MakoRecords/Rows/RowReader.swift",
         "Sources/MakoRecords/Rows/RowWriter.swift",
@@ -36,6 +37,7 @@ import Testing
         "Sources/MakoStorage/Files/Lock.swift",
         "Sources/MakoStorage/Files/POSIXFile.swift",
         "Sources/MakoStorage/Files/POSIXFileSystem.swift",
+        
         "Sources/MakoStorage/Files/StackGuard.swift",
         "Sources/MakoStorage/Files/Thread.swift",
         "Sources/MakoStorage/Log/GrowingBytes.swift",
@@ -60,6 +62,7 @@ import Testing
         "Sources/MakoStorage/Store/DataFile.swift",
         "Sources/MakoStorage/Store/FileLayout.swift",
         "Sources/MakoStorage/Store/Opening.swift",
+        "Sources/MakoStorage/Store/SpillFile.swift",
         "Sources/MakoStorage/Store/BackupPart.swift",
         "Sources/MakoStorage/Store/Store+Backup.swift",
         "Sources/MakoStorage/Store/Store+Commit.swift",
