@@ -147,6 +147,11 @@ public struct EntitySchema: Sendable, Hashable {
         return IndexSchema("primary key", parts, isUnique: true)
     }
 
+    /// Whether a condition may use a name.
+    func isVisible(_ name: String) -> Bool {
+        idColumn == name || columns.contains { $0.name == name && !$0.isRetired }
+    }
+
     /// The names a condition may use.
     var visibleNames: [String] { liveColumns.map(\.name) + (idColumn.map { [$0] } ?? []) }
 

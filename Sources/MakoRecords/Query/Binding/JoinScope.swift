@@ -55,11 +55,11 @@ struct JoinScope {
     }
 
     private func holder(of column: String, _ at: SourcePosition, exactly: Bool) throws(RecordError) -> Int? {
-        let folded = Folding.folded(column)
+        let folded = exactly ? column : Folding.folded(column)
         let found = sources.indices.prefix(visible).filter { index in
-            sources[index].table.schema.visibleNames.contains {
-                exactly ? $0 == column : Folding.folded($0) == folded
-            }
+            let schema = sources[index].table.schema
+            if exactly { return schema.isVisible(column) }
+            return schema.visibleNames.contains { Folding.folded($0) == folded }
         }
         if found.count > 1 && !prefersFirst {
             let names = found.map { "\(sources[$0].name).\(column)" }

@@ -60,7 +60,7 @@ struct SelectNames {
         let schema = source.table.schema
         let names = schema.visibleNames.sorted { first, _ in first == schema.idColumn }
         return names.map { name in
-            let isShared = all.filter { $0.table.schema.visibleNames.contains(name) }.count > 1
+            let isShared = all.filter { $0.table.schema.isVisible(name) }.count > 1
             return SelectStatement.Output(
                 expr: .column(isJoin ? [source.name, name] : [name]), name: isShared ? "\(source.name).\(name)" : name)
         }

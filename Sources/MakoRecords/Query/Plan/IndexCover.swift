@@ -4,11 +4,6 @@
 /// Texts without their case do not say what was written, and places on a curve not where it was. Whether a single entry tells is seen when
 /// it is read, see ``EntryRow``.
 struct IndexCover: Sendable {
-    /// To make a row of an entry and hand it over, in the units of ``Planner``.
-    static let entryCost = 5.2
-    /// To pass over an entry of which only the key is taken.
-    static let keyCost = 1.3
-
     /// A column of the index or of the table's key.
     struct Part: Sendable {
         let slot: ColumnSlot

@@ -55,9 +55,11 @@ struct JoinPlan: Sendable {
     let description: String
     /// A line for each step.
     var stepTexts: [String] { steps.map { $0.text(sources[$0.source]) } }
-    /// How many rows are expected, and what they are expected to cost, in units of a row that is met in a scan.
+    /// How many rows are expected, and what they are expected to cost, in the units of ``CostModel``.
     var expectedRows = 0.0
     var cost = 0.0
+    /// How many orders and beginnings of orders were weighed.
+    var weighed = 0
     var cancellation: Cancellation?
 }
 

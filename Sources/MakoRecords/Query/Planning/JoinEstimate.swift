@@ -5,45 +5,27 @@ enum JoinEstimate {
     static let unknownSize = 1_000_000.0
     static let typicalRows = 1000.0
 
-    /// The rows that a table's own condition leaves.
-    static func ownRows(_ source: Int, _ planner: JoinPlanner) -> Double {
-        planner.sources[source].size * ownShare(source, planner)
-    }
-
-    static func ownShare(_ source: Int, _ planner: JoinPlanner) -> Double { planner.ownShares[source] }
-
+    /// The share of a table's rows that its own condition leaves.
     static func ownShare(_ own: Plan, _ source: JoinSource) -> Double {
         let conditions = own.bound.condition?.conjuncts ?? []
         return conditions.reduce(1) { $0 * (source.statistics?.share($1, source.size) ?? share($1, source)) }
-    }
-
-    /// What it costs to read them.
-    static func ownCost(_ source: Int, _ planner: JoinPlanner) -> Double {
-        let size = planner.sources[source].size
-        return switch planner.own[source].access {
-        case .nothing: 0
-        case .keys(let keys): Double(keys.count) * 4
-        case .rows(let range): range == .min ... .max ? size : size * 0.3
-        case .keyRanges(let ranges): ranges == [KeyRange(lower: [], upper: nil)] ? size : size * 0.3
-        default: min(size * 2.5, max(1, ownRows(source, planner) * 2.5))
-        }
     }
 
     /// The share of a table's rows for which a condition on it alone holds.
     private static func share(_ condition: BoundCondition, _ source: JoinSource) -> Double {
         switch condition {
         case .comparison(.equal, .column(let column), _) where column.node < 0: 1 / values(column.ordinal, source).count
-        case .comparison(.equal, _, _): 0.01
-        case .comparison(.notEqual, _, _), .not: 0.9
-        case .comparison: 0.3
+        case .comparison(.equal, _, _): Selectivity.equalExpression
+        case .comparison(.notEqual, _, _), .not: Selectivity.unequal
+        case .comparison: Selectivity.comparison
         case .isIn(.column(let column), let items) where column.node < 0:
             min(1, Double(items.count) / values(column.ordinal, source).count)
-        case .isIn: 0.05
-        case .isNull: 0.05
-        case .like, .glob: 0.1
+        case .isIn: Selectivity.list
+        case .isNull: Selectivity.null
+        case .like, .glob: Selectivity.pattern
         case .and(let parts): parts.reduce(1) { $0 * share($1, source) }
         case .or(let parts): min(1, parts.reduce(0) { $0 + share($1, source) })
-        default: 0.5
+        default: Selectivity.other
         }
     }
 
@@ -77,21 +59,5 @@ enum JoinEstimate {
         case .noCase(let inner): return values(inner, planner)
         default: return nil
         }
-    }
-
-    /// What the conditions leave that can be tested once a table stands and are no equations.
-    static func shareOfTheRest(_ source: Int, _ placed: SourceSet, _ planner: JoinPlanner) -> Double {
-        let me: SourceSet = 1 << SourceSet(source)
-        var share = 1.0
-        for (condition, mask) in zip(planner.question.conjuncts, planner.masks)
-        where mask & me != 0 && mask != me && mask & ~(placed | me) == 0 {
-            if case .comparison(.equal, let left, let right) = condition,
-                planner.sets.of(left) == me || planner.sets.of(right) == me
-            {
-                continue
-            }
-            share *= 0.3
-        }
-        return share
     }
 }

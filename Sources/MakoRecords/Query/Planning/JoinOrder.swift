@@ -1,117 +1,165 @@
-/// The order of a join's tables: every order is tried where there are few, else always the table that is cheapest next.
+/// The order of a join's tables.
+///
+/// Orders are built table by table. Of those through the same tables the ones that can still be the best are kept, so that of few tables every
+/// order is weighed; of many tables a number of the cheapest orders is kept at each length. An order in the making is a few numbers and the
+/// place of the shorter one that it goes on from.
 struct JoinOrder {
-    private static let exhaustiveLimit = 6
+    /// Of so many tables the best order is found.
+    static let exhaustiveLimit = 8
+    /// How many orders are kept at each length beyond that.
+    private static let width = 16
+    private static let exhaustiveWidth = 1024
 
-    private struct Path {
-        var sources: [Int]
-        /// How many rows stand before each.
-        var outer: [Double]
-        var cost: Double
-        /// What of it is paid once, however few rows are wanted.
-        var build: Double
+    private struct OrderPath {
+        let source: Int
+        let placed: SourceSet
+        /// The place of the order without its last table.
+        let parent: Int
+        /// How many of the rows before the last table are looked at.
+        let outer: Double
         var rows: Double
+        /// What a limit may spare a part of.
+        var running: Double
+        /// What is paid once, however few rows are wanted.
+        var once: Double
+        /// Whether the rows come in the wanted order.
+        let isOrdered: Bool
+
+        var cost: Double { running + once }
+        /// By which orders through different tables are compared.
+        var rank: Double { cost + CostModel.joinRow * rows }
     }
 
     private let planner: JoinPlanner
+    private let graph: JoinGraph
+    private let wanted: Double?
 
-    init(_ planner: JoinPlanner) { self.planner = planner }
+    init(_ planner: JoinPlanner) {
+        self.planner = planner
+        graph = planner.graph
+        wanted = planner.question.wanted.map(Double.init)
+    }
 
-    /// The tables, each with how many rows are expected before it, and what is expected of all.
-    func best() -> (order: [(source: Int, outer: Double)], rows: Double, cost: Double) {
-        var best: Path?
-        for first in planner.sources.indices where planner.sources[first].left == nil {
-            let rows = max(1, JoinEstimate.ownRows(first, planner))
-            let cost = JoinEstimate.ownCost(first, planner)
-            let start = Path(sources: [first], outer: [1], cost: cost, build: 0, rows: rows)
-            let isSmall = planner.sources.count <= JoinOrder.exhaustiveLimit
-            guard let path = isSmall ? exhaustive(start) : greedy(start) else { continue }
-            if let known = best, known.cost <= path.cost { continue }
-            best = path
+    /// What was found.
+    struct FoundOrder {
+        /// The tables, each with how many rows are expected before it.
+        var order: [(source: Int, outer: Double)]
+        var rows: Double
+        var cost: Double
+        /// How many orders and beginnings of orders were weighed.
+        var weighed = 0
+    }
+
+    func best() -> FoundOrder {
+        let count = graph.tables.count
+        let width = count <= JoinOrder.exhaustiveLimit ? JoinOrder.exhaustiveWidth : JoinOrder.width
+        var paths = starts()
+        var weighed = paths.count
+        var level = 0..<paths.count
+        for _ in 1..<max(1, count) {
+            var longer: [OrderPath] = []
+            for place in level {
+                for next in 0..<count where mayFollow(next, paths[place].placed) {
+                    longer.append(extended(paths[place], place, next))
+                }
+            }
+            weighed += longer.count
+            level = paths.count..<paths.count
+            paths += kept(longer, width)
+            level = level.lowerBound..<paths.count
         }
+        let best = level.min { finished(paths[$0]) < finished(paths[$1]) }
         guard let best else {
             let typical = JoinEstimate.typicalRows
-            return (planner.sources.indices.map { ($0, typical) }, typical, typical)
+            return FoundOrder(order: planner.sources.indices.map { ($0, typical) }, rows: typical, cost: typical)
         }
-        return (Array(zip(best.sources, best.outer)), best.rows, best.cost)
+        return FoundOrder(
+            order: order(best, paths), rows: paths[best].rows, cost: finished(paths[best]), weighed: weighed)
     }
 
-    /// The paths through sets of tables, from small sets to large ones; of those through the same tables the cheapest.
-    private func exhaustive(_ start: Path) -> Path? {
-        let count = planner.sources.count
-        let whole = (1 << count) - 1
-        var paths: [Path?] = Array(repeating: nil, count: whole + 1)
-        paths[1 << start.sources[0]] = start
-        for placed in 1...whole {
-            guard let path = paths[placed], placed != whole else { continue }
-            for next in 0..<count where mayFollow(next, SourceSet(placed)) {
-                let longer = extended(path, next, SourceSet(placed))
-                let place = placed | 1 << next
-                if let known = paths[place], known.cost <= longer.cost { continue }
-                paths[place] = longer
-            }
-        }
-        return paths[whole].map(finished)
-    }
-
-    private func greedy(_ start: Path) -> Path? {
-        var path = start
-        var placed: SourceSet = 1 << SourceSet(start.sources[0])
-        while path.sources.count < planner.sources.count {
-            var best: Path?
-            for next in planner.sources.indices where mayFollow(next, placed) {
-                let longer = extended(path, next, placed)
-                if let known = best, known.cost + known.rows <= longer.cost + longer.rows { continue }
-                best = longer
-            }
-            guard let best, let last = best.sources.last else { return nil }
-            path = best
-            placed |= 1 << SourceSet(last)
+    /// What an order is expected to cost; nil where left joins do not allow it.
+    func cost(of order: [Int]) -> Double? {
+        guard let first = order.first, var path = starts().first(where: { $0.source == first }) else { return nil }
+        for next in order.dropFirst() {
+            guard mayFollow(next, path.placed) else { return nil }
+            path = extended(path, 0, next)
         }
         return finished(path)
     }
 
-    private func mayFollow(_ next: Int, _ placed: SourceSet) -> Bool {
-        placed & (1 << SourceSet(next)) == 0 && planner.leftNeeds[next] & ~placed == 0
+    private func order(_ last: Int, _ paths: [OrderPath]) -> [(source: Int, outer: Double)] {
+        var order: [(source: Int, outer: Double)] = []
+        var place = last
+        while place >= 0 {
+            order.append((paths[place].source, paths[place].outer))
+            place = paths[place].parent
+        }
+        return order.reversed()
     }
 
-    private func extended(_ path: Path, _ next: Int, _ placed: SourceSet) -> Path {
-        let outer = visited(path)
-        let way = JoinWay.best(next, placed, planner, outer)
-        var rows = path.rows * way.fan
-        if planner.sources[next].left != nil {
+    private func mayFollow(_ next: Int, _ placed: SourceSet) -> Bool {
+        placed & (1 << SourceSet(next)) == 0 && graph.tables[next].needs & ~placed == 0
+    }
+
+    private func starts() -> [OrderPath] {
+        let isSorted = planner.question.orders.isEmpty
+        return graph.tables.indices.filter { !graph.tables[$0].isLeft }.map { source in
+            let table = graph.tables[source]
+            var path = OrderPath(
+                source: source, placed: 1 << SourceSet(source), parent: -1, outer: 1, rows: max(1, table.rows),
+                running: table.cost, once: 0, isOrdered: isSorted || planner.ordered[source] != nil)
+            guard !isSorted, let ordered = planner.ordered[source] else { return path }
+            if ordered.orders.isEmpty {
+                path.running = path.rows * (CostModel.indexRow + CostModel.joinRow)
+            } else {
+                (path.running, path.once) = (0, table.cost + CostModel.scatteredSort * path.rows)
+            }
+            return path
+        }
+    }
+
+    private func extended(_ path: OrderPath, _ place: Int, _ next: Int) -> OrderPath {
+        let outer = path.isOrdered ? min(path.rows, wanted ?? path.rows) : path.rows
+        let step = graph.step(next, after: path.placed, rows: outer)
+        var rows = path.rows * step.fan
+        if graph.tables[next].isLeft {
             rows = max(rows, path.rows)
         } else {
-            rows *= JoinEstimate.shareOfTheRest(next, placed, planner)
+            rows *= graph.filterShare(next, after: path.placed)
         }
-        return Path(
-            sources: path.sources + [next], outer: path.outer + [outer],
-            cost: path.cost + way.cost(path.rows) + rows, build: path.build + way.build, rows: max(rows, 0.01))
+        return OrderPath(
+            source: next, placed: path.placed | 1 << SourceSet(next), parent: place, outer: outer,
+            rows: max(rows, 0.01), running: path.running + path.rows * step.each + CostModel.joinRow * rows,
+            once: path.once + step.once, isOrdered: path.isOrdered)
     }
 
-    /// The rows of a path that are looked at, where a limit may end the loops before all are.
-    private func visited(_ path: Path) -> Double {
-        guard let wanted = planner.question.wanted else { return path.rows }
-        let isEnded = planner.question.orders.isEmpty || planner.ordered[path.sources[0]] != nil
-        return isEnded ? min(path.rows, Double(wanted)) : path.rows
+    /// The cheapest of some orders of one length, without those that can be no better than another through the same tables.
+    private func kept(_ paths: [OrderPath], _ width: Int) -> [OrderPath] {
+        var kept: [OrderPath] = []
+        let ranked = paths.indices.sorted { left, right in
+            (paths[left].rank, left) < (paths[right].rank, right)
+        }
+        for place in ranked where !kept.contains(where: { isAsGood($0, paths[place]) }) {
+            kept.append(paths[place])
+            if kept.count == width { break }
+        }
+        return kept
     }
 
-    /// With what sorting costs, and what a limit spares.
-    private func finished(_ path: Path) -> Path {
-        var path = path
-        let first = path.sources[0]
-        let start = JoinEstimate.ownCost(first, planner)
-        let rows = JoinEstimate.ownRows(first, planner)
-        var share = 1.0
-        if let wanted = planner.question.wanted { share = min(1, Double(wanted) / max(1, path.rows)) }
-        let loops = path.cost - start - path.build
-        if planner.question.orders.isEmpty {
-            path.cost = (start + loops) * share + path.build
-        } else if let ordered = planner.ordered[first] {
-            let reading = ordered.orders.isEmpty ? max(1, rows * share) * 2.5 : start + 2 * rows
-            path.cost = reading + loops * share + path.build
-        } else {
-            path.cost += path.rows * (planner.question.wanted == nil ? 2 : 0.3)
+    /// Whether whatever follows an order is as cheap behind another one.
+    private func isAsGood(_ path: OrderPath, _ other: OrderPath) -> Bool {
+        guard path.placed == other.placed, path.isOrdered == other.isOrdered else { return false }
+        if wanted == nil { return path.cost <= other.cost && path.rows <= other.rows * (1 + 1e-9) }
+        // The share of the rows that a limit leaves depends on how many there are.
+        return path.running <= other.running && path.once <= other.once
+            && abs(path.rows - other.rows) <= 1e-9 * path.rows
+    }
+
+    /// The whole cost: with what sorting costs, and what a limit spares.
+    private func finished(_ path: OrderPath) -> Double {
+        guard path.isOrdered else {
+            return path.cost + path.rows * (wanted == nil ? CostModel.scatteredSort : CostModel.heap)
         }
-        return path
+        return path.running * (wanted.map { min(1, $0 / max(1, path.rows)) } ?? 1) + path.once
     }
 }

@@ -39,16 +39,19 @@ struct JoinPlanner {
     let leftNeeds: [SourceSet]
     /// Each table by itself.
     let own: [Plan]
+    /// What they cost.
+    let ownCosts: [Double]
     /// Each table that decides the order alone, in that order.
     let ordered: [Int: Plan]
     /// The share of each table's rows that its own condition leaves.
     let ownShares: [Double]
+    private(set) var graph = JoinGraph()
 
     var sources: [JoinSource] { question.sources }
 
     static func plan(_ question: JoinQuestion) -> JoinPlan { JoinPlanner(question).plan() }
 
-    private init(_ asked: JoinQuestion) {
+    init(_ asked: JoinQuestion) {
         var question = asked
         let sets = JoinSources(question.joins)
         self.sets = sets
@@ -59,13 +62,21 @@ struct JoinPlanner {
         leftNeeds = question.sources.enumerated().map { index, source in
             (source.left ?? []).reduce(0) { $0 | sets.of($1) } & ~(1 << SourceSet(index))
         }
-        own = question.sources.indices.map { JoinPlanner.ownPlan($0, question, sets) }
+        var own: [Plan] = []
+        var ownCosts: [Double] = []
+        for index in question.sources.indices {
+            let (plan, cost) = JoinPlanner.ownPlan(index, question, sets)
+            own.append(plan)
+            ownCosts.append(cost)
+        }
+        (self.own, self.ownCosts) = (own, ownCosts)
         var ordered: [Int: Plan] = [:]
         for index in question.sources.indices where JoinPlanner.ordersDepend(on: index, question, sets) {
             ordered[index] = JoinPlanner.orderedPlan(index, question, sets)
         }
         self.ordered = ordered
         ownShares = zip(own, question.sources).map { JoinEstimate.ownShare($0, $1) }
+        graph = JoinGraph(self)
     }
 
     /// A left join whose row of NULLs can pass nowhere is an inner one.
@@ -91,13 +102,17 @@ struct JoinPlanner {
         (question.sources[source].left ?? question.conjuncts).filter { sets.of($0) == 1 << SourceSet(source) }
     }
 
-    private static func ownPlan(_ source: Int, _ question: JoinQuestion, _ sets: JoinSources) -> Plan {
+    private static func ownPlan(
+        _ source: Int, _ question: JoinQuestion, _ sets: JoinSources
+    ) -> (plan: Plan, cost: Double) {
         let selection = ownSelection(source, question, sets, [], nil)
         // Without sizes where they cannot be read: that is told of when rows are to be.
-        guard let view = question.sources[source].statistics?.view,
-            let estimates = try? TableEstimates(selection.table, view)
-        else { return Planner.plan(selection) }
-        return Planner.plan(selection, estimates)
+        let view = question.sources[source].statistics?.view
+        let estimates = view.flatMap { try? TableEstimates(selection.table, $0) } ?? .unknown
+        guard let choice = Planner.choice(selection, estimates) else { return (Planner.nothing(selection), 0) }
+        // Plans of small tables are made as for larger ones, and cost less.
+        let share = choice.best.isFewRows ? 1 : question.sources[source].size / estimates.rows
+        return (choice.plan(), choice.best.cost * share)
     }
 
     /// The table's rows in the order that is wanted. Where only few are, the way is that to the first few: but a join may need more.
@@ -139,7 +154,8 @@ struct JoinPlanner {
                 sources: sources.map(\.joined), joins: question.joins, steps: [], isOrdered: true,
                 description: "nothing to read")
         }
-        let (order, rows, cost) = JoinOrder(self).best()
+        let found = JoinOrder(self).best()
+        let order = found.order
         var placed: SourceSet = 0
         var applied: Set<Int> = []
         var steps: [JoinStep] = []
@@ -150,8 +166,8 @@ struct JoinPlanner {
         let isOrdered = question.orders.isEmpty || ordered[order[0].source] != nil
         return JoinPlan(
             sources: sources.map(\.joined), joins: question.joins, steps: steps, isOrdered: isOrdered,
-            description: steps.map { $0.text(sources[$0.source].joined) }.joined(separator: "\n"), expectedRows: rows,
-            cost: cost)
+            description: steps.map { $0.text(sources[$0.source].joined) }.joined(separator: "\n"),
+            expectedRows: found.rows, cost: found.cost, weighed: found.weighed)
     }
 
     private func step(

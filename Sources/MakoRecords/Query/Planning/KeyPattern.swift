@@ -177,12 +177,14 @@ final class KeyPattern: Sendable {
     /// The share of rows that is expected.
     func share(_ test: (Int) -> Constraint.Test) -> Double {
         var share = 1.0
-        for number in equal { if case .isNull = test(number) { share *= 0.05 } else { share *= 0.001 } }
+        for number in equal {
+            if case .isNull = test(number) { share *= Selectivity.null } else { share *= Selectivity.equal }
+        }
         switch narrowing {
         case .none: break
         case .list(let number):
-            if case .isIn(let values) = test(number) { share *= min(1, 0.001 * Double(values.count)) }
-        case .prefix: share *= 0.01
+            if case .isIn(let values) = test(number) { share *= min(1, Selectivity.equal * Double(values.count)) }
+        case .prefix: share *= Selectivity.prefix
         case .range(let numbers):
             var bounds = 0
             for number in numbers { if case .notNull = test(number) { continue } else { bounds += 1 } }
@@ -192,7 +194,9 @@ final class KeyPattern: Sendable {
     }
 
     /// The share of rows that is expected in a range of which nothing more is known.
-    static func rangeShare(ends: Int) -> Double { ends == 2 ? 0.02 : ends == 1 ? 0.05 : 0.9 }
+    static func rangeShare(ends: Int) -> Double {
+        ends == 2 ? Selectivity.twoEnds : ends == 1 ? Selectivity.oneEnd : Selectivity.notNull
+    }
 }
 
 /// How far a row of sorted columns (an index, or the key of a table) answers a condition.

@@ -105,9 +105,6 @@ extension Planner {
         /// are rather those that stand first.
         func walksAlone(_ cover: IndexCover?) -> Bool { cover != nil && bound.limit == nil && estimates.isKnown }
 
-        /// The share of rows that other conditions are taken to let through.
-        static let passing = 0.1
-
         /// What it takes to meet so many rows one after the other.
         ///
         /// - Parameter singles: ways by indexes, of which one may know at how many rows more has to be done than to see that they are not wanted,
@@ -117,26 +114,29 @@ extension Planner {
         ) -> Double {
             let residual = residualPlaces(answered).map { conjuncts[$0] }
             func share(_ known: Double?) -> Double {
-                residual.isEmpty ? 1 : min(1, known.map { $0 / max(1, rows) } ?? Question.passing)
+                residual.isEmpty ? 1 : min(1, known.map { $0 / max(1, rows) } ?? Selectivity.passing)
             }
             let stops = share(singles.map(\.rows).min())
-            let found = share(singles.map { $0.rows * (leavesResidual($0.answered) ? Question.passing : 1) }.min())
+            let found = share(singles.map { $0.rows * (leavesResidual($0.answered) ? Selectivity.passing : 1) }.min())
             // Only rows with keys that are numbers are told apart before anything is made of them.
             let isTold = residual.contains(where: \.isToldByPlace) && !residual.contains(where: \.asksOtherRows)
             let asks = !residual.isEmpty && bound.table.isRowID && !isTold
             return cost(
-                rows: rows, perRow: estimates.scanCost + (asks ? testCost : stops * matchCost), isOrdered: isOrdered,
-                found, sort: sortCost)
+                rows: rows, perRow: estimates.scanCost + (asks ? CostModel.test : stops * CostModel.match),
+                isOrdered: isOrdered,
+                found, sort: CostModel.sort)
         }
 
         /// What it takes to find so many rows.
         ///
         /// - Parameter sort: to put one of them in order.
         func searchCost(
-            rows: Double, perRow: Double, isOrdered: Bool, answered: Set<Int>, sort: Double = scatteredSortCost
+            rows: Double, perRow: Double, isOrdered: Bool, answered: Set<Int>, sort: Double = CostModel.scatteredSort
         ) -> Double {
             leavesResidual(answered)
-                ? cost(rows: rows, perRow: perRow + filterCost, isOrdered: isOrdered, Question.passing, sort: sort)
+                ? cost(
+                    rows: rows, perRow: perRow + CostModel.filter, isOrdered: isOrdered, Selectivity.passing, sort: sort
+                )
                 : cost(rows: rows, perRow: perRow, isOrdered: isOrdered, 1, sort: sort)
         }
 
@@ -144,13 +144,13 @@ extension Planner {
         private func cost(rows: Double, perRow: Double, isOrdered: Bool, _ passing: Double, sort: Double) -> Double {
             guard let limit = bound.limit else {
                 return rows * perRow
-                    + (isOrdered || orders.isEmpty ? 0 : rows * passing * (isGrouping ? groupCost : sort))
+                    + (isOrdered || orders.isEmpty ? 0 : rows * passing * (isGrouping ? CostModel.group : sort))
             }
             if isOrdered || orders.isEmpty {
                 // What is left out by other conditions was looked at before so many are found.
                 return min(rows, (Double(limit) + Double(bound.offset)) / max(passing, 1e-9)) * perRow
             }
-            return rows * perRow + rows * passing * heapCost
+            return rows * perRow + rows * passing * CostModel.heap
         }
     }
 
@@ -169,7 +169,7 @@ extension Planner {
             var plan = Plan(
                 question.bound, access: best.access, isReversed: best.isReversed,
                 orders: best.isOrdered ? [] : question.orders, residual: residual,
-                expectedShare: best.rows * (residual.isEmpty ? 1 : 0.1) / question.estimates.rows,
+                expectedShare: best.rows * (residual.isEmpty ? 1 : Selectivity.passing) / question.estimates.rows,
                 nearest: best.nearest, text: text(best, question))
             plan.cover = best.cover
             return plan

@@ -1,11 +1,5 @@
 // Ways that gather keys first: of several indexes, of a sub-query, or of one index when many rows are to be read.
 extension Planner {
-    /// To gather a key and put it in order.
-    private static let keyCost = 5.0
-    /// To read a row when rows are read in the order of keys.
-    private static let orderedRowCost = 7.0
-    /// What two walks cost more than one, whatever they find.
-    private static let secondWalkCost = 100.0
     /// From so many rows on it matters in which order they are read.
     private static let manyRows = 4096.0
     private static let longestUnion = 64
@@ -23,10 +17,10 @@ extension Planner {
                 Candidate(
                     access: .gathered(source), isReversed: reversed ?? false, isOrdered: isOrdered, answered: answered,
                     used: used,
-                    cost: extra + keys * keyCost
+                    cost: extra + keys * CostModel.gatheredKey
                         + question.searchCost(
-                            rows: rows, perRow: orderedRowCost, isOrdered: isOrdered, answered: answered, sort: sortCost
-                        ),
+                            rows: rows, perRow: CostModel.orderedRow, isOrdered: isOrdered, answered: answered,
+                            sort: CostModel.sort),
                     name: name, rows: rows))
         }
         for (place, conjunct) in conjuncts.enumerated() {
@@ -49,7 +43,7 @@ extension Planner {
             for second in searches.dropFirst(place + 1) where Set(first.used).isDisjoint(with: second.used) {
                 add(
                     .intersection([.access(first.access), .access(second.access)]), keys: first.rows + second.rows,
-                    rows: max(1, first.rows * second.rows / estimates.rows), extra: secondWalkCost,
+                    rows: max(1, first.rows * second.rows / estimates.rows), extra: CostModel.secondScan,
                     answered: first.answered.union(second.answered), used: first.used + second.used,
                     "using intersection of index \(first.name ?? ""), index \(second.name ?? "")")
             }
@@ -103,10 +97,12 @@ extension Planner {
                     !first.noCase
                 else { continue }
                 // Each value costs a search of its own.
-                let rows = index.isUnique && index.parts.count == 1 ? values : values * max(1, estimates.rows * 0.001)
+                let rows =
+                    index.isUnique && index.parts.count == 1
+                    ? values : values * max(1, estimates.rows * Selectivity.equal)
                 found.append(
                     (
-                        .members(subquery, index), values * 3 + rows, rows,
+                        .members(subquery, index), values * CostModel.gatheredValue + rows, rows,
                         "using index \(index.schema.name) for a sub-query"
                     ))
             }
@@ -119,7 +115,7 @@ extension Planner {
             guard let subquery = bound.linkedToRowID else { return [] }
             // Who has none is not met in a walk over those that there are.
             if Binder.holds(operation, KeyOrder.compare(0, number)) { return [] }
-            let rows = min(estimates.rows * 0.3, subquery.expectedRows(estimates))
+            let rows = min(estimates.rows * Selectivity.counted, subquery.expectedRows(estimates))
             found.append((.counted(subquery, operation, number), rows, rows, "by counts of a sub-query"))
         default: break
         }

@@ -5,30 +5,8 @@
 /// with two ends a fiftieth, with one end a twentieth, a prefix a hundredth: guesses, that an equality leads to fewer rows than a range, and that a
 /// range is better sought, which costs ten times a scan at worst, where a scan may cost as many times a search as there are rows.
 ///
-/// Costs are in units of a short row that a scan passes over: 3.6 ns where they were measured, see decision 55. The cheapest way wins, the first
-/// named one among equals.
+/// Costs are those of ``CostModel``. The cheapest way wins, the first named one among equals.
 public enum Planner {
-    /// To look up a row that an entry of an index names.
-    static let indexCost = 10.0
-    /// The same in a table that is larger than what a processor keeps near.
-    static let farIndexCost = 12.5
-    /// To go on elsewhere in an index.
-    static let stretchCost = 100.0
-    /// To stop at a row in a scan and hand it over.
-    static let matchCost = 4.0
-    /// To ask a row of a scan what is not told by the place of its numbers.
-    static let testCost = 6.0
-    /// To ask something of a row that was found.
-    static let filterCost = 3.0
-    /// To keep a row and put it in order, where rows come as they stand.
-    static let sortCost = 30.0
-    /// The same where they come from here and there.
-    static let scatteredSortCost = 45.0
-    /// To hold a row against the best few that are kept.
-    static let heapCost = 5.0
-    /// To add a row to its group among all groups.
-    static let groupCost = 1.0
-
     struct Candidate {
         let access: Access
         let isReversed: Bool
@@ -153,7 +131,9 @@ public enum Planner {
         switch access {
         case .keys(let keys): rows = Double(keys.count)
         case .rows(let ids):
-            rows = question.estimates.rows * (ids.lowerBound > .min && ids.upperBound < .max ? 0.05 : 0.3)
+            rows =
+                question.estimates.rows
+                * (ids.lowerBound > .min && ids.upperBound < .max ? Selectivity.keyTwoEnds : Selectivity.keyOneEnd)
         default: rows = 0
         }
         let answered = Set(deciding.map { mine[$0].conjunct })
@@ -239,17 +219,17 @@ public enum Planner {
             rows = Double(max(1, search.ranges.count))
         } else {
             // A partial index is taken to hold a tenth of the rows.
-            let share = search.share * (index.condition == nil ? 1 : 0.1)
+            let share = search.share * (index.condition == nil ? 1 : Selectivity.partialIndex)
             rows =
                 search.used.isEmpty
                 ? max(1, estimates.rows * share) : estimates.entries(of: index, in: search.ranges, share: share)
         }
-        let entryCost = cover.map { $0.isEmpty ? IndexCover.keyCost : IndexCover.entryCost } ?? estimates.indexCost
+        let entryCost = cover.map { $0.isEmpty ? CostModel.coveredKey : CostModel.coveredRow } ?? estimates.indexCost
         return Candidate(
             access: search.ranges.isEmpty ? .nothing : .index(index, search.ranges), isReversed: reversed ?? false,
             isOrdered: isOrdered, answered: answered,
             used: search.used + implied.subtracting(search.used).sorted(),
-            cost: Double(max(0, search.ranges.count - 1)) * stretchCost
+            cost: Double(max(0, search.ranges.count - 1)) * CostModel.stretch
                 + question.searchCost(rows: rows, perRow: entryCost, isOrdered: isOrdered, answered: answered),
             name: index.schema.name, rows: rows, cover: search.ranges.isEmpty ? nil : cover)
     }

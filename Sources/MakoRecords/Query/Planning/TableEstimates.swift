@@ -107,7 +107,7 @@ struct TableEstimates {
 
     /// What it takes to look up a row that an entry names.
     var indexCost: Double {
-        rows * rowBytes > TableEstimates.near ? Planner.farIndexCost : Planner.indexCost
+        rows * rowBytes > TableEstimates.near ? CostModel.farIndexRow : CostModel.indexRow
     }
 
     private static func rowBytes(_ table: TableHandle, _ view: Snapshot) -> Double {

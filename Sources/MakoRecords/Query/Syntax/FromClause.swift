@@ -1,7 +1,7 @@
 /// One more table of a FROM clause, and how its rows meet those before it.
 struct JoinClause: Sendable, Hashable {
     /// Sets of tables are the bits of a word.
-    static let tableLimit = 60
+    static let tableLimit = 64
 
     enum Kind: Sendable, Hashable {
         /// Only rows that meet.
