@@ -86,7 +86,7 @@ private struct UniqueCheck: ~Copyable {
         return nil
     }
 
-    /// The row that an entry with this value stands for.
+    /// The row of an entry with this value.
     func row(_ value: UnsafeRawBufferPointer) throws(RecordError) -> RowKey {
         try index.rowKey(ofValue: [UInt8](value), isRowID: table.isRowID, table: table.schema.name)
     }

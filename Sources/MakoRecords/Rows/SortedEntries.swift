@@ -2,7 +2,7 @@ import MakoStorage
 
 /// Keys and values that are sorted by their keys in memory.
 ///
-/// They stand one behind the other in one piece of memory; what is sorted are 16-byte notes of where they are.
+/// They lie one behind the other in one piece of memory; what is sorted are 16-byte notes of where they are.
 final class SortedEntries {
     /// Where an entry is, and what its key looks like.
     private struct Note {

@@ -31,7 +31,7 @@ final class SortedRuns {
     /// All records in their order, once.
     func merge() throws(StorageError) -> MergedRuns {
         let ways = max(8, memory / 2 / file.blockBytes)
-        // Neighbours are merged, and their run stands where they stood: the order of equal keys stays.
+        // Neighbours are merged, and their run takes their place: the order of equal keys stays.
         while runs.count > ways {
             var fewer: [Range<UInt64>] = []
             for start in stride(from: 0, to: runs.count, by: ways) {
@@ -101,7 +101,7 @@ struct RunOutput: ~Copyable {
     }
 }
 
-/// What stands before a record: how long its parts are.
+/// The header of a record: how long its parts are.
 private struct RunHeader {
     static let bytes = 8
 

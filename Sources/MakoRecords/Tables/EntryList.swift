@@ -5,7 +5,7 @@ final class EntryList {
     let entries = SortedEntries()
     @exclusivity(unchecked) private var hasAdded = false
     private let takesCut: Bool
-    /// Whether the last entry was cut, and holds no NULL: it does not tell alone whether a unique index may have it.
+    /// Whether the last entry was cut, and holds no NULL: whether a unique index may have it depends on other rows.
     @exclusivity(unchecked) private(set) var isCut = false
 
     /// - Parameter takesCut: whether it takes entries of a unique index that were cut.

@@ -15,7 +15,7 @@ import MakoStorage
 /// savepoint or commits. A unique index refuses at the flush, which then throws; the transaction must be taken back to where
 /// it was before the batch, and the batch emptied with ``removeAll()``. Used by one thread, with one transaction.
 public final class IndexBatch {
-    /// Entries are flushed by themselves when they take so many bytes. Nil until a transaction has told what there is room for.
+    /// Entries are flushed by themselves when they take so many bytes. Nil until the first transaction is known.
     @exclusivity(unchecked) private var limit: Int?
     // One thread, and nothing comes back here while it is at work: no dynamic checks.
     @exclusivity(unchecked) private var lists: [EntryList] = []

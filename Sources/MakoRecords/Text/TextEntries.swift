@@ -23,7 +23,7 @@ struct TextEntries: ~Copyable {
             self.key.append(raw: key)
             return self.value.append(raw: value)
         }
-        // The lengths of further rows of a block stand behind those of the first.
+        // The lengths of further rows of a block come behind those of the first.
         guard isWord else { return self.value.append(raw: value) }
         if !isCutting {
             isCutting = true

@@ -10,10 +10,10 @@ package final class SpillFile {
     /// The content of a block, in bytes.
     package let blockBytes: Int
     private let file: any File
-    /// The database: what goes wrong is told of it, since the file has no name.
+    /// The database: errors name it, since the file has no name.
     private let path: String
     private let key: CipherKey?
-    /// A block on its way: the nonce, and what stands in the file.
+    /// A block on its way: the nonce, and what the file has.
     private let block: UnsafeMutableRawBufferPointer
     private var blocks: UInt64 = 0
 

@@ -8,7 +8,7 @@ enum CostModel {
     static let indexRow = 10.0
     /// The same in a table that is larger than what a processor keeps near.
     static let farIndexRow = 12.5
-    /// To make a row of an entry that tells all that is read.
+    /// Row made of an index entry alone (covering index).
     static let coveredRow = 5.2
     /// To count such an entry.
     static let coveredKey = 1.3
@@ -16,9 +16,9 @@ enum CostModel {
     static let stretch = 100.0
     /// To stop at a row in a scan and hand it over.
     static let match = 4.0
-    /// To ask a row of a scan what is not told by the place of its numbers.
+    /// Condition on a scanned row that the prefilter does not cover.
     static let test = 6.0
-    /// To ask something of a row that was found.
+    /// Condition on a row that was found.
     static let filter = 3.0
 
     // MARK: Keys that are gathered
@@ -34,7 +34,7 @@ enum CostModel {
 
     // MARK: Sorts and groups
 
-    /// To keep a row and put it in order, where rows come as they stand.
+    /// Row kept and sorted, where the input is unordered.
     static let sort = 30.0
     /// The same where they come from here and there, and of the rows of a join.
     static let scatteredSort = 45.0

@@ -4,7 +4,7 @@
 struct JoinGraph {
     struct TableNumbers {
         let isLeft: Bool
-        /// The tables that must stand before it.
+        /// The tables that must come before it.
         let needs: SourceSet
         let size: Double
         /// The rows that its own condition leaves, and their share.
@@ -17,7 +17,7 @@ struct JoinGraph {
         var lookups = 0..<0
     }
 
-    /// A condition that can be used once some tables stand, and the share of rows that it leaves.
+    /// A condition that can be tested once some tables are joined, and its selectivity.
     struct TermNumbers {
         let needs: SourceSet
         let share: Double
@@ -53,7 +53,7 @@ struct JoinGraph {
     private(set) var parts: [LookupPart] = []
     /// The numbers of ``equations``.
     private var terms: [TermNumbers] = []
-    /// What is asked of several tables and is no equation.
+    /// Conditions on several tables that are no equations.
     private var filters: [TermNumbers] = []
     /// Places of equations, by the columns that they give a value.
     private var choices: [Int] = []
@@ -225,7 +225,7 @@ struct JoinGraph {
         return turned.cost(rows) < best.cost(rows) ? turned : best
     }
 
-    /// The share of rows that is left by what can be asked once the table stands, beside equations.
+    /// The selectivity of what can be tested once the table is joined, beside equations.
     func filterShare(_ source: Int, after placed: SourceSet) -> Double {
         var share = 1.0
         for place in tables[source].filters where filters[place].needs & ~placed == 0 { share *= filters[place].share }

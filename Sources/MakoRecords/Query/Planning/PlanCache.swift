@@ -1,7 +1,7 @@
 import MakoStorage
 import Synchronization
 
-/// What the planner keeps of a catalogue's tables: the plans of queries that are asked again and again, and what indexes tell.
+/// What the planner keeps of a catalogue's tables: the plans of repeated queries, and statistics of indexes.
 final class PlanCache: CatalogueCache, @unchecked Sendable {
     let plans = KeptPlans()
     let statistics = IndexStatistics()
@@ -10,7 +10,7 @@ final class PlanCache: CatalogueCache, @unchecked Sendable {
 extension Catalogue {
     /// How selections from these tables were run.
     var plans: KeptPlans { planCache.plans }
-    /// What indexes tell of their tables.
+    /// Statistics of tables, from their indexes.
     var statistics: IndexStatistics { planCache.statistics }
 
     private var planCache: PlanCache {
