@@ -14,6 +14,9 @@ indirect enum KeySource: Sendable {
     /// The rows to which so many rows of a sub-query are linked; never none.
     case counted(BoundSubquery, ComparisonOperator, Int64)
 
+    /// The rows on one side of a column of keys, by those on its other side.
+    case collection(CollectionSource)
+
     /// Whether each key is of a row that is there.
     var namesRows: Bool {
         switch self {
@@ -22,6 +25,7 @@ indirect enum KeySource: Sendable {
         case .access(.fullText): true
         case .access, .linked, .counted: false
         case .members(_, let index): index != nil
+        case .collection(let source): if case .holders = source.link { true } else { false }
         case .union(let parts): parts.allSatisfy(\.namesRows)
         case .intersection(let parts): parts.contains(where: \.namesRows)
         }
@@ -35,8 +39,31 @@ indirect enum KeySource: Sendable {
         case .access(.fullText(let found)): [found.match.index.schema.name]
         case .access, .linked, .counted: []
         case .members(_, let index): index.map { [$0.schema.name] } ?? []
+        case .collection(let source): source.indexes
         case .union(let parts), .intersection(let parts): parts.flatMap(\.indexes)
         }
+    }
+}
+
+/// Rows on one side of a column of keys, found from those on its other side.
+struct CollectionSource: Sendable {
+    enum Link: Sendable {
+        /// Rows that hold the key of one of the others: the index over the column tells them.
+        case holders(ElementIndex)
+        /// Rows whose keys one of the others holds in this column.
+        case held(ColumnSlot)
+    }
+
+    /// The condition on many that is answered.
+    let subquery: BoundSubquery
+    /// Finds the others.
+    let others: Plan
+    let link: Link
+
+    /// The indexes that are walked.
+    var indexes: [String] {
+        let own: [String] = if case .holders(let index) = link { [index.schema.name] } else { [] }
+        return own + KeySource.access(others.access).indexes
     }
 }
 
@@ -129,12 +156,41 @@ struct KeyGathering {
             }
         case .linked(let subquery):
             return try linked(subquery, kind) { _ in true }
+        case .collection(let source): return KeyGathering.sorted(try collect(source, kind))
         case .counted(let subquery, let operation, let number):
             return try linked(subquery, kind) { value in
                 guard case .integer(let count) = value else { return false }
                 return Binder.holds(operation, KeyOrder.compare(count, number))
             }
         }
+    }
+
+    private func collect<Key: GatheredKey>(
+        _ source: CollectionSource, _ kind: Key.Type
+    ) throws(RecordError) -> [Key] {
+        var found = FoundKeys<Key>(cancellation: cancellation)
+        let others = SubqueryMeasures.current?.measure(of: source.subquery)
+        try recorded {
+            try source.others.forEachRow(layout: nil, in: view, others) { key, row in
+                switch source.link {
+                case .holders(let index):
+                    let keys = try table.keys(holding: key, in: index.schema.columns[0].name, view: view)
+                    measure?.entries += keys.count
+                    for key in keys { _ = try found.take(key) }
+                case .held(let slot):
+                    guard case .blob(let bytes) = Operand(row, slot) else { return true }
+                    try HeldKeys.forEach(in: bytes) { number, key in number == 0 ? try take(held: key, &found) : true }
+                }
+                return true
+            }
+        }
+        return found.keys
+    }
+
+    /// No row has a key that is longer than keys may be.
+    private func take<Key: GatheredKey>(held key: RowKey, _ found: inout FoundKeys<Key>) throws(RecordError) -> Bool {
+        if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return true }
+        return try found.take(key)
     }
 
     /// The rows whose first column of an index has one of some values.
