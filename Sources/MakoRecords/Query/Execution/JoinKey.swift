@@ -59,6 +59,15 @@ final class JoinKey {
         }
     }
 
+    /// The key of a row that may be held; nil: there is none.
+    func rowKey(isRowID: Bool) throws -> RowKey? {
+        if !isRowID { return try encode() ? .bytes(bytes) : nil }
+        guard case .integer(let id)? = fitting(try values.operand(0, supply.blank, .rowID(0)), .integer) else {
+            return nil
+        }
+        return .rowID(id)
+    }
+
     /// The beginning of the key, valid until the next.
     func beginning(_ count: Int) -> UnsafeRawBufferPointer { buffer.raw(from: 0, to: count) }
 

@@ -73,6 +73,9 @@ private final class JoinLoop {
         isLeft = step.isLeft
         table = step.own.table
         layout = table.layout
+        func own(_ bound: BoundSelection) -> Evaluator? {
+            bound.condition.map { Evaluator(Program(bound.table, $0, joins: bound.joins), view) }
+        }
         func evaluator(_ conditions: [BoundCondition]) -> Evaluator? {
             if conditions.isEmpty { return nil }
             let condition = conditions.count == 1 ? conditions[0] : BoundCondition.and(conditions)
@@ -84,20 +87,29 @@ private final class JoinLoop {
         switch step.method {
         case .key(let parts):
             lookup = .key(JoinKey(parts, plan.joins, view, supply))
-            own = bound.condition.map { Evaluator(Program(bound.table, $0, joins: bound.joins), view) }
+            self.own = own(bound)
         case .index(let index, let parts):
             lookup = .index(try JoinIndexWalk(index, table, JoinKey(parts, plan.joins, view, supply), view))
-            own = bound.condition.map { Evaluator(Program(bound.table, $0, joins: bound.joins), view) }
+            self.own = own(bound)
+        case .holders(let holders, let expr):
+            let part = JoinKeyPart(origin: .outer(expr), type: holders.type, noCase: false, descending: false)
+            lookup = .members(
+                JoinMembers(holders, table, JoinKey([part], plan.joins, view, supply), view))
+            self.own = own(bound)
+        case .held(let expr):
+            let values = ExpressionRun(bound: [expr], nil, plan.joins, view, supply)
+            lookup = .members(JoinMembers(heldBy: values, table, supply, view))
+            self.own = own(bound)
         case .kept(let equalities):
             lookup = .kept(
                 KeptRows(step, equalities, plan.joins, view, supply, measure.map { $0.run.steps[$0.place] }))
-            own = nil
+            self.own = nil
         case .walked(let equalities):
             lookup = .walked(KeptOuterRows(step, equalities, plan.joins, before: before, view, supply))
-            own = nil
+            self.own = nil
         case .first:
             lookup = .all
-            own = nil
+            self.own = nil
         }
     }
 
@@ -138,6 +150,11 @@ private final class JoinLoop {
         case .index(let walk):
             try walk.forEachRow { bytes, id in
                 goesOn = try test(RowReader(bytes, layout), id, body)
+                return goesOn
+            }
+        case .members(let rows):
+            try rows.forEachRow { row, id in
+                goesOn = try test(row, id, body)
                 return goesOn
             }
         case .walked(let rows):
@@ -202,6 +219,7 @@ private enum JoinLookup {
     case all
     case key(JoinKey)
     case index(JoinIndexWalk)
+    case members(JoinMembers)
     case kept(KeptRows)
     case walked(KeptOuterRows)
 }

@@ -89,12 +89,41 @@ struct KeyGathering {
             }
         case .linked(let subquery):
             return try linked(subquery, kind) { _ in true }
+        case .collection(let source): return KeyGathering.sorted(try collect(source, kind))
         case .counted(let subquery, let operation, let number):
             return try linked(subquery, kind) { value in
                 guard case .integer(let count) = value else { return false }
                 return Binder.holds(operation, KeyOrder.compare(count, number))
             }
         }
+    }
+
+    private func collect<Key: GatheredKey>(
+        _ source: CollectionSource, _ kind: Key.Type
+    ) throws(RecordError) -> [Key] {
+        var found = FoundKeys<Key>(cancellation: cancellation)
+        let others = SubqueryMeasures.current?.measure(of: source.subquery)
+        try recorded {
+            try source.others.forEachRow(layout: nil, in: view, others) { key, row in
+                switch source.link {
+                case .holders(let index):
+                    let keys = try table.keys(holding: key, in: index.schema.columns[0].name, view: view)
+                    measure?.entries += keys.count
+                    for key in keys { _ = try found.take(key) }
+                case .held(let slot):
+                    guard case .blob(let bytes) = Operand(row, slot) else { return true }
+                    try HeldKeys.forEach(in: bytes) { number, key in number == 0 ? try take(held: key, &found) : true }
+                }
+                return true
+            }
+        }
+        return found.keys
+    }
+
+    /// No row has a key that is longer than keys may be.
+    private func take<Key: GatheredKey>(held key: RowKey, _ found: inout FoundKeys<Key>) throws(RecordError) -> Bool {
+        if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return true }
+        return try found.take(key)
     }
 
     /// The rows whose first column of an index has one of some values.

@@ -99,7 +99,10 @@ extension StepMeasure {
     /// Rows that were looked up for those before them: by an index each is an entry, too.
     func noteLookups(_ count: Int, by method: JoinStep.Method) {
         rows += count
-        if case .index = method { entries += count }
+        switch method {
+        case .index, .holders: entries += count
+        case .first, .key, .held, .kept, .walked: break
+        }
     }
 }
 

@@ -28,10 +28,21 @@ struct JoinStep: Sendable {
         case first
         case key([JoinKeyPart])
         case index(IndexHandle, [JoinKeyPart])
+        /// Those that hold a key in a column of keys.
+        case holders(Holders, BoundExpr)
+        /// Those whose keys a column of keys holds.
+        case held(BoundExpr)
         /// Read once and kept under what they are compared by; without equations, as one list.
         case kept([JoinEquality])
         /// Walked once, when all that stands before it was kept under what it is compared by.
         case walked([JoinEquality])
+    }
+
+    /// A column of keys that is looked into, and what keys it holds.
+    struct Holders: Sendable {
+        let index: ElementIndex
+        let isRowID: Bool
+        let type: ColumnType
     }
 
     let source: Int
@@ -67,8 +78,9 @@ extension JoinStep {
     /// The indexes that are walked.
     var indexes: [String] {
         switch method {
-        case .key: []
+        case .key, .held: []
         case .index(let index, _): [index.schema.name]
+        case .holders(let holders, _): [holders.index.schema.name]
         case .first, .kept, .walked: KeySource.access(own.access).indexes
         }
     }
@@ -87,6 +99,12 @@ extension JoinStep {
             if let ownCondition { tests.insert(ownCondition, at: 0) }
         case .index(let index, let parts):
             text = start + "\(source.label) using index \(index.schema.name) (\(JoinStep.text(parts)))"
+            if let ownCondition { tests.insert(ownCondition, at: 0) }
+        case .holders(let holders, let key):
+            text = start + "\(source.label) using index \(holders.index.schema.name) (holding \(key))"
+            if let ownCondition { tests.insert(ownCondition, at: 0) }
+        case .held(let column):
+            text = start + "\(source.label) by keys in \(column)"
             if let ownCondition { tests.insert(ownCondition, at: 0) }
         case .kept(let equalities):
             let terms = equalities.map { "\($0.inner) = \($0.outer)" }.joined(separator: " AND ")

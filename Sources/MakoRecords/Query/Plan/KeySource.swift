@@ -11,6 +11,8 @@ indirect enum KeySource: Sendable {
     case linked(SubqueryPlan)
     /// The rows to which so many rows of a sub-query are linked; never none.
     case counted(SubqueryPlan, ComparisonOperator, Int64)
+    /// The rows on one side of a column of keys, by those on its other side.
+    case collection(CollectionSource)
 
     /// Whether each key is of a row that is there.
     var namesRows: Bool {
@@ -20,6 +22,7 @@ indirect enum KeySource: Sendable {
         case .access(.fullText): true
         case .access, .linked, .counted: false
         case .members(_, let index): index != nil
+        case .collection(let source): if case .holders = source.link { true } else { false }
         case .union(let parts): parts.allSatisfy(\.namesRows)
         case .intersection(let parts): parts.contains(where: \.namesRows)
         }
@@ -33,7 +36,30 @@ indirect enum KeySource: Sendable {
         case .access(.fullText(let found)): [found.match.index.schema.name]
         case .access, .linked, .counted: []
         case .members(_, let index): index.map { [$0.schema.name] } ?? []
+        case .collection(let source): source.indexes
         case .union(let parts), .intersection(let parts): parts.flatMap(\.indexes)
         }
+    }
+}
+
+/// Rows on one side of a column of keys, found from those on its other side.
+struct CollectionSource: Sendable {
+    enum Link: Sendable {
+        /// Rows that hold the key of one of the others: the index over the column has them.
+        case holders(ElementIndex)
+        /// Rows whose keys one of the others holds in this column.
+        case held(ColumnSlot)
+    }
+
+    /// The condition on many that is answered.
+    let subquery: SubqueryPlan
+    /// Finds the others.
+    let others: Plan
+    let link: Link
+
+    /// The indexes that are walked.
+    var indexes: [String] {
+        let own: [String] = if case .holders(let index) = link { [index.schema.name] } else { [] }
+        return own + KeySource.access(others.access).indexes
     }
 }

@@ -21,14 +21,24 @@ struct JoinGraph {
     struct TermNumbers {
         let needs: SourceSet
         let share: Double
+        /// Whether equal values may be looked for among kept rows.
+        var isHashed = true
     }
 
-    /// The key of a table or one of its indexes.
+    /// The key of a table, one of its indexes, or a column of keys.
     struct KeyLookup {
-        /// nil: the key.
-        let index: IndexHandle?
-        let isUnique: Bool
-        let parts: Range<Int>
+        enum Way {
+            case key
+            case index(IndexHandle)
+            /// Rows that hold a key, by an equation.
+            case holders(JoinStep.Holders, equation: Int)
+            /// Rows whose keys are held, by an equation.
+            case held(equation: Int)
+        }
+
+        let way: Way
+        var isUnique = false
+        var parts = 0..<0
     }
 
     /// A column of a key: it is looked up by the first of these equations that can be used, or by a constant.
@@ -55,6 +65,8 @@ struct JoinGraph {
     private var terms: [TermNumbers] = []
     /// Conditions on several tables that are no equations.
     private var filters: [TermNumbers] = []
+    /// Equations that a column of keys holds a key, each with what it is where the table is the one that holds them.
+    private var members: [(equation: Int, holder: JoinMembership?)] = []
     /// Places of equations, by the columns that they give a value.
     private var choices: [Int] = []
     /// Whether a table may be read once for all rows before it together, which then come in another order.
@@ -97,6 +109,7 @@ struct JoinGraph {
     /// Answers whether the condition is an equation between the table and others.
     @discardableResult
     private mutating func addEquation(_ condition: BoundCondition, _ source: Int, _ planner: JoinPlanner) -> Bool {
+        if let membership = JoinMembership(condition, planner) { return add(membership, condition, source, planner) }
         guard case .comparison(.equal, let left, let right) = condition else { return false }
         let me: SourceSet = 1 << SourceSet(source)
         let (a, b) = (planner.sets.of(left), planner.sets.of(right))
@@ -110,6 +123,28 @@ struct JoinGraph {
         return true
     }
 
+    /// That a row holds the key of another is looked up as an equation is, but not hashed.
+    private mutating func add(
+        _ membership: JoinMembership, _ condition: BoundCondition, _ source: Int, _ planner: JoinPlanner
+    ) -> Bool {
+        let column = BoundExpr.column(membership.column)
+        let others = planner.sets.of(membership.key)
+        let me: SourceSet = 1 << SourceSet(source)
+        let isHolder = membership.column.node == source && others & me == 0 && others != 0
+        guard isHolder || (membership.owner == source && membership.column.node != source) else { return false }
+        equations.append(
+            JoinEquation(
+                condition: condition, inner: isHolder ? column : membership.key,
+                outer: isHolder ? membership.key : column, isRounded: membership.owner == nil))
+        let values = membership.owner.map { planner.sources[$0].size } ?? JoinEstimate.typicalRows
+        terms.append(
+            TermNumbers(
+                needs: isHolder ? others : 1 << SourceSet(membership.column.node),
+                share: min(1, membership.perRow / max(1, values)), isHashed: false))
+        members.append((equations.count - 1, isHolder ? membership : nil))
+        return true
+    }
+
     /// Whole columns meet whole columns exactly, and so does everything that is no number.
     private static func isRounded(_ left: BoundExpr, _ right: BoundExpr) -> Bool {
         let kinds = (Binder.kind(left), Binder.kind(right))
@@ -120,11 +155,19 @@ struct JoinGraph {
 
     private mutating func addLookups(_ source: Int, _ mine: Range<Int>, _ planner: JoinPlanner) {
         if mine.isEmpty { return }
+        for (equation, membership) in members where mine.contains(equation) {
+            let way: KeyLookup.Way =
+                membership.map {
+                    .holders(
+                        JoinStep.Holders(index: $0.index, isRowID: $0.isRowID, type: $0.type), equation: equation)
+                } ?? .held(equation: equation)
+            lookups.append(KeyLookup(way: way))
+        }
         let table = planner.sources[source].table
         let ordinals: [Int?] = table.isRowID ? [nil] : table.keySlots.map { Int($0.ordinal) }
         let keys = ordinals.map { part(mine, source, $0, noCase: false) }
         if keys.allSatisfy({ !$0.equations.isEmpty }) {
-            lookups.append(KeyLookup(index: nil, isUnique: true, parts: add(keys)))
+            lookups.append(KeyLookup(way: .key, isUnique: true, parts: add(keys)))
         }
         let constants = planner.constants(source)
         // A partial index may lack rows that an equation alone asks for, and a spatial one knows no equations.
@@ -141,7 +184,7 @@ struct JoinGraph {
             }
             if found.contains(where: { !$0.equations.isEmpty }) {
                 let isUnique = index.isUnique && found.count == index.parts.count
-                lookups.append(KeyLookup(index: index, isUnique: isUnique, parts: add(found)))
+                lookups.append(KeyLookup(way: .index(index), isUnique: isUnique, parts: add(found)))
             }
         }
     }
@@ -150,7 +193,8 @@ struct JoinGraph {
         _ mine: Range<Int>, _ source: Int, _ ordinal: Int?, noCase: Bool, isConstant: Bool = false, alike: Double = 0
     ) -> LookupPart {
         let first = choices.count
-        for place in mine where JoinGraph.isColumn(equations[place].inner, source, ordinal, noCase) {
+        for place in mine
+        where terms[place].isHashed && JoinGraph.isColumn(equations[place].inner, source, ordinal, noCase) {
             choices.append(place)
         }
         return LookupPart(equations: first..<choices.count, isConstant: isConstant, alike: alike)
@@ -198,20 +242,26 @@ struct JoinGraph {
     func step(_ source: Int, after placed: SourceSet, rows: Double) -> JoinCost {
         let table = tables[source]
         var fan = table.rows
+        // The rows that are met among those that are kept.
+        var met = table.rows
         var isEquated = false
         for place in table.equations where terms[place].needs & ~placed == 0 {
             fan *= terms[place].share
-            isEquated = true
+            if terms[place].isHashed { (met, isEquated) = (met * terms[place].share, true) }
         }
         var lookup: (place: Int, each: Double)?
         for place in table.lookups {
             guard let found = matches(lookups[place], table, placed) else { continue }
             fan = min(fan, found)
-            let isKey = lookups[place].index == nil
-            let each = isKey ? CostModel.joinKey : CostModel.joinSearch + CostModel.joinEntry * found
+            let each =
+                switch lookups[place].way {
+                case .key: CostModel.joinKey
+                case .held: CostModel.joinKey * max(1, found)
+                case .index, .holders: CostModel.joinSearch + CostModel.joinEntry * found
+                }
             if lookup.map({ each < $0.each }) ?? true { lookup = (place, each) }
         }
-        let emitted = CostModel.joinRow * fan
+        let emitted = CostModel.joinRow * met
         var best = JoinCost(
             each: (isEquated ? CostModel.joinProbe : 0) + emitted, once: table.cost + CostModel.joinKeep * table.rows,
             fan: fan)
@@ -234,6 +284,11 @@ struct JoinGraph {
 
     /// How many rows a lookup leads to; nil: it cannot be used yet.
     private func matches(_ lookup: KeyLookup, _ table: TableNumbers, _ placed: SourceSet) -> Double? {
+        switch lookup.way {
+        case .holders(_, let equation), .held(let equation):
+            return terms[equation].needs & ~placed == 0 ? table.size * terms[equation].share : nil
+        case .key, .index: break
+        }
         var share = 1.0
         var alike = 0.0
         var count = 0
@@ -251,7 +306,7 @@ struct JoinGraph {
             count += 1
         }
         let isWhole = count == lookup.parts.count
-        if lookup.index == nil { return isWhole ? min(1, table.share) : nil }
+        if case .key = lookup.way { return isWhole ? min(1, table.share) : nil }
         if !isEquated { return nil }
         // Columns whose values go together have fewer rows of values than each by itself lets expect.
         return max(alike, lookup.isUnique && isWhole ? 1 : table.size * share)
@@ -265,6 +320,6 @@ struct JoinGraph {
 
     /// The equations of a table that can be used behind some others.
     func usable(_ source: Int, after placed: SourceSet) -> [JoinEquation] {
-        tables[source].equations.filter { terms[$0].needs & ~placed == 0 }.map { equations[$0] }
+        tables[source].equations.filter { terms[$0].isHashed && terms[$0].needs & ~placed == 0 }.map { equations[$0] }
     }
 }

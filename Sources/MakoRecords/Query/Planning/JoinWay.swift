@@ -12,8 +12,13 @@ struct JoinWay {
         case .turned: return hash(graph.usable(source, after: placed)) { .walked($0) }
         case .lookup(let place):
             let lookup = graph.lookups[place]
-            guard let index = lookup.index else { return byKey(lookup, source, placed, planner) }
-            return byIndex(index, lookup, source, placed, planner)
+            switch lookup.way {
+            case .key: return byKey(lookup, source, placed, planner)
+            case .index(let index): return byIndex(index, lookup, source, placed, planner)
+            case .holders(let holders, let equation):
+                return member(graph.equations[equation]) { .holders(holders, $0) }
+            case .held(let equation): return member(graph.equations[equation]) { .held($0) }
+            }
         }
     }
 
@@ -24,6 +29,12 @@ struct JoinWay {
             method: method(
                 equations.map { JoinEquality(inner: $0.inner, outer: $0.outer, isRounded: $0.isRounded) }),
             answered: equations.filter { !$0.isRounded }.map(\.condition))
+    }
+
+    private static func member(
+        _ equation: JoinGraph.JoinEquation, _ method: (BoundExpr) -> JoinStep.Method
+    ) -> JoinWay {
+        JoinWay(method: method(equation.outer), answered: equation.isRounded ? [] : [equation.condition])
     }
 
     private static func byKey(

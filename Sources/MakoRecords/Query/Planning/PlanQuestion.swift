@@ -122,9 +122,9 @@ extension Planner {
             let isTold = residual.contains(where: \.isToldByPlace) && !residual.contains(where: \.asksOtherRows)
             let asks = !residual.isEmpty && bound.table.isRowID && !isTold
             return cost(
-                rows: rows, perRow: estimates.scanCost + (asks ? CostModel.test : stops * CostModel.match),
-                isOrdered: isOrdered,
-                found, sort: CostModel.sort)
+                rows: rows,
+                perRow: estimates.scanCost + (asks ? CostModel.test : stops * CostModel.match) + membersCost(residual),
+                isOrdered: isOrdered, found, sort: CostModel.sort)
         }
 
         /// What it takes to find so many rows.
@@ -133,11 +133,11 @@ extension Planner {
         func searchCost(
             rows: Double, perRow: Double, isOrdered: Bool, answered: Set<Int>, sort: Double = CostModel.scatteredSort
         ) -> Double {
-            leavesResidual(answered)
-                ? cost(
-                    rows: rows, perRow: perRow + CostModel.filter, isOrdered: isOrdered, Selectivity.passing, sort: sort
-                )
-                : cost(rows: rows, perRow: perRow, isOrdered: isOrdered, 1, sort: sort)
+            guard leavesResidual(answered) else {
+                return cost(rows: rows, perRow: perRow, isOrdered: isOrdered, 1, sort: sort)
+            }
+            let tests = CostModel.filter + membersCost(residualPlaces(answered).map { conjuncts[$0] })
+            return cost(rows: rows, perRow: perRow + tests, isOrdered: isOrdered, Selectivity.passing, sort: sort)
         }
 
         /// What it takes to look at so many rows, and to sort those that are left where they are not in order.

@@ -32,6 +32,11 @@ extension Planner {
                     names.isEmpty
                         ? "by union of keys" : "using union of \(names.map { "index \($0)" }.joined(separator: ", "))")
             }
+            if let way = collection(conjunct, question) {
+                add(
+                    .collection(way.source), keys: way.rows, rows: way.rows, extra: way.cost, answered: [place],
+                    used: [], way.name)
+            }
             for (source, keys, rows, name) in members(bound.table, conjunct, estimates) {
                 add(source, keys: keys, rows: rows, answered: [place], used: [place], name)
             }

@@ -64,9 +64,11 @@ public enum Planner {
     /// The ways to the rows, and what is known of the question then; the first is a scan.
     static func candidates(_ asked: Question) -> (question: Question, ways: [Candidate]) {
         let (question, singles) = searches(asked)
+        let combined = combinations(question, singles: singles)
+        // How many rows a condition on many leaves is known from its other side.
+        let known = combined.filter { if case .gathered(.collection) = $0.access { true } else { false } }
         let ways =
-            [scan(question, besides: singles)] + singles + combinations(question, singles: singles)
-            + (byText(question).map { [$0] } ?? [])
+            [scan(question, besides: singles + known)] + singles + combined + (byText(question).map { [$0] } ?? [])
         return (question, ways)
     }
 

@@ -13,7 +13,7 @@ struct TableEstimates {
     static let counted = 64.0
     static let smallest = 1000.0
     /// Of more ranges than these some are looked at.
-    private static let looked = 4
+    static let looked = 4
 
     let rows: Double
     /// Whether more entries than are counted are told by their places in the tree.
@@ -41,6 +41,24 @@ struct TableEstimates {
     }
 
     var isKnown: Bool { view != nil }
+
+    /// What is known of another table.
+    func of(_ other: TableHandle) -> TableEstimates {
+        view.flatMap { try? TableEstimates(other, $0) } ?? .unknown
+    }
+
+    /// How many entries an index has, in all or behind some beginnings; nil: that is not known.
+    func entries(of tree: Tree, beginning prefixes: [[UInt8]]? = nil) -> Double? {
+        guard let view else { return nil }
+        guard let prefixes else { return (try? view.count(of: tree)).map(Double.init) }
+        var entries = 0.0
+        for prefix in prefixes {
+            let range = KeyRange(prefix: prefix)
+            guard let found = try? view.estimatedCount(from: range.lower, to: range.upper, in: tree) else { return nil }
+            entries += found
+        }
+        return entries
+    }
 
     /// How many rows of another table there are, when a share of it is expected.
     func rows(of other: TableHandle, share: Double) -> Double {
