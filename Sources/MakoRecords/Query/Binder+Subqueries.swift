@@ -71,6 +71,7 @@ extension Binder {
     private static func table(
         of statement: SelectStatement, _ catalogue: Catalogue
     ) throws(RecordError) -> TableHandle {
+        if statement.hasNoTable { return .none }
         do {
             return try catalogue.requireTable(statement.table)
         } catch {
@@ -247,7 +248,7 @@ extension SelectStatement {
 
     /// Whether the statement is more than rows of one table, which can be looked at one by one.
     var isWholeOnly: Bool {
-        (isGrouped && !isPlainAggregate) || !joins.isEmpty || !compounds.isEmpty
+        hasNoTable || (isGrouped && !isPlainAggregate) || !joins.isEmpty || !compounds.isEmpty
             || (isDistinct && (limit != nil || offset != nil))
     }
 }

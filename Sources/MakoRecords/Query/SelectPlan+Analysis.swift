@@ -39,7 +39,7 @@ extension SelectPlan {
     private var tableSteps: Int {
         switch feed {
         case .table: 1
-        case .join(let plan): plan.steps.count
+        case .join(let plan): max(1, plan.steps.count)
         }
     }
 
@@ -70,7 +70,7 @@ extension SelectPlan {
             case .table(let plan):
                 try plan.forEachRow(in: view, run) { key, row in try give(row, key) }
             case .join(let plan):
-                let last = run.steps[plan.steps.count - 1]
+                let last = run.steps[max(0, plan.steps.count - 1)]
                 let key = RowKey.rowID(0)
                 try JoinRun(plan, view, supply, run).forEachRow {
                     last.passed += 1

@@ -32,9 +32,31 @@ struct SelectPlan: Sendable, CustomStringConvertible {
     let countsRows: Bool
     /// Every table whose rows decide what comes.
     let tables: Set<String>
+    /// What the way to the rows of the one table was planned for, without values; nil for anything else.
+    var selection: Selection?
     /// What is done with the rows or groups that were found, in words.
-    let endLines: [String]
-    let description: String
+    var endLines: [String] {
+        var lines: [String] = []
+        if isDistinct && group == nil { lines.append("different rows" + (isInOrder ? " in order" : "")) }
+        let terms = orders.filter { $0.expr.constant == nil }.map { order in
+            "\(order.expr)" + (order.noCase ? " COLLATE NOCASE" : "") + (order.descending ? " DESC" : "")
+        }
+        if !terms.isEmpty { lines.append("sort by " + terms.joined(separator: ", ")) }
+        if !isCut, let limit { lines.append("limit \(limit)") }
+        if !isCut, offset > 0 { lines.append("offset \(offset)") }
+        return lines
+    }
+
+    /// Made when it is read: most plans are run and never shown.
+    var description: String {
+        let start =
+            switch feed {
+            case .table(let plan): plan.description
+            case .join(let plan): plan.description
+            }
+        let groups = (group?.keyText.map { [$0] } ?? []) + (group?.having.map { ["having \($0)"] } ?? [])
+        return ([start] + groups + endLines).joined(separator: "\n")
+    }
 
     /// The same, which a cancellation ends.
     func ended(by cancellation: Cancellation?) -> SelectPlan {
@@ -49,6 +71,24 @@ struct SelectPlan: Sendable, CustomStringConvertible {
             copy.feed = .join(plan)
         }
         return copy
+    }
+
+    /// The same for other values of the condition's parameters, where the way that was kept serves these too; nil: it must be planned anew.
+    func refilled(
+        _ parameters: [Value], _ named: [String: Value], _ catalogue: Catalogue, _ view: Snapshot
+    ) throws(RecordError) -> SelectPlan? {
+        guard var selection, case .table(let known) = feed, let kept = known.kept else { return nil }
+        (selection.parameters, selection.namedParameters) = (parameters, named)
+        let plan = try selection.plan(catalogue, in: view)
+        guard plan.kept === kept else { return nil }
+        var copy = self
+        copy.feed = .table(plan)
+        return copy
+    }
+
+    /// Whether the way to the rows is one that was kept, which other values may have.
+    var isRefillable: Bool {
+        if selection != nil, case .table(let plan) = feed { plan.kept != nil } else { false }
     }
 
     /// What kinds of values the columns of the result have.
@@ -87,6 +127,7 @@ struct SelectPlanner {
     }
 
     func plan() throws(RecordError) -> SelectPlan {
+        if statement.hasNoTable { return try withoutTables() }
         var tables = [try find(statement.table, statement.tableAt)]
         for join in statement.joins { tables.append(try find(join.table, join.at)) }
         if statement.joins.isEmpty { return try single(tables[0]) }
@@ -128,12 +169,37 @@ struct SelectPlanner {
         binder.matches = plan.bound.matches
         binder.alias = statement.alias
         binder.budget = budget
-        return try finished(statement, outputs, .table(plan), binder, plan.description, orders: rest)
+        var made = try finished(statement, outputs, .table(plan), binder, orders: rest)
+        if !statement.isDistinct {
+            (selection.parameters, selection.namedParameters) = ([], [:])
+            made.selection = selection
+        }
+        return made
     }
 
     private func plan(_ selection: Selection) throws(RecordError) -> Plan {
         guard let view else { return Planner.plan(try selection.bind(catalogue, budget)) }
         return try selection.plan(catalogue, in: view, budget)
+    }
+
+    // MARK: No table
+
+    /// One row, which may be grouped and tested like those of a table.
+    private func withoutTables() throws(RecordError) -> SelectPlan {
+        let statement = SelectNames(statement, []).statement
+        let outputs = try SelectNames.outputs(statement, [], isJoin: true)
+        if outputs.isEmpty { throw statement.tableAt.error("* means the columns of tables, and there is no FROM") }
+        var binder = Binder(.none, catalogue, parameters, named)
+        (binder.budget, binder.scope) = (budget, JoinScope([]))
+        let condition = try statement.condition.map { (condition) throws(RecordError) in try binder.bind(condition) }
+        var orders: [BoundOrder] = []
+        if !statement.isGrouped {
+            for order in try SelectNames.orders(statement, outputs) { orders.append(try binder.bind(order)) }
+        }
+        let text = "one row" + (condition.map { ", filter \($0)" } ?? "")
+        var row = JoinPlan(sources: [], joins: binder.joins, steps: [], isOrdered: true, description: text)
+        (row.isOneRow, row.condition) = (true, condition)
+        return try finished(statement, outputs, .join(row), binder, orders: orders)
     }
 
     // MARK: Several tables
@@ -181,7 +247,7 @@ struct SelectPlanner {
                 sources: parts, joins: binder.joins, conjuncts: conjuncts, orders: orders,
                 wanted: wanted.flatMap { $0.overflow ? nil : $0.partialValue }, catalogue: catalogue))
         return try finished(
-            statement, outputs, .join(join), binder, join.description, orders: join.isOrdered ? [] : orders)
+            statement, outputs, .join(join), binder, orders: join.isOrdered ? [] : orders)
     }
 
     /// Small tables are joined as fast by any way.
@@ -194,7 +260,7 @@ struct SelectPlanner {
 
     private func finished(
         _ statement: SelectStatement, _ outputs: [SelectStatement.Output], _ feed: SelectPlan.Feed, _ given: Binder,
-        _ start: String, orders: [BoundOrder]
+        orders: [BoundOrder]
     ) throws(RecordError) -> SelectPlan {
         var binder = given
         var group: GroupPlan?
@@ -210,26 +276,23 @@ struct SelectPlanner {
             for (output, expr) in zip(outputs, bound) { collations.append(binder.collation(output.expr, expr)) }
         }
         var tables = binder.budget.tables.union(binder.joins.map(\.target.schema.name))
-        var (feed, start, orders, isCut, isInOrder) = (feed, start, orders, false, false)
+        var (feed, orders, isCut, isInOrder) = (feed, orders, false, false)
         if case .table(let plan) = feed {
             let way = try StatementWay(
                 plan, group, bound, orders: orders, isDistinct: statement.isDistinct, collations, binder.joins, view)
-            (feed, group, start) = (.table(way.plan), way.group, way.plan.description)
+            (feed, group) = (.table(way.plan), way.group)
             (orders, isCut, isInOrder) = (way.orders, way.isCut, way.isInOrder)
             tables.formUnion(plan.bound.allTables)
         }
         let counts =
             outputs.count == 1 && outputs[0].expr.aggregate.map { $0.function == .count && $0.argument == nil } == true
         orders = group?.orders ?? orders
-        let endLines = SelectPlanner.endLines(statement, isCut: isCut, isInOrder: isInOrder, group, orders)
         return SelectPlan(
             feed: feed, names: outputs.map(\.name), outputs: bound, group: group, isDistinct: statement.isDistinct,
             collations: collations, orders: orders, limit: statement.limit.map { max(0, $0) },
             offset: max(0, statement.offset ?? 0),
             isCut: isCut, isInOrder: isInOrder, nodes: binder.joins,
-            countsRows: counts && statement.groupBy.isEmpty && statement.having == nil, tables: tables,
-            endLines: endLines,
-            description: ([start] + SelectPlanner.lines(group) + endLines).joined(separator: "\n"))
+            countsRows: counts && statement.groupBy.isEmpty && statement.having == nil, tables: tables)
     }
 
     private func grouped(
@@ -265,25 +328,6 @@ struct SelectPlanner {
             keys: names.boundKeys, areNoCase: names.areNoCase, aggregates: names.aggregates, having: condition,
             outputs: bound, orders: boundOrders)
         return (plan, names.binder, collations)
-    }
-
-    private static func lines(_ group: GroupPlan?) -> [String] {
-        guard let group else { return [] }
-        return (group.keyText.map { [$0] } ?? []) + (group.having.map { ["having \($0)"] } ?? [])
-    }
-
-    private static func endLines(
-        _ statement: SelectStatement, isCut: Bool, isInOrder: Bool, _ group: GroupPlan?, _ orders: [BoundOrder]
-    ) -> [String] {
-        var lines: [String] = []
-        if statement.isDistinct && group == nil { lines.append("different rows" + (isInOrder ? " in order" : "")) }
-        let terms = orders.filter { $0.expr.constant == nil }.map { order in
-            "\(order.expr)" + (order.noCase ? " COLLATE NOCASE" : "") + (order.descending ? " DESC" : "")
-        }
-        if !terms.isEmpty { lines.append("sort by " + terms.joined(separator: ", ")) }
-        if !isCut, let limit = statement.limit { lines.append("limit \(limit)") }
-        if !isCut, let offset = statement.offset, offset > 0 { lines.append("offset \(offset)") }
-        return lines
     }
 }
 
