@@ -73,9 +73,10 @@ extension SelectStatement {
 
     /// One SELECT, resolved and planned.
     func prepared(
-        _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ view: Snapshot?
+        _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ view: Snapshot?,
+        _ budget: SubqueryBudget = SubqueryBudget()
     ) throws(RecordError) -> SelectPlan {
-        try SelectPlanner(self, catalogue, parameters, named, view).plan()
+        try SelectPlanner(self, catalogue, parameters, named, view, budget).plan()
     }
 }
 

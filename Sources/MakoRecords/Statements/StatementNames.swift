@@ -29,8 +29,5 @@ extension ColumnName {
     }
 
     /// Whether the row id is meant.
-    func isID(of table: TableHandle) -> Bool {
-        guard let id = table.schema.idColumn, table.schema.column(named: name) == nil else { return false }
-        return Folding.folded(id) == Folding.folded(name)
-    }
+    func isID(of table: TableHandle) -> Bool { table.schema.column(named: name) == nil && table.schema.isIDName(name) }
 }

@@ -12,7 +12,10 @@ struct AskedQuestion {
     init(_ table: CommonTable, as name: String, _ catalogue: Catalogue) throws(RecordError) {
         self.name = name
         var statement = try table.statement.flattened(catalogue)
-        var sources = [try AskedQuestion.source(statement.alias, statement.table, statement.tableAt, catalogue)]
+        var sources: [JoinScope.Source] = []
+        if !statement.hasNoTable {
+            sources = [try AskedQuestion.source(statement.alias, statement.table, statement.tableAt, catalogue)]
+        }
         for join in statement.joins {
             sources.append(try AskedQuestion.source(join.alias, join.table, join.at, catalogue))
         }

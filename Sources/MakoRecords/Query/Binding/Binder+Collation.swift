@@ -31,6 +31,9 @@ extension Binder {
     func collation(_ source: Expr, _ bound: BoundExpr) -> Collation? {
         if let isNoCase = source.explicitCollation { return Collation(isNoCase: isNoCase, isExplicit: true) }
         if case .subject = source { return subject?.collation }
+        if case .choice(let choice) = source, choice.isFilter, case .choice(let made) = bound {
+            return collation(choice.branches[0].value, made.branches[0].value)
+        }
         switch bound {
         case .column(let column):
             return Collation(isNoCase: column.isNoCase, isExplicit: false)

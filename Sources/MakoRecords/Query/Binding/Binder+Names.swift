@@ -27,9 +27,7 @@ extension Binder {
         let written = owner + path.joined(separator: ".")
         for (step, name) in path.enumerated() {
             let isLast = step == path.count - 1
-            if let id = place.schema.idColumn,
-                id == name || (place.schema.column(named: name) == nil && Folding.folded(id) == Folding.folded(name))
-            {
+            if place.schema.isIDName(name) {
                 guard isLast else { throw at.error("\(name) refers to no other table") }
                 return BoundColumn(node: node, ordinal: nil, type: .integer, path: written)
             }

@@ -56,7 +56,8 @@ extension Binder {
         let subquery = subquery.asking(try statement.flattened(catalogue))
         let scope = OuterScope(self)
         var inner = Binder(
-            try catalogue.requireTable(subquery.statement.table, subquery.statement.tableAt), catalogue,
+            subquery.statement.hasNoTable
+                ? .none : try catalogue.requireTable(subquery.statement.table, subquery.statement.tableAt), catalogue,
             subquery.positions ?? parameters, subquery.named ?? named)
         inner.outer = scope
         inner.depth = depth
@@ -204,7 +205,7 @@ extension SelectStatement {
 
     /// Whether the statement is more than rows of one table, which can be looked at one by one.
     var isWholeOnly: Bool {
-        (isGrouped && !isPlainAggregate) || !joins.isEmpty || !compounds.isEmpty
+        hasNoTable || (isGrouped && !isPlainAggregate) || !joins.isEmpty || !compounds.isEmpty
             || (isDistinct && (limit != nil || offset != nil))
     }
 }

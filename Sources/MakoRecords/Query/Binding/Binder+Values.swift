@@ -127,7 +127,7 @@ extension Binder {
         } else {
             let names = [
                 "lower", "upper", "length", "characters", "abs", "round", "coalesce", "ifnull", "nullif", "trim",
-                "substr",
+                "substr", "time", "datetime", "julianday", "unixepoch", "iif", "cast",
                 "date", "ltrim", "rtrim", "replace", "instr", "strftime", "distance",
                 "highlight", "snippet",
             ]
@@ -142,9 +142,12 @@ extension Binder {
         }
         let counts: ClosedRange<Int> =
             switch function {
-            case .lower, .upper, .length, .characters, .abs, .trim, .date, .ltrim, .rtrim: 1...1
+            case .lower, .upper, .length, .characters, .abs, .trim, .ltrim, .rtrim: 1...1
+            case .castText, .castInteger, .castReal, .castBlob, .castBool, .castDate, .castUUID: 1...1
+            case .date, .time, .datetime, .julianday, .unixepoch: 0...100
+            case .strftime: 1...100
             case .round: 1...2
-            case .nullif, .instr, .strftime: 2...2
+            case .nullif, .instr: 2...2
             case .replace: 3...3
             case .substr: 2...3
             case .coalesce: 1...100
@@ -159,6 +162,7 @@ extension Binder {
         for argument in arguments { bound.append(try bind(argument)) }
         if arguments.contains(where: \.isCondition) { bound = bound.map(Binder.counted) }
         try checkArguments(function, bound, arguments)
+        if function.takesMoment { takeNow(&bound, at: function == .strftime ? 1 : 0) }
         if function == .nullif, let choice = nullIf(bound, arguments) { return try constantFolded(choice) }
         return try constantFolded(.function(function, bound))
     }
@@ -173,8 +177,11 @@ extension Binder {
                 case .length: found == .text || found == .blob
                 case .abs, .round: found.isNumber
                 case .substr: place == 0 ? found == .text : found == .whole
-                case .date: found == .text || found == .date
-                case .strftime: found == (place == 0 ? .text : .date)
+                case .strftime where place == 0: found == .text
+                case .strftime, .date, .time, .datetime, .julianday, .unixepoch:
+                    found == .text || (place == (function == .strftime ? 1 : 0) && (found == .date || found.isNumber))
+                case .castText, .castInteger, .castReal, .castBlob, .castBool, .castDate, .castUUID:
+                    function.casts(found) == true
                 case .coalesce, .nullif:
                     kinds[..<place].allSatisfy { $0 == .null || $0 == found || ($0.isNumber && found.isNumber) }
                 case .distance: found.isNumber
@@ -185,9 +192,7 @@ extension Binder {
                     "\(describe(bound[place])), which \(function.rawValue) does not take")
             }
         }
-        if function == .date, case .text(let text)? = bound[0].constant, DateText.parse(text) == nil {
-            throw sources[0].position.error("this is not a date; \(DateText.hint)")
-        }
+        if function.takesMoment { try checkMoment(bound, sources, from: function == .strftime ? 1 : 0) }
         if function == .strftime, case .text(let pattern)? = bound[0].constant, let mark = DateText.unknownMark(pattern)
         {
             throw sources[0].position.error(
@@ -227,9 +232,13 @@ extension Binder {
             return a == .null && b == .null ? .null : (a == .real || b == .real ? .real : .whole)
         case .function(let function, let arguments):
             switch function {
-            case .lower, .upper, .trim, .substr, .ltrim, .rtrim, .replace, .strftime: return .text
-            case .length, .characters, .instr: return .whole
-            case .date: return .date
+            case .lower, .upper, .trim, .substr, .ltrim, .rtrim, .replace, .strftime, .time, .castText: return .text
+            case .length, .characters, .instr, .unixepoch, .castInteger: return .whole
+            case .date, .datetime, .castDate: return .date
+            case .julianday, .castReal: return .real
+            case .castBlob: return .blob
+            case .castBool: return .bool
+            case .castUUID: return .uuid
             case .abs: return kind(arguments[0])
             case .round: return .real
             case .nullif: return kind(arguments[0])

@@ -76,9 +76,11 @@ struct BoundColumn: Sendable, Hashable {
 
 enum QueryFunction: String, Sendable, Hashable, CaseIterable {
     case lower, upper, length, characters, abs, round, coalesce, nullif, trim, substr, date, ltrim, rtrim, replace
-    case instr, strftime, distance
+    case instr, strftime, distance, time, datetime, julianday, unixepoch
     /// Bytes in the order of a decimal; no text names it.
     case decimalOrder = "decimal order"
+    case castText = "cast to text", castInteger = "cast to integer", castReal = "cast to real"
+    case castBlob = "cast to blob", castBool = "cast to boolean", castDate = "cast to date", castUUID = "cast to uuid"
 }
 
 /// An expression whose names are resolved, whose parameters are filled in and whose types agree.

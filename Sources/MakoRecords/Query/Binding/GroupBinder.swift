@@ -26,6 +26,8 @@ struct GroupBinder {
     private(set) var areNoCase: [Bool] = []
     private var asked: [Expr] = []
     private(set) var aggregates: [BoundAggregate] = []
+    /// The collations of columns that depend on the keys of the groups, by the places of their aggregates.
+    private var determined: [Int: Collation?] = [:]
 
     init(_ binder: Binder, keys: [Expr]) throws(RecordError) {
         self.binder = binder
@@ -62,8 +64,38 @@ struct GroupBinder {
             guard case .column(let key) = $0 else { return false }
             return key.node == column.node && key.ordinal == column.ordinal
         }
-        guard let number else { throw at.error("a column beside aggregates must stand in GROUP BY") }
-        return GroupResults.name(number, at: at)
+        if let number { return GroupResults.name(number, at: at) }
+        guard isDetermined(column) else { throw at.error("a column beside aggregates must stand in GROUP BY") }
+        return GroupResults.name(keys.count + (try self.number(determined: column, part)), at: at)
+    }
+
+    /// Whether all rows of a group have one value of the column, because the key of its table, or of the one where its path begins, is among the
+    /// keys of the groups.
+    private func isDetermined(_ column: BoundColumn) -> Bool {
+        var node = column.node
+        while node >= 0, !binder.joins[node].isSupplied { node = binder.joins[node].parent }
+        let table = node < 0 ? binder.table : binder.joins[node].target
+        let needed: [Int?] = table.isRowID ? [nil] : table.keySlots.map { Int($0.ordinal) }
+        return needed.allSatisfy { ordinal in
+            zip(boundKeys, areNoCase).contains { key, isNoCase in
+                guard case .column(let found) = key else { return false }
+                // Without regard to case several keys are one.
+                return found.node == node && found.ordinal == ordinal && (!isNoCase || found.isNoCase)
+            }
+        }
+    }
+
+    /// The value that a column has in all rows of a group, as the smallest of them.
+    private mutating func number(determined column: BoundColumn, _ part: Expr) throws(RecordError) -> Int {
+        if let known = asked.firstIndex(of: part) { return known }
+        if column.isSealed { _ = try binder.bind(part) }
+        let bound = BoundExpr.column(column)
+        asked.append(part)
+        aggregates.append(
+            BoundAggregate(
+                function: .minimum, isDistinct: false, argument: bound, isNoCase: binder.isNoCase(part, bound)))
+        determined[aggregates.count - 1] = binder.collation(part, bound)
+        return aggregates.count - 1
     }
 
     private mutating func number(
@@ -103,6 +135,7 @@ struct GroupBinder {
                 case .sum, .minimum, .maximum: aggregate.argument.map(Binder.kind) ?? .null
                 }
             results.values.append(.result(keys.count + number, kind, asked[number].position.words))
+            results.collations.append(determined[number] ?? nil)
         }
         return results
     }

@@ -31,6 +31,7 @@ struct JoinScope {
             if let found = try holder(of: first, at, exactly: isExact) { return (found, path) }
         }
         let tables = sources.prefix(visible)
+        if tables.isEmpty { throw at.error("there is no FROM, so no table has a column \(first)" + at.textHint(first)) }
         if path.count > 1 {
             let names = tables.map(\.name) + tables.flatMap(\.table.schema.visibleNames)
             throw at.error("there is no table or column \(first)", nearest: Spelling.nearest(to: first, in: names))

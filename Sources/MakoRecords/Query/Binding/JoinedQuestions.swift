@@ -5,6 +5,8 @@ struct JoinedQuestions {
         /// Nil: it is a table.
         let question: AskedQuestion?
         let columns: [String]
+        /// A column that `*` leaves out.
+        var hidden: String?
         /// What a row of it always has; nil where there is a row of it beside each other one.
         var presence: String?
 
@@ -57,7 +59,7 @@ struct JoinedQuestions {
             throw at.error("there is no table \(name)", nearest: Spelling.nearest(to: name, in: sources.map(\.name)))
         }
         return wanted.flatMap { source in
-            source.columns.map { column in
+            source.columns.filter { $0 != source.hidden }.map { column in
                 let isShared = wanted.filter { $0.has(column) }.count > 1
                 return SelectStatement.Output(
                     expr: .column([source.name, column]), name: isShared ? "\(source.name).\(column)" : column)
@@ -135,11 +137,12 @@ extension JoinedQuestions.Source {
             question = nil
             let schema = try AskedQuestion.source(alias, table, at, catalogue).table.schema
             columns = schema.visibleNames.sorted { first, _ in first == schema.idColumn }
+            hidden = schema.hidesID ? schema.idColumn : nil
             return
         }
         let asked = try AskedQuestion(common, as: alias ?? table, catalogue)
-        guard asked.isPlain, asked.statement.joins.isEmpty else {
-            throw at.error("\(name) groups, cuts, joins or puts together; it cannot be joined")
+        guard asked.isPlain, asked.statement.joins.isEmpty, !asked.statement.hasNoTable else {
+            throw at.error("\(name) groups, cuts, joins, puts together or has no FROM; it cannot be joined")
         }
         question = asked
         columns = asked.columns.map(\.name)

@@ -3,6 +3,16 @@ final class SubqueryBudget {
     private var left = 500
     /// Every table whose rows decide what they give.
     private(set) var tables: Set<String> = []
+    /// The clock's time, as the statement looked at it first; nil: it has not.
+    private(set) var lookedAtClock: Double?
+
+    /// The clock's time, in seconds since 2001: the same in all of a statement.
+    var now: Double {
+        if let lookedAtClock { return lookedAtClock }
+        let now = Moment.now
+        lookedAtClock = now
+        return now
+    }
 
     func note(_ subquery: BoundSubquery) { tables.formUnion(subquery.tables) }
 

@@ -23,13 +23,17 @@ struct SelectBinder {
                 parameters.count, places: looped.parameterCount, in: looped.tableAt.text)
         }
         let isJoin = !looped.joins.isEmpty
-        var sources = [try SelectBinder.source(looped.table, looped.alias, looped.tableAt, isJoin, catalogue)]
+        var sources: [JoinScope.Source] = []
+        if !looped.hasNoTable {
+            sources.append(try SelectBinder.source(looped.table, looped.alias, looped.tableAt, isJoin, catalogue))
+        }
         for join in looped.joins {
             sources.append(try SelectBinder.source(join.table, join.alias ?? join.table, join.at, isJoin, catalogue))
         }
         self.sources = sources
         statement = SelectNames(looped, sources).statement
-        outputs = try SelectNames.outputs(statement, sources, isJoin: isJoin)
+        outputs = try SelectNames.outputs(statement, sources, isJoin: isJoin || sources.isEmpty)
+        if outputs.isEmpty { throw looped.tableAt.error("* means the columns of tables, and there is no FROM") }
     }
 
     private static func source(
@@ -42,10 +46,10 @@ struct SelectBinder {
         return JoinScope.Source(name: isPlain ? table.schema.name : alias, table: table)
     }
 
-    /// What is asked of the table; nil: there are several.
+    /// The selection from the one table; nil: there are several tables or none.
     var selection: Selection? {
         get throws(RecordError) {
-            guard statement.joins.isEmpty else { return nil }
+            guard statement.joins.isEmpty, !sources.isEmpty else { return nil }
             let isWhole = !statement.isGrouped && !statement.isDistinct
             let orders = statement.isGrouped ? [] : try SelectNames.orders(statement, outputs)
             var selection = Selection(
@@ -73,7 +77,8 @@ struct SelectBinder {
 
     private func joined() throws(RecordError) -> BoundSelect {
         var binder = Binder(
-            sources[0].table, catalogue, parameters, named, joins: sources.map { .supplied($0.table, $0.name) })
+            sources.first?.table ?? .none, catalogue, parameters, named,
+            joins: sources.map { .supplied($0.table, $0.name) })
         binder.budget = budget
         var scope = JoinScope(sources, prefersFirst: statement.prefersFirst)
         var tables = sources.map { JoinedTable(name: $0.name, table: $0.table) }

@@ -33,8 +33,15 @@ struct SelectNames {
         _ statement: SelectStatement, _ sources: [JoinScope.Source], isJoin: Bool
     ) throws(RecordError) -> [SelectStatement.Output] {
         if statement.outputs.isEmpty { return sources.flatMap { columns($0, sources, isJoin) } }
+        return try outputs(statement.outputs, sources, isJoin: isJoin)
+    }
+
+    /// Some outputs, with `*` written out.
+    static func outputs(
+        _ outputs: [SelectStatement.Output], _ sources: [JoinScope.Source], isJoin: Bool
+    ) throws(RecordError) -> [SelectStatement.Output] {
         var result: [SelectStatement.Output] = []
-        for output in statement.outputs {
+        for output in outputs {
             guard output.isWildcard, case .column(let path, let at) = output.expr else {
                 result.append(output)
                 continue
@@ -57,9 +64,7 @@ struct SelectNames {
     private static func columns(
         _ source: JoinScope.Source, _ all: [JoinScope.Source], _ isJoin: Bool
     ) -> [SelectStatement.Output] {
-        let schema = source.table.schema
-        let names = schema.visibleNames.sorted { first, _ in first == schema.idColumn }
-        return names.map { name in
+        source.table.schema.shownNames.map { name in
             let isShared = all.filter { $0.table.schema.isVisible(name) }.count > 1
             return SelectStatement.Output(
                 expr: .column(isJoin ? [source.name, name] : [name]), name: isShared ? "\(source.name).\(name)" : name)

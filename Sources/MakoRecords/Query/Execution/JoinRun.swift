@@ -6,6 +6,9 @@ final class JoinRun {
     let supply: SuppliedRows
     private let first: JoinLoop?
     private let tables: Int
+    /// Whether there are no tables, and what decides whether the one row comes.
+    private let isOneRow: Bool
+    private let condition: Evaluator?
 
     /// - Parameter measure: takes down what the steps do; they are the first ones of the run.
     init(
@@ -13,6 +16,8 @@ final class JoinRun {
     ) throws(RecordError) {
         self.supply = supply
         tables = plan.steps.count
+        isOneRow = plan.isOneRow
+        condition = plan.condition.map { Evaluator(Program(nil, $0, joins: plan.joins), view, supply) }
         var next: JoinLoop?
         for (place, step) in plan.steps.enumerated().reversed() {
             let before = plan.steps[..<place].map { (source: $0.source, layout: $0.own.table.layout) }
@@ -25,7 +30,10 @@ final class JoinRun {
 
     /// Calls a closure for each row of the join until it answers false; the tables' rows stand in ``supply`` meanwhile.
     func forEachRow(_ body: () throws -> Bool) throws {
-        guard let first else { return }
+        guard let first else {
+            if isOneRow, try condition?.test(supply.blank, RowKey.rowID(0)) ?? true { _ = try body() }
+            return
+        }
         // Each loop runs inside those before it.
         try StackGuard.run(isDeep: tables > StackGuard.shallowLevels) {
             if try first.run(body) { _ = try first.finish(body) }

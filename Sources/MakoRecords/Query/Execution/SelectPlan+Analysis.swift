@@ -58,7 +58,7 @@ extension SelectPlan {
             case .table(let plan):
                 try plan.forEachRow(in: view, run) { key, row in try give(row, key) }
             case .join(let plan):
-                let last = run.steps[plan.steps.count - 1]
+                let last = run.steps[max(0, plan.steps.count - 1)]
                 let key = RowKey.rowID(0)
                 try JoinRun(plan, view, supply, run).forEachRow {
                     last.passed += 1

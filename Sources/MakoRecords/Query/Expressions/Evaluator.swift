@@ -434,16 +434,22 @@ final class Evaluator {
             else { return .null }
             return .text(try arena.replace(part, by: other, in: bytes))
         case (.strftime, .text(let bytes)):
-            guard case .date(let seconds) = try value(lists[first + 1], row, key),
-                let text = DateText.format(seconds, String(decoding: bytes, as: UTF8.self))
-            else { return .null }
-            return .text(arena.keep(text))
+            let form = String(decoding: bytes, as: UTF8.self)
+            let moment = try value(lists[first + 1], row, key)
+            if count == 2, case .date(let seconds) = moment {
+                return DateText.format(seconds, form).map { .text(arena.keep($0)) } ?? .null
+            }
+            return try result(function, moment, form, first + 2..<first + count, row, key)
+        case (.date, .text(let bytes)) where count == 1:
+            return DateText.parse(String(decoding: bytes, as: UTF8.self)).map { .date($0) } ?? .null
+        case (.date, _), (.time, _), (.datetime, _), (.julianday, _), (.unixepoch, _):
+            return try result(function, operand, nil, first + 1..<first + count, row, key)
+        case (.castText, _), (.castInteger, _), (.castReal, _), (.castBool, _), (.castBlob, _), (.castDate, _),
+            (.castUUID, _):
+            return function.cast(operand, &arena)
         case (.decimalOrder, .text(let bytes)):
             return DecimalText(bytes).map { .blob(arena.keep($0.order)) } ?? .null
         case (.decimalOrder, _): return DecimalText(operand.value).map { .blob(arena.keep($0.order)) } ?? .null
-        case (.date, .date): return operand
-        case (.date, .text(let bytes)):
-            return DateText.parse(String(decoding: bytes, as: UTF8.self)).map { .date($0) } ?? .null
         case (.distance, _):
             guard let latitude = operand.asDouble, let longitude = try value(lists[first + 1], row, key).asDouble,
                 let otherLatitude = try value(lists[first + 2], row, key).asDouble,
@@ -452,6 +458,26 @@ final class Evaluator {
             return Sphere.distance((latitude, longitude), (otherLatitude, otherLongitude)).map { .double($0) } ?? .null
         default: return .null
         }
+    }
+
+    /// What a function of dates gives for a moment and the modifiers behind it.
+    private func result(
+        _ function: QueryFunction, _ operand: Operand, _ form: String?, _ modifiers: Range<Int>, _ row: RowReader,
+        _ key: RowKey
+    ) throws(RecordError) -> Operand {
+        var moment: Moment?
+        switch operand {
+        case .date(let seconds): moment = Moment(seconds: seconds)
+        case .text(let bytes): moment = Moment(String(decoding: bytes, as: UTF8.self))
+        default: moment = operand.asDouble.flatMap { Moment(number: $0) }
+        }
+        guard var moment else { return .null }
+        for place in modifiers {
+            guard case .text(let bytes) = try value(lists[place], row, key),
+                moment.apply(String(decoding: bytes, as: UTF8.self), isFirst: place == modifiers.lowerBound)
+            else { return .null }
+        }
+        return arena.operand(function.result(moment, form))
     }
 }
 

@@ -16,6 +16,9 @@ final class IndexCondition: RowCondition, @unchecked Sendable {
         // Other tables are not known here, so that no condition can ask them.
         var binder = Binder(table, .empty, [], [:])
         let bound = try binder.bind(condition)
+        if binder.budget.lookedAtClock != nil {
+            throw SourcePosition.none.error("it reads the clock, which goes on")
+        }
         if IndexCondition.countsCharacters(condition) {
             throw SourcePosition.none.error("characters(…) is not the same in every version of Unicode")
         }

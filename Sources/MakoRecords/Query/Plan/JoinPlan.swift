@@ -65,7 +65,11 @@ struct JoinPlan: Sendable {
     let isOrdered: Bool
     let description: String
     /// A line for each step.
-    var stepTexts: [String] { steps.map { $0.text(sources[$0.source]) } }
+    var stepTexts: [String] { isOneRow ? [description] : steps.map { $0.text(sources[$0.source]) } }
+    /// Whether it is that of a query without tables, which has one row.
+    var isOneRow = false
+    /// Decides whether that row comes.
+    var condition: BoundCondition?
     /// How many rows are expected, and what they are expected to cost, in the units of ``CostModel``.
     var expectedRows = 0.0
     var cost = 0.0

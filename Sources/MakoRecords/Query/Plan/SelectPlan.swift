@@ -19,7 +19,7 @@ struct SelectPlan: SelectPart, CustomStringConvertible {
         var plan: Plan
     }
 
-    private(set) var feed: Feed
+    var feed: Feed
     let names: [String]
     /// What is told of each row, where rows are not grouped.
     let outputs: [BoundExpr]
@@ -38,6 +38,8 @@ struct SelectPlan: SelectPart, CustomStringConvertible {
     let nodes: [JoinNode]
     let kinds: [ValueKind]
     let tables: Set<String>
+    /// What the rows of the one table were planned for, without values; nil for anything else.
+    var selection: Selection?
 
     init(
         _ bound: BoundSelect, _ feed: Feed, _ group: BoundGroups?, orders: [BoundOrder], isCut: Bool, isInOrder: Bool
@@ -126,7 +128,7 @@ extension SelectPlan.Feed {
     var tableSteps: Int {
         switch self {
         case .table, .count: 1
-        case .join(let plan): plan.steps.count
+        case .join(let plan): max(1, plan.steps.count)
         case .extremes(let extremes): extremes.count
         }
     }

@@ -28,6 +28,8 @@ final class KeptPlans: @unchecked Sendable {
     private let lock = Lock()
     /// Guarded by the lock.
     private var plans: [SelectionShape.Key: KeptPlan] = [:]
+    /// How often they were forgotten. Guarded by the lock.
+    private var forgotten = 0
     /// Those of prepared conditions, at places that their keys give; a later one may take the place of another. Guarded by the lock.
     @exclusivity(unchecked) private var prepared: [Prepared?] = Array(repeating: nil, count: limit)
 
@@ -47,8 +49,11 @@ final class KeptPlans: @unchecked Sendable {
         }
     }
 
+    var generation: Int { lock.withLock { forgotten } }
+
     func forget() {
         lock.withLock {
+            forgotten += 1
             plans = [:]
             prepared = Array(repeating: nil, count: KeptPlans.limit)
         }

@@ -13,21 +13,26 @@ struct SelectPlanner {
 
     init(
         _ statement: SelectStatement, _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value],
-        _ view: Snapshot? = nil, size: ((TableHandle) -> Int?)? = nil
+        _ view: Snapshot? = nil, _ budget: SubqueryBudget = SubqueryBudget(), size: ((TableHandle) -> Int?)? = nil
     ) throws(RecordError) {
-        binder = try statement.binder(catalogue, parameters, named, SubqueryBudget())
+        binder = try statement.binder(catalogue, parameters, named, budget)
         self.catalogue = catalogue
         self.size = size ?? { SelectPlanner.size($0, view) }
         self.view = view
     }
 
     func plan() throws(RecordError) -> SelectPlan {
-        guard let selection = try binder.selection else {
+        guard var selection = try binder.selection else {
             return SelectPlanner.plan(try binder.bound(), view, size: size)
         }
         guard let view else { return SelectPlanner.plan(try binder.bound(), nil, size: size) }
         let plan = try selection.plan(catalogue, in: view, binder.budget)
-        return SelectPlanner.plan(try binder.bound(plan.bound), plan, view)
+        var made = SelectPlanner.plan(try binder.bound(plan.bound), plan, view)
+        if !made.isDistinct {
+            (selection.parameters, selection.namedParameters) = ([], [:])
+            made.selection = selection
+        }
+        return made
     }
 
     /// The plan of a statement, with sizes estimated on a view.
@@ -99,6 +104,7 @@ struct SelectPlanner {
     ) -> SelectPlan {
         let bound = bound.planningSubqueries(view)
         let subqueries = SubqueryPlanner(view: view)
+        if join.tables.isEmpty { return oneRow(bound, join, subqueries) }
         let sources = join.tables.map { joined in
             let rows = size(joined.table)
             return JoinSource(
@@ -117,6 +123,16 @@ struct SelectPlanner {
         return SelectPlan(
             bound, .join(plan), bound.group, orders: bound.group?.orders ?? (plan.isOrdered ? [] : orders),
             isCut: false, isInOrder: false)
+    }
+
+    /// Of a statement without tables: one row, which may be grouped and tested like those of a table.
+    private static func oneRow(_ bound: BoundSelect, _ join: BoundJoin, _ subqueries: SubqueryPlanner) -> SelectPlan {
+        let condition = BoundCondition.all(join.conjuncts.map { subqueries.planned($0) })
+        let text = "one row" + (condition.map { ", filter \($0)" } ?? "")
+        var plan = JoinPlan(sources: [], joins: join.nodes, steps: [], isOrdered: true, description: text)
+        (plan.isOneRow, plan.condition) = (true, condition)
+        return SelectPlan(
+            bound, .join(plan), bound.group, orders: bound.group?.orders ?? [], isCut: false, isInOrder: false)
     }
 
     /// Small tables are joined as fast by any way.
@@ -144,5 +160,32 @@ extension BoundSelect {
         group.orders = group.orders.map { planner.planned($0) }
         copy.group = group
         return copy
+    }
+}
+
+extension SelectPlan {
+    /// The same for other values of the condition's parameters, where the plan of the rows that was kept serves these too; nil: it must be planned
+    /// anew.
+    func refilled(
+        _ parameters: [Value], _ named: [String: Value], _ catalogue: Catalogue, _ view: Snapshot
+    ) throws(RecordError) -> SelectPlan? {
+        guard var selection, let kept = rows?.kept else { return nil }
+        (selection.parameters, selection.namedParameters) = (parameters, named)
+        let plan = try selection.plan(catalogue, in: view)
+        guard plan.kept === kept else { return nil }
+        var copy = self
+        if case .count = feed { copy.feed = .count(plan) } else { copy.feed = .table(plan) }
+        return copy
+    }
+
+    /// Whether the plan of the rows is one that was kept, which other values may have.
+    var isRefillable: Bool { selection != nil && rows?.kept != nil }
+
+    /// Finds the rows of the one table.
+    private var rows: Plan? {
+        switch feed {
+        case .table(let plan), .count(let plan): plan
+        case .join, .extremes: nil
+        }
     }
 }
