@@ -119,6 +119,14 @@ def folder_arrows(edges):
     return counts
 
 
+def order(folder):
+    """The folders of a module in the order of its table in docs/architecture.md, from the bottom up, as paths."""
+    with open(os.path.join(ROOT, "docs/architecture.md"), encoding="utf-8") as file:
+        text = file.read()
+    table = text.split(f"The folders of `{os.path.basename(folder)}`, from the bottom up.", 1)[1].split("\n\n", 2)[1]
+    return [f"{folder}/{name}" for name in re.findall(r"^\| `([\w/]+)` \|", table, re.M)]
+
+
 def prose(path, text):
     """The lines of a file that people read: of Swift only comments and string literals, of deliberate bugs no code."""
     if "/Tests/Mutations/" in path:
@@ -183,6 +191,11 @@ def measured(kind, subject):
     if kind == "folder-circles":
         counts = folder_arrows(arrows(subject)[0])
         return sum(1 for (a, b) in counts if a < b and (b, a) in counts)
+    if kind == "arrows-downwards":
+        # A folder that the table lacks counts as its lowest.
+        places = {name: place for place, name in enumerate(order(subject))}
+        pairs = folder_arrows(arrows(subject)[0])
+        return sum(1 for a, b in pairs if places.get(a, -1) < places.get(b, -1))
     if kind == "avoided-words":
         return sum(voice(subject.split(","))[0].values())
     if kind == "largest-file":

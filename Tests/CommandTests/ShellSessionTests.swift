@@ -103,6 +103,22 @@ import Testing
         #expect(output == "name\nBob\n" && complaints.contains("nam") && session.failures == 1)
     }
 
+    /// BEGIN makes one transaction of what follows, up to COMMIT or ROLLBACK.
+    @Test func aTransactionIsKeptOrTakenBackAsAWhole() throws {
+        let (output, complaints, session) = answer(
+            ".mode csv", "BEGIN; DELETE FROM Person WHERE name = 'Ada'; SELECT count(*) AS n FROM Person; ROLLBACK;",
+            "BEGIN TRANSACTION; INSERT INTO Person (name, age) VALUES ('Cy', 1) RETURNING name;",
+            "DELETE FROM Persn;", "CREATE TABLE T (a INTEGER); INSERT INTO T VALUES (7); SELECT * FROM T; COMMIT;")
+        #expect(output == "done\n1 row changed\nn\n1\ndone\ndone\nname\nCy\ndone\n1 row changed\na\n7\ndone\n")
+        #expect(complaints.contains("no table Persn") && session.failures == 1)
+        #expect(try count() == 3)
+        #expect(answer("COMMIT;").complaints.contains("no transaction has begun"))
+        #expect(answer("BEGIN; BEGIN; ROLLBACK;").complaints.contains("has begun already"))
+        let open = answer("BEGIN; DELETE FROM Person;")
+        open.session.leave()
+        #expect(try count() == 3 && open.session.failures == 1)
+    }
+
     @Test func modesChangeTheForm() {
         #expect(answer(".mode csv", "select name from Person where age > 10").output == "name\nAda\n")
         #expect(
@@ -151,9 +167,9 @@ import Testing
 
     @Test func aPragmaHasStatementsIgnoreReferences() {
         let (output, complaints, _) = answer(
-            "CREATE TABLE Dog (owner INTEGER REFERENCES Person);", "INSERT INTO Dog VALUES (1, 9);",
-            "PRAGMA foreign_keys = OFF;", "INSERT INTO Dog VALUES (1, 9);", "PRAGMA foreign_keys = ON;",
-            "INSERT INTO Dog VALUES (2, 9);")
+            "CREATE TABLE Dog (owner INTEGER REFERENCES Person);", "INSERT INTO Dog VALUES (9);",
+            "PRAGMA foreign_keys = OFF;", "INSERT INTO Dog VALUES (9);", "PRAGMA foreign_keys = ON;",
+            "INSERT INTO Dog VALUES (9);")
         #expect(output == "done\n1 row changed\n")
         #expect(
             complaints.contains("Dog.owner cannot be 9: Person has no row with that key, or say PRAGMA foreign_keys"))

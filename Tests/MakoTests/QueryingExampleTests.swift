@@ -284,6 +284,31 @@ enum QueryingExample {
         return grown
     }
 
+    static func prepared(_ db: Database, _ found: [(String, Int)]) throws -> [String] {
+        // EXAMPLE Querying.md
+        let insert = try db.prepare("INSERT INTO River (name, length) VALUES (?, ?)")
+        try insert.run("Reuss", 164)
+        try db.transaction { _ in
+            try insert.run("Thur", 131)
+            try insert.run("Saane", 128)
+        }
+        try insert.run(rows: found.map { [$0.0, $0.1] })
+        let longer = try db.prepare("SELECT name FROM River WHERE length > ? ORDER BY length")
+        let names = try longer.run(130).rows(as: String.self)
+        // EXAMPLE ends
+        return names
+    }
+
+    static func returned(_ db: Database) throws -> ([[StoredValue]], RawResults, RawResults) {
+        // EXAMPLE Querying.md
+        let stored = try db.rawQuery("INSERT INTO River (name, length) VALUES ('Sihl', 73) RETURNING id, name").rows
+        let doubled = try db.rawQuery("UPDATE River SET length = length * 2 WHERE name = 'Sihl' RETURNING length")
+        let week = try db.rawQuery(
+            "SELECT date('now', '-7 days') AS since, count(*) FILTER (WHERE length > 50) AS long FROM River")
+        // EXAMPLE ends
+        return (stored, doubled, week)
+    }
+
     static func sought(_ db: Database) throws -> ([City], [City], [(object: City, text: String?)]) {
         // EXAMPLE Querying.md
         let harbours = try db.query(City.self).where("history MATCH 'harb* NOT ship'").fetch()
@@ -446,6 +471,10 @@ enum QueryingExample {
         #expect(try E.written(db) == 3)
         #expect(try db.query(E.City.self).where(\.country == "CH").sum("area") == 152)
         #expect(try db.query(E.River.self).where(\.name == "Limmat").first()?.length == 36)
+        #expect(try E.prepared(db, [("Emme", 82), ("Inn", 517)]).contains("Inn"))
+        let (stored, doubled, week) = try E.returned(db)
+        #expect(stored.count == 1 && stored[0][1] == .text("Sihl") && doubled.value("length", row: 0) == .integer(146))
+        #expect(week.rowCount == 1 && week.columns == ["since", "long"])
     }
 
     @Test func harbours() throws {

@@ -43,7 +43,7 @@ import Testing
         ("t LIKE 'x' ESCAPE ''", "ESCAPE takes one character"),
         ("strftime('%Q', at) = 'x'", "strftime knows no %Q; there are %Y %m %d"),
         ("strftime('%', at) = 'x'", "strftime knows no %; there are"),
-        ("strftime('%Y', t) = 'x'", "t holds text, which strftime does not take"),
+        ("strftime('%Y', b) = 'x'", "b holds bool, which strftime does not take"),
         ("replace(t, 'x') = 'x'", "replace takes 3 values, not 2"),
     ])
     func faultsAreTold(text: String, message: String) throws {

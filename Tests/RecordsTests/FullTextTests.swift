@@ -119,7 +119,7 @@ import Testing
         try store.write { tx in
             var changes = ChangeSet()
             var row = RowWriter()
-            for number in 0..<TextBatch.fewestLoaded + 100 {
+            for number in 0..<BulkLoading.fewestEntries + 100 {
                 row.begin(table.layout)
                 row.set(0, .text(number % 1000 == 0 ? "a rare one" : "common words"))
                 row.set(1, .text("number \(number) common"))
@@ -131,8 +131,8 @@ import Testing
         #expect(try text.ask("title MATCH ?", "rare").count == 11)
         #expect(try text.ask("Note MATCH ?", "rare common").count == 11)
         #expect(try text.ask("body MATCH ?", "\"number 7777 common\"").count == 1)
-        #expect(try text.ask("Note MATCH ?", "common NOT title:rare").count == TextBatch.fewestLoaded + 89)
-        #expect(try text.ask("Note MATCH ?", "common").count == TextBatch.fewestLoaded + 100)
+        #expect(try text.ask("Note MATCH ?", "common NOT title:rare").count == BulkLoading.fewestEntries + 89)
+        #expect(try text.ask("Note MATCH ?", "common").count == BulkLoading.fewestEntries + 100)
     }
 
     @Test func aDatabaseIsReopened() throws {

@@ -155,7 +155,7 @@ import Testing
         var isSorted = true
         var last: (key: [UInt8], value: [UInt8]) = ([], [])
         var visited = 0
-        list.forEachSorted { key, value in
+        list.entries.forEachSorted { key, value in
             let next = ([UInt8](key), [UInt8](value))
             let order = KeyOrder.compareKeys(last.key, next.0)
             isSorted = isSorted && (order < 0 || (order == 0 && isUnique && KeyOrder.precedes(last.value, next.1)))
@@ -195,11 +195,11 @@ import Testing
                 }
             }
             var sorted: [[UInt8]] = []
-            list.forEachSorted { key, _ in sorted.append([UInt8](key)) }
+            list.entries.forEachSorted { key, _ in sorted.append([UInt8](key)) }
             keys.sort { KeyOrder.precedes($0, $1) }
             #expect(sorted == keys)
-            list.removeAll()
-            #expect(list.isEmpty)
+            list.entries.removeAll()
+            #expect(list.entries.isEmpty)
         }
     }
 }

@@ -164,7 +164,14 @@ import Testing
             "SELECT sum(a) FROM T WHERE a < 9 AND b LIKE '%x'",
             "search T using index ab alone (a < 9), then filter b LIKE '%x'"
         ),
-        ("SELECT min(a) FROM T", "scan T"),
+        (
+            "SELECT min(a), max(b) FROM T WHERE a > 3",
+            "search T using index ab alone (a > 3)"
+        ),
+        (
+            "SELECT min(a) FROM T",
+            "min(a): search T using index ab alone (a IS NOT NULL), already in order of a, limit 1"
+        ),
         ("SELECT * FROM T WHERE a = 3", "search T using index ab (a = 3)"),
     ])
     func plansSayWhetherAnIndexIsEnough(text: String, plan: String) throws {

@@ -43,6 +43,10 @@ import Testing
         "SELECT DISTINCT n FROM T WHERE n > -2", "SELECT DISTINCT n FROM T WHERE n IN (3, -1, 9)",
         "SELECT DISTINCT n FROM T WHERE n = 2 AND t IN ('a', 'ab')", "SELECT DISTINCT n FROM T WHERE down = 3",
         "SELECT min(n), max(n) FROM T", "SELECT max(t) FROM T", "SELECT min(d), max(down) FROM T WHERE n = 1",
+        "SELECT max(n) FROM T HAVING max(n) > 99", "SELECT max(n) FROM T HAVING count(t) > 3",
+        "SELECT max(n) FROM T GROUP BY n", "SELECT max(n) FROM T LIMIT 1 OFFSET 1", "SELECT max(n), count(t) FROM T",
+        "SELECT count(*) FROM T WHERE n = 2", "SELECT count(*) FROM T LIMIT 1 OFFSET 1",
+        "SELECT count(*) FROM T LIMIT 0",
         "SELECT max(id) FROM T WHERE n = 2", "SELECT min(n) FROM T WHERE n > 99", "SELECT min(id), max(id) FROM T",
     ])
     func indexesAnswerAsRowsDo(text: String) throws {

@@ -103,6 +103,46 @@ import Testing
         #expect(best.steps[0].examinedRows <= 8 && best.rows == 1)
     }
 
+    /// Where the result is a count, or smallest and largest values, the lines of the plan are the steps that run.
+    @Test(arguments: [
+        ("SELECT count(*) FROM Person", ["count of Person"], 0),
+        (
+            "SELECT count(*) FROM Person WHERE age < 2",
+            ["search Person using index Person.age alone (age < 2)", "count"], 200
+        ),
+        ("SELECT count(*) FROM Person WHERE id < 4", ["search Person by key range (id < 4)", "count"], 3),
+        (
+            "SELECT max(age), min(id) FROM Person",
+            [
+                "max(age): search Person using index Person.age alone (age IS NOT NULL), "
+                    + "already in order of age DESC, limit 1",
+                "min(id): search Person by key range (id IS NOT NULL), already in order of id, limit 1",
+            ], 2
+        ),
+    ])
+    func shortResultsAreStepsOfThePlan(text: String, lines: [String], read: Int) throws {
+        let fixture = try Self.people()
+        let view = try fixture.store.snapshot()
+        let plan = try SelectStatement.parse(text).explanation(fixture.catalogue, view: view)
+        let found = try analysis(text, fixture)
+        #expect(plan.split(separator: "\n").map(String.init) == lines)
+        #expect(found.steps.map(\.text) == lines + ["result"])
+        let examined = found.steps.filter { $0.text != "count" }.reduce(0) { $0 + $1.examinedEntries + $1.examinedRows }
+        #expect(examined == read)
+    }
+
+    /// A sub-query that groups is planned with what is around it, and that plan is what runs.
+    @Test func subqueriesThatGroupRunAsPlanned() throws {
+        let fixture = try Self.people()
+        let text = "SELECT id FROM Department WHERE id IN (SELECT age FROM Person GROUP BY age HAVING count(*) > 99)"
+        let view = try fixture.store.snapshot()
+        let plan = try SelectStatement.parse(text).explanation(fixture.catalogue, view: view)
+        let found = try analysis(text, fixture)
+        let subquery = try #require(found.subqueries.first)
+        #expect(plan.contains(subquery.text) && subquery.text.contains("scan Person using index Person.age alone"))
+        #expect([subquery.examinedEntries, subquery.examinedRows] == [3000, 0] && found.rows == 10)
+    }
+
     @Test func unitedIndexes() throws {
         let found = try analysis("SELECT id FROM Person WHERE age = 3 OR id = 7", Self.people())
         #expect(found.steps[0].examinedEntries == 100 && found.steps[0].passed == found.rows && found.rows == 101)

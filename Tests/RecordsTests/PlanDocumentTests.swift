@@ -6,7 +6,7 @@ import Testing
 /// What `docs/plans.md` says is so.
 @Suite struct PlanDocumentTests {
     private static func fixture() throws -> Fixture {
-        let fixture = try Fixture(
+        var fixture = try Fixture(
             EntitySchema(name: "Department", columns: [ColumnSchema("name", .text)]),
             EntitySchema(
                 name: "Person",
@@ -22,6 +22,21 @@ import Testing
                     IndexSchema("byDepartment", [IndexColumn("department")]),
                     IndexSchema("words", [IndexColumn("bio")], fullText: FullTextOptions()),
                 ]))
+        try fixture.migrate(
+            EntitySchema(
+                name: "Label", columns: [ColumnSchema("name", .text)],
+                indexes: [IndexSchema("byLabel", [IndexColumn("name")])]))
+        try fixture.migrate(
+            EntitySchema(
+                name: "Note", columns: [ColumnSchema("title", .text), ColumnSchema("labels", .keys, target: "Label")],
+                indexes: [IndexSchema("labels", [IndexColumn("labels")])]))
+        try fixture.insertAll("Label", (1...300).map { [.text("l\($0)")] })
+        try fixture.insertAll(
+            "Note",
+            (0..<3000).map { number in
+                let keys = KeyTree.list([.key(.rowID(Int64(number % 300 + 1)))]).encoded
+                return [.text("n\(number)"), .blob(keys)]
+            })
         let departments: [[Value]] = (1...1000).map { [.text("d\($0)")] }
         try fixture.insertAll("Department", departments)
         try fixture.insertAll("Person", (0..<6000).map(person))

@@ -72,8 +72,8 @@ import Testing
             "a path has at most 32 steps", Array(repeating: "x", count: 33).joined(separator: ".") + " = 1",
             at: Array(repeating: "x", count: 33).joined(separator: "."), { try $1.find($0) }),
         Case(
-            "a statement joins at most 60 tables",
-            "SELECT 1 FROM Person p0" + (1...60).map { ", Person p\($0)" }.joined(), at: "Person"),
+            "a statement joins at most 64 tables",
+            "SELECT 1 FROM Person p0" + (1...64).map { ", Person p\($0)" }.joined(), at: "Person"),
         Case(
             "at most 50 questions can be named",
             "WITH " + (1...51).map { "a\($0) AS (SELECT name FROM Person)" }.joined(separator: ", ")

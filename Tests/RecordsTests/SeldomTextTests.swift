@@ -134,7 +134,7 @@ import Testing
     /// More words than are kept in memory at a time: the first part is loaded, the others are entered behind it.
     @Test(arguments: [false, true]) func anIndexIsBuiltInParts(keyed: Bool) throws {
         let text = try TextFixture(keyed: keyed)
-        let count = TextBatch.fewestLoaded + 500
+        let count = BulkLoading.fewestEntries + 500
         try text.fixture.insertAll(
             "Note",
             (0..<count).map { number in
@@ -146,7 +146,7 @@ import Testing
         let index = try #require(table.textIndexes.first)
         try text.fixture.store.write { tx in
             try tx.deleteAll(in: index.tree)
-            try table.build(index, limit: 1 << 16, in: tx)
+            try TextBuild.run(index, table, memory: 1 << 16, tx)
         }
         try text.fixture.expectSound()
         #expect(try text.ask("title MATCH ?", "rare").count == 11)
@@ -159,7 +159,7 @@ import Testing
         var bare = TextFixture.schema(keyed: true)
         bare.indexes = []
         try text.fixture.migrate(bare)
-        let count = TextBatch.fewestLoaded + 10
+        let count = BulkLoading.fewestEntries + 10
         try text.fixture.insertAll(
             "Note",
             (0..<count).map { number in

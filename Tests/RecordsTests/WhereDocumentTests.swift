@@ -135,7 +135,7 @@ import Testing
     /// Each function of the binder has its line.
     @Test func eachFunctionIsTold() throws {
         let text = try Self.document().joined(separator: "\n")
-        for name in QueryFunction.allCases where name != .decimalOrder {
+        for name in QueryFunction.allCases where name != .decimalOrder && name.casts(.text) == nil {
             #expect(text.contains("\(name.rawValue)("), "\(name.rawValue)")
         }
     }

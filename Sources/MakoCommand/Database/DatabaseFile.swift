@@ -63,11 +63,17 @@ struct DatabaseFile {
 
     /// Runs a statement: one that only asks on the newest commit, any other in a transaction of its own, which a history of the file tells of.
     ///
-    /// - Parameter ignoringReferences: writes keys that lead nowhere, and deletes rows whatever refers to them.
+    /// - Parameters:
+    ///   - transaction: what it runs in, where that has begun.
+    ///   - ignoringReferences: writes keys that lead nowhere, and deletes rows whatever refers to them.
     func run(
-        _ statement: Statement, parameters: [Value] = [], named: [String: Value] = [:],
-        cancellation: Cancellation? = nil, ignoringReferences: Bool = false
+        _ statement: Statement, in transaction: StatementTransaction? = nil, parameters: [Value] = [],
+        named: [String: Value] = [:], cancellation: Cancellation? = nil, ignoringReferences: Bool = false
     ) throws -> StatementOutcome {
+        if let transaction {
+            return try transaction.run(
+                statement, parameters, named, cancellation, ignoringReferences: ignoringReferences)
+        }
         if statement.isReadOnly {
             var outcome = StatementOutcome()
             outcome.rows = try read { view, catalogue in
@@ -76,22 +82,15 @@ struct DatabaseFile {
             }
             return outcome
         }
-        return try store.write { tx in
-            let before = try Catalogue.load(view: tx.view)
-            var changes = ChangeSet()
-            let outcome = try statement.run(
-                before, in: tx, changes: &changes, parameters: parameters, named: named, cancellation: cancellation,
-                ignoringReferences: ignoringReferences)
-            var gone: [String] = []
-            if case .dropTable(let drop) = statement, outcome.changesSchema {
-                gone = [try before.requireTable(drop.table.name).schema.name]
-            }
-            if !changes.isEmpty || !gone.isEmpty {
-                try HistoryWriter(SystemEntropy()).append(
-                    changes, rewritten: gone, try Catalogue.load(view: tx.view), before: before,
-                    date: Date().timeIntervalSinceReferenceDate, in: tx)
-            }
+        let own = try StatementTransaction(store)
+        do {
+            let outcome = try own.run(
+                statement, parameters, named, cancellation, ignoringReferences: ignoringReferences)
+            try own.commit()
             return outcome
+        } catch {
+            own.rollback()
+            throw error
         }
     }
 

@@ -6,7 +6,7 @@ enum SchemaText {
     static func statements(_ schema: EntitySchema) -> String {
         var columns: [String] = []
         switch schema.key {
-        case .rowID(let column): columns.append("\(name(column)) INTEGER PRIMARY KEY")
+        case .rowID(let column): if !schema.hidesID { columns.append("\(name(column)) INTEGER PRIMARY KEY") }
         case .columns: break
         }
         columns += schema.liveColumns.map(column)
@@ -18,9 +18,15 @@ enum SchemaText {
         return text
     }
 
+    /// What an `INSERT` of the values in the order of `shownColumns` goes into. Hidden ids are named, which both Mako and SQLite call `rowid`.
+    static func target(_ schema: EntitySchema) -> String {
+        guard schema.hidesID else { return name(schema.name) }
+        return name(schema.name) + " (rowid, " + schema.liveColumns.map { name($0.name) }.joined(separator: ", ") + ")"
+    }
+
     /// An `INSERT` of one row.
-    static func insert(_ values: [Value], into table: String) -> String {
-        "INSERT INTO \(name(table)) VALUES (\(values.map(literal).joined(separator: ", ")));\n"
+    static func insert(_ values: [Value], into target: String) -> String {
+        "INSERT INTO \(target) VALUES (\(values.map(literal).joined(separator: ", ")));\n"
     }
 
     static func literal(_ value: Value) -> String {

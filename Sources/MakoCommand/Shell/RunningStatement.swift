@@ -7,6 +7,13 @@ final class RunningStatement: @unchecked Sendable {
     private let ended = ConditionVariable()
     private var current: Cancellation?
     private var isOver = false
+    private var holdsTransaction = false
+
+    /// Whether statements have begun a transaction that has not ended: the database cannot be closed meanwhile.
+    var isInTransaction: Bool {
+        get { lock.withLock { holdsTransaction } }
+        set { lock.withLock { holdsTransaction = newValue } }
+    }
 
     /// Runs the body; `cancel()` on another thread ends it at its next look at the cancellation.
     func run(_ body: (Cancellation) throws -> Void) throws {

@@ -20,6 +20,8 @@ final class ShellSession {
     private let output: (String) -> Void
     private let complaint: (String) -> Void
     private var reader = StatementReader()
+    /// What BEGIN has opened.
+    private var transaction = SessionTransaction()
 
     /// - Parameter mode: a script stops at the first failure, and names the lines of failures.
     init(
@@ -37,35 +39,6 @@ final class ShellSession {
         self.output = output
         self.complaint = complaint
     }
-
-    /// Words that Tab completes beside the names of tables and columns.
-    static let words = [
-        ".help", ".tables", ".schema", ".mode", ".quit", "SELECT", "FROM", "WHERE", "ORDER", "GROUP", "HAVING", "LIMIT",
-        "OFFSET", "JOIN", "UNION", "WITH", "AND", "NOT", "LIKE", "BETWEEN", "MATCH", "count", "EXPLAIN", "DESC",
-        "CASE", "WHEN", "THEN", "ELSE", "END",
-        "INSERT",
-        "INTO", "VALUES", "REPLACE", "IGNORE", "UPDATE", "SET", "DELETE", "CREATE", "TABLE", "UNIQUE", "SPATIAL",
-        "INDEX", "DROP", "EXISTS", "PRIMARY", "KEY", "DEFAULT", "REFERENCES", "PRAGMA", "table_info", "distance",
-    ]
-
-    private static let help = """
-        [WITH x AS (SELECT …)] SELECT … FROM … [JOIN …] [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT …]
-                        shows rows; a statement goes over as many lines as it needs and ends with ;
-        EXPLAIN SELECT … shows how the rows would be found, EXPLAIN ANALYZE SELECT … how they were
-        INSERT INTO … VALUES … | SELECT …, UPDATE … SET …, DELETE FROM …
-                        change rows; each statement is a transaction
-        CREATE TABLE …, DROP TABLE …, CREATE [UNIQUE | SPATIAL] INDEX … ON … [WHERE …], DROP INDEX …
-                        change tables and indexes
-        PRAGMA foreign_keys = OFF | ON
-                        whether statements ignore references: by themselves they store no key that leads to no row, and
-                        delete rows by the delete rules of the file
-        .tables         the tables and how many rows they have
-        .schema [TABLE] the columns and indexes
-        .mode FORM      how rows are shown: table, line, csv, tsv, json, jsonl
-        .help           this
-        .quit           leaves, as does Ctrl-D; Ctrl-C gives up what is typed, or ends the running statement
-
-        """
 
     var prompt: String { reader.isBetweenStatements ? "mako> " : " ...> " }
 
@@ -94,6 +67,14 @@ final class ShellSession {
         if let statement = reader.takeRest() { run(statement) }
     }
 
+    /// Takes back what was not committed, before the database is closed.
+    func leave() {
+        if transaction.open == nil { return }
+        transaction.leave()
+        running.isInTransaction = false
+        complain("the transaction that BEGIN opened is taken back; COMMIT would have kept it")
+    }
+
     /// Gives up what was typed of a statement.
     func cancelInput() { _ = reader.takeRest() }
 
@@ -103,7 +84,7 @@ final class ShellSession {
         let words = text.split(separator: " ").map(String.init)
         switch words.first {
         case ".quit", ".exit": return false
-        case ".help": output(Self.help)
+        case ".help": output(ShellHelp.text)
         case ".tables": attempt { try showTables() }
         case ".schema": attempt { try showSchema(words.dropFirst().first) }
         case ".mode": setMode(words.dropFirst().first)
@@ -146,6 +127,10 @@ final class ShellSession {
                 switch statement {
                 case .explain: try explain(statement, cancellation)
                 case .foreignKeys(let areEnforced, _): ignoresReferences = !areEnforced
+                case .transaction(let step, let at):
+                    defer { running.isInTransaction = transaction.open != nil }
+                    try transaction.take(step, at, database.store)
+                    output("done\n")
                 default: try answer(statement, cancellation)
                 }
             }
@@ -157,14 +142,14 @@ final class ShellSession {
         let outcome: StatementOutcome
         do {
             outcome = try database.run(
-                statement, cancellation: cancellation, ignoringReferences: ignoresReferences)
+                statement, in: transaction.open, cancellation: cancellation, ignoringReferences: ignoresReferences)
         } catch let error as RecordError where error.isAboutReferences {
             throw Failure("\(error), or say PRAGMA foreign_keys = OFF", .badInput)
         }
         let duration = ContinuousClock.now - start
         let showsTime = mode == .interactive
         let timing = showsTime ? ", \(DisplayText.duration(duration))" : ""
-        guard statement.isReadOnly else {
+        guard statement.givesRows else {
             if outcome.changesSchema {
                 output("done\(timing)\n")
             } else {
@@ -183,7 +168,7 @@ final class ShellSession {
     }
 
     private func explain(_ statement: Statement, _ cancellation: Cancellation) throws {
-        let rows = try database.run(statement, cancellation: cancellation).rows.rows
+        let rows = try database.run(statement, in: transaction.open, cancellation: cancellation).rows.rows
         if case .text(let plan)? = rows.first?.first { output(plan + "\n") }
     }
 

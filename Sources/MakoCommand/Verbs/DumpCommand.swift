@@ -36,8 +36,9 @@ struct DumpCommand: Verb {
 
     private func dumpRows(of handle: TableHandle, _ view: Snapshot) throws {
         var text = ""
+        let target = SchemaText.target(handle.schema)
         try handle.scan(in: view) { key, row in
-            text += SchemaText.insert(handle.values(of: key, row), into: handle.schema.name)
+            text += SchemaText.insert(handle.values(of: key, row), into: target)
             if text.utf8.count > 64 << 10 {
                 Terminal.write(text)
                 text = ""

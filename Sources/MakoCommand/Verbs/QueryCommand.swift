@@ -5,7 +5,7 @@ import MakoStorage
 
 struct QueryCommand: Verb {
     static let configuration = CommandConfiguration(
-        commandName: "query", abstract: "Runs a statement and shows its rows, or how many it changed.",
+        commandName: "query", abstract: "Runs statements and shows their rows, or how many they changed.",
         discussion: """
             Paths go through relationships: SELECT name, department.location.name FROM Person WHERE age > 35.
 
@@ -13,7 +13,8 @@ struct QueryCommand: Verb {
               mako query people.mako "SELECT name FROM Person WHERE age > :least LIMIT :n" --param least=35 --param n=5
               mako query people.mako "UPDATE Person SET age = age + 1 WHERE name = ?" --param Ada
 
-            A statement that changes something is one transaction. Those that only ask leave the file to others.
+            A statement that changes something is one transaction. Those that only ask leave the file to others. Several statements follow one
+            another with ; between them, and BEGIN and COMMIT make one transaction of those between them.
             """)
 
     @Argument(help: "The database file.", completion: .file())
@@ -21,7 +22,8 @@ struct QueryCommand: Verb {
 
     @OptionGroup var access: KeyOptions
 
-    @Argument(help: "The statement: SELECT … FROM …, INSERT, UPDATE, DELETE, CREATE, DROP, or PRAGMA table_info(…).")
+    @Argument(
+        help: "The statements: SELECT …, INSERT, UPDATE, DELETE, CREATE, DROP, BEGIN, COMMIT, or PRAGMA table_info(…).")
     var statement: String
 
     @Option(
@@ -38,21 +40,58 @@ struct QueryCommand: Verb {
     var ignoreReferences = false
 
     func perform() throws {
-        let parsed = try Statement.parse(statement)
-        let given = ParameterText(parameters, names: try ParameterPlaces.ofStatement(statement).names)
-        let database = try parsed.isReadOnly ? DatabaseFile(reading: file, access) : changed()
+        var reader = StatementReader()
+        var texts: [String] = []
+        for line in statement.split(separator: "\n", omittingEmptySubsequences: false) {
+            texts += reader.take(String(line)).map(\.text)
+        }
+        if let rest = reader.takeRest() { texts.append(rest.text) }
+        // A text without a statement has a fault to show, too.
+        if texts.isEmpty { texts = [statement] }
+        var statements: [Statement] = []
+        var names: Set<String> = []
+        for text in texts {
+            statements.append(try Statement.parse(text))
+            names.formUnion(try ParameterPlaces.ofStatement(text).names)
+        }
+        let given = ParameterText(parameters, names: names)
+        let database = try statements.allSatisfy(\.leavesFile) ? DatabaseFile(reading: file, access) : changed()
+        try database.closing { try run(statements, given, database) }
+    }
+
+    /// Runs the statements one after the other: each takes as many of the values as it has places, the last one all that are left.
+    private func run(_ statements: [Statement], _ given: ParameterText, _ database: DatabaseFile) throws {
+        var transaction = SessionTransaction()
+        defer { transaction.leave() }
+        var values = given.positions[...]
+        for (place, statement) in statements.enumerated() {
+            if case .transaction(let step, let at) = statement {
+                try transaction.take(step, at, database.store)
+                continue
+            }
+            let own = place == statements.count - 1 ? values : values.prefix(statement.parameterCount)
+            values = values.dropFirst(own.count)
+            try answer(statement, Array(own), given.named, database, transaction.open)
+        }
+        if transaction.open != nil {
+            throw Failure("the transaction that BEGIN opened is taken back; COMMIT ends it", .badInput)
+        }
+    }
+
+    private func answer(
+        _ statement: Statement, _ values: [Value], _ named: [String: Value], _ database: DatabaseFile,
+        _ transaction: StatementTransaction?
+    ) throws {
         let start = ContinuousClock.now
         let outcome: StatementOutcome
         do {
-            outcome = try database.closing {
-                try database.run(
-                    parsed, parameters: given.positions, named: given.named, ignoringReferences: ignoreReferences)
-            }
+            outcome = try database.run(
+                statement, in: transaction, parameters: values, named: named, ignoringReferences: ignoreReferences)
         } catch let error as RecordError where error.isAboutReferences {
             throw Failure("\(error), or pass --ignore-references", .badInput)
         }
         let duration = ContinuousClock.now - start
-        guard parsed.isReadOnly else {
+        guard statement.givesRows else {
             Terminal.write(outcome.changesSchema ? "done\n" : "\(DisplayText.count(outcome.changed, "row")) changed\n")
             return
         }

@@ -41,7 +41,7 @@ struct ShellCommand: Verb {
         let opened = OpenedStore()
         Signals.handle { signal in
             if signal == SIGINT, isInteractive { return running.cancel() }
-            if running.finish(within: .seconds(5)) { opened.close() }
+            if running.finish(within: .seconds(5)), !running.isInTransaction { opened.close() }
             Terminal.restore()
             Signals.end(by: signal)
         }
@@ -74,7 +74,7 @@ struct ShellCommand: Verb {
         let names = try database.read { _, catalogue in
             catalogue.tables.flatMap { [$0.name] + $0.shownColumns }
         }
-        let words = Array(Set(names + ShellSession.words)).sorted()
+        let words = Array(Set(names + ShellHelp.words)).sorted()
         let reader = LineReader(
             history: History(path: database.store.isEncrypted ? nil : History.defaultPath), isInteractive: isInteractive
         ) { word in
@@ -83,6 +83,7 @@ struct ShellCommand: Verb {
         if isInteractive {
             Terminal.write("Mako, \(file). A statement ends with ; and .help shows help, .quit or Ctrl-D leaves.\n")
         }
+        defer { session.leave() }
         while !Terminal.hasFailed {
             switch try reader.read(prompt: session.prompt) {
             case .line(let line): if !session.take(line) { return }

@@ -58,8 +58,13 @@ enum KnownTexts {
     static let conditions = ParsedTexts<PreparedCondition>()
     /// Of a column, by its name, with a value.
     static let comparisons = ParsedTexts<PreparedCondition>()
-    static let statements = ParsedTexts<Statement>()
+    private static let statements = ParsedTexts<KeptStatement>()
     /// Where parameters stand in those that were asked with names or lists.
     static let conditionPlaces = ParsedTexts<ParameterPlaces>()
     static let statementPlaces = ParsedTexts<ParameterPlaces>()
+
+    /// The statement of a text.
+    static func statement(_ text: String) throws(RecordError) -> KeptStatement {
+        try statements.of(text, values: 0) { () throws(RecordError) in try KeptStatement(text) }
+    }
 }

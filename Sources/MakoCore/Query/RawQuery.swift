@@ -7,7 +7,7 @@ import MakoStorage
 public struct RawResults: Sendable, Hashable {
     /// The names of the columns, in the order of the values.
     public let columns: [String]
-    public let rows: [[StoredValue]]
+    public private(set) var rows: [[StoredValue]]
     /// How many rows an `INSERT` stored, an `UPDATE` found or a `DELETE` removed.
     public private(set) var changedRows = 0
     /// The key of the row that an `INSERT` stored last: a value for each column of the key.
@@ -22,6 +22,13 @@ public struct RawResults: Sendable, Hashable {
         self.init(columns: outcome.rows.columns, rows: outcome.rows.rows)
         changedRows = outcome.changed
         self.lastKey = lastKey
+    }
+
+    /// Adds what a further run of the statement has done.
+    mutating func append(_ other: RawResults) {
+        rows += other.rows
+        changedRows += other.changedRows
+        if !other.lastKey.isEmpty { lastKey = other.lastKey }
     }
 
     public var rowCount: Int { rows.count }
@@ -66,11 +73,11 @@ extension Database {
     }
 
     func run(_ asked: AskedStatement) throws(MakoError) -> RawResults {
-        let (statement, values, named) = (asked.statement, asked.values, asked.named)
+        let (kept, statement, values, named) = (asked.kept, asked.statement, asked.values, asked.named)
         if statement.isReadOnly {
             let found = try viewing { (view, schema) throws(MakoError) in
                 try records { () throws(RecordError) in
-                    try statement.read(
+                    try kept.read(
                         schema.catalogue, view: view, parameters: values, named: named,
                         cancellation: CurrentCancellation.current)
                 }
@@ -81,11 +88,11 @@ extension Database {
         case .insert, .update:
             // They take themselves back when they fail.
             return try writing { (transaction) throws(MakoError) in
-                try transaction.run(statement, values, named)
+                try transaction.run(kept, values, named)
             }
         default:
             return try allOrNothing { (transaction) throws(MakoError) in
-                try transaction.run(statement, values, named)
+                try transaction.run(kept, values, named)
             }
         }
     }
@@ -93,19 +100,23 @@ extension Database {
 
 /// A statement of the small SQL with the values of its parameters.
 struct AskedStatement: Sendable {
-    let statement: Statement
+    let kept: KeptStatement
     let values: [StoredValue]
     let named: [String: StoredValue]
+
+    var statement: Statement { kept.statement }
+
+    init(_ kept: KeptStatement, _ values: [StoredValue]) {
+        self.kept = kept
+        self.values = values
+        named = [:]
+    }
 
     init(
         _ text: WhereText, _ parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
     ) throws(MakoError) {
         let filled = try text.filled(parameters.parameterValues, named.parameterValues, isStatement: true)
-        statement = try records { () throws(RecordError) in
-            try KnownTexts.statements.of(filled.text, values: 0) { () throws(RecordError) in
-                try Statement.parse(filled.text)
-            }
-        }
+        kept = try records { () throws(RecordError) in try KnownTexts.statement(filled.text) }
         (values, self.named) = (filled.positions, filled.named)
     }
 }

@@ -5,8 +5,9 @@ import MakoStorage
 
 extension Transaction {
     func run(
-        _ statement: Statement, _ values: [StoredValue], _ named: [String: StoredValue]
+        _ kept: KeptStatement, _ values: [StoredValue], _ named: [String: StoredValue]
     ) throws(MakoError) -> RawResults {
+        let statement = kept.statement
         if isEncoding { throw .unsupported("a statement while an object is being written") }
         try settle()
         switch statement {
@@ -28,7 +29,7 @@ extension Transaction {
         defer { if check != nil { isEncoding = false } }
         let outcome = try turn.with { (tx: borrowing WriteTransaction) throws(MakoError) in
             try records { () throws(RecordError) in
-                try statement.run(
+                try kept.run(
                     before.catalogue, in: tx, changes: &done, parameters: values, named: named,
                     cancellation: CurrentCancellation.current, check: check)
             }
@@ -47,6 +48,9 @@ extension Transaction {
             try statement.rows(schema.catalogue, view: view, parameters: values, named: named)
         }
         var outcome = StatementOutcome()
+        outcome.rows = try records { () throws(RecordError) in
+            try statement.returned(keys, schema.catalogue, view: view, parameters: values, named: named)
+        }
         outcome.changed = try removeTelling(keys, current(binding))
         return RawResults(outcome, lastKey: [])
     }

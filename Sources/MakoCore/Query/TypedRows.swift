@@ -188,7 +188,7 @@ extension Database {
     }
 
     private func answer(_ asked: AskedStatement) async throws(MakoError) -> RawResults {
-        try await onOwnThread(writes: false) { () throws(MakoError) in try self.run(asked) }
+        try await onOwnThread(writes: !asked.statement.isReadOnly) { () throws(MakoError) in try self.run(asked) }
     }
 }
 
@@ -198,9 +198,10 @@ extension AskedStatement {
         question text: WhereText, _ parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
     ) throws(MakoError) {
         try self.init(text, parameters, named)
-        if !statement.isReadOnly {
+        if !statement.givesRows {
             throw .invalidArgument(
-                "a statement that writes has no rows; call rawQuery without as:, which tells what it did")
+                "a statement that writes has no rows without RETURNING; call rawQuery without as:, which says what it did"
+            )
         }
     }
 }

@@ -86,7 +86,7 @@ public struct WhereText: ExpressibleByStringInterpolation, Sendable {
     func condition(
         of parameters: [(any ConditionValue)?], _ named: [String: (any ConditionValue)?]
     ) -> ConditionSource {
-        guard named.isEmpty, interpolated.isEmpty, let values = parameters.values else {
+        guard named.isEmpty, interpolated.isEmpty, let values = parameters.plainValues else {
             return condition(parameters.parameterValues, named: named.parameterValues)
         }
         return WhereText.condition(FilledText(text: text, positions: values, named: [:]))
@@ -138,7 +138,7 @@ extension Array where Element == (any ConditionValue)? {
     var parameterValues: [ParameterValue] { map { $0.parameterValue } }
 
     /// The values, where none is a list.
-    fileprivate var values: [StoredValue]? {
+    var plainValues: [StoredValue]? {
         var values: [StoredValue] = []
         values.reserveCapacity(count)
         for each in self {

@@ -1,97 +1,103 @@
 import MakoStorage
 
 /// Fills a new index from the rows of its table.
+///
+/// Entries are sorted first: the engine takes keys in order several times faster than at random. What memory does not hold of them is sorted in
+/// pieces, which wait in a file.
 enum IndexBuild {
-    private struct Entry {
-        let key: [UInt8]
-        let row: RowKey
-        /// Whether the values are told by a hash in part, none of them being NULL.
-        let isCut: Bool
-    }
-
-    /// Entries are collected and sorted first: the engine takes keys in order several times faster than at random.
     static func run(_ index: IndexHandle, _ table: TableHandle, _ tx: borrowing WriteTransaction) throws(RecordError) {
-        let list = EntryList(table, index)
-        var isWhole = true
+        let list = EntryList(table, index, takesCut: true)
+        let entries = SpilledEntries(list.entries, memory: tx.sideMemory)
+        defer { tx.countSide(bytes: 0) }
+        var hasCut = false
         try recorded {
             try table.scan(in: tx.view) { key, row in
-                isWhole = try list.add(row, key) != nil
-                return isWhole
-            }
-        }
-        if !isWhole || list.count < BulkLoading.fewestEntries { return try enterSingly(index, table, tx) }
-        var twins: (first: [UInt8], second: [UInt8])?
-        _ = try recorded {
-            try tx.bulkLoad(into: index.tree) { loader in
-                var last = KeyBuffer()
-                var owner = KeyBuffer()
-                try list.forEachSorted { (key, value) throws(StorageError) in
-                    if twins != nil { return }
-                    if index.isUnique && last.count > 0 && KeyOrder.compareRaw(last.raw, key) == 0 {
-                        twins = (owner.bytes, [UInt8](value))
-                        return
-                    }
-                    try loader.append(value, for: key)
-                    guard index.isUnique else { return }
-                    last.clear()
-                    last.append(raw: key)
-                    owner.clear()
-                    owner.append(raw: value)
-                }
-            }
-        }
-        guard let twins else { return }
-        func row(_ value: [UInt8]) throws(RecordError) -> RowKey {
-            try index.rowKey(ofValue: value, isRowID: table.isRowID, table: table.schema.name)
-        }
-        throw try violation(index, table, try row(twins.second), try row(twins.first), tx.view)
-    }
-
-    private static func enterSingly(
-        _ index: IndexHandle, _ table: TableHandle, _ tx: borrowing WriteTransaction
-    ) throws(RecordError) {
-        let view = tx.view
-        var entries: [Entry] = []
-        entries.reserveCapacity(try table.count(in: view))
-        var buffer = KeyBuffer()
-        try recorded {
-            try table.scan(in: view) { key, row in
-                guard try index.holds(row, key) else { return true }
-                let form = index.encodeEntry(row, key, into: &buffer)
-                entries.append(Entry(key: buffer.bytes, row: key, isCut: form.isCut && !form.hasNull))
+                _ = try list.add(row, key)
+                hasCut = hasCut || list.isCut
+                try entries.spillIfNeeded(tx)
                 return true
             }
         }
-        entries.sort { KeyOrder.precedes($0.key, $1.key) }
-        for (place, entry) in entries.enumerated() {
-            if index.schema.isUnique {
-                if place > 0, entries[place - 1].key == entry.key {
-                    throw try violation(index, table, entry.row, entries[place - 1].row, view)
+        // While a tree is loaded no row can be read, as comparing what was cut does.
+        guard entries.count >= BulkLoading.fewestEntries, !(index.isUnique && hasCut) else {
+            var unique = UniqueCheck(index, table)
+            return try entries.forEach { (key, value) throws(RecordError) in
+                if index.isUnique, let row = try unique.earlier(than: key, value, in: tx.view) {
+                    throw try unique.violation(by: try unique.row(value), of: row, tx.view)
                 }
-                if entry.isCut { try checkCut(index, table, entry, entries[..<place], view) }
+                do throws(StorageError) { try tx.put(value, for: key, in: index.tree) } catch { throw .storage(error) }
             }
-            do throws(StorageError) {
-                try tx.put(index.entryValue(entry.row), for: entry.key, in: index.tree)
-            } catch { throw .storage(error) }
         }
+        var unique = UniqueCheck(index, table)
+        var twins: (first: RowKey, second: RowKey)?
+        _ = try recorded {
+            try tx.bulkLoad(into: index.tree) { loader in
+                try entries.forEach { (key, value) throws(RecordError) in
+                    if twins != nil { return }
+                    if index.isUnique, let row = try unique.twin(of: key, value) {
+                        twins = (row, try unique.row(value))
+                        return
+                    }
+                    do throws(StorageError) { try loader.append(value, for: key) } catch { throw .storage(error) }
+                }
+            }
+        }
+        if let twins { throw try unique.violation(by: twins.second, of: twins.first, tx.view) }
+    }
+}
+
+/// Finds rows that a unique index may not have both, in the order of its entries.
+private struct UniqueCheck: ~Copyable {
+    private let index: IndexHandle
+    private let table: TableHandle
+    private var last = KeyBuffer()
+    /// The rows whose entries were cut and agree in what is left of them, the last one's among them.
+    private var alike: [RowKey] = []
+
+    init(_ index: IndexHandle, _ table: TableHandle) {
+        self.index = index
+        self.table = table
     }
 
-    /// Rows whose entries were cut differ by the row's key although their values may be the same.
-    private static func checkCut(
-        _ index: IndexHandle, _ table: TableHandle, _ entry: Entry, _ before: ArraySlice<Entry>, _ view: Snapshot
-    ) throws(RecordError) {
-        let kept = entry.key.prefix(IndexHandle.columnLimit)
-        let alike = before.reversed().prefix { $0.key.starts(with: kept) }
-        if alike.isEmpty { return }
-        let mine = try values(index, table, entry.row, view)
-        for other in alike where try values(index, table, other.row, view) == mine {
-            throw try violation(index, table, entry.row, other.row, view)
-        }
+    /// The row of the entry before, if that has the same key.
+    mutating func twin(of key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(RecordError) -> RowKey? {
+        let isSame = last.count > 0 && KeyOrder.compareRaw(last.raw, key) == 0
+        if isSame { return alike.last }
+        last.clear()
+        last.append(raw: key)
+        alike = [try row(value)]
+        return nil
     }
 
-    private static func values(
-        _ index: IndexHandle, _ table: TableHandle, _ row: RowKey, _ view: Snapshot
-    ) throws(RecordError) -> [Value] {
+    /// A row of an entry before that has the same values. Entries that were cut differ by the row's key even then.
+    mutating func earlier(
+        than key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in view: Snapshot
+    ) throws(RecordError) -> RowKey? {
+        let limit = IndexHandle.columnLimit
+        guard key.count >= limit, last.count >= limit,
+            KeyOrder.compareRaw(UnsafeRawBufferPointer(rebasing: key[..<limit]), last.raw(from: 0, to: limit)) == 0
+        else { return try twin(of: key, value) }
+        let row = try row(value)
+        let mine = try values(row, view)
+        if !mine.contains(.null) {
+            for other in alike where try values(other, view) == mine { return other }
+        }
+        alike.append(row)
+        return nil
+    }
+
+    /// The row of an entry with this value.
+    func row(_ value: UnsafeRawBufferPointer) throws(RecordError) -> RowKey {
+        try index.rowKey(ofValue: [UInt8](value), isRowID: table.isRowID, table: table.schema.name)
+    }
+
+    func violation(by row: RowKey, of existing: RowKey, _ view: Snapshot) throws(RecordError) -> RecordError {
+        .uniqueViolation(
+            table: table.schema.name, index: index.schema.name, values: try values(row, view),
+            existing: NamedKey(existing, in: table.schema))
+    }
+
+    private func values(_ row: RowKey, _ view: Snapshot) throws(RecordError) -> [Value] {
         try recorded {
             try table.withRow(row, in: view) { reader in
                 index.parts.map { part in
@@ -101,13 +107,5 @@ enum IndexBuild {
                 }
             } ?? []
         }
-    }
-
-    private static func violation(
-        _ index: IndexHandle, _ table: TableHandle, _ row: RowKey, _ existing: RowKey, _ view: Snapshot
-    ) throws(RecordError) -> RecordError {
-        .uniqueViolation(
-            table: table.schema.name, index: index.schema.name, values: try values(index, table, row, view),
-            existing: NamedKey(existing, in: table.schema))
     }
 }

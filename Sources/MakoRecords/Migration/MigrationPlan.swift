@@ -89,6 +89,8 @@ struct MigrationPlan {
         schema.indexes = record.indexes.map(\.schema)
         schema.version = (old?.version ?? 0) + (isChanged ? 1 : 0)
         schema.originalName = nil
+        // A type that takes the table has ids all the same.
+        schema.hidesID = wanted.idColumn != nil && (old?.hidesID ?? wanted.hidesID)
         record.schema = schema
     }
 

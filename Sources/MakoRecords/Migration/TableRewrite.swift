@@ -88,7 +88,7 @@ struct TableRewrite {
             try handle.build(index, in: tx)
         }
         for index in handle.textIndexes where plan.addedIndexes.contains(index.id) {
-            try handle.build(index, in: tx)
+            try TextBuild.run(index, handle, tx)
         }
     }
 

@@ -49,10 +49,10 @@ public struct LiveRows: Sendable {
         whole.orderBy += keyNames.map { Order(.column([$0]), descending: isDescending) }
         let selected = try whole.bind(catalogue)
         plan = Planner.plan(selected, try TableEstimates(selected.table, view))
-        orders = Array(selected.orders.dropLast(keyNames.count))
+        orders = Array(plan.bound.orders.dropLast(keyNames.count))
         columns = ReadColumns(selected)
         shown = ShownRows(selected)
-        program = selected.condition.map { Program(selected.table, $0, joins: selected.joins) }
+        program = plan.bound.condition.map { Program(selected.table, $0, joins: selected.joins) }
         try run(in: view)
     }
 

@@ -78,34 +78,6 @@ extension Selection {
         }
         return explanation
     }
-
-    /// Binds and plans, with sizes estimated on a view.
-    public func plan(_ catalogue: Catalogue, in view: Snapshot) throws(RecordError) -> Plan {
-        try plan(catalogue, in: view, nil)
-    }
-
-    func plan(
-        _ catalogue: Catalogue, in view: Snapshot, _ budget: SubqueryBudget?
-    ) throws(RecordError) -> Plan {
-        let shape = SelectionShape(self)
-        if let shape, let kept = catalogue.plans[shape.key],
-            let plan = try kept.plan(shape.values, parameters, namedParameters, catalogue, view)
-        {
-            return plan
-        }
-        return try followingTree(isDeep) { () throws(RecordError) in try newPlan(catalogue, view, budget, shape) }
-    }
-
-    private func newPlan(
-        _ catalogue: Catalogue, _ view: Snapshot, _ budget: SubqueryBudget?, _ shape: SelectionShape?
-    ) throws(RecordError) -> Plan {
-        let bound = try bind(catalogue, budget ?? SubqueryBudget())
-        let estimates = try TableEstimates(bound.table, view)
-        guard let choice = Planner.choice(bound, estimates) else { return Planner.nothing(bound) }
-        let plan = choice.plan()
-        if let shape, let kept = KeptPlan(shape, choice, plan) { catalogue.plans.keep(kept, for: shape.key) }
-        return plan
-    }
 }
 
 extension Planner {

@@ -14,7 +14,7 @@ struct ReadColumns: Sendable {
         tables = bound.subqueries.reduce(into: []) { $0.formUnion($1.tables) }
         joined = Array(repeating: ColumnSet(), count: joins.count)
         for join in joins { insert(Int(join.slot.ordinal), of: join.parent) }
-        if let condition = bound.condition { add(condition) }
+        if let condition = bound.condition { add(.condition(condition)) }
         for order in bound.orders { add(order.expr) }
     }
 
@@ -31,58 +31,23 @@ struct ReadColumns: Sendable {
     }
 
     private mutating func add(_ expr: BoundExpr) {
-        switch expr {
-        case .column(let column):
-            // A row's id never changes.
-            if let ordinal = column.ordinal { insert(ordinal, of: column.node) }
-        case .constant, .result, .outer, .element, .subject: break
-        case .choice(let choice):
-            for each in choice.expressions { add(each) }
-            for each in choice.branches { add(each.condition) }
-        case .condition(let condition): add(condition)
-        case .arithmetic(_, let left, let right):
-            add(left)
-            add(right)
-        case .negate(let inner), .noCase(let inner): add(inner)
-        case .function(_, let arguments): for each in arguments { add(each) }
-        case .rank(let match):
-            hasRank = true
-            add(.match(match))
-        case .excerpt(let excerpt): add(.column(excerpt.column))
-        case .subquery(let subquery): for each in subquery.outers { add(each) }
-        case .gathered(let gathered): add(gathered)
+        var (columns, matches): ([BoundColumn], [BoundMatch]) = ([], [])
+        expr.forEachPart { part in
+            switch part {
+            case .column(let column): columns.append(column)
+            case .excerpt(let excerpt): columns.append(excerpt.column)
+            case .rank(let match):
+                hasRank = true
+                matches.append(match)
+            default: break
+            }
+        } conditions: { condition in
+            if case .match(let match) = condition { matches.append(match) }
         }
-    }
-
-    private mutating func add(_ gathered: BoundGathered) {
-        add(gathered.column)
-        if let condition = gathered.condition { add(condition) }
-    }
-
-    private mutating func add(_ condition: BoundCondition) {
-        switch condition {
-        case .constant: break
-        case .comparison(_, let left, let right), .glob(let left, let right):
-            add(left)
-            add(right)
-        case .and(let parts), .or(let parts): for each in parts { add(each) }
-        case .not(let inner): add(inner)
-        case .isIn(let value, let items):
-            add(value)
-            for each in items { add(each) }
-        case .like(let value, let pattern, let escape):
-            add(value)
-            add(pattern)
-            if let escape { add(escape) }
-        case .isNull(let value), .truth(let value): add(value)
-        case .match(let match):
+        // A row's id never changes.
+        for column in columns { if let ordinal = column.ordinal { insert(ordinal, of: column.node) } }
+        for match in matches {
             for slot in match.index.slots { insert(Int(slot.ordinal), of: match.key?.node ?? -1) }
-        case .isInQuery(let value, let subquery):
-            add(value)
-            for each in subquery.outers { add(each) }
-        case .exists(let subquery): for each in subquery.outers { add(each) }
-        case .anyElement(let gathered): add(gathered)
-        case .holds(let inner): add(inner)
         }
     }
 }

@@ -14,11 +14,13 @@ extension SelectStatement {
     private func treePlan(
         _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value]
     ) throws(RecordError) -> Plan {
-        let whole = try counted(parameters, named).flattened(catalogue)
-        guard whole.compounds.isEmpty,
-            case .table(let plan) = try whole.prepared(catalogue, parameters, named, nil).feed
-        else { throw tableAt.error("this takes several plans") }
-        return plan
+        guard case .select(let select) = try planned(catalogue, parameters, named, nil) else {
+            throw tableAt.error("this takes several plans")
+        }
+        switch select.feed {
+        case .table(let plan), .count(let plan): return plan
+        case .join, .extremes: throw tableAt.error("this takes several plans")
+        }
     }
 
     /// How the rows are found, in words: a line for each table and for what is done with the rows then.
@@ -29,18 +31,8 @@ extension SelectStatement {
         _ catalogue: Catalogue, parameters: [Value] = [], named: [String: Value] = [:], view: Snapshot? = nil
     ) throws(RecordError) -> String {
         try followingTree(isDeep) { () throws(RecordError) in
-            try treeExplanation(catalogue, parameters, named, view)
+            try planned(catalogue, parameters, named, view).description
         }
-    }
-
-    private func treeExplanation(
-        _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ view: Snapshot?
-    ) throws(RecordError) -> String {
-        let whole = try counted(parameters, named).flattened(catalogue)
-        if whole.compounds.isEmpty { return try whole.prepared(catalogue, parameters, named, view).description }
-        return try whole.compound { (part) throws(RecordError) in try part.prepared(catalogue, parameters, named, view)
-        }
-        .description
     }
 
     /// What each step of the statement does: it is run once, and its rows are thrown away.
@@ -50,20 +42,8 @@ extension SelectStatement {
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
     ) throws(RecordError) -> PlanAnalysis {
         try followingTree(isDeep) { () throws(RecordError) in
-            try treeAnalysis(catalogue, view, parameters, named)
+            try planned(catalogue, parameters, named, view).analysis(in: view)
         }
-    }
-
-    private func treeAnalysis(
-        _ catalogue: Catalogue, _ view: Snapshot, _ parameters: [Value], _ named: [String: Value]
-    ) throws(RecordError) -> PlanAnalysis {
-        let whole = try counted(parameters, named).flattened(catalogue)
-        if whole.compounds.isEmpty {
-            return try whole.prepared(catalogue, parameters, named, view).analysis(in: view).analysis
-        }
-        return try whole.compound { (part) throws(RecordError) in
-            try part.prepared(catalogue, parameters, named, view)
-        }.analysis(in: view)
     }
 
     /// Runs the statement over a snapshot or a transaction's view.
@@ -74,48 +54,29 @@ extension SelectStatement {
         _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:],
         cancellation: Cancellation? = nil
     ) throws(RecordError) -> QueryRows {
-        try run(catalogue, view, parameters, named, cancellation, noting: nil)
-    }
-
-    /// - Parameter measure: is told what the tables' steps read, where the statement is a sub-query.
-    func run(
-        _ catalogue: Catalogue, _ view: Snapshot, _ parameters: [Value], _ named: [String: Value],
-        _ cancellation: Cancellation?, noting measure: StepMeasure?
-    ) throws(RecordError) -> QueryRows {
         try followingTree(isDeep) { () throws(RecordError) in
-            try runTree(catalogue, view, parameters, named, cancellation, noting: measure)
+            let plan = try planned(catalogue, parameters, named, view).ended(by: cancellation)
+            return QueryRows(columns: plan.first.names, rows: try plan.rows(in: view))
         }
-    }
-
-    private func runTree(
-        _ catalogue: Catalogue, _ view: Snapshot, _ parameters: [Value], _ named: [String: Value],
-        _ cancellation: Cancellation?, noting measure: StepMeasure?
-    ) throws(RecordError) -> QueryRows {
-        let whole = try counted(parameters, named).flattened(catalogue)
-        if whole.compounds.isEmpty {
-            let plan = try whole.prepared(catalogue, parameters, named, view).ended(by: cancellation)
-            return QueryRows(columns: plan.names, rows: try plan.rows(in: view, noting: measure))
-        }
-        let plan = try whole.compound { (part) throws(RecordError) in
-            try part.prepared(catalogue, parameters, named, view).ended(by: cancellation)
-        }
-        return QueryRows(columns: plan.first.names, rows: try plan.rows(in: view, noting: measure))
     }
 
     /// Resolved and planned. Without a view tables are taken to be large.
+    private func planned(
+        _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ view: Snapshot?
+    ) throws(RecordError) -> StatementPlan {
+        func plan(_ part: SelectStatement) throws(RecordError) -> SelectPlan {
+            try part.prepared(catalogue, parameters, named, view)
+        }
+        let whole = try counted(parameters, named).flattened(catalogue)
+        return whole.compounds.isEmpty ? .select(try plan(whole)) : .compound(try whole.compound(plan))
+    }
+
+    /// One SELECT, resolved and planned.
     func prepared(
         _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ view: Snapshot?,
         _ budget: SubqueryBudget = SubqueryBudget()
     ) throws(RecordError) -> SelectPlan {
-        let statement = try counted(parameters, named).flattened(catalogue)
-        if let inner = statement.compounds.first {
-            throw inner.at.error(
-                "several questions put together cannot stand behind another; write them out one by one")
-        }
-        return try SelectPlanner(statement, catalogue, parameters, named, view, budget) { table in
-            guard let view else { return nil }
-            do throws(RecordError) { return try table.count(in: view) } catch { return nil }
-        }.plan()
+        try SelectPlanner(self, catalogue, parameters, named, view, budget).plan()
     }
 }
 
@@ -124,19 +85,38 @@ extension SelectPlan {
     ///
     /// - Parameter run: measures the steps, see ``SelectPlan/stepTexts``.
     func rows(in view: Snapshot, _ run: RunMeasure? = nil) throws(RecordError) -> [[Value]] {
-        if countsRows, case .table(let plan) = feed {
-            // The index alone, or the table's own count, may tell it.
-            let number = try measured(run, 0) { (find) throws(RecordError) in try plan.count(in: view, find) }
-            if let run {
-                run.steps[0].passed = number
-                (run.steps[1].rows, run.steps[1].passed) = (number, 1)
-            }
-            let count = Value.integer(Int64(number))
-            return offset > 0 || limit == 0 ? [] : [[count]]
+        switch feed {
+        case .table, .join: try found(in: view, run)
+        case .count(let plan): cut([.integer(Int64(try count(plan, view, run)))])
+        case .extremes(let extremes): cut(try values(extremes, view, run))
         }
-        if let rows = try measured(run, 0, { (find) throws(RecordError) in try rowsByIndex(view, find) }) {
-            return rows
+    }
+
+    /// The only row of a result, where limit and offset leave it.
+    private func cut(_ row: [Value]) -> [[Value]] { offset > 0 || limit == 0 ? [] : [row] }
+
+    private func count(_ plan: Plan, _ view: Snapshot, _ run: RunMeasure?) throws(RecordError) -> Int {
+        let number = try measured(run, 0) { (find) throws(RecordError) in try plan.count(in: view, find) }
+        run?.steps[0].passed = number
+        if let run, run.steps.count > 2 { (run.steps[1].rows, run.steps[1].passed) = (number, 1) }
+        return number
+    }
+
+    private func values(
+        _ extremes: [Extreme], _ view: Snapshot, _ run: RunMeasure?
+    ) throws(RecordError) -> [Value] {
+        var row: [Value] = []
+        for (place, extreme) in extremes.enumerated() {
+            row.append(
+                try measured(run, place) { (find) throws(RecordError) in
+                    try extreme.plan.firstValue(of: extreme.column, in: view, find)
+                })
         }
+        return row
+    }
+
+    /// The rows that are found one after the other.
+    private func found(in view: Snapshot, _ run: RunMeasure?) throws(RecordError) -> [[Value]] {
         let supply = try SuppliedRows(
             rows: nodes.count, results: (group?.keys.count ?? 0) + (group?.aggregates.count ?? 0))
         if let group { return try grouped(group, view, supply, run) }
@@ -155,7 +135,7 @@ extension SelectPlan {
     }
 
     private func grouped(
-        _ group: GroupPlan, _ view: Snapshot, _ supply: SuppliedRows, _ measure: RunMeasure?
+        _ group: BoundGroups, _ view: Snapshot, _ supply: SuppliedRows, _ measure: RunMeasure?
     ) throws(RecordError) -> [[Value]] {
         let run = GroupRun(group, table, nodes, view, supply)
         run.begin()
@@ -185,7 +165,7 @@ extension SelectPlan {
         }
         var wantsMore = limit != 0
         if wantsMore, !(try addByWalk(run, view, measure)) {
-            if group.isInOrder {
+            if isInOrder {
                 try forEachRow(in: view, supply, measure, result - 1) { row, key throws(RecordError) in
                     wantsMore = try run.addInOrder(row, key, give)
                     return wantsMore
@@ -236,6 +216,7 @@ extension SelectPlan {
             let run = try JoinRun(plan, view, supply)
             let key = RowKey.rowID(0)
             try recorded { try run.forEachRow { try body(supply.blank, key) } }
+        case .count, .extremes: return
         }
     }
 }

@@ -104,6 +104,8 @@ public struct EntitySchema: Sendable, Hashable {
     /// Live columns in the model's order, then, in a schema that comes from the catalogue, the retired ones.
     public var columns: [ColumnSchema]
     public var key: KeySchema
+    /// Whether `*` and an INSERT without names leave the ids out: CREATE TABLE named none.
+    public var hidesID = false
     public var indexes: [IndexSchema]
     /// How often the stored schema has changed; given by the catalogue.
     public internal(set) var version: UInt64
@@ -137,6 +139,19 @@ public struct EntitySchema: Sendable, Hashable {
         if case .rowID(let name) = key { name } else { nil }
     }
 
+    /// Whether a name means the id of a row: its own, or SQLite's `rowid` where no column is called so.
+    func isIDName(_ name: String) -> Bool {
+        guard let id = idColumn else { return false }
+        if id == name { return true }
+        if column(named: name) != nil { return false }
+        let folded = Folding.folded(name)
+        return Folding.folded(id) == folded
+            || folded == "rowid" && !liveColumns.contains { Folding.folded($0.name) == folded }
+    }
+
+    /// The columns that `*` means: the id first, where it is not hidden.
+    var shownNames: [String] { (idColumn.map { hidesID ? [] : [$0] } ?? []) + liveColumns.map(\.name) }
+
     /// The index that tells keys apart without regard to case, where a column of the key is declared so: rows are found by the bytes of
     /// their keys.
     public var keyIndex: IndexSchema? {
@@ -145,6 +160,11 @@ public struct EntitySchema: Sendable, Hashable {
         }
         let parts = names.map { IndexColumn($0, noCase: column(named: $0)?.isNoCase == true) }
         return IndexSchema("primary key", parts, isUnique: true)
+    }
+
+    /// Whether a condition may use a name.
+    func isVisible(_ name: String) -> Bool {
+        idColumn == name || columns.contains { $0.name == name && !$0.isRetired }
     }
 
     /// The names a condition may use.

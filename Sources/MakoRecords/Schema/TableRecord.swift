@@ -9,7 +9,8 @@
 //   index count (4), then: id (4), name, flags (1: unique 1, full text 2, has condition 4, spatial 8), column count (4), then: name, flags (1:
 //   descending 1, no case 2); behind the columns of a full-text index its stemming (1), behind those of a partial one its condition, a text
 //
-// The format is 2 where an index is of another kind than unique, so that no older version takes it for a plain one and leaves it out of step.
+// The format is 2 where an index is of another kind than unique, so that no older version takes it for a plain one and leaves it out of step, and
+// 3 where the ids are hidden (the indexes are then of any kind), so that no older version takes an INSERT without names to begin with the id.
 //
 // Under the key 00: format (1) = 1, next table id (4).
 
@@ -35,6 +36,8 @@ struct TableRecord: Sendable, Hashable {
     static let format: UInt8 = 1
     /// The format of a table with indexes that the first versions of Mako did not know.
     static let extendedFormat: UInt8 = 2
+    /// The format of a table whose ids are hidden.
+    static let hiddenFormat: UInt8 = 3
     /// The type of an encrypted column, in the place of blob, so that no program takes what is sealed for plain bytes.
     static let sealedCode: UInt8 = 16
     /// Stands before the type of a column that is compared without regard to case, so that no program compares it by bytes.
@@ -51,7 +54,9 @@ struct TableRecord: Sendable, Hashable {
 
     func encoded() -> [UInt8] {
         var out = ByteSink()
-        out.byte(indexes.contains { $0.flags > 1 } ? TableRecord.extendedFormat : TableRecord.format)
+        let isExtended = indexes.contains { $0.flags > 1 }
+        out.byte(
+            schema.hidesID ? TableRecord.hiddenFormat : isExtended ? TableRecord.extendedFormat : TableRecord.format)
         out.number(id)
         out.number(schema.version)
         out.number(nextIndexID)
@@ -112,7 +117,7 @@ struct TableRecord: Sendable, Hashable {
     init(name: String, unchecked bytes: [UInt8]) throws(RecordError) {
         var source = ByteSource(bytes, what: "the entry of table \(name)")
         let format = try source.byte()
-        guard format == TableRecord.format || format == TableRecord.extendedFormat else {
+        guard (TableRecord.format...TableRecord.hiddenFormat).contains(format) else {
             throw .catalogueDamaged(reason: "the entry of table \(name) has another format")
         }
         id = try source.number()
@@ -160,7 +165,7 @@ struct TableRecord: Sendable, Hashable {
             let id: UInt32 = try source.number()
             let name = try source.text()
             let flags = try source.byte()
-            guard flags < (format == TableRecord.extendedFormat ? 16 : 2) else { throw source.damaged }
+            guard flags < (format == TableRecord.format ? 2 : 16) else { throw source.damaged }
             var index = IndexSchema(name, [], isUnique: flags & 1 != 0, isSpatial: flags & 8 != 0)
             for _ in 0..<(try source.count()) {
                 let name = try source.text()
@@ -179,6 +184,8 @@ struct TableRecord: Sendable, Hashable {
             name: name, columns: live + columns.filter { $0.isRetired && !$0.isDead }, key: key,
             indexes: indexes.map(\.schema))
         schema.version = version
+        schema.hidesID = format == TableRecord.hiddenFormat
+        if schema.hidesID, schema.idColumn == nil { throw source.damaged }
         // Numbers that no table has, or that would be given again.
         guard nextIndexID < .max, version < TableRecord.counterLimit, indexes.allSatisfy({ $0.id < nextIndexID }),
             Set(indexes.map(\.id)).count == indexes.count

@@ -28,6 +28,10 @@ extension Statement {
             return QueryRows(columns: [], rows: [])
         case .foreignKeys(_, let at):
             throw at.error("PRAGMA foreign_keys is for the shell, whose later statements it concerns")
+        case .transaction(let step, let at):
+            throw at.error(
+                "\(step.rawValue) is for the shell and mako query; in Swift db.transaction { … } is a transaction, which commits at its end"
+            )
         default:
             throw SourcePosition.none.error("the statement changes the database and needs a transaction for writing")
         }
@@ -49,28 +53,38 @@ extension Statement {
         named: [String: Value] = [:], cancellation: Cancellation? = nil, ignoringReferences: Bool = false,
         check: (any RowCheck)? = nil
     ) throws(RecordError) -> StatementOutcome {
-        try followingTree(isDeep) { () throws(RecordError) in
-            try runTree(
-                catalogue, in: tx, &changes, parameters, named, cancellation, ignoresReferences: ignoringReferences,
-                check)
-        }
+        try run(
+            catalogue, in: tx, changes: &changes, parameters: parameters, named: named, cancellation: cancellation,
+            ignoringReferences: ignoringReferences, check: check, prepared: nil)
+    }
+
+    /// - Parameter prepared: what was looked up of an INSERT before.
+    func run(
+        _ catalogue: Catalogue, in tx: borrowing WriteTransaction, changes: inout ChangeSet, parameters: [Value],
+        named: [String: Value], cancellation: Cancellation?, ignoringReferences: Bool, check: (any RowCheck)?,
+        prepared: PreparedInsert?
+    ) throws(RecordError) -> StatementOutcome {
+        let run = StatementRun(
+            catalogue: catalogue, parameters: parameters, named: named, cancellation: cancellation,
+            ignoresReferences: ignoringReferences, rowCheck: check, prepared: prepared)
+        // Plain values have no depth.
+        if prepared?.row != nil { return try runTree(run, in: tx, &changes) }
+        return try followingTree(isDeep) { () throws(RecordError) in try runTree(run, in: tx, &changes) }
     }
 
     private func runTree(
-        _ catalogue: Catalogue, in tx: borrowing WriteTransaction, _ changes: inout ChangeSet, _ parameters: [Value],
-        _ named: [String: Value], _ cancellation: Cancellation?, ignoresReferences: Bool, _ check: (any RowCheck)?
+        _ given: StatementRun, in tx: borrowing WriteTransaction, _ changes: inout ChangeSet
     ) throws(RecordError) -> StatementOutcome {
-        var run = StatementRun(
-            catalogue: catalogue, parameters: parameters, named: named, cancellation: cancellation,
-            ignoresReferences: ignoresReferences, rowCheck: check)
+        var run = given
         if isReadOnly {
             var outcome = StatementOutcome()
             outcome.rows = try read(
-                catalogue, view: tx.view, parameters: parameters, named: named, cancellation: cancellation)
+                run.catalogue, view: tx.view, parameters: run.parameters, named: run.named,
+                cancellation: run.cancellation)
             return outcome
         }
-        if parameters.count > parameterCount {
-            throw SourcePosition.valuesLeftOver(parameters.count, places: parameterCount, in: text)
+        if run.parameters.count > parameterCount {
+            throw SourcePosition.valuesLeftOver(run.parameters.count, places: parameterCount, in: text)
         }
         // A single row is whole or not there by itself, and a savepoint costs a copy of each page that is changed next.
         if isSingleRow { return try run.perform(self, &changes, tx) }
@@ -99,7 +113,9 @@ extension Statement {
     }
 
     private var isSingleRow: Bool {
-        guard case .insert(let statement) = self, statement.conflict == .refuse else { return false }
+        guard case .insert(let statement) = self, statement.conflict == .refuse, statement.onConflict == nil,
+            statement.returning.isEmpty
+        else { return false }
         switch statement.source {
         case .values(let rows): return rows.count == 1
         case .defaults: return true
@@ -146,6 +162,8 @@ struct StatementRun {
     let cancellation: Cancellation?
     let ignoresReferences: Bool
     let rowCheck: (any RowCheck)?
+    /// What was looked up of an INSERT before.
+    let prepared: PreparedInsert?
 
     /// - Throws: `cancelled`.
     func lookAtCancellation() throws(RecordError) {
@@ -166,7 +184,7 @@ struct StatementRun {
         case .dropTable(let statement): return try drop(statement, &changes, tx)
         case .createIndex(let statement): return try create(statement, tx)
         case .dropIndex(let statement): return try drop(statement, tx)
-        case .select, .explain, .tableInfo, .analyze, .foreignKeys: return StatementOutcome()
+        case .select, .explain, .tableInfo, .analyze, .foreignKeys, .transaction: return StatementOutcome()
         }
     }
 
@@ -187,8 +205,9 @@ struct StatementRun {
         let target = try statement.table.findWritable(in: catalogue)
         var outcome = StatementOutcome()
         var removal = RowRemoval(catalogue)
+        var returned = try ReturnedRows(statement.returning, of: target, catalogue, parameters, named, tx.view)
         let isAlone = ignoresReferences ? true : try removal.concernsRowsAlone(target, tx.view)
-        if statement.condition == nil, isAlone {
+        if statement.condition == nil, isAlone, returned == nil {
             outcome.changed = try target.deleteAll(in: tx, changes: &changes)
             return outcome
         }
@@ -196,13 +215,16 @@ struct StatementRun {
             catalogue, view: tx.view, parameters: parameters, named: named, cancellation: cancellation)
         for key in keys {
             try lookAtCancellation()
+            let count = returned?.rows.rows.count ?? 0
+            try returned?.add(key, tx.view)
             let isGone =
                 isAlone
                 ? try target.delete(key, in: tx, changes: &changes)
                 : try removal.delete(key, of: target, tx, &changes)
-            if isGone { outcome.changed += 1 }
+            if isGone { outcome.changed += 1 } else { returned?.forget(after: count) }
         }
         try removal.finish(tx, &changes)
+        if let returned { outcome.rows = returned.rows }
         return outcome
     }
 
@@ -210,7 +232,8 @@ struct StatementRun {
         _ statement: UpdateStatement, _ changes: inout ChangeSet, _ tx: borrowing WriteTransaction
     ) throws(RecordError) -> StatementOutcome {
         let target = try statement.table.findWritable(in: catalogue)
-        let columns = try assigned(statement, target)
+        let columns = try assigned(statement.assignments, target)
+        var returned = try ReturnedRows(statement.returning, of: target, catalogue, parameters, named, tx.view)
         let names = columns.map(\.name)
         let view = tx.view
         var plan = try Selection(
@@ -252,19 +275,21 @@ struct StatementRun {
                 }
                 if try target.update(&writer, key: key, in: tx, changes: &changes, check: rowCheck) {
                     outcome.changed += 1
+                    try returned?.add(key, view)
                 }
             }
         }
         try references.finish(view)
         try removal.finish(tx, &changes)
+        if let returned { outcome.rows = returned.rows }
         return outcome
     }
 
-    private func assigned(
-        _ statement: UpdateStatement, _ target: TableHandle
+    func assigned(
+        _ assignments: [UpdateStatement.Assignment], _ target: TableHandle
     ) throws(RecordError) -> [ColumnSchema] {
         var columns: [ColumnSchema] = []
-        for assignment in statement.assignments {
+        for assignment in assignments {
             let name = assignment.column
             if name.isID(of: target) { throw StatementRun.keyIsKept(name, target) }
             let column = try name.find(in: target)

@@ -3,12 +3,7 @@
 extension TableName {
     /// - Throws: `syntax`, with the nearest right name.
     public func find(in catalogue: Catalogue) throws(RecordError) -> TableHandle {
-        do {
-            return try catalogue.requireTable(name)
-        } catch {
-            guard case .tableNotFound(let name, let nearest) = error else { throw error }
-            throw at.error("there is no table \(name)", nearest: nearest)
-        }
+        try catalogue.requireTable(name, at)
     }
 
     /// A table that statements may change.
@@ -34,8 +29,5 @@ extension ColumnName {
     }
 
     /// Whether the row id is meant.
-    func isID(of table: TableHandle) -> Bool {
-        guard let id = table.schema.idColumn, table.schema.column(named: name) == nil else { return false }
-        return Folding.folded(id) == Folding.folded(name)
-    }
+    func isID(of table: TableHandle) -> Bool { table.schema.column(named: name) == nil && table.schema.isIDName(name) }
 }

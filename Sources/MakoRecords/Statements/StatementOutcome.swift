@@ -1,6 +1,6 @@
 /// What came of a statement.
 public struct StatementOutcome: Sendable, Hashable {
-    /// The answer of a question; no columns for anything else.
+    /// The answer of a question, or what RETURNING gives; no columns for anything else.
     public var rows = QueryRows(columns: [], rows: [])
     /// How many rows were inserted, found by an UPDATE, or deleted.
     public var changed = 0

@@ -154,6 +154,8 @@ extension CreateTableStatement {
             }
         } else if !keys.isEmpty {
             schema.key = .columns(keys)
+        } else {
+            schema.hidesID = true
         }
         for column in columns where column.name != rowID?.name {
             if schema.column(named: column.name.name) != nil {
@@ -275,7 +277,7 @@ extension EntitySchema {
                 standard.isNull ? .null : .text(standard.description), .integer(Int64(key)),
             ])
         }
-        if let idColumn { add(idColumn, "INTEGER", true, .null, 1) }
+        if let idColumn, !hidesID { add(idColumn, "INTEGER", true, .null, 1) }
         var keys: [String] = []
         if case .columns(let names) = key { keys = names }
         for column in liveColumns {

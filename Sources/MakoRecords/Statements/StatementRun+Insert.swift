@@ -1,29 +1,28 @@
 import MakoStorage
 
 extension StatementRun {
-    /// Where a value of an inserted row goes.
-    private struct Place {
-        /// Nil: the row's id.
-        let column: ColumnSchema?
-        let position: Int
-        let name: ColumnName
-    }
-
     /// From so many rows on, entries of indexes are collected and entered in their order.
     private static var fewestBatched: Int { 64 }
 
     func insert(
         _ statement: InsertStatement, _ changes: inout ChangeSet, _ tx: borrowing WriteTransaction
     ) throws(RecordError) -> StatementOutcome {
-        let target = try statement.table.findWritable(in: catalogue)
-        let places = try places(statement, target)
+        let insert = if let prepared { prepared } else { try PreparedInsert(statement, catalogue) }
+        if let row = insert.row { return try store(row, insert, &changes, tx) }
+        let (target, places) = (insert.target, insert.places)
         let rows = try rows(statement, target, places.count, tx.view)
-        let isBatched = rows.count >= StatementRun.fewestBatched && statement.conflict == .refuse
+        let isBatched =
+            rows.count >= StatementRun.fewestBatched && statement.conflict == .refuse && statement.onConflict == nil
         let batch = isBatched ? IndexBatch() : nil
         var writer = RowWriter()
         var outcome = StatementOutcome()
         var references = ReferenceCheck(ignoresReferences ? [] : places.map(\.column), of: target, catalogue)
         var removal = RowRemoval(catalogue)
+        let upsert = try statement.onConflict.map { (clause) throws(RecordError) in
+            try Upsert(clause, target, self, tx.view)
+        }
+        var changed = ReferenceCheck(ignoresReferences ? [] : upsert?.columns ?? [], of: target, catalogue)
+        var returned = try ReturnedRows(statement.returning, of: target, catalogue, parameters, named, tx.view)
         for row in rows {
             try lookAtCancellation()
             let noted = references.count
@@ -41,7 +40,17 @@ extension StatementRun {
             if references.count > noted {
                 if let own = try ownKey(id, &writer, target) { references.forget(ownKey: own) }
                 // A single row that must be stored has no savepoint to go back to; one that may be left out has.
-                if rows.count == 1, statement.conflict == .refuse { try references.finish(tx.view) }
+                if rows.count == 1, statement.conflict == .refuse, statement.onConflict == nil {
+                    try references.finish(tx.view)
+                }
+            }
+            if let upsert, let other = try upsert.conflict(&writer, id, tx.view) {
+                references.forget(after: min(noted, references.count))
+                if try upsert.apply(to: other, &writer, id, &changed, &removal, self, &changes, tx) {
+                    outcome.changed += 1
+                    try returned?.add(other, tx.view)
+                }
+                continue
             }
             let stored = try store(&writer, id, statement.conflict, target, batch, &removal, &changes, tx)
             guard let key = stored else {
@@ -50,10 +59,36 @@ extension StatementRun {
             }
             outcome.changed += 1
             outcome.lastKey = key
+            try returned?.add(key, tx.view)
         }
         try batch?.flush(in: tx)
+        if let returned { outcome.rows = returned.rows }
         try references.finish(tx.view)
+        try changed.finish(tx.view)
         try removal.finish(tx, &changes)
+        return outcome
+    }
+
+    /// Stores the one row of an INSERT of plain values.
+    private func store(
+        _ row: [PreparedInsert.Source], _ insert: PreparedInsert, _ changes: inout ChangeSet,
+        _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> StatementOutcome {
+        try lookAtCancellation()
+        var writer = RowWriter()
+        writer.begin(insert.target.layout)
+        var id: RowKey?
+        for place in row.indices {
+            let value = try row[place].value(parameters, named)
+            if insert.places[place].column == nil {
+                id = try key(value, insert.places[place], insert.target)
+            } else {
+                writer.set(insert.places[place].position, value)
+            }
+        }
+        var outcome = StatementOutcome()
+        outcome.lastKey = try insert.target.insert(&writer, key: id, in: tx, changes: &changes, check: rowCheck)
+        outcome.changed = 1
         return outcome
     }
 
@@ -98,7 +133,9 @@ extension StatementRun {
     }
 
     /// The row id that a statement gives; nil where the table is to give one.
-    private func key(_ value: Value, _ place: Place, _ target: TableHandle) throws(RecordError) -> RowKey? {
+    private func key(_ value: Value, _ place: PreparedInsert.Place, _ target: TableHandle) throws(RecordError)
+        -> RowKey?
+    {
         if value.isNull { return nil }
         guard case .integer(let number)? = ColumnType.integer.coerced(value) else {
             throw .typeMismatch(
@@ -106,42 +143,6 @@ extension StatementRun {
                 found: "\(value.typeName) \(value)")
         }
         return .rowID(number)
-    }
-
-    private func places(_ statement: InsertStatement, _ target: TableHandle) throws(RecordError) -> [Place] {
-        var places: [Place] = []
-        let named = statement.columns
-        if case .defaults = statement.source, named.isEmpty { return [] }
-        if named.isEmpty {
-            let at = statement.table.at
-            if let id = target.schema.idColumn {
-                places.append(Place(column: nil, position: 0, name: ColumnName(name: id, at: at)))
-            }
-            for column in target.schema.liveColumns {
-                places.append(try place(column, ColumnName(name: column.name, at: at), target))
-            }
-            return places
-        }
-        for name in named {
-            let place: Place
-            if name.isID(of: target) {
-                place = Place(column: nil, position: 0, name: name)
-            } else {
-                place = try self.place(try name.find(in: target), name, target)
-            }
-            if places.contains(where: { $0.column?.ordinal == place.column?.ordinal }) {
-                throw name.at.error("\(name.name) is named twice")
-            }
-            places.append(place)
-        }
-        return places
-    }
-
-    private func place(_ column: ColumnSchema, _ name: ColumnName, _ target: TableHandle) throws(RecordError) -> Place {
-        guard let position = target.layout.position(of: column.name) else {
-            throw name.at.error("\(target.schema.name) has no column \(name.name)")
-        }
-        return Place(column: column, position: position, name: name)
     }
 
     /// The values of all rows, worked out before the first row is stored: a SELECT does not meet what it inserts.

@@ -173,18 +173,19 @@ extension TableHandle {
 
     /// Fills an index from the rows, in the order of its entries.
     func build(_ index: ElementIndex, in tx: borrowing WriteTransaction) throws(RecordError) {
-        var entries: [(entry: [UInt8], row: RowKey)] = []
-        let view = tx.view
+        let entries = SpilledEntries(memory: tx.sideMemory)
+        defer { tx.countSide(bytes: 0) }
         try recorded {
-            try scan(in: view) { key, row in
-                for element in try elements(index, row, key) { entries.append((index.entry(element, key), key)) }
+            try scan(in: tx.view) { key, row in
+                for element in try elements(index, row, key) {
+                    try entries.add(index.entry(element, key), index.value(key), tx)
+                }
                 return true
             }
         }
-        entries.sort { KeyOrder.precedes($0.entry, $1.entry) }
-        do throws(StorageError) {
-            for (entry, row) in entries { try tx.put(index.value(row), for: entry, in: index.tree) }
-        } catch { throw .storage(error) }
+        try entries.forEach { (entry, value) throws(RecordError) in
+            do throws(StorageError) { try tx.put(value, for: entry, in: index.tree) } catch { throw .storage(error) }
+        }
     }
 
     /// Checks an index against the rows.

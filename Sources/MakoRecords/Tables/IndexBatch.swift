@@ -15,21 +15,39 @@ import MakoStorage
 /// savepoint or commits. A unique index refuses at the flush, which then throws; the transaction must be taken back to where
 /// it was before the batch, and the batch emptied with ``removeAll()``. Used by one thread, with one transaction.
 public final class IndexBatch {
-    /// Entries are flushed by themselves when they take so many bytes.
-    private let limit: Int
+    /// Entries are flushed by themselves when they take so many bytes. Nil until the first transaction is known.
+    @exclusivity(unchecked) private var limit: Int?
     // One thread, and nothing comes back here while it is at work: no dynamic checks.
     @exclusivity(unchecked) private var lists: [EntryList] = []
     /// The table whose lists were asked for last, and where they begin.
     @exclusivity(unchecked) private var latest: TableHandle?
     @exclusivity(unchecked) private var latestFirst = 0
     @exclusivity(unchecked) private var size = 0
+    /// What the store counts of that against its budget, until the transaction ends: the lists keep their memory.
+    @exclusivity(unchecked) private var counted = 0
     private var texts: [TextBatch] = []
     private var failure: RecordError?
     /// Asked for each row, which costs less than looking at the failure itself.
     @exclusivity(unchecked) private var hasFailed = false
 
-    /// - Parameter limit: bytes of memory to use before the entries are entered anyway.
-    public init(limit: Int = 16 << 20) { self.limit = limit }
+    /// The most that a batch takes which has no limit of its own, in bytes.
+    private static let usualLimit = 16 << 20
+
+    /// - Parameter limit: bytes of memory to use before the entries are entered anyway; nil: what the store has room for, 16 MiB at most.
+    public init(limit: Int? = nil) { self.limit = limit }
+
+    @inline(__always)
+    private func limit(_ tx: borrowing WriteTransaction) -> Int {
+        if let limit { return limit }
+        let found = min(IndexBatch.usualLimit, tx.sideMemory)
+        limit = found
+        return found
+    }
+
+    private func count(_ tx: borrowing WriteTransaction) {
+        counted = min(max(2 * size, 64 << 10), max(size, limit(tx)))
+        tx.countSide(bytes: counted)
+    }
 
     public var isEmpty: Bool { size == 0 && !hasFailed }
 
@@ -46,7 +64,7 @@ public final class IndexBatch {
         if let failure { throw failure }
         if size == 0 { return }
         do throws(RecordError) {
-            for list in lists where !list.isEmpty { try IndexBatch.enter(list, tx, &changes) }
+            for list in lists where !list.entries.isEmpty { try IndexBatch.enter(list, tx, &changes) }
             for text in texts { try text.flush(tx) }
         } catch {
             empty()
@@ -72,7 +90,7 @@ public final class IndexBatch {
     }
 
     private func empty() {
-        for list in lists { list.removeAll() }
+        for list in lists { list.entries.removeAll() }
         for text in texts { text.removeAll() }
         size = 0
     }
@@ -83,13 +101,15 @@ public final class IndexBatch {
         let tree = list.index.tree
         guard list.index.isUnique else {
             do {
-                try list.forEachSorted { key, value throws(StorageError) in try tx.put(value, for: key, in: tree) }
+                try list.entries.forEachSorted { key, value throws(StorageError) in
+                    try tx.put(value, for: key, in: tree)
+                }
             } catch {
                 throw .storage(error)
             }
             return
         }
-        try list.forEachSorted { key, value throws(RecordError) in
+        try list.entries.forEachSorted { key, value throws(RecordError) in
             let isNew = try engine { () throws(StorageError) in try tx.insert(value, for: key, in: tree) }
             if isNew { return }
             let (entry, value) = ([UInt8](key), [UInt8](value))
@@ -105,7 +125,7 @@ public final class IndexBatch {
         _ table: TableHandle, _ key: RowKey, _ row: RowReader, _ tx: borrowing WriteTransaction,
         _ changes: inout ChangeSet
     ) throws(RecordError) -> Bool {
-        if size >= limit || hasFailed { try flush(in: tx, changes: &changes) }
+        if size >= limit(tx) || hasFailed { try flush(in: tx, changes: &changes) }
         if latest !== table { find(table) }
         var grown = 0
         for place in 0..<table.indexes.count {
@@ -116,6 +136,7 @@ public final class IndexBatch {
             grown += bytes
         }
         size += grown
+        if size > counted { count(tx) }
         return true
     }
 
@@ -127,13 +148,14 @@ public final class IndexBatch {
         _ index: FullTextIndex, _ key: RowKey, _ row: RowReader, isAlone: Bool, _ tx: borrowing WriteTransaction,
         _ changes: inout ChangeSet
     ) throws(RecordError) {
-        if hasFailed || (isAlone && size >= limit) { try flush(in: tx, changes: &changes) }
+        if hasFailed || (isAlone && size >= limit(tx)) { try flush(in: tx, changes: &changes) }
         guard key.rowID != nil else { return try index.insert(key, row, tx) }
-        if !texts.contains(where: { $0.index === index }) { texts.append(TextBatch(index, limit: limit)) }
+        if !texts.contains(where: { $0.index === index }) { texts.append(TextBatch(index, limit: limit(tx))) }
         for text in texts where text.index === index {
             let before = text.size
             if text.add(key, row) {
                 size += text.size - before
+                if size > counted { count(tx) }
             } else {
                 try index.insert(key, row, tx)
             }

@@ -27,32 +27,11 @@ extension TableHandle {
         }
     }
 
-    /// Fills an index from the rows.
-    ///
-    /// - Parameter limit: so many bytes of words are kept in memory.
-    func build(
-        _ index: FullTextIndex, limit: Int = TextBatch.buildLimit, in tx: borrowing WriteTransaction
-    ) throws(RecordError) {
-        let batch = TextBatch(index, limit: limit)
-        let view = tx.view
-        let isSmall = try count(in: view) < TextBatch.fewestLoaded
-        var isFirst = true
-        var pieces = try RowPieces(self, view)
-        while try pieces.next() {
-            if batch.isFull {
-                try batch.flush(tx, loads: isFirst && !isSmall)
-                isFirst = false
-            }
-            for place in 0..<pieces.count { _ = batch.add(pieces.keys[place], try pieces.row(place, layout)) }
-        }
-        try batch.flush(tx, loads: isFirst && !isSmall)
-    }
-
     /// Empties full-text indexes and fills them from the rows.
     public func rebuildText(in tx: borrowing WriteTransaction) throws(RecordError) {
         for index in textIndexes {
             try engine { () throws(StorageError) in try tx.deleteAll(in: index.tree) }
-            try build(index, in: tx)
+            try TextBuild.run(index, self, tx)
         }
     }
 }

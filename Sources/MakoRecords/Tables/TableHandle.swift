@@ -99,6 +99,13 @@ public final class TableHandle: Sendable {
         hasIndexes = !record.indexes.isEmpty
     }
 
+    /// No table: what names of a question without FROM are looked up in.
+    static let none = TableHandle(
+        record: TableRecord(
+            id: 0, schema: EntitySchema(name: "", columns: [], key: .columns([])), columns: [], indexes: [],
+            nextIndexID: 0),
+        rows: Tree(id: 0, keys: .bytes), indexTrees: [], idTree: Tree(id: 0, keys: .integer), ids: RowIDSequence())
+
     /// A layout over some of the columns, in the caller's order, so that code can use constant positions. Nil makes a position without a
     /// column, which reads as NULL and must not be written.
     ///

@@ -72,10 +72,13 @@ final class FullTextIndex: Sendable {
         key.append(bigEndian: block)
     }
 
+    /// The first byte of the keys of words.
+    static let wordMark: UInt8 = 2
+
     /// The key of a word's first chunk.
     static func termKey(_ term: UnsafeRawBufferPointer, into key: inout KeyBuffer) {
         key.clear()
-        key.append(byte: 2)
+        key.append(byte: wordMark)
         key.append(raw: term)
     }
 
@@ -106,7 +109,7 @@ final class FullTextIndex: Sendable {
     @inline(__always)
     static func base(of key: UnsafeRawBufferPointer, term: UnsafeRawBufferPointer) -> UInt64? {
         let length = term.count &+ 1
-        guard key.count >= length, key[0] == 2 else { return nil }
+        guard key.count >= length, key[0] == wordMark else { return nil }
         guard KeyOrder.compareRaw(UnsafeRawBufferPointer(rebasing: key[1..<length]), term) == 0 else { return nil }
         if key.count == length { return firstBase }
         guard key.count == length &+ 9, key[length] == 0 else { return nil }

@@ -2,11 +2,6 @@ import MakoStorage
 
 /// Words of new rows, kept back so that each word's postings are entered at once and in the order of the tree.
 final class TextBatch {
-    /// Bytes of memory for the words of rows that an index is built from.
-    static let buildLimit = 64 << 20
-    /// From so many rows on an index is loaded in bulk.
-    static let fewestLoaded = BulkLoading.fewestEntries
-
     let index: FullTextIndex
     private let limit: Int
     // One thread, and nothing comes back here while it is at work: no dynamic checks.
@@ -15,6 +10,7 @@ final class TextBatch {
     @exclusivity(unchecked) private var rows: [UInt64] = []
     /// The postings of a word as they are made.
     @exclusivity(unchecked) private var postings = KeyBuffer()
+    @exclusivity(unchecked) private var chunks: PostingChunks
     /// The byte keys of rows, with those of the index.
     private var keys: [(key: [UInt8], row: UInt64)] = []
     private var nextNumber: UInt64
@@ -26,6 +22,7 @@ final class TextBatch {
         self.limit = limit
         gathered = RowWords(index, room: 1 << 12)
         occurrences = OccurrenceWriter(columnBits: index.columnBits)
+        chunks = PostingChunks(columnBits: index.columnBits)
         nextNumber = FullTextIndex.firstBase
     }
 
@@ -59,59 +56,57 @@ final class TextBatch {
 
     // MARK: Entering
 
-    private typealias Sink = (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StorageError) ->
-        Void
-
     /// Enters what was taken.
-    ///
-    /// - Parameter loads: the index is empty and is to be loaded in bulk.
-    func flush(_ tx: borrowing WriteTransaction, loads: Bool = false) throws(RecordError) {
+    func flush(_ tx: borrowing WriteTransaction) throws(RecordError) {
         if rows.isEmpty { return }
         defer { removeAll() }
         var totals = try TextTotals(index, in: tx.view)
+        add(to: &totals)
+        try totals.store(index, tx)
+        try enterLengths(tx)
+        try enterWords(tx)
+        for (key, row) in keys { try index.enter(key, row, tx) }
+    }
+
+    /// Counts what was taken.
+    func add(to totals: inout TextTotals) {
         for row in rows.indices { totals.add(gathered.lengths(of: row)) }
         if index.isRowID == false { totals.nextNumber = nextNumber }
-        if loads {
-            try load(totals, tx)
-        } else {
-            try totals.store(index, tx)
-            try enterLengths(tx)
-            try enterWords(tx)
-            for (key, row) in keys { try index.enter(key, row, tx) }
+    }
+
+    /// Lends what was taken in the order of the tree's keys: lengths of rows, words with their postings, which are counted from
+    /// ``FullTextIndex/firstBase``, and keys of rows.
+    func forEachRecord(_ body: TextEntries.Sink) throws(StorageError) {
+        var key = KeyBuffer()
+        var value = KeyBuffer()
+        for (number, block) in blocks() {
+            FullTextIndex.lengthKey(number, into: &key)
+            value.replace(with: block.encoded)
+            try body(key.raw, value.raw)
+        }
+        var walk = WordWalk(gathered, group: group)
+        while walk.next(gathered) {
+            FullTextIndex.termKey(gathered.words.term(walk.word), into: &key)
+            postings.clear()
+            write(walk, from: FullTextIndex.firstBase)
+            try body(key.raw, postings.raw)
+        }
+        let sorted = keys.map { (FullTextIndex.rowKey($0.key), $0.row) }.sorted { KeyOrder.precedes($0.0, $1.0) }
+        for (rowKey, row) in sorted {
+            key.replace(with: rowKey)
+            value.clear()
+            value.append(bigEndian: row)
+            try body(key.raw, value.raw)
+        }
+        for (rowKey, row) in keys {
+            key.replace(with: FullTextIndex.numberKey(row))
+            value.replace(with: rowKey)
+            try body(key.raw, value.raw)
         }
     }
 
-    private func load(_ totals: TextTotals, _ tx: borrowing WriteTransaction) throws(RecordError) {
-        let blocks = blocks()
-        _ = try recorded {
-            try tx.bulkLoad(into: index.tree) { loader in
-                try loader.append(totals.encoded, for: FullTextIndex.totalsKey)
-                var key = KeyBuffer()
-                for (number, block) in blocks {
-                    FullTextIndex.lengthKey(number, into: &key)
-                    try loader.append(block.encoded, for: key.bytes)
-                }
-                var walk = WordWalk(gathered)
-                while walk.next(gathered) {
-                    FullTextIndex.termKey(gathered.words.term(walk.word), into: &key)
-                    postings.clear()
-                    write(walk, from: FullTextIndex.firstBase)
-                    try forEachChunk(key: &key, base: FullTextIndex.firstBase) {
-                        (key, value) throws(StorageError) in try loader.append(value, for: key)
-                    }
-                }
-                let sorted = keys.map { (FullTextIndex.rowKey($0.key), $0.row) }.sorted {
-                    KeyOrder.precedes($0.0, $1.0)
-                }
-                for (key, row) in sorted {
-                    var number = KeyBuffer()
-                    number.append(bigEndian: row)
-                    try loader.append(number.bytes, for: key)
-                }
-                for (key, row) in keys { try loader.append(key, for: FullTextIndex.numberKey(row)) }
-            }
-        }
-    }
+    /// Places of words that are sorted at a time: they take no more memory than the words do.
+    private var group: Int { max(1 << 12, min(WordWalk.group, limit / 16)) }
 
     /// The rows' lengths by their blocks.
     private func blocks() -> [(number: UInt64, block: LengthBlock)] {
@@ -135,7 +130,7 @@ final class TextBatch {
     /// Enters words in the order of the tree. The chunks that go on are read some hundred at a time, before any is written: the
     /// engine keeps writes back until somebody reads.
     private func enterWords(_ tx: borrowing WriteTransaction) throws(RecordError) {
-        var walk = WordWalk(gathered)
+        var walk = WordWalk(gathered, group: group)
         var isMore = walk.next(gathered)
         var key = KeyBuffer()
         var waiting = WaitingEntries()
@@ -144,7 +139,7 @@ final class TextBatch {
             var early: [EarlyWord] = []
             try recorded {
                 var cursor = try tx.view.cursor(in: index.tree)
-                var left = TextBatch.group
+                var left = TextBatch.wordsAtATime
                 while isMore, left > 0 {
                     if try !prepare(walk, &key, &cursor, &waiting) { early.append(earlyWord(walk)) }
                     isMore = walk.next(gathered)
@@ -161,7 +156,7 @@ final class TextBatch {
         walk.withPlaces { occurrences.append($0, of: rows, from: base, to: &postings) }
     }
 
-    private static var group: Int { 512 }
+    private static var wordsAtATime: Int { 512 }
 
     /// Makes the entries of a word. False: rows of before come behind those of the batch.
     private func prepare(
@@ -191,8 +186,8 @@ final class TextBatch {
         }
         // Behind the word's last row: the chunk goes on.
         write(walk, from: last)
-        try forEachChunk(key: &key, base: base) {
-            (key, value) throws(StorageError) in waiting.append(key, value)
+        try chunks.cut(key.raw, postings.raw, base: base) { (key, value) throws(StorageError) in
+            waiting.append(key, value)
         }
         return true
     }
@@ -220,45 +215,6 @@ final class TextBatch {
             }
         }
     }
-
-    /// Cuts the postings into chunks.
-    ///
-    /// - Parameters:
-    ///   - key: that of the first chunk; it is changed.
-    ///   - base: the number that the first chunk is counted from.
-    private func forEachChunk(key: inout KeyBuffer, base: UInt64, _ sink: Sink) throws(StorageError) {
-        let bytes = postings.raw
-        if bytes.count <= FullTextIndex.chunkLimit { return try sink(key.raw, bytes) }
-        var reader = PostingReader(bytes, base: base, columnBits: index.columnBits)
-        var piece = KeyBuffer()
-        var row: UInt64 = 0
-        var (from, end) = (-1, 0)
-        var base = base
-        let length = key.withTermLength
-        func close(_ key: inout KeyBuffer) throws(StorageError) {
-            piece.clear()
-            piece.append(varint: row &- base)
-            piece.append(raw: UnsafeRawBufferPointer(rebasing: bytes[from..<end]))
-            try sink(key.raw, piece.raw)
-        }
-        while reader.next() {
-            if from >= 0 && reader.end - from > FullTextIndex.chunkLimit {
-                try close(&key)
-                key.truncate(to: length)
-                FullTextIndex.appendChunk(reader.row, to: &key)
-                base = reader.row
-                from = -1
-            }
-            if from < 0 { (from, row) = (reader.bodyStart, reader.row) }
-            end = reader.end
-        }
-        if from >= 0 { try close(&key) }
-    }
-}
-
-extension KeyBuffer {
-    /// How many bytes of a chunk's key are the word, with the byte before it.
-    fileprivate var withTermLength: Int { raw.firstIndex(of: 0) ?? count }
 }
 
 /// Entries of a tree that are to be written together.

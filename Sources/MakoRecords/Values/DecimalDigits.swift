@@ -52,6 +52,29 @@ struct DecimalDigits {
         return value(result, point)
     }
 
+    /// At most so many digits from the first that is not 0, halves away from zero, without zeros at the end; and the place of the point.
+    func significant(_ count: Int) -> (digits: [UInt8], point: Int) {
+        let first = digits.firstIndex { $0 != 0 } ?? 0
+        var result = Array(digits[first...])
+        var point = point - first
+        if result.count > count {
+            let isUp = result[count] >= 5
+            result.removeLast(result.count - count)
+            var place = count - 1
+            while isUp, place >= 0, result[place] == 9 {
+                result[place] = 0
+                place -= 1
+            }
+            if isUp, place >= 0 { result[place] += 1 }
+            if isUp, place < 0 {
+                result.insert(1, at: 0)
+                point += 1
+            }
+        }
+        while result.count > 1, result.last == 0 { result.removeLast() }
+        return (result, point)
+    }
+
     private func value(_ digits: [UInt8], _ point: Int) -> Double? {
         let text = digits.map { String($0) }.joined()
         return Double((isNegative ? "-" : "") + "0." + text + "e\(point)")

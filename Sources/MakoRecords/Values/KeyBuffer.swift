@@ -48,18 +48,8 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
         return UnsafeRawBufferPointer(start: base + start, count: end - start)
     }
 
-    /// The first eight bytes of a part as a number whose order is theirs; a shorter part is padded with zeros.
-    func head(from start: Int, to end: Int) -> UInt64 {
-        guard let base, start >= 0, end <= count else { return 0 }
-        if start + 8 <= end { return UInt64(bigEndian: base.loadUnaligned(fromByteOffset: start, as: UInt64.self)) }
-        var head: UInt64 = 0
-        var shift: UInt64 = 56
-        for place in start..<max(start, end) {
-            head |= UInt64(base.load(fromByteOffset: place, as: UInt8.self)) << shift
-            shift &-= 8
-        }
-        return head
-    }
+    /// The first eight bytes of a part, see ``KeyOrder/head(_:)``.
+    func head(from start: Int, to end: Int) -> UInt64 { KeyOrder.head(raw(from: start, to: end)) }
 
     mutating func clear() { count = 0 }
 
@@ -113,6 +103,10 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
         }
         append(byte: UInt8(truncatingIfNeeded: rest))
     }
+
+    /// How many bytes ``append(varint:)`` takes.
+    @inline(__always)
+    static func bytes(ofVarint number: UInt64) -> Int { max(1, (70 - number.leadingZeroBitCount) / 7) }
 
     mutating func appendNull() { append(byte: 0) }
 

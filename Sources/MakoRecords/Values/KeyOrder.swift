@@ -59,6 +59,15 @@ extension KeyOrder {
     /// Whether one key comes before another, as the engine orders them.
     static func precedes(_ a: [UInt8], _ b: [UInt8]) -> Bool { compareKeys(a, b) < 0 }
 
+    /// The first eight bytes of a key as a number whose order is theirs; a shorter key is padded with zeros.
+    @inline(__always)
+    static func head(_ key: UnsafeRawBufferPointer) -> UInt64 {
+        if key.count >= 8 { return UInt64(bigEndian: key.loadUnaligned(as: UInt64.self)) }
+        var head: UInt64 = 0
+        for byte in key { head = head << 8 | UInt64(byte) }
+        return key.isEmpty ? 0 : head << (8 * UInt64(8 - key.count))
+    }
+
     /// The order of two keys as the engine sees it.
     static func compareKeys(_ a: [UInt8], _ b: [UInt8]) -> Int {
         a.withUnsafeBytes { left in b.withUnsafeBytes { right in compareRaw(left, right) } }

@@ -16,6 +16,9 @@ public struct FileAccess: Sendable, Hashable {
         FileAccess(permissions: permissions | 0o600, owner: owner, group: group)
     }
 
+    /// The access of a file that only this process is to see.
+    var ofOwnerAlone: FileAccess { FileAccess(permissions: 0o600, owner: owner, group: group) }
+
     /// The permissions that remain when the group cannot be set: those of the group are not for another one.
     var permissionsOfOtherGroup: UInt16 { permissions & ~0o070 | permissions & (permissions & 0o007) << 3 }
 }

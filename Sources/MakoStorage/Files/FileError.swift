@@ -54,6 +54,12 @@ public struct FileError: Error, Sendable, Hashable, Codable, CustomStringConvert
         isRefusal && operation == "write" ? FileError(operation: FileError.restOfWrite, path: path, code: code) : self
     }
 
+    /// What was written to a file of this process's own does not come back.
+    static func lostBlock(of path: String) -> FileError { FileError(operation: "read", path: path, code: EIO) }
+
+    /// The same of another file.
+    func inFile(_ path: String) -> FileError { FileError(operation: operation, path: path, code: code) }
+
     static func refusedRead(_ path: String) -> FileError { FileError(operation: "read", path: path, code: EPERM) }
 
     /// The operation of a write that was refused after a part of it was made.

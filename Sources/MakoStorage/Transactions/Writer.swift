@@ -40,6 +40,8 @@ final class Writer {
     @exclusivity(unchecked) var returnSize = Writer.leastReturn
     /// Whether one of the two is to be looked at before the next change.
     @exclusivity(unchecked) var isTidyDue = false
+    /// Memory that an operation has beside pages.
+    private var sideBytes = 0
     /// Leaves that an ascending load left behind since then.
     @exclusivity(unchecked) private var finishedLeaves = 0
     /// Leaves that were full, or had lost much, since the beginning or the last time that leaves were packed.
@@ -326,7 +328,13 @@ final class Writer {
         if lists.dead.count >= returnSize { returnDeadPages() }
         if lists.unwritten.count >= spillSize { try spill() }
         let tableBytes = store.spaceLock.withLock { Int(store.room.pages) } * MemoryLayout<PageTables.Entry>.stride
-        frames.lend(bytes: lists.bytes + memory.operations.capacity + tableBytes)
+        frames.lend(bytes: lists.bytes + memory.operations.capacity + tableBytes + sideBytes)
+    }
+
+    /// Counts memory that an operation has beside pages against the budget, until it is set to 0.
+    func countSide(bytes: Int) {
+        sideBytes = bytes
+        frames.lend(bytes: bytes)
     }
 
     /// Ascending loads leave full leaves behind that nobody comes back to: written early, they keep the device busy

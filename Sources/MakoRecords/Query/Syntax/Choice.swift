@@ -18,6 +18,8 @@ extension Expr {
         public var branches: [Branch]
         /// What stands behind `ELSE`; nil is NULL.
         public var otherwise: Expr?
+        /// Whether it leaves rows out of an aggregate: its only value is compared as if it were the argument.
+        var isFilter = false
         public var at: SourcePosition
 
         public init(
@@ -27,6 +29,11 @@ extension Expr {
             self.branches = branches
             self.otherwise = otherwise
             self.at = at
+        }
+
+        init(_ branches: [Branch], isFilter: Bool, at: SourcePosition) {
+            self.init(branches, at: at)
+            self.isFilter = isFilter
         }
 
         /// Its expressions from left to right, those in the conditions among them.

@@ -1,5 +1,17 @@
 // Trees before names are resolved: what they contain, and the same with parts exchanged.
 extension Expr {
+    /// The expressions one level down, from left to right: of a condition those that it tests; those of sub-queries are left out.
+    var children: [Expr] {
+        switch self {
+        case .column, .literal, .parameter, .collection, .subquery, .subject: []
+        case .arithmetic(_, let left, let right, _): [left, right]
+        case .negate(let inner), .noCase(let inner), .binary(let inner): [inner]
+        case .function(_, let arguments, _): arguments
+        case .choice(let choice): choice.expressions
+        case .condition(let condition, _): condition.expressions
+        }
+    }
+
     /// The expression with those parts exchanged for which the closure has something else; it is asked from the outside inwards.
     func rewritten(_ change: (Expr) throws(RecordError) -> Expr?) throws(RecordError) -> Expr {
         if let changed = try change(self) { return changed }
@@ -52,17 +64,7 @@ extension Expr {
         return arguments.count == 1 ? (function, isDistinct, arguments[0]) : nil
     }
 
-    var hasAggregate: Bool {
-        if aggregate != nil { return true }
-        return switch self {
-        case .arithmetic(_, let left, let right, _): left.hasAggregate || right.hasAggregate
-        case .negate(let inner), .noCase(let inner), .binary(let inner): inner.hasAggregate
-        case .function(_, let arguments, _): arguments.contains(where: \.hasAggregate)
-        case .choice(let choice): choice.expressions.contains(where: \.hasAggregate)
-        case .condition(let condition, _): condition.expressions.contains(where: \.hasAggregate)
-        default: false
-        }
-    }
+    var hasAggregate: Bool { aggregate != nil || children.contains(where: \.hasAggregate) }
 }
 
 extension Condition {

@@ -1,7 +1,7 @@
 /// One more table of a FROM clause, and how its rows meet those before it.
 struct JoinClause: Sendable, Hashable {
     /// Sets of tables are the bits of a word.
-    static let tableLimit = 60
+    static let tableLimit = 64
 
     enum Kind: Sendable, Hashable {
         /// Only rows that meet.
@@ -22,9 +22,10 @@ struct JoinClause: Sendable, Hashable {
 
 extension Parser {
     /// Words that end the name of a table: none of them is an alias unless it is quoted.
-    private static let clauseWords: Set<String> = [
+    static let clauseWords: Set<String> = [
         "where", "group", "having", "order", "limit", "offset", "on", "using", "join", "inner", "left", "right", "full",
         "outer", "cross", "natural", "union", "intersect", "except", "set", "as",
+        "returning",
     ]
 
     /// `[AS] x` behind a table.
@@ -67,7 +68,7 @@ extension Parser {
             let (table, alias) = try source(&common)
             var clause = JoinClause(table: table, alias: alias, kind: kind, at: at)
             if isWord("USING") { throw position(token).error("USING is not there; write ON a.x = b.x") }
-            if !isBare && takeWord("ON") { clause.condition = try condition() }
+            if !isBare && !startsConflict && takeWord("ON") { clause.condition = try condition() }
             if kind == .left && clause.condition == nil { throw unexpected("ON") }
             clauses.append(clause)
             if clauses.count >= JoinClause.tableLimit {
@@ -76,6 +77,13 @@ extension Parser {
         }
         return clauses
     }
+
+    /// Whether what an INSERT does about rows in its way begins here, behind the SELECT that gives the rows.
+    var startsConflict: Bool {
+        isWord("ON") && isWord("CONFLICT", index + 1) && (isWord("DO", index + 2) || isOpen(index + 2))
+    }
+
+    private func isOpen(_ place: Int) -> Bool { place < tokens.count && tokens[place].kind == .symbol("(") }
 
     /// The words of a join, and whether they leave no room for a condition.
     private mutating func joinWords() throws(RecordError) -> (JoinClause.Kind, isBare: Bool)? {

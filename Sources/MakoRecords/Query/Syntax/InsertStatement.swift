@@ -20,6 +20,9 @@ public struct InsertStatement: Sendable, Hashable {
     var columns: [ColumnName] = []
     var source = Source.defaults
     var conflict = Conflict.refuse
+    var onConflict: ConflictClause?
+    /// What the statement gives of each row that it has written.
+    var returning: [SelectStatement.Output] = []
     public internal(set) var parameterCount = 0
 
     init(table: TableName) { self.table = table }
@@ -35,6 +38,8 @@ public struct UpdateStatement: Sendable, Hashable {
     public let table: TableName
     var assignments: [Assignment] = []
     var condition: Condition?
+    /// What the statement gives of each row that it has changed.
+    var returning: [SelectStatement.Output] = []
     public internal(set) var parameterCount = 0
 
     init(table: TableName) { self.table = table }
@@ -44,6 +49,8 @@ public struct UpdateStatement: Sendable, Hashable {
 public struct DeleteStatement: Sendable, Hashable {
     public let table: TableName
     var condition: Condition?
+    /// What the statement gives of each row that it deletes.
+    var returning: [SelectStatement.Output] = []
     public internal(set) var parameterCount = 0
 
     init(table: TableName) { self.table = table }

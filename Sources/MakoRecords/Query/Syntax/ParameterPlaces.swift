@@ -47,6 +47,9 @@ public struct ParameterPlaces: Sendable {
 
     init() {}
 
+    /// Whether the text has no parameters.
+    var isEmpty: Bool { parameters.isEmpty }
+
     mutating func note(_ parameter: Parameter, _ at: SourcePosition) { parameters.append((parameter, at)) }
 
     mutating func note(_ items: [Item], isEnclosed: Bool) {

@@ -80,7 +80,7 @@ extension Parser {
     }
 
     /// The words of a type; nil where none stands here.
-    private mutating func columnType() throws(RecordError) -> ColumnType? {
+    mutating func columnType() throws(RecordError) -> ColumnType? {
         let start = token
         guard case .word(let first) = start.kind, !isConstraint else { return nil }
         let folded = Folding.folded(first)

@@ -1,7 +1,17 @@
 // Statements that are no questions; see Statement.
 extension Parser {
+    /// Words that begin statements of other databases, and what to say in their place.
+    private static let otherStatements = [
+        "ALTER":
+            "there is no ALTER TABLE; a migration has the table of a type follow its declaration, and others are made anew: CREATE TABLE, INSERT … SELECT",
+        "SAVEPOINT": "there are no named savepoints; BEGIN, COMMIT and ROLLBACK enclose statements in the shell",
+        "VACUUM": "there is no VACUUM; 'mako compact' and db.compact() make a file small",
+        "TRUNCATE": "there is no TRUNCATE; DELETE FROM a table without a condition is as fast",
+        "VALUES": "rows of values by themselves are written SELECT 1, 'a' UNION ALL SELECT 2, 'b'",
+    ]
     static let statementWords = [
         "SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "PRAGMA", "EXPLAIN", "ANALYZE",
+        "BEGIN", "COMMIT", "ROLLBACK",
     ]
 
     mutating func statement() throws(RecordError) -> Statement {
@@ -18,6 +28,7 @@ extension Parser {
             let isMeasured = takeWord("ANALYZE")
             return .explain(try SelectStatement.read(&self), isMeasured: isMeasured)
         }
+        if let step = transactionStep() { return step }
         if takeWord("ANALYZE") {
             switch token.kind {
             case .word, .name: return .analyze(try tableName())
@@ -26,6 +37,7 @@ extension Parser {
         }
         if takeWord("WITH") { throw unexpected("the name of a question") }
         if case .word(let word) = start.kind {
+            if let hint = Parser.otherStatements[word.uppercased()] { throw position(start).error(hint) }
             throw position(start).error(
                 "a statement does not begin with \(word)", nearest: Spelling.nearest(to: word, in: Self.statementWords))
         }
@@ -90,6 +102,11 @@ extension Parser {
             guard takeWord("VALUES") else { throw unexpected("VALUES, SELECT or DEFAULT VALUES") }
             statement.source = .values(try rows())
         }
+        if startsConflict, conflict != .refuse {
+            throw position(token).error("OR says already what is done about rows in the way; say one of the two")
+        }
+        statement.onConflict = try conflictClause()
+        statement.returning = try returning()
         statement.parameterCount = parameterCount
         return statement
     }
@@ -115,12 +132,9 @@ extension Parser {
     private mutating func update() throws(RecordError) -> UpdateStatement {
         var statement = UpdateStatement(table: try tableName())
         try expectWord("SET")
-        repeat {
-            let column = try columnName()
-            guard takeSymbol("=") || takeSymbol("==") else { throw unexpected("\"=\"") }
-            statement.assignments.append(.init(column: column, value: try expression()))
-        } while takeSymbol(",")
+        statement.assignments = try assignments()
         if takeWord("WHERE") { statement.condition = try condition() }
+        statement.returning = try returning()
         statement.parameterCount = parameterCount
         return statement
     }
@@ -129,6 +143,7 @@ extension Parser {
         try expectWord("FROM")
         var statement = DeleteStatement(table: try tableName())
         if takeWord("WHERE") { statement.condition = try condition() }
+        statement.returning = try returning()
         statement.parameterCount = parameterCount
         return statement
     }

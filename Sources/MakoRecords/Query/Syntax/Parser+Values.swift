@@ -153,7 +153,8 @@ extension Parser {
         case .parameter, .symbol("%"):
             return .value(try parameter())
         case .symbol("(") where startsSubquery(index):
-            return .value(.subquery(try subquery()))
+            let subquery = try subquery()
+            return .value(subquery.statement.soleValue ?? .subquery(subquery))
         case .symbol("("):
             advance()
             let part = try or()
@@ -218,8 +219,9 @@ extension Parser {
                 throw unexpected("a value")
             }
         }
+        if case .word = start.kind, let moment = takeMoment() { return moment }
         advance()
-        if case .word = start.kind, isSymbol("(") { return try call(first, start) }
+        if case .word = start.kind, isSymbol("(") { return try qualified(call(first, start), start) }
         var path = [first]
         while isSymbol(".") {
             advance()
@@ -243,6 +245,7 @@ extension Parser {
                 "there is no SUBQUERY; ask ANY, ALL or NONE, or write (SELECT count(*) FROM … WHERE …)")
         }
         advance()
+        if Folding.folded(name) == "cast" { return try cast(start) }
         let isDistinct = takeDistinct()
         var arguments: [Expr] = []
         if isSymbol("*"), index + 1 < tokens.count, tokens[index + 1].kind == .symbol(")") {
@@ -251,17 +254,23 @@ extension Parser {
             repeat { arguments.append(try enclosed()) } while takeSymbol(",")
         }
         try expectSymbol(")")
+        if Folding.folded(name) == "iif" { return try Parser.choice(arguments, span(start)) }
         return .function(Folding.folded(name) + (isDistinct ? Parser.distinctMark : ""), arguments, at: span(start))
     }
 
     /// Behind the name of an aggregate over different values; no function's name has a blank.
     static let distinctMark = " distinct"
 
-    /// `DISTINCT` before a value. A column may have that name.
+    /// `DISTINCT` before a value. A column may have that name. `ALL`, which says nothing, is passed over.
     private mutating func takeDistinct() -> Bool {
-        guard isWord("DISTINCT"), index + 1 < tokens.count else { return false }
+        guard isWord("DISTINCT") || isWord("ALL") && !startsQuantified(index), index + 1 < tokens.count else {
+            return false
+        }
         switch tokens[index + 1].kind {
-        case .word, .name, .literal, .parameter: return takeWord("DISTINCT")
+        case .word, .name, .literal, .parameter, .symbol("("), .symbol("-"), .symbol("+"):
+            if takeWord("DISTINCT") { return true }
+            advance()
+            return false
         default: return false
         }
     }

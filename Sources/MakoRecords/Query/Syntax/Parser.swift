@@ -224,9 +224,13 @@ struct Parser {
             try expectWord("NULL")
             return .condition(negated(isNegated, .isNull(value)))
         }
+        if takeWord("ISNULL") { return .condition(.isNull(value)) }
+        if takeWord("NOTNULL") { return .condition(.not(.isNull(value))) }
         let isNegated = takeWord("NOT")
+        if isNegated, takeWord("NULL") { return .condition(.not(.isNull(value))) }
         if takeWord("IN") {
             if startsSubquery(index) { return .condition(negated(isNegated, .isInQuery(value, try subquery()))) }
+            if let table = takeTableAsList() { return .condition(negated(isNegated, .isInQuery(value, table))) }
             return .condition(negated(isNegated, .isIn(value, try startsParameter ? [soleParameter()] : list())))
         }
         if takeWord("BETWEEN") {
@@ -290,10 +294,14 @@ struct Parser {
         ">=": .greaterOrEqual,
     ]
 
+    private static let predicateWords = [
+        "IS", "IN", "BETWEEN", "LIKE", "GLOB", "NOT", "MATCH", "ISNULL", "NOTNULL",
+    ]
+
     func isPredicateWord(_ index: Int) -> Bool {
         switch tokens[index].kind {
         case .symbol(let symbol): return Parser.comparisons[symbol] != nil
-        case .word: return ["IS", "IN", "BETWEEN", "LIKE", "GLOB", "NOT", "MATCH"].contains { isWord($0, index) }
+        case .word: return Parser.predicateWords.contains { isWord($0, index) }
         default: return false
         }
     }

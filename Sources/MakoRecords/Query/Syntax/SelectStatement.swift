@@ -1,8 +1,8 @@
 /// A question in the small SQL of the shell and of `mako query`.
 ///
 ///     [WITH name [(column, …)] AS (SELECT …), …]
-///     SELECT [DISTINCT] * | table.* | expression [AS name], … | count(*) | sum(x) avg min max total, …
-///     FROM table | (SELECT …) [AS name] { [INNER | LEFT] JOIN table [AS name] ON condition | CROSS JOIN table | , table }
+///     SELECT [DISTINCT] * | table.* | expression [[AS] name], … | count(*) | sum(x) avg min max total, …
+///     [FROM table | (SELECT …) [AS name] { [INNER | LEFT] JOIN table [AS name] ON condition | CROSS JOIN table | , table }]
 ///     [WHERE condition] [GROUP BY expression | name | number, …] [HAVING condition]
 ///     { UNION [ALL] | INTERSECT | EXCEPT SELECT … }
 ///     [ORDER BY expression | name | number [DESC], …] [LIMIT n [OFFSET n]]
@@ -32,6 +32,7 @@ public struct SelectStatement: Sendable, Hashable {
         }
     }
 
+    /// Empty: the question has no FROM and gives one row.
     public internal(set) var table = ""
     /// How many positional parameters the statement needs.
     public internal(set) var parameterCount: Int {
@@ -61,6 +62,17 @@ public struct SelectStatement: Sendable, Hashable {
     var tableAt = SourcePosition.none
     /// Questions that have names, some of which stand in FROM.
     var commonTables: [CommonTable] = []
+
+    /// Whether it has no FROM.
+    var hasNoTable: Bool { table.isEmpty && joins.isEmpty }
+
+    /// The value behind SELECT, where there is nothing else: `(SELECT 1)` is `1`.
+    var soleValue: Expr? {
+        let isBare =
+            hasNoTable && !isGrouped && condition == nil && compounds.isEmpty && limit == nil && offset == nil
+            && counts == nil && commonTables.isEmpty && orderBy.isEmpty
+        return isBare && outputs.count == 1 && !outputs[0].isWildcard ? outputs[0].expr : nil
+    }
 
     /// How many tables it joins; of several questions the most.
     public var tableCount: Int {
@@ -101,7 +113,14 @@ public struct SelectStatement: Sendable, Hashable {
             statement.orderBy = try Order.list(&parser)
         }
         var counts = CountParameters()
-        if parser.takeWord("LIMIT") { statement.limit = try number(&parser, &counts.limit) }
+        if parser.takeWord("LIMIT") {
+            statement.limit = try number(&parser, &counts.limit)
+            if parser.takeSymbol(",") {
+                // The older form has the offset first.
+                (statement.offset, counts) = (statement.limit, CountParameters(offset: counts.limit))
+                statement.limit = try number(&parser, &counts.limit)
+            }
+        }
         if parser.takeWord("OFFSET") { statement.offset = try number(&parser, &counts.offset) }
         if counts != CountParameters() { statement.counts = counts }
         statement.parameterCount = parser.parameterCount
@@ -116,16 +135,28 @@ public struct SelectStatement: Sendable, Hashable {
         return unaliased()
     }
 
+    /// All rows of a table.
+    init(allOf table: String, at: SourcePosition) {
+        self.table = table
+        tableAt = at
+    }
+
     /// Up to where an order may stand.
     private init(_ parser: inout Parser) throws(RecordError) {
+        tableAt = parser.position(parser.token)
         try parser.expectWord("SELECT")
         isDistinct = parser.takeWord("DISTINCT")
+        if !isDistinct, parser.isWord("ALL"), !parser.startsQuantified(parser.index) { parser.advance() }
         repeat { outputs.append(try SelectStatement.output(&parser)) } while parser.takeSymbol(",")
         if outputs.count == 1, case .column(["*"], _) = outputs[0].expr { outputs = [] }
-        try parser.expectWord("FROM")
-        tableAt = parser.position(parser.token)
-        (table, alias) = try parser.source(&commonTables)
-        joins = try parser.joins(&commonTables)
+        if parser.takeWord("FROM") {
+            tableAt = parser.position(parser.token)
+            (table, alias) = try parser.source(&commonTables)
+            if table.isEmpty { throw tableAt.error("the name of a table is expected here") }
+            joins = try parser.joins(&commonTables)
+        } else if !parser.endsResults {
+            throw parser.unexpected("FROM")
+        }
         if parser.takeWord("WHERE") { condition = try parser.condition() }
         if parser.takeWord("GROUP") {
             try parser.expectWord("BY")
@@ -152,15 +183,14 @@ public struct SelectStatement: Sendable, Hashable {
         return (found.expr, found.name)
     }
 
-    private static func output(_ parser: inout Parser) throws(RecordError) -> Output {
+    static func output(_ parser: inout Parser) throws(RecordError) -> Output {
         let start = parser.token
         if let wildcard = wildcard(&parser) { return wildcard }
         var output = Output(expr: try parser.expression(), name: "")
         // Without the blanks and comments behind it.
         let span = parser.span(start)
         output.name = String(decoding: parser.text.utf8.dropFirst(span.offset).prefix(span.length), as: UTF8.self)
-        if parser.takeWord("AS") {
-            guard let name = parser.takeName() else { throw parser.unexpected("a name") }
+        if let name = try parser.takeResultName() {
             output.name = name
             output.isNamed = true
         }

@@ -2,14 +2,15 @@
 ///
 ///     SELECT …                       see ``SelectStatement``
 ///     INSERT [OR REPLACE | OR IGNORE] INTO table [(column, …)] VALUES (value, …), … | SELECT … | DEFAULT VALUES
-///     UPDATE table SET column = expression, … [WHERE condition]
-///     DELETE FROM table [WHERE condition]
+///         [ON CONFLICT [(column, …)] DO NOTHING | DO UPDATE SET column = expression, … [WHERE condition]] [RETURNING …]
+///     UPDATE table SET column = expression, … [WHERE condition] [RETURNING …]
+///     DELETE FROM table [WHERE condition] [RETURNING …]
 ///     CREATE TABLE [IF NOT EXISTS] table (column type constraints, …, PRIMARY KEY (column, …), UNIQUE (column, …))
 ///     DROP TABLE [IF EXISTS] table
 ///     CREATE [UNIQUE | SPATIAL] INDEX [IF NOT EXISTS] name ON table (column [COLLATE NOCASE] [DESC], …) [WHERE condition]
 ///     DROP INDEX [IF EXISTS] name [ON table]
 ///     PRAGMA table_info(table)       EXPLAIN [ANALYZE] SELECT …       ANALYZE [table]
-///     PRAGMA foreign_keys = ON | OFF, in a shell
+///     PRAGMA foreign_keys = ON | OFF, BEGIN, COMMIT and ROLLBACK, in a shell
 ///
 /// Expressions and conditions are those of the where language. The words have no reserved spelling: a name in double quotes is never one.
 public enum Statement: Sendable, Hashable {
@@ -24,6 +25,8 @@ public enum Statement: Sendable, Hashable {
     case tableInfo(TableName)
     /// Whether the statements of a shell that follow heed references; see ``run(_:in:changes:parameters:named:cancellation:ignoringReferences:)``.
     case foreignKeys(areEnforced: Bool, SourcePosition)
+    /// A step of a shell's transaction.
+    case transaction(TransactionStep, SourcePosition)
     /// How a question is run; measured, it is run once and each step tells what it did.
     case explain(SelectStatement, isMeasured: Bool = false)
     /// Forgets what indexes were found to tell, and the plans that were kept: the next question looks anew.
@@ -42,7 +45,7 @@ public enum Statement: Sendable, Hashable {
     /// Whether it changes nothing, so that a snapshot can answer it.
     public var isReadOnly: Bool {
         switch self {
-        case .select, .tableInfo, .explain, .analyze, .foreignKeys: true
+        case .select, .tableInfo, .explain, .analyze, .foreignKeys, .transaction: true
         default: false
         }
     }
@@ -55,6 +58,16 @@ public enum Statement: Sendable, Hashable {
         case .update(let statement): statement.parameterCount
         case .delete(let statement): statement.parameterCount
         default: 0
+        }
+    }
+
+    /// Whether it gives rows: a question, or a statement with RETURNING.
+    public var givesRows: Bool {
+        switch self {
+        case .insert(let statement): !statement.returning.isEmpty
+        case .update(let statement): !statement.returning.isEmpty
+        case .delete(let statement): !statement.returning.isEmpty
+        default: isReadOnly
         }
     }
 
@@ -91,7 +104,12 @@ extension Statement {
         case .select(let statement), .explain(let statement, _): statement.isDeep
         case .update(let statement):
             statement.condition?.isDeep == true || statement.assignments.contains { $0.value.isDeep }
-        case .delete(let statement): statement.condition?.isDeep == true
+                || statement.returning.contains { $0.expr.isDeep }
+        case .delete(let statement):
+            statement.condition?.isDeep == true || statement.returning.contains { $0.expr.isDeep }
+        case .insert(let statement)
+        where statement.returning.contains { $0.expr.isDeep } || statement.onConflict?.isDeep == true:
+            true
         case .insert(let statement):
             switch statement.source {
             case .values(let rows): rows.contains { $0.contains(where: \.isDeep) }

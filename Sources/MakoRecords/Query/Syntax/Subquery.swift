@@ -78,6 +78,15 @@ extension Parser {
         }
     }
 
+    /// `IN name`: the rows of a table with one column.
+    mutating func takeTableAsList() -> Subquery? {
+        let at = position(token)
+        guard let name = takeName() else { return nil }
+        var statement = SelectStatement(allOf: name, at: at)
+        statement.commonTables = commonTables.filter { Folding.folded($0.name) == Folding.folded(name) }
+        return Subquery(statement, at: at)
+    }
+
     /// Whether a condition on many rows begins at a token: `EXISTS (SELECT`, or `ANY people.age > 60`. The same words may be names.
     func startsQuantified(_ place: Int) -> Bool {
         if isWord("EXISTS", place), place + 1 < tokens.count {

@@ -1,0 +1,216 @@
+import MakoStorage
+
+extension Catalogue {
+    static let treeName = "mako.catalogue"
+
+    /// Reads the catalogue. A database without one has no tables.
+    ///
+    /// - Parameter previous: the catalogue used so far in this session, whose counters of row ids are carried on.
+    /// - Throws: `RecordError.catalogueDamaged`, `RecordError.storage`.
+    public static func load(view: Snapshot, previous: Catalogue? = nil) throws(RecordError) -> Catalogue {
+        let records = try StoredCatalogue.records(in: view)
+        if records.isEmpty { return Catalogue([]) }
+        let idTree = try StoredCatalogue.idTree(in: view)
+        var sequences: [UInt32: RowIDSequence] = [:]
+        for handle in previous?.handles ?? [] { sequences[handle.id] = handle.ids }
+        var handles: [TableHandle] = []
+        for record in records {
+            handles.append(
+                try StoredCatalogue.handle(record, idTree, sequences[record.id] ?? RowIDSequence(), view))
+        }
+        return Catalogue(handles, try ReferenceRules.stored(in: view))
+    }
+
+    /// Whether two moments have the same tables, indexes among them. Next to nothing where a file was not opened anew between them; else what is
+    /// stored of the tables is compared.
+    package static func isSame(_ earlier: Snapshot, _ later: Snapshot) throws(RecordError) -> Bool {
+        guard let tree = later.tree(named: treeName), earlier.tree(named: treeName) == tree else {
+            return later.tree(named: treeName) == nil && earlier.tree(named: treeName) == nil
+        }
+        if try engine({ () throws(StorageError) in try later.sharesWhole(tree, with: earlier) }) { return true }
+        let (old, new) = (try StoredCatalogue.entries(in: earlier), try StoredCatalogue.entries(in: later))
+        guard old.elementsEqual(new, by: ==) else { return false }
+        // Another file that has taken the place of this one may have other trees under these names.
+        return try StoredCatalogue.records(in: later).allSatisfy { record in
+            let names = [record.rowsTree] + record.indexes.map { record.indexTree($0.id) }
+            return names.allSatisfy { earlier.tree(named: $0) == later.tree(named: $0) }
+        }
+    }
+
+    /// Removes a table with its rows and indexes; answers `false` when there is none.
+    public static func dropTable(_ name: String, in tx: borrowing WriteTransaction) throws(RecordError) -> Bool {
+        let view = tx.view
+        guard let record = try StoredCatalogue.records(in: view).first(where: { $0.schema.name == name }),
+            let catalogue = view.tree(named: treeName), let ids = view.tree(named: RowIDSequence.treeName)
+        else { return false }
+        do throws(StorageError) {
+            for tree in [record.rowsTree] + record.indexes.map({ record.indexTree($0.id) }) {
+                if let tree = view.tree(named: tree) { try tx.dropTree(tree) }
+            }
+            _ = try tx.delete(UInt64(record.id), in: ids)
+            _ = try tx.delete(StoredCatalogue.key(name), in: catalogue)
+            try StoredCatalogue.forgetStepVersion(of: record.id, catalogue, tx)
+        } catch { throw .storage(error) }
+        let rules = try ReferenceRules.stored(in: tx.view)
+        let left = try rules.without(table: name)
+        if left != rules { try left.store(in: tx) }
+        return true
+    }
+}
+
+/// The catalogue's own tree.
+enum StoredCatalogue {
+    static func key(_ name: String) -> [UInt8] { [1] + Array(name.utf8) }
+
+    static func records(in view: Snapshot) throws(RecordError) -> [TableRecord] {
+        var records: [TableRecord] = []
+        for (name, bytes) in try entries(in: view) { records.append(try record(name, bytes)) }
+        try checkNumbers(of: records)
+        resolveTargets(of: &records)
+        return records
+    }
+
+    /// - Throws: `RecordError.catalogueDamaged`.
+    static func record(_ name: String, _ bytes: [UInt8]) throws(RecordError) -> TableRecord {
+        let record = try TableRecord(name: name, bytes: bytes)
+        do { try record.schema.validateConditions() } catch { throw .catalogueDamaged(reason: "\(error)") }
+        return record
+    }
+
+    /// Gives the target of each column the spelling of its table, so that all who compare the two may do so by their bytes. What is stored stays: the
+    /// table may come later than the column, go, and come back in another case.
+    private static func resolveTargets(of records: inout [TableRecord]) {
+        var names = TargetNames(records.map(\.schema.name))
+        for place in records.indices {
+            for column in records[place].columns {
+                guard let target = column.target else { continue }
+                let name = names.name(of: target)
+                if name != target { records[place].retarget(column.ordinal, to: name) }
+            }
+        }
+    }
+
+    /// The tables' names with their descriptions as they are stored.
+    static func entries(in view: Snapshot) throws(RecordError) -> [(name: String, bytes: [UInt8])] {
+        guard let tree = view.tree(named: Catalogue.treeName) else { return [] }
+        return try entries(tree, from: [1], to: [2], view).map { key, bytes in
+            (String(decoding: key.dropFirst(), as: UTF8.self), bytes)
+        }
+    }
+
+    /// The tree of next row ids, which is there since the first table was made.
+    static func idTree(in view: Snapshot) throws(RecordError) -> Tree {
+        guard let tree = view.tree(named: RowIDSequence.treeName) else {
+            throw .catalogueDamaged(reason: "the tree \(RowIDSequence.treeName) is missing")
+        }
+        return tree
+    }
+
+    static func rowCount(of record: TableRecord, _ view: Snapshot) throws(RecordError) -> Int {
+        guard let tree = view.tree(named: record.rowsTree) else { return 0 }
+        return Int(clamping: try engine { () throws(StorageError) in try view.count(of: tree) })
+    }
+
+    static func handle(
+        _ record: TableRecord, _ idTree: Tree, _ ids: RowIDSequence, _ view: Snapshot
+    ) throws(RecordError) -> TableHandle {
+        guard let rows = view.tree(named: record.rowsTree) else {
+            throw .catalogueDamaged(reason: "the rows of table \(record.schema.name) are missing")
+        }
+        var indexTrees: [Tree] = []
+        for index in record.indexes {
+            guard let tree = view.tree(named: record.indexTree(index.id)) else {
+                throw .catalogueDamaged(reason: "index \(index.schema.name) of table \(record.schema.name) is missing")
+            }
+            indexTrees.append(tree)
+        }
+        var conditions: [Int: any RowCondition] = [:]
+        if record.indexes.contains(where: { $0.schema.condition != nil }) {
+            var bare = record
+            bare.indexes = []
+            conditions = try IndexCondition.all(
+                record, bare: TableHandle(record: bare, rows: rows, indexTrees: [], idTree: idTree, ids: ids))
+        }
+        return TableHandle(
+            record: record, rows: rows, indexTrees: indexTrees, idTree: idTree, ids: ids, conditions: conditions)
+    }
+
+    /// The trees of the catalogue, made when the first table is.
+    static func trees(_ tx: borrowing WriteTransaction) throws(RecordError) -> (catalogue: Tree, ids: Tree) {
+        let view = tx.view
+        do throws(StorageError) {
+            let catalogue: Tree
+            if let tree = view.tree(named: Catalogue.treeName) {
+                catalogue = tree
+            } else {
+                catalogue = try tx.createTree(named: Catalogue.treeName, keys: .bytes)
+            }
+            if let ids = view.tree(named: RowIDSequence.treeName) { return (catalogue, ids) }
+            return (catalogue, try tx.createTree(named: RowIDSequence.treeName, keys: .integer))
+        } catch { throw .storage(error) }
+    }
+
+    /// Removes what is left of a table that has got another number.
+    static func forget(
+        _ old: TableRecord, inFavourOf number: UInt32, _ trees: (catalogue: Tree, ids: Tree),
+        _ tx: borrowing WriteTransaction
+    ) throws(RecordError) {
+        let version = try stepVersion(of: old.id, in: tx.view)
+        if version > 0 { try setStepVersion(version, of: number, trees.catalogue, tx) }
+        do throws(StorageError) {
+            for name in [old.rowsTree] + old.indexes.map({ old.indexTree($0.id) }) {
+                if let tree = tx.view.tree(named: name) { try tx.dropTree(tree) }
+            }
+            _ = try tx.delete(UInt64(old.id), in: trees.ids)
+            try forgetStepVersion(of: old.id, trees.catalogue, tx)
+        } catch { throw .storage(error) }
+    }
+
+    static func takeTableID(_ catalogue: Tree, _ tx: borrowing WriteTransaction) throws(RecordError) -> UInt32 {
+        let next = try nextTableID(catalogue, tx.view)
+        guard next < .max else { throw .catalogueDamaged(reason: "it has given out every table number") }
+        let rows = "\(TableRecord.rowsTreePrefix)\(next)"
+        guard next > 0, tx.view.tree(named: rows) == nil else {
+            throw .catalogueDamaged(reason: "it would give the number \(next) to a second table")
+        }
+        try setNextTableID(next + 1, catalogue, tx)
+        return next
+    }
+
+    /// The number of the next table.
+    static func nextTableID(_ catalogue: Tree, _ view: Snapshot) throws(RecordError) -> UInt32 {
+        guard let bytes = try engine({ () throws(StorageError) in try view.get([0], in: catalogue) }) else { return 1 }
+        var source = ByteSource(bytes, what: "its header")
+        guard try source.byte() == TableRecord.format else {
+            throw .catalogueDamaged(reason: "its header has another format")
+        }
+        return try source.number()
+    }
+
+    private static func setNextTableID(_ next: UInt32, _ catalogue: Tree, _ tx: borrowing WriteTransaction)
+        throws(RecordError)
+    {
+        var sink = ByteSink()
+        sink.byte(TableRecord.format)
+        sink.number(next)
+        let bytes = sink.bytes
+        try engine { () throws(StorageError) in try tx.put(bytes, for: [0], in: catalogue) }
+    }
+
+    /// Sees to it that the number of the next table is above those in use, whatever is stored of it.
+    static func raiseTableID(above used: UInt32, _ catalogue: Tree, _ tx: borrowing WriteTransaction)
+        throws(RecordError)
+    {
+        let bytes = try engine { () throws(StorageError) in try tx.view.get([0], in: catalogue) }
+        var source = ByteSource(bytes ?? [], what: "its header")
+        let format = try? source.byte()
+        let stored: UInt32? = try? source.number()
+        if format == TableRecord.format, let stored, stored > used { return }
+        try setNextTableID(used == .max ? .max : used + 1, catalogue, tx)
+    }
+
+    static func store(_ record: TableRecord, _ catalogue: Tree, _ tx: borrowing WriteTransaction) throws(RecordError) {
+        let bytes = record.encoded()
+        try engine { () throws(StorageError) in try tx.put(bytes, for: key(record.schema.name), in: catalogue) }
+    }
+}

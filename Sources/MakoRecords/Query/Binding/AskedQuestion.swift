@@ -1,0 +1,151 @@
+/// A question with a name, as somebody asks it.
+struct AskedQuestion {
+    /// Expressions that names stand for may stand for further ones: together they stay as small as a text could make them.
+    private static let largest = 1000
+
+    /// What its columns are called by.
+    let name: String
+    let statement: SelectStatement
+    let columns: [(name: String, expr: Expr)]
+    private let sources: [JoinScope.Source]
+
+    init(_ table: CommonTable, as name: String, _ catalogue: Catalogue) throws(RecordError) {
+        self.name = name
+        var statement = try table.statement.flattened(catalogue)
+        var sources: [JoinScope.Source] = []
+        if !statement.hasNoTable {
+            sources = [try AskedQuestion.source(statement.alias, statement.table, statement.tableAt, catalogue)]
+        }
+        for join in statement.joins {
+            sources.append(try AskedQuestion.source(join.alias, join.table, join.at, catalogue))
+        }
+        let outputs = try SelectNames.outputs(statement, sources, isJoin: !statement.joins.isEmpty)
+        if let columns = table.columns, columns.count != outputs.count {
+            throw table.at.error("\(table.name) names \(columns.count) columns, and its question has \(outputs.count)")
+        }
+        // Who asks may leave out results that groups are named by.
+        statement = SelectNames(statement, sources).statement
+        statement.groupBy = try SelectNames.keys(statement, outputs)
+        self.statement = statement
+        self.sources = sources
+        try AskedQuestion.check(outputs, sources)
+        columns = outputs.enumerated().map { place, output in
+            (table.columns?[place] ?? AskedQuestion.name(of: output), output.expr)
+        }
+        for column in columns where column.expr.size > AskedQuestion.largest {
+            throw table.at.error("what \(name).\(column.name) stands for is too long")
+        }
+    }
+
+    static func source(
+        _ alias: String?, _ table: String, _ at: SourcePosition, _ catalogue: Catalogue
+    ) throws(RecordError) -> JoinScope.Source {
+        JoinScope.Source(name: alias ?? table, table: try catalogue.requireTable(table, at))
+    }
+
+    /// Nobody else looks at what is not asked for.
+    private static func check(
+        _ outputs: [SelectStatement.Output], _ sources: [JoinScope.Source]
+    ) throws(RecordError) {
+        let scope = JoinScope(sources, prefersFirst: true)
+        for case .column(let path, let at) in outputs.flatMap(\.expr.columns) where path != ["rank"] {
+            _ = try scope.start(path[...], at)
+        }
+    }
+
+    private static func name(of output: SelectStatement.Output) -> String {
+        if !output.isNamed, case .column(let path, _) = output.expr, let last = path.last { return last }
+        return output.name
+    }
+
+    /// Its orders, those by a column as the numbers of columns: they may be called otherwise by who asks.
+    func orders(_ at: SourcePosition) throws(RecordError) -> [Order] {
+        var orders = try SelectNames.orders(
+            statement, columns.map { SelectStatement.Output(expr: $0.expr, name: $0.name) })
+        for index in orders.indices {
+            let named = statement.orderBy[index].expr
+            if case .column(let path, _) = named, path.count == 1,
+                let place = statement.outputs.firstIndex(where: { $0.isNamed && $0.name == path[0] }),
+                place < columns.count, !statement.outputs.contains(where: \.isWildcard)
+            {
+                orders[index].expr = .literal(.integer(Int64(place + 1)), at: at)
+            } else if let place = columns.firstIndex(where: { $0.expr == orders[index].expr }) {
+                orders[index].expr = .literal(.integer(Int64(place + 1)), at: at)
+            }
+        }
+        return orders
+    }
+
+    /// Whether it gives rows of tables as they are.
+    var isPlain: Bool {
+        !statement.isGrouped && !statement.isDistinct && statement.compounds.isEmpty && statement.limit == nil
+            && statement.offset == nil
+    }
+
+    /// What its rows are called by where they come from.
+    var sourceName: String { statement.alias ?? statement.table }
+
+    func isNamed(_ other: String) -> Bool { Folding.folded(other) == Folding.folded(name) }
+
+    func has(_ column: String) -> Bool { columns.contains { Folding.folded($0.name) == Folding.folded(column) } }
+
+    /// What a path that begins with one of its columns stands for.
+    func expr(_ path: ArraySlice<String>, _ at: SourcePosition) throws(RecordError) -> Expr {
+        guard let first = path.first else { throw at.error("a name is expected here") }
+        var found = columns.filter { $0.name == first }
+        if found.isEmpty { found = columns.filter { Folding.folded($0.name) == Folding.folded(first) } }
+        guard let column = found.first else {
+            throw at.error(
+                "\(name) has no column \(first)", nearest: Spelling.nearest(to: first, in: columns.map(\.name)))
+        }
+        if found.count > 1 { throw at.error("\(name) has two columns \(first); give one of them a name by AS") }
+        if path.count == 1 { return column.expr }
+        guard case .column(let start, let at) = column.expr else {
+            throw at.error("\(name).\(first) is no reference, so that no path goes on there")
+        }
+        return .column(try qualified(start, at) + path.dropFirst(), at: at)
+    }
+}
+
+extension AskedQuestion {
+    /// A column by its name alone, behind the name of its table: what goes on from it would be taken for a column of a table of that name.
+    private func qualified(_ path: [String], _ at: SourcePosition) throws(RecordError) -> [String] {
+        guard path.count == 1 else { return path }
+        return [sources[try JoinScope(sources, prefersFirst: true).start(path[...], at).node].name] + path
+    }
+}
+
+extension Expr {
+    /// How many parts it has.
+    var size: Int { children.reduce(1) { $0 + $1.size } }
+
+    /// The same, with its columns named behind a table.
+    func qualified(by name: String, insteadOf old: String) throws(RecordError) -> Expr {
+        try rewritten { (part) throws(RecordError) in
+            switch part {
+            case .column(let path, let at):
+                let isNamed = path.count > 1 && Folding.folded(path[0]) == Folding.folded(old)
+                return .column([name] + (isNamed ? path.dropFirst() : path[...]), at: at)
+            case .collection(_, _, _, let at):
+                throw at.error("what is worked out of many rows cannot come from a question that is joined")
+            case .subquery(let subquery):
+                throw subquery.at.error("a sub-query cannot come from a question that is joined")
+            default: return nil
+            }
+        }
+    }
+}
+
+extension AskedQuestion {
+    /// Its condition, with its columns behind its name.
+    var qualifiedCondition: Condition? {
+        get throws(RecordError) {
+            guard let condition = statement.condition else { return nil }
+            return try condition.rewritten(
+                { (expr) throws(RecordError) in try expr.qualified(by: name, insteadOf: sourceName) },
+                subqueries: { (subquery) throws(RecordError) in
+                    throw subquery.at.error("a sub-query cannot come from a question that is joined")
+                })
+        }
+    }
+}

@@ -1,0 +1,28 @@
+// Functions of dates: their arguments, and the clock.
+extension Binder {
+    /// Looks at a moment and the modifiers behind it, where they are written out.
+    func checkMoment(_ bound: [BoundExpr], _ sources: [Expr], from first: Int) throws(RecordError) {
+        for place in bound.indices.dropFirst(first) {
+            guard case .text(let text)? = bound[place].constant else { continue }
+            if place > first {
+                if ["localtime", "utc"].contains(Folding.folded(text)) {
+                    throw sources[place].position.error(
+                        "dates are moments and their texts are in UTC; the program that shows them knows the time zone")
+                }
+                if !Moment.isModifier(text) {
+                    throw sources[place].position.error("this is no modifier; \(Moment.hint)")
+                }
+            } else if Folding.folded(text) != "now", Moment(text) == nil {
+                throw sources[place].position.error("this is not a date; \(DateText.hint)")
+            }
+        }
+    }
+
+    /// The clock's time for `now` and where nothing is said: the same in all of a statement.
+    func takeNow(_ bound: inout [BoundExpr], at place: Int) {
+        if bound.count == place { return bound.append(.constant(.date(budget.now))) }
+        if case .text(let text)? = bound[place].constant, Folding.folded(text) == "now" {
+            bound[place] = .constant(.date(budget.now))
+        }
+    }
+}

@@ -1,0 +1,211 @@
+// Sub-queries: each is bound against its own table, inside the scope of the query around it.
+extension Binder {
+    /// A name that means the query around: `Person.id` where the sub-query's own table is another. Columns of its own table that are
+    /// called as a table around it are named behind the name of their table.
+    mutating func outerValue(_ path: [String], _ at: SourcePosition) throws(RecordError) -> BoundExpr? {
+        guard let outer, path.count > 1, path[0] != Expr.ownRow, !isQualifier(path[0]), outer.isTable(path[0])
+        else { return nil }
+        return outside(try outer.binder.bind(.column(path, at: at)), path.joined(separator: "."))
+    }
+
+    /// A value of the query around, as it is called in here.
+    func outside(_ expr: BoundExpr, _ path: String) -> BoundExpr {
+        guard let outer else { return expr }
+        let collation = outer.binder.collation(.column([]), expr)
+        return .outer(OuterValue(index: outer.value(expr), kind: kind(expr), path: path, collation: collation))
+    }
+
+    mutating func bindScalar(_ subquery: Subquery) throws(RecordError) -> BoundExpr {
+        .subquery(try bind(subquery, .scalar))
+    }
+
+    mutating func bindInQuery(_ value: Expr, _ subquery: Subquery) throws(RecordError) -> BoundCondition {
+        var left = try bind(value)
+        var bound = try bind(subquery, .list)
+        let collation = Collation.ofComparison(self.collation(value, left), bound.collation)
+        if collation?.isNoCase == true, isText(left), bound.kind == .text || bound.kind == .null {
+            (left, bound) = (Binder.folded(left), bound.folded(bound.output.map(Binder.folded)))
+        }
+        // What is compared is one value of the kind that the sub-query gives.
+        let (a, b) = (kind(left), bound.kind)
+        guard a == b || a == .null || b == .null || (a.isNumber && b.isNumber) else {
+            if let constant = left.constant, let fitting = Binder.fitting(constant, b) {
+                left = .constant(fitting)
+                return .isInQuery(left, bound)
+            }
+            throw subquery.at.error("\(describe(left)), and the sub-query gives \(b.name)")
+        }
+        return .isInQuery(left, bound)
+    }
+
+    private static func fitting(_ value: Value, _ kind: ValueKind) -> Value? {
+        switch kind {
+        case .uuid: ColumnType.uuid.coerced(value)
+        case .date: ColumnType.date.coerced(value)
+        case .bool: ColumnType.bool.coerced(value)
+        case .decimal: DecimalText(value).map { .text($0.plain) }
+        default: nil
+        }
+    }
+
+    mutating func bind(_ subquery: Subquery, _ form: BoundSubquery.Form) throws(RecordError) -> BoundSubquery {
+        try enter(subquery.at)
+        defer { depth -= 1 }
+        try budget.take(subquery.at)
+        let statement = try subquery.statement.counted(subquery.positions ?? parameters, subquery.named ?? named)
+        let subquery = subquery.asking(try statement.flattened(catalogue))
+        let scope = OuterScope(self)
+        var inner = Binder(
+            subquery.statement.hasNoTable
+                ? .none : try catalogue.requireTable(subquery.statement.table, subquery.statement.tableAt), catalogue,
+            subquery.positions ?? parameters, subquery.named ?? named)
+        inner.outer = scope
+        inner.depth = depth
+        inner.budget = budget
+        inner.alias = subquery.statement.alias
+        let bound = try inner.bound(subquery, form)
+        joins = scope.binder.joins
+        budget.note(bound)
+        return bound
+    }
+
+    /// The sub-query whose binder this is.
+    private mutating func bound(
+        _ subquery: Subquery, _ form: BoundSubquery.Form
+    ) throws(RecordError) -> BoundSubquery {
+        let statement = subquery.statement
+        let isAggregate = statement.isPlainAggregate
+        let isCut = statement.limit != nil || statement.offset != nil
+        if statement.isWholeOnly || (isAggregate && (form != .scalar || isCut)) { return try whole(subquery, form) }
+        let outputs = try SelectNames.outputs(
+            statement, [JoinScope.Source(name: alias ?? table.schema.name, table: table)], isJoin: false)
+        try Binder.check(outputs.count, form, subquery.at)
+        let condition = try statement.condition.map { (condition) throws(RecordError) in try bind(condition) }
+        let aggregate = isAggregate ? outputs[0].expr.aggregate : nil
+        var output: BoundExpr?
+        var collation: Collation?
+        if form == .exists {
+            try checkNames(outputs)
+        } else if let aggregate {
+            output = try aggregate.argument.map { (argument) throws(RecordError) in
+                var bound = try bind(argument)
+                if aggregate.function.adds { bound = Binder.counted(bound) }
+                try aggregate.function.check(kind(bound), argument)
+                collation = self.collation(argument, bound)
+                return bound
+            }
+        } else {
+            let bound = try bind(outputs[0].expr)
+            collation = self.collation(outputs[0].expr, bound)
+            output = bound
+        }
+        let orders = try orders(statement, outputs)
+        let offset = max(0, statement.offset ?? 0)
+        var limit = statement.limit.map { max(0, $0) }
+        if form == .scalar, !isAggregate { limit = min(1, limit ?? 1) }
+        // Without a limit an order decides nothing.
+        let isOrdered = form != .exists && (limit != nil || offset > 0)
+        let selection = BoundSelection(
+            table: table, catalogue: catalogue, joins: joins, condition: condition, orders: isOrdered ? orders : [],
+            limit: limit, offset: offset, parameters: parameters, namedParameters: named, references: references,
+            matches: matches)
+        return made(
+            form, selection, output: output, collation: collation, aggregate: aggregate?.function,
+            countsRows: aggregate.map { $0.argument == nil } ?? false)
+    }
+
+    private static func check(
+        _ columns: Int, _ form: BoundSubquery.Form, _ at: SourcePosition
+    ) throws(RecordError) {
+        if form != .exists, columns != 1 {
+            throw at.error("a sub-query here must give one column, not \(columns)")
+        }
+    }
+
+    /// What rows that only have to be there would give must be right as well, though it is not worked out.
+    private func checkNames(_ outputs: [SelectStatement.Output]) throws(RecordError) {
+        var other = self
+        other.outer = outer.map { OuterScope($0.binder) }
+        for output in outputs { _ = try other.bindUnseen(output.expr) }
+    }
+
+    /// A statement that is run as it stands.
+    private mutating func whole(_ subquery: Subquery, _ form: BoundSubquery.Form) throws(RecordError) -> BoundSubquery {
+        let statement = subquery.statement
+        try refuseOuterNames(statement)
+        let values = Array(parameters.prefix(statement.parameterCount))
+        let bound = try statement.bound(catalogue, values, named, budget)
+        try Binder.check(bound.first.names.count, form, subquery.at)
+        return BoundSubquery(
+            form, .statement(bound), outers: [], tables: bound.tables,
+            kind: form == .exists ? .null : bound.first.kinds.first ?? .null, collation: bound.collations.first ?? nil)
+    }
+
+    /// What is run as it stands knows no row around.
+    private func refuseOuterNames(_ statement: SelectStatement) throws(RecordError) {
+        var own: Set<String> = []
+        for name in [statement.alias ?? statement.table] + statement.joins.map(\.name) {
+            own.insert(Folding.folded(name))
+        }
+        var exprs = statement.outputs.map(\.expr) + statement.groupBy + statement.orderBy.map(\.expr)
+        let conditions = [statement.condition, statement.having] + statement.joins.map(\.condition)
+        for condition in conditions { exprs += condition?.columns() ?? [] }
+        for case .column(let path, let at) in exprs.flatMap(\.columns) {
+            guard path.count > 1, !own.contains(Folding.folded(path[0])), outer?.isTable(path[0]) == true
+            else { continue }
+            throw at.error("a sub-query that groups, joins or puts together cannot name the query around it")
+        }
+        for clause in statement.compounds { try refuseOuterNames(clause.statement) }
+    }
+
+    static func kind(_ expr: BoundExpr, of aggregate: AggregateFunction?) -> ValueKind {
+        switch aggregate {
+        case .count: .whole
+        case .average, .total: .real
+        case .sum, .minimum, .maximum, nil: kind(expr)
+        }
+    }
+
+    private mutating func orders(
+        _ statement: SelectStatement, _ outputs: [SelectStatement.Output]
+    ) throws(RecordError) -> [BoundOrder] {
+        var bound: [BoundOrder] = []
+        for order in try SelectNames.orders(statement, outputs) {
+            let made = try bind(order)
+            if made.expr.readsOuter {
+                throw order.expr.position.error("the order of a sub-query cannot name the query around it")
+            }
+            bound.append(made)
+        }
+        return bound
+    }
+
+    /// A sub-query over one table.
+    func made(
+        _ form: BoundSubquery.Form, _ selection: BoundSelection, output: BoundExpr?, collation: Collation? = nil,
+        aggregate: AggregateFunction?, countsRows: Bool
+    ) -> BoundSubquery {
+        let tables = (output?.subqueries ?? []).reduce(into: selection.allTables) { $0.formUnion($1.tables) }
+        return BoundSubquery(
+            form, .rows(selection), outers: outer?.values ?? [], output: output, aggregate: aggregate,
+            countsRows: countsRows, tables: tables,
+            kind: Binder.kind(output ?? .constant(.null), of: countsRows ? .count : aggregate),
+            isNoCase: collation?.isNoCase == true && isText(output ?? .constant(.null)), collation: collation)
+    }
+}
+
+extension SelectStatement {
+    /// Whether the statement gives one aggregate of all rows, and nothing else.
+    var isPlainAggregate: Bool {
+        guard groupBy.isEmpty, having == nil, joins.isEmpty, compounds.isEmpty, outputs.count == 1,
+            let aggregate = outputs[0].expr.aggregate, aggregate.argument?.hasAggregate != true
+        else { return false }
+        return !aggregate.isDistinct && !orderBy.contains { $0.expr.hasAggregate }
+    }
+
+    /// Whether the statement is more than rows of one table, which can be looked at one by one.
+    var isWholeOnly: Bool {
+        hasNoTable || (isGrouped && !isPlainAggregate) || !joins.isEmpty || !compounds.isEmpty
+            || (isDistinct && (limit != nil || offset != nil))
+    }
+}

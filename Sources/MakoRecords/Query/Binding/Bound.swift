@@ -1,0 +1,319 @@
+/// What kind of value an expression gives, for checking types.
+enum ValueKind: String, Sendable, Hashable {
+    case null, bool
+    case whole = "integer"
+    case real = "double"
+    case text, blob, date, uuid
+    /// In columns of text.
+    case decimal
+
+    var isNumber: Bool { self == .whole || self == .real }
+
+    var name: String { rawValue }
+
+    init(_ type: ColumnType) {
+        switch type {
+        case .bool: self = .bool
+        case .integer, .unsigned, .reference: self = .whole
+        case .double: self = .real
+        case .text: self = .text
+        case .blob, .keys: self = .blob
+        case .date: self = .date
+        case .uuid: self = .uuid
+        }
+    }
+
+    init(_ value: Value) {
+        switch value {
+        case .null: self = .null
+        case .bool: self = .bool
+        case .integer, .unsigned: self = .whole
+        case .double: self = .real
+        case .text: self = .text
+        case .blob: self = .blob
+        case .date: self = .date
+        case .uuid: self = .uuid
+        }
+    }
+}
+
+/// A row beside the row that is asked about: a to-one step from a row to the row it refers to, or a row of a join, which its loop supplies.
+struct JoinNode: Sendable {
+    /// The node it starts from; -1 is the row itself.
+    let parent: Int
+    /// The reference, in the parent's row.
+    let slot: ColumnSlot
+    let target: TableHandle
+    /// The path up to here.
+    let path: String
+    /// Whether the loop of a join supplies the row; then there is no reference.
+    var isSupplied = false
+
+    /// A row that the loop of a join supplies.
+    static func supplied(_ target: TableHandle, _ name: String) -> JoinNode {
+        let slot = ColumnSlot(offset: 0, ordinal: .max, type: .bool)
+        return JoinNode(parent: -1, slot: slot, target: target, path: name, isSupplied: true)
+    }
+}
+
+/// A resolved column: of the row itself or at the end of a path.
+struct BoundColumn: Sendable, Hashable {
+    /// The join that leads to the row; -1 is the row itself.
+    let node: Int
+    /// `nil` is the row id.
+    let ordinal: Int?
+    let type: ColumnType
+    let path: String
+    /// Whether its values are encrypted.
+    var isSealed = false
+    /// Whether its texts are decimals.
+    var isDecimal = false
+    /// Whether it is declared `COLLATE NOCASE`.
+    var isNoCase = false
+
+    var kind: ValueKind { isDecimal ? .decimal : ValueKind(type) }
+}
+
+enum QueryFunction: String, Sendable, Hashable, CaseIterable {
+    case lower, upper, length, characters, abs, round, coalesce, nullif, trim, substr, date, ltrim, rtrim, replace
+    case instr, strftime, distance, time, datetime, julianday, unixepoch
+    /// Bytes in the order of a decimal; no text names it.
+    case decimalOrder = "decimal order"
+    case castText = "cast to text", castInteger = "cast to integer", castReal = "cast to real"
+    case castBlob = "cast to blob", castBool = "cast to boolean", castDate = "cast to date", castUUID = "cast to uuid"
+}
+
+/// An expression whose names are resolved, whose parameters are filled in and whose types agree.
+indirect enum BoundExpr: Sendable, Hashable {
+    case column(BoundColumn)
+    case constant(Value)
+    case arithmetic(ArithmeticOperator, BoundExpr, BoundExpr)
+    case negate(BoundExpr)
+    case function(QueryFunction, [BoundExpr])
+    /// The no-case form of a text, where a comparison is without regard to case.
+    case noCase(BoundExpr)
+    /// A value of a group: one of its keys or aggregates, by number; and the text it was asked for by.
+    case result(Int, ValueKind, String)
+    /// How well the row fits a match: less is better, as in SQLite.
+    case rank(BoundMatch)
+    case excerpt(BoundExcerpt)
+    /// A value of the query around.
+    case outer(OuterValue)
+    case subquery(BoundSubquery)
+    /// What is worked out of the values in one column.
+    case gathered(BoundGathered)
+    /// One of those values, inside a condition on them.
+    case element
+    case choice(BoundChoice)
+    /// What the choice around compares, and what it is called in explanations.
+    case subject(ValueKind, String)
+    /// 1, 0 or NULL.
+    case condition(BoundCondition)
+
+    var constant: Value? {
+        if case .constant(let value) = self { value } else { nil }
+    }
+}
+
+/// A condition whose names are resolved, whose parameters are filled in and whose types agree.
+indirect enum BoundCondition: Sendable, Hashable {
+    /// `nil` is SQL's unknown.
+    case constant(Bool?)
+    case comparison(ComparisonOperator, BoundExpr, BoundExpr)
+    case and([BoundCondition])
+    case or([BoundCondition])
+    case not(BoundCondition)
+    case isIn(BoundExpr, [BoundExpr])
+    case like(BoundExpr, BoundExpr, escape: BoundExpr?)
+    case glob(BoundExpr, BoundExpr)
+    case isNull(BoundExpr)
+    case truth(BoundExpr)
+    case match(BoundMatch)
+    case isInQuery(BoundExpr, BoundSubquery)
+    case exists(BoundSubquery)
+    /// One of the values in a column fulfils a condition.
+    case anyElement(BoundGathered)
+    /// Whether a condition is true; unknown is no.
+    case holds(BoundCondition)
+
+    /// That these all hold; nil where there are none.
+    static func all(_ conditions: [BoundCondition]) -> BoundCondition? {
+        conditions.count > 1 ? .and(conditions) : conditions.first
+    }
+
+    /// The parts that must all hold.
+    var conjuncts: [BoundCondition] {
+        if case .and(let parts) = self { parts.flatMap(\.conjuncts) } else { [self] }
+    }
+}
+
+struct BoundOrder: Sendable, Hashable {
+    let expr: BoundExpr
+    let descending: Bool
+    let noCase: Bool
+}
+
+/// What selections that differ in their values only have in common.
+protocol SelectionTemplate: AnyObject, Sendable {
+    var frame: BoundSelection.Frame { get }
+    /// The condition with these values.
+    func condition(_ values: [Value?]) -> BoundCondition?
+}
+
+/// A selection that can be planned: everything about it that could be wrong was found right.
+public struct BoundSelection: Sendable {
+    /// What does not depend on the values that are asked for. Selections that differ in these only share it.
+    final class Frame: Sendable {
+        let table: TableHandle
+        let joins: [JoinNode]
+        let orders: [BoundOrder]
+        let limit: Int?
+        let offset: Int
+        /// The rows of ``SelectionJoin`` by their names.
+        let references: [String: Int]
+        /// What MATCH asks, for expressions that show ranks and excerpts.
+        let matches: [BoundMatch]
+
+        init(
+            _ table: TableHandle, _ joins: [JoinNode], _ orders: [BoundOrder], _ limit: Int?, _ offset: Int,
+            _ references: [String: Int], _ matches: [BoundMatch]
+        ) {
+            self.table = table
+            self.joins = joins
+            self.orders = orders
+            self.limit = limit
+            self.offset = offset
+            self.references = references
+            self.matches = matches
+        }
+    }
+
+    private enum Asked {
+        case condition(BoundCondition?)
+        /// What a kept plan asks, with other values.
+        case kept(any SelectionTemplate, [Value?])
+    }
+
+    let frame: Frame
+    let catalogue: Catalogue
+    let parameters: [Value]
+    let namedParameters: [String: Value]
+    private let asked: Asked
+
+    init(
+        table: TableHandle, catalogue: Catalogue, joins: [JoinNode], condition: BoundCondition?, orders: [BoundOrder],
+        limit: Int?, offset: Int, parameters: [Value], namedParameters: [String: Value],
+        references: [String: Int] = [:], matches: [BoundMatch] = []
+    ) {
+        frame = Frame(table, joins, orders, limit, offset, references, matches)
+        self.catalogue = catalogue
+        self.parameters = parameters
+        self.namedParameters = namedParameters
+        asked = .condition(condition)
+    }
+
+    /// One of the shape of a kept plan, with these values.
+    init(
+        _ kept: any SelectionTemplate, _ values: [Value?], _ parameters: [Value], _ named: [String: Value],
+        _ catalogue: Catalogue
+    ) {
+        frame = kept.frame
+        self.catalogue = catalogue
+        self.parameters = parameters
+        namedParameters = named
+        asked = .kept(kept, values)
+    }
+
+    var condition: BoundCondition? {
+        switch asked {
+        case .condition(let condition): condition
+        case .kept(let kept, let values): kept.condition(values)
+        }
+    }
+
+    var table: TableHandle { frame.table }
+    var joins: [JoinNode] { frame.joins }
+    var orders: [BoundOrder] { frame.orders }
+    var limit: Int? { frame.limit }
+    var offset: Int { frame.offset }
+    var references: [String: Int] { frame.references }
+    var matches: [BoundMatch] { frame.matches }
+
+    /// The same rows under another condition, in another order, or another part of them.
+    func with(
+        _ condition: BoundCondition?, _ orders: [BoundOrder], limit: Int?, offset: Int
+    ) -> BoundSelection {
+        BoundSelection(
+            table: table, catalogue: catalogue, joins: joins, condition: condition, orders: orders, limit: limit,
+            offset: offset, parameters: parameters, namedParameters: namedParameters, references: references,
+            matches: matches)
+    }
+
+    /// The same selection with other conditions.
+    func asking(_ conjuncts: [BoundCondition]) -> BoundSelection {
+        with(.all(conjuncts), orders, limit: limit, offset: offset)
+    }
+
+    /// The rows that fulfil these conditions, in any order.
+    func alone(_ conjuncts: [BoundCondition]) -> BoundSelection { with(.all(conjuncts), [], limit: nil, offset: 0) }
+
+    /// All rows that the condition leaves, in another order.
+    func ordered(_ orders: [BoundOrder]) -> BoundSelection { with(condition, orders, limit: nil, offset: 0) }
+}
+
+extension BoundExpr: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .column(let column): column.path
+        case .constant(let value): value.description
+        case .arithmetic(let operation, let left, let right): "(\(left) \(operation.rawValue) \(right))"
+        case .negate(let inner): "-\(inner)"
+        case .function(.decimalOrder, let arguments): arguments.map(\.description).joined()
+        case .function(let function, let arguments):
+            "\(function.rawValue)(\(arguments.map(\.description).joined(separator: ", ")))"
+        case .noCase(let inner): "\(inner) COLLATE NOCASE"
+        case .result(_, _, let text): text
+        case .rank: "rank"
+        case .excerpt(let excerpt): "\(excerpt.style.words == nil ? "highlight" : "snippet")(\(excerpt.column.path))"
+        case .outer(let value): value.path
+        case .subquery(let subquery): subquery.description
+        case .gathered(let gathered): gathered.description
+        case .element: "each"
+        case .choice(let choice): choice.description
+        case .subject(_, let text): text
+        case .condition(let condition): "(\(condition))"
+        }
+    }
+}
+
+extension BoundCondition: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .constant(let flag): flag.map { $0 ? "TRUE" : "FALSE" } ?? "NULL"
+        case .comparison(let operation, let left, let right): "\(left) \(operation.rawValue) \(right)"
+        case .and(let parts): parts.map(\.enclosed).joined(separator: " AND ")
+        case .or(let parts): parts.map(\.enclosed).joined(separator: " OR ")
+        case .not(.isNull(let value)): "\(value) IS NOT NULL"
+        case .not(let inner): "NOT \(inner.enclosed)"
+        case .isIn(let value, let items):
+            "\(value) IN (\(items.prefix(5).map(\.description).joined(separator: ", "))\(items.count > 5 ? ", …" : ""))"
+        case .like(let value, let pattern, let escape):
+            "\(value) LIKE \(pattern)" + (escape.map { " ESCAPE \($0)" } ?? "")
+        case .glob(let value, let pattern): "\(value) GLOB \(pattern)"
+        case .isNull(let value): "\(value) IS NULL"
+        case .truth(let value): "\(value)"
+        case .match(let match): "\(match)"
+        case .isInQuery(let value, let subquery): "\(value) IN \(subquery.description)"
+        case .exists(let subquery): "EXISTS \(subquery.description)"
+        case .anyElement(let gathered): gathered.description
+        case .holds(let inner): "(\(inner)) IS TRUE"
+        }
+    }
+
+    private var enclosed: String {
+        switch self {
+        case .and, .or: "(\(self))"
+        default: description
+        }
+    }
+}

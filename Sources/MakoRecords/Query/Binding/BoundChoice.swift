@@ -1,0 +1,34 @@
+/// A choice whose names are resolved.
+struct BoundChoice: Sendable, Hashable {
+    struct Branch: Sendable, Hashable {
+        let condition: BoundCondition
+        let value: BoundExpr
+    }
+
+    /// Worked out once for a row; the conditions have it as ``BoundExpr/subject(_:_:)``.
+    let subject: BoundExpr?
+    let branches: [Branch]
+    let otherwise: BoundExpr?
+    let kind: ValueKind
+
+    /// Its expressions but for those in the conditions.
+    var expressions: [BoundExpr] {
+        (subject.map { [$0] } ?? []) + branches.map(\.value) + (otherwise.map { [$0] } ?? [])
+    }
+
+    func mapped(
+        _ change: (BoundExpr) -> BoundExpr, _ changeCondition: (BoundCondition) -> BoundCondition
+    ) -> BoundChoice {
+        BoundChoice(
+            subject: subject.map(change),
+            branches: branches.map { Branch(condition: changeCondition($0.condition), value: change($0.value)) },
+            otherwise: otherwise.map(change), kind: kind)
+    }
+}
+
+extension BoundChoice: CustomStringConvertible {
+    var description: String {
+        let parts = branches.map { "WHEN \($0.condition) THEN \($0.value)" }
+        return "CASE \(parts.joined(separator: " "))\(otherwise.map { " ELSE \($0)" } ?? "") END"
+    }
+}

@@ -1,0 +1,43 @@
+/// Many values in one column of a row: plain ones in a list, or the keys of other rows.
+final class BoundGathered: Sendable, Hashable {
+    /// The column that holds them.
+    let column: BoundExpr
+    /// Whether they are keys of rows.
+    let holdsKeys: Bool
+    /// What is worked out of them; nil: a condition asks for one that fulfils it.
+    let function: AggregateFunction?
+    let condition: BoundCondition?
+
+    init(_ column: BoundExpr, holdsKeys: Bool, function: AggregateFunction? = nil, condition: BoundCondition? = nil) {
+        self.column = column
+        self.holdsKeys = holdsKeys
+        self.function = function
+        self.condition = condition
+    }
+
+    var kind: ValueKind {
+        switch function {
+        case .count?: .whole
+        case .average?, .total?: .real
+        // Only the rows tell what the values are.
+        case .sum?, .minimum?, .maximum?, nil: .null
+        }
+    }
+
+    static func == (left: BoundGathered, right: BoundGathered) -> Bool {
+        left.column == right.column && left.holdsKeys == right.holdsKeys && left.function == right.function
+            && left.condition == right.condition
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(column)
+        hasher.combine(function)
+    }
+}
+
+extension BoundGathered: CustomStringConvertible {
+    var description: String {
+        if let function { return "\(column).@\(function.rawValue)" }
+        return "ANY \(column) (\(condition.map { "\($0)" } ?? "TRUE"))"
+    }
+}

@@ -1,0 +1,85 @@
+/// One of the columns by which rows that are put together are sorted.
+struct CompoundTerm: Sendable {
+    let place: Int
+    let descending: Bool
+    let noCase: Bool
+}
+
+/// Several SELECTs whose rows are put together, one after the other; then sorted and cut.
+struct CompoundSelect<Part: SelectPart>: Sendable {
+    let first: Part
+    let rest: [(operation: SetOperator, part: Part)]
+    let terms: [CompoundTerm]
+    let limit: Int?
+    let offset: Int
+
+    var parts: [Part] { [first] + rest.map(\.part) }
+
+    /// The collations of the columns: those that the first part that has one brings.
+    var collations: [Collation?] { collations(upTo: rest.count - 1) }
+
+    /// Those under which the rows of a part meet the ones before it.
+    func collations(upTo place: Int) -> [Collation?] {
+        rest.prefix(place + 1).reduce(first.collations) { known, next in
+            zip(known, next.part.collations).map { $0 ?? $1 }
+        }
+    }
+
+    func map<Other: SelectPart>(_ change: (Part) -> Other) -> CompoundSelect<Other> {
+        CompoundSelect<Other>(
+            first: change(first), rest: rest.map { ($0.operation, change($0.part)) }, terms: terms, limit: limit,
+            offset: offset)
+    }
+}
+
+extension SelectStatement {
+    /// A statement with further SELECTs behind it, each of which a closure resolves.
+    func compound<Part: SelectPart>(
+        _ prepare: (SelectStatement) throws(RecordError) -> Part
+    ) throws(RecordError) -> CompoundSelect<Part> {
+        var head = self
+        (head.compounds, head.orderBy, head.limit, head.offset) = ([], [], nil, nil)
+        let first = try prepare(head)
+        var rest: [(operation: SetOperator, part: Part)] = []
+        for clause in compounds {
+            let part = try prepare(clause.statement)
+            guard part.names.count == first.names.count else {
+                throw clause.at.error(
+                    "this has \(part.names.count) columns, and what is before it \(first.names.count)")
+            }
+            rest.append((clause.operation, part))
+        }
+        let unsorted = CompoundSelect(
+            first: first, rest: rest, terms: [], limit: limit.map { max(0, $0) }, offset: max(0, offset ?? 0))
+        let terms = try terms(first.names, unsorted.collations)
+        for (order, term) in zip(orderBy, terms) {
+            guard unsorted.parts.contains(where: { $0.kinds[term.place] == .decimal }) else { continue }
+            throw order.expr.position.error(
+                "rows of several questions are not ordered by decimals; \(first.names[term.place]) is one")
+        }
+        return CompoundSelect(
+            first: first, rest: rest, terms: terms, limit: unsorted.limit, offset: unsorted.offset)
+    }
+
+    /// Such rows are sorted by their own columns.
+    private func terms(_ names: [String], _ collations: [Collation?]) throws(RecordError) -> [CompoundTerm] {
+        var terms: [CompoundTerm] = []
+        for order in orderBy {
+            var place: Int?
+            switch order.expr.uncollated {
+            case .literal(.integer(let number), _) where number >= 1 && number <= names.count: place = Int(number) - 1
+            case .column(let path, _):
+                let name = path.joined(separator: ".")
+                place = names.firstIndex(of: name) ?? names.firstIndex { Folding.folded($0) == Folding.folded(name) }
+            default: break
+            }
+            guard let place else {
+                throw order.expr.position.error(
+                    "rows of several questions are ordered by the name or the number of a column")
+            }
+            let isNoCase = order.noCase || (order.expr.explicitCollation ?? collations[place]?.isNoCase ?? false)
+            terms.append(CompoundTerm(place: place, descending: order.descending, noCase: isNoCase))
+        }
+        return terms
+    }
+}

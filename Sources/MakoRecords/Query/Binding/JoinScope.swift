@@ -1,0 +1,86 @@
+/// The tables of a FROM clause, while names are resolved.
+struct JoinScope {
+    struct Source {
+        /// What its columns are called by.
+        let name: String
+        let table: TableHandle
+    }
+
+    let sources: [Source]
+    /// How many of them may be named: in a condition of ON those up to its own.
+    var visible: Int
+    /// Whether a name that several of them have is that of the first one; else it is refused.
+    private let prefersFirst: Bool
+
+    init(_ sources: [Source], prefersFirst: Bool = false) {
+        self.sources = sources
+        self.prefersFirst = prefersFirst
+        visible = sources.count
+    }
+
+    /// The table where a path begins, and the rest of the path. A name before a dot is a table's where one has it, else a column's.
+    func start(
+        _ path: ArraySlice<String>, _ at: SourcePosition
+    ) throws(RecordError) -> (node: Int, rest: ArraySlice<String>) {
+        guard let first = path.first else { throw at.error("a name is expected here") }
+        if path.count > 1 {
+            if first == Expr.ownRow { return (0, path.dropFirst()) }
+            if let found = try named(first, at) { return (found, path.dropFirst()) }
+        }
+        for isExact in [true, false] {
+            if let found = try holder(of: first, at, exactly: isExact) { return (found, path) }
+        }
+        let tables = sources.prefix(visible)
+        if tables.isEmpty { throw at.error("there is no FROM, so no table has a column \(first)" + at.textHint(first)) }
+        if path.count > 1 {
+            let names = tables.map(\.name) + tables.flatMap(\.table.schema.visibleNames)
+            throw at.error("there is no table or column \(first)", nearest: Spelling.nearest(to: first, in: names))
+        }
+        let nearest = Spelling.nearest(to: first, in: tables.flatMap(\.table.schema.visibleNames))
+        throw at.error(
+            "no table of \(tables.map(\.name).joined(separator: ", ")) has a column \(first)"
+                + (nearest == nil ? at.textHint(first) : ""), nearest: nearest)
+    }
+
+    /// The table of that name; of a name in another case, where none has it exactly.
+    private func named(_ name: String, _ at: SourcePosition) throws(RecordError) -> Int? {
+        var found = sources.indices.filter { sources[$0].name == name }
+        if found.isEmpty {
+            let folded = Folding.folded(name)
+            found = sources.indices.filter { Folding.folded(sources[$0].name) == folded }
+        }
+        guard let first = found.first else { return nil }
+        if found.count > 1 { throw at.error("two tables are called \(name); give one of them a name of its own by AS") }
+        if first >= visible { throw at.error("\(sources[first].name) is joined behind this condition") }
+        return first
+    }
+
+    private func holder(of column: String, _ at: SourcePosition, exactly: Bool) throws(RecordError) -> Int? {
+        let folded = exactly ? column : Folding.folded(column)
+        let found = sources.indices.prefix(visible).filter { index in
+            let schema = sources[index].table.schema
+            if exactly { return schema.isVisible(column) }
+            return schema.visibleNames.contains { Folding.folded($0) == folded }
+        }
+        if found.count > 1 && !prefersFirst {
+            let names = found.map { "\(sources[$0].name).\(column)" }
+            throw at.error(
+                "\(column) may be \(names.dropLast().joined(separator: ", ")) or \(names[names.count - 1])")
+        }
+        return found.first
+    }
+}
+
+extension Catalogue {
+    /// The table that a name in a text means.
+    ///
+    /// - Throws: `syntax`, with the nearest right name.
+    func requireTable(_ name: String, _ at: SourcePosition) throws(RecordError) -> TableHandle {
+        do {
+            return try requireTable(name)
+        } catch {
+            guard case .tableNotFound(let name, let nearest) = error else { throw error }
+            throw at.error("there is no table \(name)", nearest: nearest)
+        }
+    }
+}

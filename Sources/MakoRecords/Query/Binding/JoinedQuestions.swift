@@ -1,0 +1,164 @@
+/// What stands in the FROM clause of a join.
+struct JoinedQuestions {
+    struct Source {
+        let name: String
+        /// Nil: it is a table.
+        let question: AskedQuestion?
+        let columns: [String]
+        /// A column that `*` leaves out.
+        var hidden: String?
+        /// What a row of it always has; nil where there is a row of it beside each other one.
+        var presence: String?
+
+        func has(_ column: String) -> Bool { columns.contains { Folding.folded($0) == Folding.folded(column) } }
+    }
+
+    let sources: [Source]
+    /// What results are called, which orders and groups may name.
+    let own: [String]
+
+    private func source(named name: String) -> Source? {
+        sources.first { $0.name == name } ?? sources.first { Folding.folded($0.name) == Folding.folded(name) }
+    }
+
+    /// What a column stands for, behind the name of its table.
+    func expr(_ path: [String], _ at: SourcePosition) throws(RecordError) -> Expr? {
+        if path.count > 1, let source = source(named: path[0]) { return try expr(path.dropFirst(), of: source, at) }
+        let holders = sources.filter { $0.has(path[0]) }
+        if holders.count > 1 {
+            let names = holders.map { "\($0.name).\(path[0])" }
+            throw at.error(
+                "\(path[0]) may be \(names.dropLast().joined(separator: ", ")) or \(names[names.count - 1])")
+        }
+        if let holder = holders.first { return try expr(path[...], of: holder, at) }
+        if path.count == 1, own.contains(path[0]) { return nil }
+        throw at.error(
+            "no table of \(sources.map(\.name).joined(separator: ", ")) has a column \(path[0])",
+            nearest: Spelling.nearest(to: path[0], in: sources.flatMap(\.columns)))
+    }
+
+    private func expr(_ path: ArraySlice<String>, of source: Source, _ at: SourcePosition) throws(RecordError) -> Expr {
+        guard let question = source.question else { return .column([source.name] + path, at: at) }
+        let expr = try question.expr(path, at).qualified(by: source.name, insteadOf: question.sourceName)
+        guard let presence = source.presence, !expr.needsItsRow else { return expr }
+        // Where no row is joined, what is worked out of it is NULL as well, whatever it is made of.
+        let isThere = Condition.not(.isNull(.column([source.name, presence], at: at)))
+        return .choice(.init([.init(isThere, expr)], at: at))
+    }
+
+    func naming(_ subquery: Subquery) throws(RecordError) -> Subquery {
+        var named = subquery
+        for case let question? in sources.map(\.question) { named = try named.naming(question, by: question.name) }
+        return named
+    }
+
+    /// The columns of one source, or of all.
+    func outputs(of name: String?, _ at: SourcePosition) throws(RecordError) -> [SelectStatement.Output] {
+        let wanted = name.map { (name) in source(named: name).map { [$0] } ?? [] } ?? sources
+        if let name, wanted.isEmpty {
+            throw at.error("there is no table \(name)", nearest: Spelling.nearest(to: name, in: sources.map(\.name)))
+        }
+        return wanted.flatMap { source in
+            source.columns.filter { $0 != source.hidden }.map { column in
+                let isShared = wanted.filter { $0.has(column) }.count > 1
+                return SelectStatement.Output(
+                    expr: .column([source.name, column]), name: isShared ? "\(source.name).\(column)" : column)
+            }
+        }
+    }
+}
+
+extension SelectStatement {
+    /// The statement with the tables behind those of its sources that are questions.
+    func joining(_ named: SelectStatement, _ catalogue: Catalogue) throws(RecordError) -> SelectStatement {
+        var sources = [try JoinedQuestions.Source(named, table, alias, tableAt, catalogue)]
+        for join in joins {
+            var source = try JoinedQuestions.Source(named, join.table, join.alias, join.at, catalogue)
+            if join.kind == .left, let asked = source.question {
+                switch try catalogue.requireTable(asked.statement.table).schema.key {
+                case .rowID(let column): source.presence = column
+                case .columns(let columns): source.presence = columns.first
+                }
+            }
+            sources.append(source)
+        }
+        var copy = try naming(
+            JoinedQuestions(sources: sources, own: outputs.filter(\.isNamed).map(\.name)))
+        if let asked = sources[0].question {
+            (copy.table, copy.alias) = (asked.statement.table, asked.name)
+            copy.condition = SelectStatement.both(try asked.qualifiedCondition, copy.condition)
+        }
+        for index in joins.indices {
+            guard let asked = sources[index + 1].question else { continue }
+            (copy.joins[index].table, copy.joins[index].alias) = (asked.statement.table, asked.name)
+            copy.joins[index].condition = SelectStatement.both(
+                try asked.qualifiedCondition, copy.joins[index].condition)
+        }
+        return copy
+    }
+
+    private func naming(_ questions: JoinedQuestions) throws(RecordError) -> SelectStatement {
+        var copy = self
+        copy.outputs = outputs.isEmpty ? try questions.outputs(of: nil, tableAt) : []
+        for output in outputs {
+            if output.isWildcard, case .column(let path, let at) = output.expr {
+                copy.outputs += try questions.outputs(of: path.count > 1 ? path[0] : nil, at)
+            } else {
+                copy.outputs.append(output)
+            }
+        }
+        for index in copy.outputs.indices { copy.outputs[index].isNamed = true }
+        let orders = copy.orderBy
+        copy = try copy.rewritten(
+            { (expr) throws(RecordError) in
+                switch expr {
+                case .column(let path, let at): return try questions.expr(path, at)
+                case .collection(_, _, _, let at):
+                    throw at.error("what is worked out of many rows cannot be asked beside a question that is joined")
+                case .subquery(let subquery): return .subquery(try questions.naming(subquery))
+                default: return nil
+                }
+            }, subqueries: { (subquery) throws(RecordError) in try questions.naming(subquery) })
+        for index in orders.indices {
+            guard case .column(let path, _) = orders[index].expr, path.count == 1, questions.own.contains(path[0])
+            else { continue }
+            copy.orderBy[index].expr = orders[index].expr
+        }
+        return copy
+    }
+}
+
+extension JoinedQuestions.Source {
+    init(
+        _ statement: SelectStatement, _ table: String, _ alias: String?, _ at: SourcePosition, _ catalogue: Catalogue
+    ) throws(RecordError) {
+        name = alias ?? table
+        guard let common = statement.commonTable(table) else {
+            question = nil
+            let schema = try AskedQuestion.source(alias, table, at, catalogue).table.schema
+            columns = schema.visibleNames.sorted { first, _ in first == schema.idColumn }
+            hidden = schema.hidesID ? schema.idColumn : nil
+            return
+        }
+        let asked = try AskedQuestion(common, as: alias ?? table, catalogue)
+        guard asked.isPlain, asked.statement.joins.isEmpty, !asked.statement.hasNoTable else {
+            throw at.error("\(name) groups, cuts, joins, puts together or has no FROM; it cannot be joined")
+        }
+        question = asked
+        columns = asked.columns.map(\.name)
+    }
+}
+
+extension Expr {
+    /// Whether it is NULL where the columns in it are.
+    fileprivate var needsItsRow: Bool {
+        switch self {
+        case .column: true
+        case .negate(let inner), .noCase(let inner), .binary(let inner): inner.needsItsRow
+        case .arithmetic(_, let left, let right, _): left.needsItsRow || right.needsItsRow
+        case .function(let name, let arguments, _):
+            !["coalesce", "ifnull"].contains(Folding.folded(name)) && arguments.first?.needsItsRow == true
+        case .literal, .parameter, .collection, .subquery, .subject, .choice, .condition: false
+        }
+    }
+}

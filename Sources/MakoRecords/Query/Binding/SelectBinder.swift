@@ -1,0 +1,207 @@
+/// Resolves the names of a statement.
+struct SelectBinder {
+    private let statement: SelectStatement
+    private let sources: [JoinScope.Source]
+    private let outputs: [SelectStatement.Output]
+    private let catalogue: Catalogue
+    private let parameters: [Value]
+    private let named: [String: Value]
+    let budget: SubqueryBudget
+
+    /// - Throws: `syntax` for tables that are not there, and values without a place.
+    init(
+        _ given: SelectStatement, _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value],
+        _ budget: SubqueryBudget
+    ) throws(RecordError) {
+        let looped = try given.looped(catalogue)
+        self.catalogue = catalogue
+        self.parameters = parameters
+        self.named = named
+        self.budget = budget
+        if parameters.count > looped.parameterCount {
+            throw SourcePosition.valuesLeftOver(
+                parameters.count, places: looped.parameterCount, in: looped.tableAt.text)
+        }
+        let isJoin = !looped.joins.isEmpty
+        var sources: [JoinScope.Source] = []
+        if !looped.hasNoTable {
+            sources.append(try SelectBinder.source(looped.table, looped.alias, looped.tableAt, isJoin, catalogue))
+        }
+        for join in looped.joins {
+            sources.append(try SelectBinder.source(join.table, join.alias ?? join.table, join.at, isJoin, catalogue))
+        }
+        self.sources = sources
+        statement = SelectNames(looped, sources).statement
+        outputs = try SelectNames.outputs(statement, sources, isJoin: isJoin || sources.isEmpty)
+        if outputs.isEmpty { throw looped.tableAt.error("* means the columns of tables, and there is no FROM") }
+    }
+
+    private static func source(
+        _ name: String, _ alias: String?, _ at: SourcePosition, _ isJoin: Bool, _ catalogue: Catalogue
+    ) throws(RecordError) -> JoinScope.Source {
+        let table = try catalogue.requireTable(name, at)
+        guard let alias else { return JoinScope.Source(name: table.schema.name, table: table) }
+        // The table's own spelling, where it has no other name.
+        let isPlain = isJoin && Folding.folded(alias) == Folding.folded(table.schema.name)
+        return JoinScope.Source(name: isPlain ? table.schema.name : alias, table: table)
+    }
+
+    /// The selection from the one table; nil: there are several tables or none.
+    var selection: Selection? {
+        get throws(RecordError) {
+            guard statement.joins.isEmpty, !sources.isEmpty else { return nil }
+            let isWhole = !statement.isGrouped && !statement.isDistinct
+            let orders = statement.isGrouped ? [] : try SelectNames.orders(statement, outputs)
+            var selection = Selection(
+                table: sources[0].table.schema.name, condition: statement.condition, parameters: parameters,
+                namedParameters: named, orderBy: orders, limit: isWhole ? statement.limit : nil,
+                offset: isWhole ? statement.offset : nil)
+            selection.joins = statement.references
+            selection.alias = statement.alias
+            return selection
+        }
+    }
+
+    func bound() throws(RecordError) -> BoundSelect {
+        if let selection = try selection { return try bound(try selection.bind(catalogue, budget)) }
+        return try joined()
+    }
+
+    /// - Parameter selection: what ``selection`` is bound to.
+    func bound(_ selection: BoundSelection) throws(RecordError) -> BoundSelect {
+        var binder = Binder(selection)
+        binder.alias = statement.alias
+        binder.budget = budget
+        return try finished(.table(selection), binder)
+    }
+
+    private func joined() throws(RecordError) -> BoundSelect {
+        var binder = Binder(
+            sources.first?.table ?? .none, catalogue, parameters, named,
+            joins: sources.map { .supplied($0.table, $0.name) })
+        binder.budget = budget
+        var scope = JoinScope(sources, prefersFirst: statement.prefersFirst)
+        var tables = sources.map { JoinedTable(name: $0.name, table: $0.table) }
+        var conjuncts: [BoundCondition] = []
+        for (index, join) in statement.joins.enumerated() {
+            scope.visible = index + 2
+            binder.scope = scope
+            let bound = try join.condition.map { (condition) throws(RecordError) in try binder.bind(condition) }
+            if join.kind == .left {
+                tables[index + 1].left = bound?.conjuncts ?? []
+            } else if let bound {
+                conjuncts.append(bound)
+            }
+        }
+        binder.scope = scope
+        if let condition = statement.condition { conjuncts.append(try binder.bind(condition)) }
+        var orders: [BoundOrder] = []
+        if !statement.isGrouped {
+            for order in try SelectNames.orders(statement, outputs) { orders.append(try binder.bind(order)) }
+        }
+        let join = BoundJoin(
+            tables: tables, nodes: binder.joins, conjuncts: conjuncts, orders: orders, catalogue: catalogue)
+        return try finished(.join(join), binder)
+    }
+
+    private func finished(_ source: BoundSelect.Source, _ given: Binder) throws(RecordError) -> BoundSelect {
+        var binder = given
+        var group: BoundGroups?
+        var bound: [BoundExpr] = []
+        var collations: [Collation?] = []
+        if statement.isGrouped {
+            (group, collations) = try grouped(&binder)
+        } else {
+            for output in outputs {
+                bound.append(
+                    try statement.isDistinct ? binder.bind(output.expr) : binder.bindUnseen(output.expr))
+            }
+            for (output, expr) in zip(outputs, bound) { collations.append(binder.collation(output.expr, expr)) }
+        }
+        var tables = binder.budget.tables.union(binder.joins.map(\.target.schema.name))
+        if case .table(let selection) = source { tables.formUnion(selection.allTables) }
+        let aggregate = outputs.count == 1 ? outputs[0].expr.aggregate : nil
+        let orders = statement.isDistinct ? try SelectNames.orders(statement, outputs) : []
+        return BoundSelect(
+            source: source, names: outputs.map(\.name), outputs: bound, group: group, isDistinct: statement.isDistinct,
+            collations: collations,
+            ordersByOutputs: SelectNames.areOutputs(orders, outputs),
+            limit: statement.limit.map { max(0, $0) }, offset: max(0, statement.offset ?? 0), nodes: binder.joins,
+            countsRows: aggregate.map { $0.function == .count && $0.argument == nil } == true
+                && statement.groupBy.isEmpty && statement.having == nil,
+            tables: tables)
+    }
+
+    private func grouped(_ binder: inout Binder) throws(RecordError) -> (BoundGroups, [Collation?]) {
+        var names = try GroupBinder(binder, keys: try SelectNames.keys(statement, outputs))
+        var exprs: [Expr] = []
+        for output in outputs { exprs.append(try names.named(output.expr)) }
+        let having = try statement.having.map { (having) throws(RecordError) in try names.named(having) }
+        var orders = try SelectNames.orders(statement, outputs)
+        for index in orders.indices { orders[index].expr = try names.named(orders[index].expr) }
+        var groups = names.binder
+        groups.results = names.results()
+        var bound: [BoundExpr] = []
+        var collations: [Collation?] = []
+        for expr in exprs {
+            let output = try groups.bind(expr)
+            bound.append(output)
+            collations.append(groups.collation(expr, output))
+        }
+        let condition = try having.map { (having) throws(RecordError) in try groups.bind(having) }
+        var boundOrders: [BoundOrder] = []
+        for order in orders { boundOrders.append(try groups.bind(order)) }
+        if orders.isEmpty, names.boundKeys.contains(where: { Binder.kind($0) == .decimal }) {
+            // Groups come in the order of their bytes, which is not that of decimals.
+            for (key, isNoCase) in zip(groups.results?.values ?? [], names.areNoCase) {
+                let isDecimal = Binder.kind(key) == .decimal
+                boundOrders.append(
+                    BoundOrder(expr: isDecimal ? Binder.decimalOrder(key) : key, descending: false, noCase: isNoCase))
+            }
+        }
+        binder = names.binder
+        return (
+            BoundGroups(
+                keys: names.boundKeys, areNoCase: names.areNoCase, aggregates: names.aggregates, having: condition,
+                outputs: bound, orders: boundOrders), collations
+        )
+    }
+}
+
+extension SelectStatement {
+    /// The statement with its names resolved.
+    func bound(
+        _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ budget: SubqueryBudget
+    ) throws(RecordError) -> BoundStatement {
+        func bind(_ part: SelectStatement) throws(RecordError) -> BoundSelect {
+            try part.binder(catalogue, parameters, named, budget).bound()
+        }
+        let whole = try counted(parameters, named).flattened(catalogue)
+        return whole.compounds.isEmpty ? .select(try bind(whole)) : .compound(try whole.compound(bind))
+    }
+
+    /// What resolves the names of one SELECT.
+    func binder(
+        _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ budget: SubqueryBudget
+    ) throws(RecordError) -> SelectBinder {
+        let statement = try counted(parameters, named).flattened(catalogue)
+        if let inner = statement.compounds.first {
+            throw inner.at.error(
+                "several questions put together cannot stand behind another; write them out one by one")
+        }
+        return try SelectBinder(statement, catalogue, parameters, named, budget)
+    }
+}
+
+extension Binder {
+    mutating func bind(_ order: Order) throws(RecordError) -> BoundOrder {
+        var expr = try bind(order.expr)
+        let noCase = order.noCase || isNoCase(order.expr, expr)
+        if noCase && kind(expr) != .text && kind(expr) != .null {
+            throw order.expr.position.error("only text has a no-case order")
+        }
+        if kind(expr) == .decimal { expr = Binder.decimalOrder(expr) }
+        if case .rank = expr, leavesUnranked { expr = Binder.worstWhereNull(expr) }
+        return BoundOrder(expr: expr, descending: order.descending, noCase: noCase)
+    }
+}

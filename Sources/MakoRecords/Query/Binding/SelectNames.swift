@@ -1,0 +1,126 @@
+/// What names and numbers of a statement stand for that are those of its outputs.
+struct SelectNames {
+    /// The statement with names of outputs in HAVING and GROUP BY exchanged for what they name. Columns come first there.
+    let statement: SelectStatement
+
+    init(_ statement: SelectStatement, _ sources: [JoinScope.Source]) {
+        func named(_ expr: Expr) -> Expr? {
+            guard case .column(let path, _) = expr, path.count == 1, !SelectNames.isColumn(path[0], sources) else {
+                return nil
+            }
+            return statement.outputs.first { $0.isNamed && $0.name == path[0] }?.expr
+        }
+        var copy = statement
+        copy.groupBy = statement.groupBy.map { key in
+            let plain = key.uncollated
+            return key.collating((named(plain) ?? plain).named(by: plain))
+        }
+        copy.having = statement.having.map { having in
+            do throws(RecordError) { return try having.rewritten(named) } catch { return having }
+        }
+        self.statement = copy
+    }
+
+    private static func isColumn(_ name: String, _ sources: [JoinScope.Source]) -> Bool {
+        let folded = Folding.folded(name)
+        return sources.contains { source in
+            source.table.schema.visibleNames.contains { Folding.folded($0) == folded }
+        }
+    }
+
+    /// The columns of the result, with `*` written out. Columns of several tables that share a name are told apart by their tables.
+    static func outputs(
+        _ statement: SelectStatement, _ sources: [JoinScope.Source], isJoin: Bool
+    ) throws(RecordError) -> [SelectStatement.Output] {
+        if statement.outputs.isEmpty { return sources.flatMap { columns($0, sources, isJoin) } }
+        return try outputs(statement.outputs, sources, isJoin: isJoin)
+    }
+
+    /// Some outputs, with `*` written out.
+    static func outputs(
+        _ outputs: [SelectStatement.Output], _ sources: [JoinScope.Source], isJoin: Bool
+    ) throws(RecordError) -> [SelectStatement.Output] {
+        var result: [SelectStatement.Output] = []
+        for output in outputs {
+            guard output.isWildcard, case .column(let path, let at) = output.expr else {
+                result.append(output)
+                continue
+            }
+            if path.count == 1 {
+                result += sources.flatMap { columns($0, sources, isJoin) }
+            } else {
+                let name = Folding.folded(path[0])
+                let found = sources.first { $0.name == path[0] } ?? sources.first { Folding.folded($0.name) == name }
+                guard let found else {
+                    throw at.error(
+                        "there is no table \(path[0])", nearest: Spelling.nearest(to: path[0], in: sources.map(\.name)))
+                }
+                result += columns(found, [found], isJoin)
+            }
+        }
+        return result
+    }
+
+    private static func columns(
+        _ source: JoinScope.Source, _ all: [JoinScope.Source], _ isJoin: Bool
+    ) -> [SelectStatement.Output] {
+        source.table.schema.shownNames.map { name in
+            let isShared = all.filter { $0.table.schema.isVisible(name) }.count > 1
+            return SelectStatement.Output(
+                expr: .column(isJoin ? [source.name, name] : [name]), name: isShared ? "\(source.name).\(name)" : name)
+        }
+    }
+
+    /// Groups by a result's number stand for its expression.
+    static func keys(
+        _ statement: SelectStatement, _ outputs: [SelectStatement.Output]
+    ) throws(RecordError) -> [Expr] {
+        var keys: [Expr] = []
+        for key in statement.groupBy {
+            keys.append(try numbered(key.uncollated, outputs).map { key.collating($0) } ?? key)
+        }
+        return keys
+    }
+
+    /// Orders by a result's name or number stand for its expression. A name that was given to a result comes before those of columns.
+    static func orders(
+        _ statement: SelectStatement, _ outputs: [SelectStatement.Output]
+    ) throws(RecordError) -> [Order] {
+        var orders = statement.orderBy
+        for index in orders.indices {
+            let source = orders[index].expr
+            if case .column(let path, _) = source.uncollated, path.count == 1,
+                let output = outputs.first(where: { $0.isNamed && $0.name == path[0] })
+            {
+                orders[index].expr = source.collating(output.expr)
+            } else if let expr = try numbered(source.uncollated, outputs) {
+                orders[index].expr = source.collating(expr)
+            }
+        }
+        return orders
+    }
+
+    /// Whether rows are ordered by nothing but what they consist of.
+    static func areOutputs(_ orders: [Order], _ outputs: [SelectStatement.Output]) -> Bool {
+        orders.allSatisfy { order in outputs.contains { $0.expr == order.expr } }
+    }
+
+    private static func numbered(
+        _ expr: Expr, _ outputs: [SelectStatement.Output]
+    ) throws(RecordError) -> Expr? {
+        guard case .literal(.integer(let number), let at) = expr else { return nil }
+        guard number >= 1, number <= outputs.count else {
+            throw at.error("there is no column \(number) among those asked for, \(outputs.count) in all")
+        }
+        return outputs[Int(number) - 1].expr
+    }
+}
+
+extension Expr {
+    /// What a name in an order or a group stands for. A whole number is the value there, not the number of a result, as one that is written is.
+    func named(by name: Expr) -> Expr {
+        guard case .literal(.integer, _) = self else { return self }
+        if case .literal = name { return self }
+        return .function("coalesce", [self], at: position)
+    }
+}

@@ -1,0 +1,44 @@
+import MakoStorage
+
+/// Some expressions over a plan's rows.
+public struct ExpressionRun {
+    private let places: [Int32]
+    private let evaluator: Evaluator
+    let program: Program
+    let kinds: [ValueKind]
+    /// Whether other rows have a say in the values: those that paths lead to or sub-queries ask, or all of those that a rank compares.
+    let readsOtherRows: Bool
+    private let resolved: [BoundExpr]
+
+    init(
+        bound: [BoundExpr], _ table: TableHandle?, _ joins: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows? = nil
+    ) {
+        let program = Program(table, joins: joins)
+        places = bound.map { program.add($0) }
+        kinds = withDeepRoom(program.isDeep) { bound.map(Binder.kind) }
+        readsOtherRows = !joins.isEmpty || !program.matches.isEmpty || !program.subqueries.isEmpty
+        resolved = bound
+        self.program = program
+        evaluator = Evaluator(program, view, supply)
+    }
+
+    func bound(_ index: Int) -> BoundExpr { resolved[index] }
+
+    func operand(_ index: Int, _ row: RowReader, _ key: RowKey) throws(RecordError) -> Operand {
+        evaluator.reset()
+        return try evaluator.operand(places[index], row, key)
+    }
+
+    func all(_ row: RowReader, _ key: RowKey) throws(RecordError) -> [Value] {
+        var values: [Value] = []
+        values.reserveCapacity(places.count)
+        try append(row, key, to: &values)
+        return values
+    }
+
+    /// Adds the expressions' values for a row.
+    public func append(_ row: RowReader, _ key: RowKey, to values: inout [Value]) throws(RecordError) {
+        evaluator.reset()
+        for place in places { values.append(try evaluator.operand(place, row, key).value) }
+    }
+}

@@ -1,0 +1,69 @@
+import MakoStorage
+
+/// The rows whose keys a column of the row around holds, or those that hold its key.
+final class HeldRows {
+    private let plan: Plan
+    private let source: SubqueryPlan.Source
+    private let view: Snapshot
+    private let outers: OuterValues
+    private let cancellation: Cancellation?
+    private let measure: StepMeasure?
+    private let evaluator: Evaluator?
+
+    init(
+        _ subquery: SubqueryPlan, _ plan: Plan, _ view: Snapshot, _ outers: OuterValues, _ cancellation: Cancellation?,
+        _ measure: StepMeasure?
+    ) {
+        self.plan = plan
+        source = subquery.source
+        self.view = view
+        self.outers = outers
+        self.cancellation = cancellation
+        self.measure = measure
+        evaluator = !plan.hasResidual ? nil : Evaluator(plan.program, view, outers: outers, cancellation)
+    }
+
+    func forEachRow(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {
+        if cancellation?.isCancelled == true { throw .cancelled }
+        switch source {
+        case .held:
+            guard case .blob(let bytes) = outers.values[0] else { return }
+            try recorded {
+                try HeldKeys.forEach(in: bytes) { table, key in table == 0 ? try lend(key, body) : true }
+            }
+        case .holders(_, let column, let isRowID):
+            guard let key = key(isRowID) else { return }
+            let keys = try plan.table.keys(holding: key, in: column, view: view)
+            measure?.entries += keys.count
+            try recorded {
+                for key in keys { guard try lend(key, body) else { return } }
+            }
+        case .plan, .statement: return
+        }
+    }
+
+    /// The key of the row around; nil: there is no such row.
+    private func key(_ isRowID: Bool) -> RowKey? {
+        if isRowID {
+            guard case .integer(let id)? = outers.values.first else { return nil }
+            return .rowID(id)
+        }
+        var buffer = KeyBuffer()
+        for value in outers.values {
+            if value.isNull { return nil }
+            buffer.append(value)
+        }
+        return .bytes(buffer.bytes)
+    }
+
+    private func lend(_ key: RowKey, _ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws -> Bool {
+        // A key of another kind is of no row of this table.
+        guard (key.rowID != nil) == plan.table.isRowID else { return true }
+        if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return true }
+        return try plan.table.withRow(key, in: view) { row in
+            measure?.rows += 1
+            if let evaluator, !(try evaluator.test(row, key)) { return true }
+            return try body(key, row)
+        } ?? true
+    }
+}

@@ -1,0 +1,184 @@
+import MakoStorage
+
+/// Codes the values of one side of equations, so that equal values have equal bytes.
+struct JoinKeyCoding {
+    private let values: ExpressionRun
+    private let rounded: [Bool]
+
+    init(_ values: ExpressionRun, _ rounded: [Bool]) {
+        self.values = values
+        self.rounded = rounded
+    }
+
+    /// False: one of the values is NULL, which equals nothing.
+    func append(_ row: RowReader, _ key: RowKey, to buffer: inout KeyBuffer) throws(RecordError) -> Bool {
+        for index in rounded.indices {
+            let operand = try values.operand(index, row, key)
+            if operand.isNull { return false }
+            if rounded[index], let number = operand.asDouble {
+                buffer.append(number)
+            } else {
+                buffer.append(operand)
+            }
+        }
+        return true
+    }
+}
+
+/// Codes the key under which rows are looked up, from the rows before them.
+final class JoinKey {
+    private let parts: [JoinKeyPart]
+    private let values: ExpressionRun
+    private let supply: SuppliedRows
+    @exclusivity(unchecked) private var buffer = KeyBuffer()
+    @exclusivity(unchecked) private(set) var bytes: [UInt8] = []
+
+    init(_ parts: [JoinKeyPart], _ joins: [JoinNode], _ view: Snapshot, _ supply: SuppliedRows) {
+        self.parts = parts
+        let exprs = parts.map { part in
+            switch part.origin {
+            case .outer(let expr): expr
+            case .constant(let value): BoundExpr.constant(value)
+            }
+        }
+        values = ExpressionRun(bound: exprs, nil, joins, view, supply)
+        self.supply = supply
+    }
+
+    /// Lends the row of a table with this key, if there is one.
+    func withRow(
+        of table: TableHandle, in view: Snapshot, _ body: (UnsafeRawBufferPointer, Int64) throws -> Void
+    ) throws {
+        if table.isRowID {
+            guard case .integer(let id)? = fitting(try values.operand(0, supply.blank, .rowID(0)), .integer) else {
+                return
+            }
+            _ = try view.withValue(of: KeyOrder.treeKey(id), in: table.rows) { try body($0, id) }
+        } else if try encode(), bytes.count <= TableHandle.longestKey {
+            _ = try view.withValue(of: bytes, in: table.rows) { try body($0, 0) }
+        }
+    }
+
+    /// The key of a row that may be held; nil: there is none.
+    func rowKey(isRowID: Bool) throws -> RowKey? {
+        if !isRowID { return try encode() ? .bytes(bytes) : nil }
+        guard case .integer(let id)? = fitting(try values.operand(0, supply.blank, .rowID(0)), .integer) else {
+            return nil
+        }
+        return .rowID(id)
+    }
+
+    /// The beginning of the key, valid until the next.
+    func beginning(_ count: Int) -> UnsafeRawBufferPointer { buffer.raw(from: 0, to: count) }
+
+    /// Puts the key together. False: no row has it.
+    func encode() throws(RecordError) -> Bool {
+        buffer.clear()
+        for (index, part) in parts.enumerated() {
+            let operand = try values.operand(index, supply.blank, .rowID(0))
+            guard let operand = fitting(operand, part.type) else { return false }
+            let start = buffer.count
+            buffer.append(operand, noCase: part.noCase)
+            if part.descending { buffer.complement(from: start) }
+        }
+        bytes.removeAll(keepingCapacity: true)
+        bytes.append(contentsOf: buffer.raw)
+        return true
+    }
+
+    /// The value as a column of that type holds it; nil when no row can have it.
+    private func fitting(_ operand: Operand, _ type: ColumnType) -> Operand? {
+        if operand.isNull { return nil }
+        switch type {
+        case .integer, .reference, .unsigned:
+            guard case .double(let number) = operand else { return operand }
+            if let whole = Int64(exactly: number) { return .integer(whole) }
+            return UInt64(exactly: number).map { .unsigned($0) }
+        case .double:
+            guard let whole = operand.asWhole, let number = operand.asDouble else { return operand }
+            return Int128(exactly: number) == whole ? .double(number) : nil
+        default: return operand
+        }
+    }
+}
+
+/// Looks rows up through an index, by the beginning of its key.
+final class JoinIndexWalk {
+    private let index: IndexHandle
+    private let table: TableHandle
+    private let key: JoinKey
+    private let view: Snapshot
+    @exclusivity(unchecked) private var cursor: Cursor
+    @exclusivity(unchecked) private var found: [UInt64] = []
+    @exclusivity(unchecked) private var keys: [[UInt8]] = []
+
+    init(_ index: IndexHandle, _ table: TableHandle, _ key: JoinKey, _ view: Snapshot) throws {
+        self.index = index
+        self.table = table
+        self.key = key
+        self.view = view
+        cursor = try view.cursor(in: index.tree)
+    }
+
+    /// Lends the rows with the key's values until the closure answers false.
+    func forEachRow(_ body: (UnsafeRawBufferPointer, Int64) throws -> Bool) throws {
+        guard try key.encode() else { return }
+        try collect()
+        var goesOn = true
+        if table.isRowID {
+            let ids = found
+            try view.withValues(of: ids, in: table.rows) { place, bytes in
+                guard goesOn else { return }
+                let id = KeyOrder.rowID(ids[place])
+                guard let bytes else { throw missing(.rowID(id)) }
+                goesOn = try body(bytes, id)
+            }
+        } else {
+            let keys = keys
+            for key in keys where goesOn {
+                let isThere: Void? = try view.withValue(of: key, in: table.rows) { goesOn = try body($0, 0) }
+                if isThere == nil { throw missing(.bytes(key)) }
+            }
+        }
+    }
+
+    private func missing(_ key: RowKey) -> RecordError {
+        .indexDamaged(
+            table: table.schema.name, index: index.schema.name,
+            reason: "it names row \(key.text(in: table.schema)), which is not there")
+    }
+
+    /// The keys of the rows behind the index's entries. Of a long key the entries hold the beginning.
+    private func collect() throws {
+        found.removeAll(keepingCapacity: true)
+        keys.removeAll(keepingCapacity: true)
+        let count = min(key.bytes.count, IndexHandle.keptBytes)
+        var isThere = try cursor.seek(count == key.bytes.count ? key.bytes : Array(key.bytes.prefix(count)))
+        while isThere {
+            var id: UInt64?
+            let isInside = try cursor.withKey { entry in
+                guard entry.count >= count else { return false }
+                let start = UnsafeRawBufferPointer(rebasing: entry[..<count])
+                guard KeyOrder.compareRaw(start, key.beginning(count)) == 0 else { return false }
+                if index.hasKeyInValue { return true }
+                guard entry.count >= 8 else {
+                    throw RecordError.indexDamaged(
+                        table: table.schema.name, index: index.schema.name, reason: "an entry names no row")
+                }
+                id = entry.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
+                return true
+            }
+            guard isInside else { return }
+            if let id {
+                found.append(id)
+            } else {
+                let value = try cursor.value()
+                switch try index.rowKey(ofValue: value, isRowID: table.isRowID, table: table.schema.name) {
+                case .rowID(let id): found.append(KeyOrder.treeKey(id))
+                case .bytes(let bytes): keys.append(bytes)
+                }
+            }
+            isThere = try cursor.next()
+        }
+    }
+}

@@ -1,0 +1,285 @@
+import MakoStorage
+
+/// Walks over the rows of a join: a loop for each table inside that of the one before it. One per run.
+final class JoinRun {
+    /// Where the current rows stand.
+    let supply: SuppliedRows
+    private let first: JoinLoop?
+    private let tables: Int
+    /// Whether there are no tables, and what decides whether the one row comes.
+    private let isOneRow: Bool
+    private let condition: Evaluator?
+
+    /// - Parameter measure: takes down what the steps do; they are the first ones of the run.
+    init(
+        _ plan: JoinPlan, _ view: Snapshot, _ supply: SuppliedRows, _ measure: RunMeasure? = nil
+    ) throws(RecordError) {
+        self.supply = supply
+        tables = plan.steps.count
+        isOneRow = plan.isOneRow
+        condition = plan.condition.map { Evaluator(Program(nil, $0, joins: plan.joins), view, supply) }
+        var next: JoinLoop?
+        for (place, step) in plan.steps.enumerated().reversed() {
+            let before = plan.steps[..<place].map { (source: $0.source, layout: $0.own.table.layout) }
+            next = try recorded {
+                try JoinLoop(step, plan, before: before, view, supply, next, measure.map { ($0, place) })
+            }
+        }
+        first = next
+    }
+
+    /// Calls a closure for each row of the join until it answers false; the tables' rows stand in ``supply`` meanwhile.
+    func forEachRow(_ body: () throws -> Bool) throws {
+        guard let first else {
+            if isOneRow, try condition?.test(supply.blank, RowKey.rowID(0)) ?? true { _ = try body() }
+            return
+        }
+        // Each loop runs inside those before it.
+        try StackGuard.run(isDeep: tables > StackGuard.shallowLevels) {
+            if try first.run(body) { _ = try first.finish(body) }
+        } orElse: {
+            throw SourcePosition.none.tooDeepForStack
+        }
+    }
+}
+
+/// The loop over one table's rows.
+private final class JoinLoop {
+    private let step: JoinStep
+    private let table: TableHandle
+    private let layout: RowLayout
+    private let view: Snapshot
+    private let supply: SuppliedRows
+    private let next: JoinLoop?
+    private let source: Int
+    private let isLeft: Bool
+    /// The table's own condition, for rows that are looked up.
+    private let own: Evaluator?
+    private let match: Evaluator?
+    private let after: Evaluator?
+    private let lookup: JoinLookup
+    private let blankKey = RowKey.rowID(0)
+    @exclusivity(unchecked) private var hasMet = false
+    @exclusivity(unchecked) private var steps = 0
+    private let cancellation: Cancellation?
+    /// The run's measure, where there is one, with the place of this loop's step.
+    private let measure: (run: RunMeasure, place: Int)?
+    /// How many rows were looked up.
+    @exclusivity(unchecked) private var lookedUp = 0
+
+    init(
+        _ step: JoinStep, _ plan: JoinPlan, before: [(source: Int, layout: RowLayout)], _ view: Snapshot,
+        _ supply: SuppliedRows, _ next: JoinLoop?, _ measure: (run: RunMeasure, place: Int)?
+    ) throws {
+        self.step = step
+        self.measure = measure
+        self.view = view
+        self.supply = supply
+        self.next = next
+        cancellation = plan.cancellation
+        source = step.source
+        isLeft = step.isLeft
+        table = step.own.table
+        layout = table.layout
+        func own(_ bound: BoundSelection) -> Evaluator? {
+            bound.condition.map { Evaluator(Program(bound.table, $0, joins: bound.joins), view) }
+        }
+        func evaluator(_ conditions: [BoundCondition]) -> Evaluator? {
+            if conditions.isEmpty { return nil }
+            let condition = conditions.count == 1 ? conditions[0] : BoundCondition.and(conditions)
+            return Evaluator(Program(nil, condition, joins: plan.joins), view, supply)
+        }
+        match = evaluator(step.match)
+        after = evaluator(step.after)
+        let bound = step.own.bound
+        switch step.method {
+        case .key(let parts):
+            lookup = .key(JoinKey(parts, plan.joins, view, supply))
+            self.own = own(bound)
+        case .index(let index, let parts):
+            lookup = .index(try JoinIndexWalk(index, table, JoinKey(parts, plan.joins, view, supply), view))
+            self.own = own(bound)
+        case .holders(let holders, let expr):
+            let part = JoinKeyPart(origin: .outer(expr), type: holders.type, noCase: false, descending: false)
+            lookup = .members(
+                JoinMembers(holders, table, JoinKey([part], plan.joins, view, supply), view))
+            self.own = own(bound)
+        case .held(let expr):
+            let values = ExpressionRun(bound: [expr], nil, plan.joins, view, supply)
+            lookup = .members(JoinMembers(heldBy: values, table, supply, view))
+            self.own = own(bound)
+        case .kept(let equalities):
+            lookup = .kept(
+                KeptRows(step, equalities, plan.joins, view, supply, measure.map { $0.run.steps[$0.place] }))
+            self.own = nil
+        case .walked(let equalities):
+            lookup = .walked(KeptOuterRows(step, equalities, plan.joins, before: before, view, supply))
+            self.own = nil
+        case .first:
+            lookup = .all
+            self.own = nil
+        }
+    }
+
+    /// The rows that meet those before them. False: no more are wanted.
+    func run(_ body: () throws -> Bool) throws -> Bool {
+        guard let measure else { return try loop(body) }
+        if measure.place > 0 { measure.run.steps[measure.place - 1].passed += 1 }
+        return try measure.run.during(measure.place) {
+            let before = lookedUp
+            defer { measure.run.steps[measure.place].noteLookups(lookedUp - before, by: step.method) }
+            return try loop(body)
+        }
+    }
+
+    @inline(__always)
+    private func loop(_ body: () throws -> Bool) throws -> Bool {
+        hasMet = false
+        steps &+= 1
+        if steps & 1023 == 0, cancellation?.isCancelled == true { throw RecordError.cancelled }
+        guard try meet(body) else { return false }
+        if !isLeft || hasMet { return true }
+        supply.rows[source] = SuppliedRows.Place(row: nil)
+        return try goOn(body)
+    }
+
+    private func meet(_ body: () throws -> Bool) throws -> Bool {
+        var goesOn = true
+        switch lookup {
+        case .all:
+            try step.own.forEachRow(layout: layout, in: view, measure.map { $0.run.steps[$0.place] }) { key, row in
+                goesOn = try take(row, key.rowID ?? 0, body)
+                return goesOn
+            }
+        case .key(let key):
+            try key.withRow(of: table, in: view) { bytes, id in
+                goesOn = try test(RowReader(bytes, layout), id, body)
+            }
+        case .index(let walk):
+            try walk.forEachRow { bytes, id in
+                goesOn = try test(RowReader(bytes, layout), id, body)
+                return goesOn
+            }
+        case .members(let rows):
+            try rows.forEachRow { row, id in
+                goesOn = try test(row, id, body)
+                return goesOn
+            }
+        case .walked(let rows):
+            try rows.keep()
+        case .kept(let rows):
+            var place = try rows.first()
+            while place >= 0, goesOn {
+                let found = try rows.row(place, layout)
+                goesOn = try take(found.row, found.id, body)
+                place = rows.next(place)
+            }
+        }
+        return goesOn
+    }
+
+    /// When all rows before it are known: walks the table where that waited for them. False: no more are wanted.
+    func finish(_ body: () throws -> Bool) throws -> Bool {
+        if case .walked(let rows) = lookup, !(try measured { try walk(rows, body) }) { return false }
+        return try next?.finish(body) ?? true
+    }
+
+    /// Does something on the time of this loop's step, where that is measured.
+    private func measured(_ body: () throws -> Bool) throws -> Bool {
+        guard let measure else { return try body() }
+        return try measure.run.during(measure.place, body)
+    }
+
+    private func walk(_ rows: KeptOuterRows, _ body: () throws -> Bool) throws -> Bool {
+        var goesOn = true
+        try step.own.forEachRow(layout: nil, in: view, measure.map { $0.run.steps[$0.place] }) { key, row in
+            goesOn = try rows.forEach(meeting: row, key) { try take(row, key.rowID ?? 0, body) }
+            return goesOn
+        }
+        return goesOn
+    }
+
+    /// A row that was looked up: the table's own condition is not tested yet.
+    @inline(__always)
+    private func test(_ row: RowReader, _ id: Int64, _ body: () throws -> Bool) throws -> Bool {
+        lookedUp &+= 1
+        if let own, !(try own.test(row, .rowID(id))) { return true }
+        return try take(row, id, body)
+    }
+
+    @inline(__always)
+    private func take(_ row: RowReader, _ id: Int64, _ body: () throws -> Bool) throws -> Bool {
+        supply.rows[source] = SuppliedRows.Place(row: row, id: id)
+        if let match, !(try match.test(supply.blank, blankKey)) { return true }
+        hasMet = true
+        return try goOn(body)
+    }
+
+    @inline(__always)
+    private func goOn(_ body: () throws -> Bool) throws -> Bool {
+        if let after, !(try after.test(supply.blank, blankKey)) { return true }
+        guard let next else { return try body() }
+        return try next.run(body)
+    }
+}
+
+private enum JoinLookup {
+    case all
+    case key(JoinKey)
+    case index(JoinIndexWalk)
+    case members(JoinMembers)
+    case kept(KeptRows)
+    case walked(KeptOuterRows)
+}
+
+/// A table's rows that its own condition leaves, read once and kept under what they are compared by.
+private final class KeptRows {
+    private let step: JoinStep
+    private let view: Snapshot
+    private let inner: JoinKeyCoding
+    private let outer: JoinKeyCoding
+    @exclusivity(unchecked) private var rows = JoinTable()
+    @exclusivity(unchecked) private var buffer = KeyBuffer()
+    private let supply: SuppliedRows
+    private let measure: StepMeasure?
+    @exclusivity(unchecked) private var isRead = false
+
+    init(
+        _ step: JoinStep, _ equalities: [JoinEquality], _ joins: [JoinNode], _ view: Snapshot,
+        _ supply: SuppliedRows, _ measure: StepMeasure?
+    ) {
+        self.measure = measure
+        self.step = step
+        self.view = view
+        self.supply = supply
+        let nodes = JoinSources(joins).local(step.source)
+        let values = ExpressionRun(
+            bound: equalities.map { nodes.expr($0.inner) }, step.own.table, nodes.joins, view)
+        let rounded = equalities.map(\.isRounded)
+        inner = JoinKeyCoding(values, rounded)
+        outer = JoinKeyCoding(ExpressionRun(bound: equalities.map(\.outer), nil, joins, view, supply), rounded)
+    }
+
+    private func read() throws {
+        isRead = true
+        try step.own.forEachRow(layout: nil, in: view, measure) { key, row in
+            buffer.clear()
+            if try inner.append(row, key, to: &buffer) { rows.add(buffer.raw, row, key.rowID ?? 0) }
+            return true
+        }
+    }
+
+    /// The first row that meets those before it, or -1.
+    func first() throws -> Int32 {
+        if !isRead { try read() }
+        buffer.clear()
+        guard try outer.append(supply.blank, .rowID(0), to: &buffer) else { return -1 }
+        return rows.first(buffer.raw)
+    }
+
+    func next(_ place: Int32) -> Int32 { rows.next(place) }
+
+    func row(_ place: Int32, _ layout: RowLayout) throws(RecordError) -> (row: RowReader, id: Int64) {
+        try rows.row(place, layout)
+    }
+}

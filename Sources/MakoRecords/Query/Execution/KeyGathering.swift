@@ -1,0 +1,245 @@
+import MakoStorage
+
+/// A key as it is gathered.
+protocol GatheredKey {
+    static func precedes(_ left: Self, _ right: Self) -> Bool
+    static func sort(_ keys: inout [Self])
+    static func isSame(_ left: Self, _ right: Self) -> Bool
+    /// Nil: it is of another kind.
+    init?(_ key: RowKey)
+    var rowKey: RowKey { get }
+}
+
+extension Int64: GatheredKey {
+    static func precedes(_ left: Int64, _ right: Int64) -> Bool { left < right }
+    static func sort(_ keys: inout [Int64]) { NumberSort.sort(&keys) }
+    static func isSame(_ left: Int64, _ right: Int64) -> Bool { left == right }
+    init?(_ key: RowKey) {
+        guard case .rowID(let id) = key else { return nil }
+        self = id
+    }
+    var rowKey: RowKey { .rowID(self) }
+}
+
+extension [UInt8]: GatheredKey {
+    static func precedes(_ left: [UInt8], _ right: [UInt8]) -> Bool { KeyOrder.precedes(left, right) }
+    static func sort(_ keys: inout [[UInt8]]) { keys.sort(by: KeyOrder.precedes) }
+    static func isSame(_ left: [UInt8], _ right: [UInt8]) -> Bool { left == right }
+    init?(_ key: RowKey) {
+        guard case .bytes(let bytes) = key else { return nil }
+        self = bytes
+    }
+    var rowKey: RowKey { .bytes(self) }
+}
+
+/// The keys of a walk. In a value of its own, not in a variable of the walk: what closures share is looked at before each use.
+private struct FoundKeys<Key: GatheredKey> {
+    var keys: [Key] = []
+    let cancellation: Cancellation?
+
+    @inline(__always)
+    mutating func take(_ key: RowKey) throws(RecordError) -> Bool {
+        if let key = Key(key) { keys.append(key) }
+        if keys.count & 4095 == 0, cancellation?.isCancelled == true { throw .cancelled }
+        return true
+    }
+}
+
+/// Gathers keys, ascending and each once.
+struct KeyGathering {
+    let table: TableHandle
+    let view: Snapshot
+    let cancellation: Cancellation?
+    let measure: StepMeasure?
+
+    func keys(_ source: KeySource) throws(RecordError) -> [RowKey] {
+        if table.isRowID { return try gather(source, Int64.self).map(\.rowKey) }
+        return try gather(source, [UInt8].self).map(\.rowKey)
+    }
+
+    private func gather<Key: GatheredKey>(_ source: KeySource, _ kind: Key.Type) throws(RecordError) -> [Key] {
+        if cancellation?.isCancelled == true { throw .cancelled }
+        switch source {
+        case .access(let access): return KeyGathering.sorted(try walk(access, kind))
+        case .union(let parts):
+            var all: [Key] = []
+            for part in parts {
+                if case .access(let access) = part {
+                    all += try walk(access, kind)
+                } else {
+                    all += try gather(part, kind)
+                }
+            }
+            return KeyGathering.sorted(all)
+        case .intersection(let parts):
+            var common: [Key]?
+            for part in parts {
+                let next = try gather(part, kind)
+                common = common.map { KeyGathering.common($0, next) } ?? next
+            }
+            return common ?? []
+        case .members(let subquery, let index):
+            let list = try SubqueryRun(subquery, view, cancellation).wholeList()
+            if let index {
+                return KeyGathering.sorted(try walk(index, list.codings(index.parts[0].slot.type), kind))
+            }
+            if table.isRowID { return list.numbers.compactMap { Key(.rowID($0)) } }
+            return list.codings(table.keySlots[0].type).compactMap {
+                $0.count > TableHandle.longestKey ? nil : Key(.bytes($0))
+            }
+        case .linked(let subquery):
+            return try linked(subquery, kind) { _ in true }
+        case .collection(let source): return KeyGathering.sorted(try collect(source, kind))
+        case .counted(let subquery, let operation, let number):
+            return try linked(subquery, kind) { value in
+                guard case .integer(let count) = value else { return false }
+                return Binder.holds(operation, KeyOrder.compare(count, number))
+            }
+        }
+    }
+
+    private func collect<Key: GatheredKey>(
+        _ source: CollectionSource, _ kind: Key.Type
+    ) throws(RecordError) -> [Key] {
+        var found = FoundKeys<Key>(cancellation: cancellation)
+        let others = SubqueryMeasures.current?.measure(of: source.subquery)
+        try recorded {
+            try source.others.forEachRow(layout: nil, in: view, others) { key, row in
+                switch source.link {
+                case .holders(let index):
+                    let keys = try table.keys(holding: key, in: index.schema.columns[0].name, view: view)
+                    measure?.entries += keys.count
+                    for key in keys { _ = try found.take(key) }
+                case .held(let slot):
+                    guard case .blob(let bytes) = Operand(row, slot) else { return true }
+                    try HeldKeys.forEach(in: bytes) { number, key in number == 0 ? try take(held: key, &found) : true }
+                }
+                return true
+            }
+        }
+        return found.keys
+    }
+
+    /// No row has a key that is longer than keys may be.
+    private func take<Key: GatheredKey>(held key: RowKey, _ found: inout FoundKeys<Key>) throws(RecordError) -> Bool {
+        if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return true }
+        return try found.take(key)
+    }
+
+    /// The rows whose first column of an index has one of some values.
+    private func walk<Key: GatheredKey>(
+        _ index: IndexHandle, _ codings: [[UInt8]], _ kind: Key.Type
+    ) throws(RecordError) -> [Key] {
+        let whole = codings.filter { $0.count <= IndexHandle.keptBytes }
+        var keys = try walk(.index(index, whole.map { KeyRange(prefix: $0) }), kind)
+        // Of longer values an index keeps the beginning; the rows tell the rest.
+        for coding in codings where coding.count > IndexHandle.keptBytes {
+            var range = KeyRange(prefix: coding)
+            range.widen(to: IndexHandle.keptBytes)
+            for key in try walk(.index(index, [range]), kind) where try holds(key.rowKey, index, coding) {
+                keys.append(key)
+            }
+        }
+        return keys
+    }
+
+    private func holds(_ key: RowKey, _ index: IndexHandle, _ coding: [UInt8]) throws(RecordError) -> Bool {
+        try recorded {
+            try table.withRow(key, in: view) { row in
+                var buffer = KeyBuffer()
+                buffer.append(row, index.parts[0].slot)
+                return buffer.bytes == coding
+            } ?? false
+        }
+    }
+
+    private func linked<Key: GatheredKey>(
+        _ subquery: SubqueryPlan, _ kind: Key.Type, _ isWanted: (Value) -> Bool
+    ) throws(RecordError) -> [Key] {
+        guard let link = subquery.link, let all = link.all else { return [] }
+        let measure = SubqueryMeasures.current?.measure(of: subquery)
+        var keys: [Key] = []
+        if let index = link.counting {
+            try IndexGroups.forEach(index, all.table.schema.name, view, cancellation) { number, count in
+                measure?.entries += Int(count)
+                if isWanted(.integer(count)), let key = Key(.rowID(number)) { keys.append(key) }
+            }
+            return keys
+        }
+        try SubqueryGroups(subquery, link, all, view, cancellation, measure).forEachNumber { number, value in
+            if isWanted(value), let key = Key(.rowID(number)) { keys.append(key) }
+        }
+        return keys
+    }
+
+    private func walk<Key: GatheredKey>(_ access: Access, _ kind: Key.Type) throws(RecordError) -> [Key] {
+        var found = FoundKeys<Key>(cancellation: cancellation)
+        try recorded {
+            switch access {
+            case .nothing: break
+            case .keys(let list): for key in list { _ = try found.take(key) }
+            case .index(let index, let ranges):
+                try IndexWalk(index, table, view, false).run(ranges) { try found.take($0) }
+            case .rows(let range):
+                let high = KeyOrder.treeKey(range.upperBound)
+                try view.forEach(in: table.rows, from: KeyOrder.treeKey(range.lowerBound)) { key, _ in
+                    key > high ? false : try found.take(.rowID(KeyOrder.rowID(key)))
+                }
+            case .keyRanges(let ranges):
+                for range in ranges {
+                    var cursor = try view.cursor(in: table.rows)
+                    var isThere = try IndexWalk.start(&cursor, range, false)
+                    while isThere {
+                        let key = cursor.key
+                        guard IndexWalk.isInside(key, range, false) else { break }
+                        _ = try found.take(.bytes(key))
+                        isThere = try cursor.next()
+                    }
+                }
+            case .fullText(let text):
+                for number in try TextAccess(match: text.match, isRanked: false).numbers(view, wanted: nil) {
+                    _ = try found.take(try text.match.index.key(of: number, in: view))
+                }
+            case .gathered(let inner): found.keys = try gather(inner, kind)
+            }
+        }
+        measure?.note(found.keys.count, of: access)
+        return found.keys
+    }
+
+    private static func sorted<Key: GatheredKey>(_ keys: [Key]) -> [Key] {
+        var isAscending = true
+        for place in keys.indices.dropFirst() where !Key.precedes(keys[place - 1], keys[place]) {
+            isAscending = false
+            break
+        }
+        if isAscending { return keys }
+        var ordered = keys
+        Key.sort(&ordered)
+        var result: [Key] = []
+        result.reserveCapacity(ordered.count)
+        for key in ordered {
+            if let last = result.last, Key.isSame(last, key) { continue }
+            result.append(key)
+        }
+        return result
+    }
+
+    /// What two ascending lists share.
+    private static func common<Key: GatheredKey>(_ left: [Key], _ right: [Key]) -> [Key] {
+        var result: [Key] = []
+        var (a, b) = (0, 0)
+        while a < left.count, b < right.count {
+            if Key.isSame(left[a], right[b]) {
+                result.append(left[a])
+                a += 1
+                b += 1
+            } else if Key.precedes(left[a], right[b]) {
+                a += 1
+            } else {
+                b += 1
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,170 @@
+import MakoStorage
+
+extension Plan {
+    /// So many keys are gathered before their rows are read.
+    private static let mostKeys = 10_000
+
+    /// How many rows a first batch may well be fetched for.
+    private var expected: Int { min(bound.offset, 1 << 20) + min(bound.limit ?? .max, 1 << 20) }
+
+    /// Lends the rows one after the other until the closure answers `false`. The closure must not change the table.
+    public func forEachRow(
+        layout: RowLayout? = nil, in view: Snapshot, _ body: (RowKey, RowReader) throws -> Bool
+    ) throws {
+        try forEachRow(layout ?? table.layout, RowScan(self, view), view, body)
+    }
+
+    func forEachRow(
+        layout: RowLayout?, in view: Snapshot, _ measure: StepMeasure?, _ body: (RowKey, RowReader) throws -> Bool
+    ) throws {
+        let scan = RowScan(self, view)
+        scan.measure = measure
+        try forEachRow(layout ?? table.layout, scan, view, body)
+    }
+
+    func forEachRow(
+        _ layout: RowLayout, _ scan: RowScan, _ view: Snapshot, _ body: (RowKey, RowReader) throws -> Bool
+    ) throws {
+        if orders.isEmpty && bound.offset == 0 && bound.limit == nil {
+            try scan.forEachRow(layout, expecting: expected, body)
+        } else if cover == nil, orders.isEmpty, bound.offset > 0, let limit = bound.limit, limit <= Plan.mostKeys,
+            !hasResidual, case .index(let index, _) = access
+        {
+            // Of what is left out the index's entries are walked over, and no rows are read.
+            try scan.fetchTested(try keys(scan, view), layout, namedBy: index, body)
+        } else if orders.isEmpty {
+            var left = bound.offset
+            var room = bound.limit ?? .max
+            try scan.forEachRow(layout, expecting: expected) { key, row in
+                if left > 0 {
+                    left -= 1
+                    return true
+                }
+                room -= 1
+                return try body(key, row) && room > 0
+            }
+        } else {
+            try scan.fetch(try sortedKeys(scan, view), layout, body)
+        }
+    }
+
+    /// The keys of the rows, in order.
+    public func keys(in view: Snapshot) throws(RecordError) -> [RowKey] {
+        try keys(RowScan(self, view), view)
+    }
+
+    func keys(_ scan: RowScan, _ view: Snapshot) throws(RecordError) -> [RowKey] {
+        if !orders.isEmpty { return try sortedKeys(scan, view) }
+        var keys: [RowKey] = []
+        var left = bound.offset
+        var room = bound.limit ?? .max
+        try recorded {
+            try scan.forEachKey(expecting: expected) { key in
+                if left > 0 {
+                    left -= 1
+                    return true
+                }
+                keys.append(key)
+                room -= 1
+                return room > 0
+            }
+        }
+        return keys
+    }
+
+    /// The ids of the rows, in order; for tables with row ids.
+    public func ids(in view: Snapshot) throws(RecordError) -> [Int64] {
+        guard table.isRowID else {
+            throw .invalidKey(table: table.schema.name, reason: "the table has key columns, not ids")
+        }
+        return try keys(in: view).compactMap(\.rowID)
+    }
+
+    /// How many rows there are, limit and offset observed.
+    public func count(in view: Snapshot) throws(RecordError) -> Int { try count(in: view, nil) }
+
+    func count(in view: Snapshot, _ measure: StepMeasure?) throws(RecordError) -> Int {
+        var count = 0
+        if !hasResidual, case .rows(let range) = access, range == .min ... .max {
+            count = try table.count(in: view)
+        } else if !hasResidual, case .keyRanges(let ranges) = access, ranges == [KeyRange(lower: [], upper: nil)] {
+            count = try table.count(in: view)
+        } else if !hasResidual, case .fullText(let found) = access {
+            count = try TextAccess(match: found.match, isRanked: false).numbers(view, wanted: nil).count
+        } else {
+            let enough = bound.limit.map { $0.addingReportingOverflow(bound.offset) }
+            let stop = enough.map { $0.overflow ? Int.max : $0.partialValue } ?? .max
+            try recorded {
+                let scan = RowScan(self, view)
+                scan.measure = measure
+                try scan.forEachKey(expecting: min(stop, 1 << 20)) { _ in
+                    count += 1
+                    return count < stop
+                }
+            }
+        }
+        return min(max(0, count - bound.offset), bound.limit ?? .max)
+    }
+
+    /// Whether there is at least one row.
+    public func exists(in view: Snapshot) throws(RecordError) -> Bool {
+        if bound.limit == 0 { return false }
+        var left = bound.offset
+        var isThere = false
+        try recorded {
+            try RowScan(self, view).forEachKey(expecting: 1) { _ in
+                isThere = left == 0
+                left -= 1
+                return !isThere
+            }
+        }
+        return isThere
+    }
+
+    func sortedKeys(_ scan: RowScan, _ view: Snapshot) throws(RecordError) -> [RowKey] {
+        if let nearest { return try nearest.keys(self, view) }
+        let sorter = Sorter(self, view)
+        try recorded {
+            try scan.forEachRow(table.layout, expecting: 1 << 20) { key, row in
+                try sorter.add(key, row)
+                return true
+            }
+        }
+        return sorter.sorted(offset: bound.offset, limit: bound.limit)
+    }
+
+    /// The value of a column in the first row; NULL where there is none.
+    func firstValue(
+        of column: BoundExpr, in view: Snapshot, _ measure: StepMeasure? = nil
+    ) throws(RecordError) -> Value {
+        let run = ExpressionRun(bound: [column], table, bound.joins, view)
+        let scan = RowScan(self, view)
+        scan.measure = measure
+        var value = Value.null
+        try recorded {
+            try forEachRow(table.layout, scan, view) { key, row in
+                measure?.passed += 1
+                value = try run.operand(0, row, key).value
+                return false
+            }
+        }
+        return value
+    }
+
+    /// Every row of the result, in any order.
+    func forEachResult(in view: Snapshot, _ body: (RowKey, RowReader) throws(RecordError) -> Void) throws(RecordError) {
+        try recorded {
+            if bound.limit == nil && bound.offset == 0 {
+                try RowScan(self, view).forEachRow(table.layout, expecting: 1 << 20) { key, row in
+                    try body(key, row)
+                    return true
+                }
+            } else {
+                try forEachRow(in: view) { key, row in
+                    try body(key, row)
+                    return true
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import MakoStorage
+
+/// All rows of a sub-query by the values of the columns that link them, gone through once: whether there are any for some values, or
+/// their aggregate.
+final class SubqueryGroups {
+    private var table = ValueTable()
+    private var accumulators: [Accumulator] = []
+    private var counts: [Int64] = []
+    private let places: [Int]
+    private let isCount: Bool
+
+    init(
+        _ subquery: SubqueryPlan, _ link: SubqueryPlan.Link, _ all: Plan, _ view: Snapshot,
+        _ cancellation: Cancellation?, _ measure: StepMeasure?
+    ) throws(RecordError) {
+        places = link.outers
+        isCount = subquery.output == nil || subquery.aggregate == nil
+        if let index = link.counting {
+            try IndexGroups.forEach(index, all.table.schema.name, view, cancellation) { number, count in
+                _ = table.insert(wholeNumber: number)
+                counts.append(count)
+                measure?.entries += Int(count)
+            }
+            return
+        }
+        try readRows(subquery, link, all, view, cancellation, measure)
+    }
+
+    /// The group of the rows that are linked to the row around; nil: there are none.
+    func place(_ outers: OuterValues, _ key: inout KeyBuffer) throws(RecordError) -> Int? {
+        if places.count == 1 {
+            let value = outers.values[places[0]]
+            return value.isNull ? nil : table.find(value)
+        }
+        key.clear()
+        for place in places {
+            if outers.values[place].isNull { return nil }
+            key.append(outers.values[place])
+        }
+        return table.find(key)
+    }
+
+    func value(_ place: Int) -> Value { isCount ? .integer(counts[place]) : accumulators[place].result }
+
+    /// The whole numbers that link rows, ascending, with the values of their groups.
+    func forEachNumber(_ body: (Int64, Value) -> Void) {
+        for (number, place) in table.sortedNumbers() { body(number, value(place)) }
+    }
+
+    private func readRows(
+        _ subquery: SubqueryPlan, _ link: SubqueryPlan.Link, _ all: Plan, _ view: Snapshot,
+        _ cancellation: Cancellation?, _ measure: StepMeasure?
+    ) throws(RecordError) {
+        let slots = link.columns.map { $0.ordinal.map { all.table.layout.allSlots[$0] } }
+        let values = isCount ? nil : ValueRun(subquery, view, nil, cancellation)
+        let empty = Accumulator(subquery.aggregate ?? .count, isNoCase: subquery.isNoCase)
+        var buffer = KeyBuffer()
+        let scan = RowScan(all, view, nil, cancellation)
+        scan.measure = measure
+        try recorded {
+            try scan.forEachRow(all.table.layout, expecting: 1 << 20) { key, row in
+                guard let place = group(slots, row, key, &buffer) else { return true }
+                if place == counts.count {
+                    counts.append(0)
+                    if !isCount { accumulators.append(empty) }
+                }
+                counts[place] += 1
+                if let values { accumulators[place].add(try values.operand(row, key)) }
+                return true
+            }
+        }
+    }
+
+    /// The group that a row belongs to; nil: a NULL among its columns links it to nothing.
+    private func group(_ slots: [ColumnSlot?], _ row: RowReader, _ key: RowKey, _ buffer: inout KeyBuffer) -> Int? {
+        func operand(_ slot: ColumnSlot?) -> Operand {
+            if let slot { return Operand(row, slot) }
+            return key.rowID.map { .integer($0) } ?? .null
+        }
+        if slots.count == 1 {
+            let value = operand(slots[0])
+            return value.isNull ? nil : table.insert(value)
+        }
+        buffer.clear()
+        for slot in slots {
+            let value = operand(slot)
+            if value.isNull { return nil }
+            buffer.append(value)
+        }
+        return table.insert(buffer)
+    }
+}

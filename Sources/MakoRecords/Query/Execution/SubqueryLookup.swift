@@ -1,0 +1,137 @@
+import MakoStorage
+
+/// Looks up the rows of a sub-query that are linked to the row around, by key or by an index.
+final class SubqueryLookup {
+    private let probe: SubqueryProbe
+    private let columns: [BoundColumn]
+    /// For each linked column that is looked up, the place of the value it must have.
+    private let places: [Int]
+    private let table: TableHandle
+    private let view: Snapshot
+    private let outers: OuterValues
+    private let cancellation: Cancellation?
+    private let measure: StepMeasure?
+    private let evaluator: Evaluator?
+    /// Made of entries where these tell all that is asked for.
+    private let made: EntryRow?
+    private var key = KeyBuffer()
+
+    init(
+        _ probe: SubqueryProbe, _ link: SubqueryPlan.Link, _ plan: Plan, reading output: BoundExpr?,
+        _ view: Snapshot, _ outers: OuterValues, _ cancellation: Cancellation?, _ measure: StepMeasure?
+    ) {
+        self.probe = probe
+        columns = probe.order.map { link.columns[$0] }
+        places = probe.order.map { link.outers[$0] }
+        table = plan.table
+        self.view = view
+        self.outers = outers
+        self.cancellation = cancellation
+        self.measure = measure
+        let test = Program(plan.table, probe.residual, joins: plan.bound.joins)
+        evaluator = probe.residual == nil ? nil : Evaluator(test, view, outers: outers, cancellation)
+        if case .index(let index) = probe.way {
+            let reads = Program(plan.table, probe.residual, joins: plan.bound.joins)
+            if let output { _ = reads.add(output) }
+            made = reads.ownColumns.flatMap { IndexCover(index, plan.table, reading: $0) }
+                .map { EntryRow($0, plan.table.layout) }
+        } else {
+            made = nil
+        }
+    }
+
+    /// How many rows there are, when no row has to be read for that; else nil.
+    func count() throws(RecordError) -> Int? {
+        guard evaluator == nil, case .index(let index) = probe.way else { return nil }
+        guard code() else { return 0 }
+        var count = 0
+        try walk(index) { _ in
+            count += 1
+            return true
+        }
+        return count
+    }
+
+    func forEachRow(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {
+        if cancellation?.isCancelled == true { throw .cancelled }
+        switch probe.way {
+        case .rowID:
+            guard case .integer(let id) = outers.values[places[0]] else { return }
+            _ = try lend(.rowID(id), body)
+        case .key:
+            guard code() else { return }
+            _ = try lend(.bytes(key.bytes), body)
+        case .index(let index):
+            guard code() else { return }
+            if let made, key.count <= IndexHandle.keptBytes { return try walkEntries(index, made, body) }
+            try walk(index) { key in try lend(key, body) }
+        }
+    }
+
+    /// Codes what is looked up; false: it is NULL, which no column equals.
+    private func code() -> Bool {
+        key.clear()
+        for place in places {
+            if outers.values[place].isNull { return false }
+            key.append(outers.values[place])
+        }
+        return true
+    }
+
+    /// Answers whether more rows are wanted.
+    private func lend(
+        _ key: RowKey, _ body: (RowKey, RowReader) throws(RecordError) -> Bool
+    ) throws(RecordError) -> Bool {
+        if case .bytes(let bytes) = key, bytes.count > TableHandle.longestKey { return true }
+        return try recorded {
+            try table.withRow(key, in: view) { row in
+                measure?.rows += 1
+                return try test(key, row, body)
+            } ?? true
+        }
+    }
+
+    private func test(
+        _ key: RowKey, _ row: RowReader, _ body: (RowKey, RowReader) throws(RecordError) -> Bool
+    ) throws(RecordError) -> Bool {
+        if let evaluator, !(try evaluator.test(row, key)) { return true }
+        return try body(key, row)
+    }
+
+    private func walkEntries(
+        _ index: IndexHandle, _ made: EntryRow, _ body: (RowKey, RowReader) throws(RecordError) -> Bool
+    ) throws(RecordError) {
+        try recorded {
+            let walk = IndexWalk(index, table, view, false)
+            try walk.forEachEntry([KeyRange(prefix: key.bytes)]) { key, entry in
+                measure?.entries += 1
+                guard let entry, made.read(entry, key) else { return try lend(key, body) }
+                return try test(key, try made.reader(), body)
+            }
+        }
+    }
+
+    private func walk(_ index: IndexHandle, _ body: (RowKey) throws -> Bool) throws(RecordError) {
+        var range = KeyRange(prefix: key.bytes)
+        let isCut = range.widen(to: IndexHandle.keptBytes)
+        let whole = isCut ? key.bytes : []
+        try recorded {
+            try IndexWalk(index, table, view, false).run([range]) { row in
+                measure?.entries += 1
+                // Of cut entries only the rows tell whether they are equal.
+                if isCut, try !isEqual(row, whole) { return true }
+                return try body(row)
+            }
+        }
+    }
+
+    private func isEqual(_ row: RowKey, _ whole: [UInt8]) throws -> Bool {
+        try table.withRow(row, in: view) { reader in
+            var coded = KeyBuffer()
+            for column in columns {
+                if let ordinal = column.ordinal { coded.append(reader, table.layout.allSlots[ordinal]) }
+            }
+            return coded.bytes == whole
+        } ?? false
+    }
+}

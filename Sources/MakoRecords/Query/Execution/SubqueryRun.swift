@@ -1,0 +1,287 @@
+import MakoStorage
+
+extension SubqueryPlan: RunnableSubquery {
+    func answers(_ view: Snapshot, _ cancellation: Cancellation?) -> SubqueryAnswers {
+        SubqueryRun(self, view, cancellation)
+    }
+}
+
+/// A sub-query over one snapshot: answers for one row after the other, and keeps what it need not find out twice. One per run and thread.
+final class SubqueryRun: SubqueryAnswers {
+    private let subquery: SubqueryPlan
+    private let view: Snapshot
+    private let cancellation: Cancellation?
+    /// Takes down what is read, where the run around is measured.
+    private let measure: StepMeasure?
+    private var arena = Arena()
+
+    /// What was found once for all rows.
+    private var isThere: Bool?
+    private var single: Value?
+    private var singleOperand: Operand?
+    private var list: SubqueryList?
+    /// By the linked columns.
+    private(set) var groups: SubqueryGroups?
+    private var lookups = 0
+    private var patience = -1
+
+    private var scan: RowScan?
+    private var lookup: SubqueryLookup?
+    private var held: HeldRows?
+    private var values: ValueRun?
+    private var key = KeyBuffer()
+
+    init(_ subquery: SubqueryPlan, _ view: Snapshot, _ cancellation: Cancellation?) {
+        self.subquery = subquery
+        self.view = view
+        self.cancellation = cancellation
+        measure = SubqueryMeasures.current?.measure(of: subquery)
+        super.init(OuterValues(subquery.query.outers.count))
+    }
+
+    // MARK: - Answers
+
+    override func exists() throws(RecordError) -> Bool {
+        if let isThere { return isThere }
+        if let groups = try linkedGroups() { return try groups.place(outers, &key) != nil }
+        var isFound = false
+        try forEachRow { _, _ throws(RecordError) in
+            isFound = true
+            return false
+        }
+        if !subquery.isCorrelated { isThere = isFound }
+        return isFound
+    }
+
+    override func contains(_ value: Operand) throws(RecordError) -> Truth {
+        if !subquery.isCorrelated { return try wholeList().contains(value) }
+        var result = Truth.no
+        let values = valueRun()
+        try forEachRow { key, row throws(RecordError) in
+            // Nothing is in an empty list, not even the unknown.
+            let item = try values.operand(row, key)
+            guard let order = value.compare(item) else {
+                if value.isNull || item.isNull { result = .unknown }
+                return true
+            }
+            if order == 0 { result = .yes }
+            return order != 0
+        }
+        return result
+    }
+
+    /// All values of a sub-query that reads nothing of the row around.
+    func wholeList() throws(RecordError) -> SubqueryList {
+        if let list { return list }
+        let list = SubqueryList()
+        if case .statement(let plan) = subquery.source {
+            for row in try rows(plan) {
+                arena.reset()
+                let operand = arena.operand(row.first ?? .null)
+                if subquery.isNoCase, case .text(let bytes) = operand {
+                    list.add(.text(arena.fold(bytes)))
+                } else {
+                    list.add(operand)
+                }
+            }
+        } else {
+            let values = valueRun()
+            try forEachRow { key, row throws(RecordError) in
+                list.add(try values.operand(row, key))
+                return true
+            }
+        }
+        self.list = list
+        return list
+    }
+
+    override func scalar() throws(RecordError) -> Operand {
+        if let singleOperand { return singleOperand }
+        arena.reset()
+        if let groups = try linkedGroups() {
+            guard let place = try groups.place(outers, &key) else {
+                return arena.operand(Accumulator(subquery.aggregate ?? .count).result)
+            }
+            return arena.operand(groups.value(place))
+        }
+        let value = try firstValue()
+        let operand = arena.operand(value)
+        if !subquery.isCorrelated { singleOperand = operand }
+        return operand
+    }
+
+    private func firstValue() throws(RecordError) -> Value {
+        if case .statement(let plan) = subquery.source { return try rows(plan).first?.first ?? .null }
+        guard let aggregate = subquery.aggregate else {
+            var value = Value.null
+            let values = valueRun()
+            try forEachRow { key, row throws(RecordError) in
+                value = try values.operand(row, key).value
+                return false
+            }
+            return value
+        }
+        if aggregate == .count, subquery.output == nil, let count = try countedRows() { return .integer(Int64(count)) }
+        var accumulator = Accumulator(aggregate, isNoCase: subquery.isNoCase)
+        let values = subquery.output == nil ? nil : valueRun()
+        try forEachRow { key, row throws(RecordError) in
+            if let values { accumulator.add(try values.operand(row, key)) } else { accumulator.addRow() }
+            return true
+        }
+        return accumulator.result
+    }
+
+    /// The rows counted without being read, where that can be.
+    private func countedRows() throws(RecordError) -> Int? {
+        if subquery.isCorrelated { return try probe()?.count() }
+        guard case .plan(let plan) = subquery.source else { return nil }
+        return try plan.count(in: view, measure)
+    }
+
+    private func rows(_ plan: StatementPlan) throws(RecordError) -> [[Value]] {
+        try followingTree(false) { () throws(RecordError) in
+            try plan.ended(by: cancellation).rows(in: view, noting: measure)
+        }
+    }
+
+    // MARK: - Rows
+
+    private func valueRun() -> ValueRun {
+        if let values { return values }
+        let run = ValueRun(subquery, view, outers, cancellation)
+        values = run
+        return run
+    }
+
+    private func probe() -> SubqueryLookup? {
+        if let lookup { return lookup }
+        guard let link = subquery.link, let probe = link.probe, case .plan(let plan) = subquery.source else {
+            return nil
+        }
+        let made = SubqueryLookup(probe, link, plan, reading: subquery.output, view, outers, cancellation, measure)
+        lookup = made
+        return made
+    }
+
+    /// Lends the rows for the row around until the closure answers false. Sub-queries inside each other meet here.
+    private func forEachRow(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {
+        try followingTree(false) { () throws(RecordError) in try forEachRowOfSource(body) }
+    }
+
+    private func forEachRowOfSource(
+        _ body: (RowKey, RowReader) throws(RecordError) -> Bool
+    ) throws(RecordError) {
+        switch subquery.source {
+        case .plan(let plan):
+            if let probe = probe() { return try probe.forEachRow(body) }
+            let scan = scan ?? RowScan(plan, view, outers, cancellation)
+            scan.measure = measure
+            self.scan = scan
+            try recorded { try plan.forEachRow(plan.table.layout, scan, view) { try body($0, $1) } }
+        case .statement(let plan):
+            // Only that there are rows matters; their values are asked for elsewhere.
+            if try !rows(plan).isEmpty { try withEmptyRow(body) }
+        case .held(let plan), .holders(let plan, _, _):
+            let rows = held ?? HeldRows(subquery, plan, view, outers, cancellation, measure)
+            held = rows
+            try rows.forEachRow(body)
+        }
+    }
+
+    private func withEmptyRow(_ body: (RowKey, RowReader) throws(RecordError) -> Bool) throws(RecordError) {
+        let layout = RowLayout(table: "", tableID: 0, version: 0, columns: [], positions: [])
+        var writer = RowWriter()
+        writer.begin(layout)
+        _ = try body(.rowID(0), try RowReader(writer.finish(), layout))
+        withExtendedLifetime(layout) {}
+    }
+
+    /// All linked rows by what they are linked by, once so many rows have asked that going through them once is cheaper than to look
+    /// up each.
+    private func linkedGroups() throws(RecordError) -> SubqueryGroups? {
+        if let groups { return groups }
+        guard let link = subquery.link, let all = link.all else { return nil }
+        lookups += 1
+        if link.probe != nil {
+            // A look-up costs what some thirty rows do in a walk, or a hundred entries of an index.
+            let worth = link.counting == nil ? 32 : 128
+            if patience < 0 { patience = 32 + (try all.table.count(in: view)) / worth }
+            if lookups <= patience { return nil }
+        }
+        let made = try SubqueryGroups(subquery, link, all, view, cancellation, measure)
+        groups = made
+        return made
+    }
+}
+
+/// The values of a list, and whether NULL is among them.
+final class SubqueryList {
+    private(set) var table = ValueTable()
+    private(set) var hasNull = false
+    private(set) var isEmpty = true
+
+    func add(_ value: Operand) {
+        isEmpty = false
+        if value.isNull { hasNull = true } else { _ = table.insert(value) }
+    }
+
+    func contains(_ value: Operand) -> Truth {
+        if isEmpty { return .no }
+        if value.isNull { return .unknown }
+        if table.find(value) != nil { return .yes }
+        return hasNull ? .unknown : .no
+    }
+
+    /// The whole numbers among the values, ascending.
+    var numbers: [Int64] { table.sortedNumbers().map(\.value) }
+
+    /// The values as keys and indexes code a column that holds them, ascending.
+    func codings(_ type: ColumnType) -> [[UInt8]] {
+        guard type.isWhole else { return table.sortedCodings() }
+        return numbers.map { number in
+            var key = KeyBuffer()
+            key.append(number)
+            return key.bytes
+        }
+    }
+}
+
+/// What the rows of a sub-query give.
+final class ValueRun {
+    private let evaluator: Evaluator
+    private let place: Int32
+
+    init(_ subquery: SubqueryPlan, _ view: Snapshot, _ outers: OuterValues?, _ cancellation: Cancellation?) {
+        let plan: Plan? =
+            switch subquery.source {
+            case .plan(let plan), .held(let plan), .holders(let plan, _, _): plan
+            case .statement: nil
+            }
+        let program = Program(plan?.table, joins: plan?.bound.joins ?? [])
+        place = program.add(subquery.output ?? .constant(.integer(1)))
+        evaluator = Evaluator(program, view, outers: outers, cancellation)
+    }
+
+    /// Valid until the next row.
+    func operand(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Operand {
+        evaluator.reset()
+        return try evaluator.operand(place, row, key)
+    }
+}
+
+extension Arena {
+    /// A value whose bytes the arena keeps.
+    mutating func operand(_ value: Value) -> Operand {
+        switch value {
+        case .null: .null
+        case .bool(let flag): .bool(flag)
+        case .integer(let number): .integer(number)
+        case .unsigned(let number): .unsigned(number)
+        case .double(let number): .double(number)
+        case .date(let seconds): .date(seconds)
+        case .uuid(let high, let low): .uuid(high, low)
+        case .text(let text): .text(keep(text))
+        case .blob(let bytes): .blob(keep(bytes))
+        }
+    }
+}

@@ -1,0 +1,16 @@
+import MakoStorage
+
+extension ExpressionRun {
+    /// - Throws: `syntax` for names and types that do not fit.
+    public init(
+        _ expressions: [Expr], _ plan: Plan, _ view: Snapshot, areCompared: Bool = true
+    ) throws(RecordError) {
+        var binder = Binder(plan.bound)
+        var resolved: [BoundExpr] = []
+        for expression in expressions {
+            resolved.append(try areCompared ? binder.bind(expression) : binder.bindUnseen(expression))
+        }
+        let subqueries = SubqueryPlanner(view: view)
+        self.init(bound: resolved.map { subqueries.planned($0) }, plan.table, binder.joins, view)
+    }
+}

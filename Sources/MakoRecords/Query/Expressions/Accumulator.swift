@@ -1,0 +1,82 @@
+/// Counts and adds numbers. NULLs are left out.
+struct Tally {
+    private(set) var count: Int64 = 0
+    private var whole: Int128 = 0
+    private var broken = 0.0
+    private var isWhole = true
+
+    @inline(__always)
+    mutating func addRow() { count &+= 1 }
+
+    @inline(__always)
+    mutating func add(_ operand: Operand) {
+        if let number = operand.asWhole {
+            whole += number
+        } else if let number = operand.asDouble {
+            broken += number
+            isWhole = false
+        }
+    }
+
+    /// Nil for functions that need a value, not a tally.
+    func result(_ function: AggregateFunction) -> Operand? {
+        switch function {
+        case .count: return .integer(count)
+        case .total: return .double(broken + Double(whole))
+        case .average: return count == 0 ? .null : .double((broken + Double(whole)) / Double(count))
+        case .sum:
+            if count == 0 { return .null }
+            return isWhole ? Operand(whole: whole) : .double(broken + Double(whole))
+        case .minimum, .maximum: return nil
+        }
+    }
+}
+
+/// One aggregate in the making. NULLs are left out.
+struct Accumulator {
+    let function: AggregateFunction
+    private var tally = Tally()
+    private var best: Value = .null
+    /// Whether texts are compared without regard to case.
+    private let isNoCase: Bool
+
+    init(_ function: AggregateFunction, isNoCase: Bool = false) {
+        self.function = function
+        self.isNoCase = isNoCase
+    }
+
+    mutating func add(_ operand: Operand) {
+        if operand.isNull { return }
+        tally.addRow()
+        switch function {
+        case .count: break
+        case .sum, .average, .total: tally.add(operand)
+        case .minimum, .maximum:
+            guard let order = Accumulator.compare(operand, best, isNoCase) else {
+                if best.isNull { best = operand.value }
+                return
+            }
+            if function == .minimum ? order < 0 : order > 0 { best = operand.value }
+        }
+    }
+
+    /// Counts what has no value of its own.
+    mutating func addRow() { tally.addRow() }
+
+    /// Against a kept value, without making one of the operand.
+    private static func compare(_ operand: Operand, _ value: Value, _ isNoCase: Bool) -> Int? {
+        switch (operand, value) {
+        case (.integer(let a), .integer(let b)): KeyOrder.compare(a, b)
+        case (.double(let a), .double(let b)): KeyOrder.compare(KeyOrder.bits(a), KeyOrder.bits(b))
+        case (.text(let a), .text(var b)):
+            b.withUTF8 {
+                isNoCase
+                    ? Folding.compare(a, UnsafeRawBufferPointer($0))
+                    : KeyOrder.compareRaw(a, UnsafeRawBufferPointer($0))
+            }
+        default: operand.value.compare(value)
+        }
+    }
+
+    var result: Value { tally.result(function)?.value ?? best }
+}

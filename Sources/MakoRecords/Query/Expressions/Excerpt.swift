@@ -1,0 +1,131 @@
+/// Finds in single texts what is sought, and shows it.
+struct Excerpt {
+    /// A part of the text, in bytes, that was found.
+    private struct Hit {
+        var start: Int
+        var end: Int
+        /// Its first word, counted from 0, and the one behind its last.
+        var word: Int
+        var wordEnd: Int
+        /// Which part of the query it is.
+        let part: Int
+    }
+
+    private let phrases: [MatchPhrase]
+    private let stemming: Stemming
+    private let style: ExcerptStyle
+
+    init(_ excerpt: BoundExcerpt) {
+        let column: UInt64 = 1 << UInt64(excerpt.number)
+        phrases = excerpt.match.query.wanted.flatMap { node in
+            switch node {
+            case .phrase(let phrase): [phrase]
+            case .near(let parts, _): parts
+            case .and, .or, .not: [MatchPhrase]()
+            }
+        }.filter { $0.columns & column != 0 }
+        stemming = excerpt.match.index.options.stemming
+        style = excerpt.style
+    }
+
+    func show(_ text: UnsafeRawBufferPointer) -> String {
+        var words: [(start: Int, end: Int)] = []
+        var hits: [Hit] = []
+        find(text, &words, &hits)
+        hits.sort { $0.word == $1.word ? $0.wordEnd > $1.wordEnd : $0.word < $1.word }
+        var first = 0
+        var last = words.count
+        if let wanted = style.words, wanted < words.count {
+            first = window(hits, words.count, wanted)
+            last = min(words.count, first + wanted)
+        }
+        return render(text, words, Excerpt.joined(hits), first, last)
+    }
+
+    private func find(_ text: UnsafeRawBufferPointer, _ words: inout [(start: Int, end: Int)], _ hits: inout [Hit]) {
+        var tokens = Tokenizer(stemming: stemming)
+        // Phrases that have begun.
+        var partial: [(phrase: Int, at: Int)] = []
+        tokens.begin(text)
+        while tokens.next() {
+            let word = words.count
+            words.append((tokens.start, tokens.end))
+            var going: [(phrase: Int, at: Int)] = []
+            for (phrase, at) in partial + phrases.indices.map({ ($0, 0) }) {
+                let isLast = at == phrases[phrase].terms.count - 1
+                let isPrefix = isLast && phrases[phrase].isPrefix
+                let term = tokens.term
+                let isThere = phrases[phrase].terms[at].withUnsafeBytes { wanted in
+                    if isPrefix {
+                        return term.count >= wanted.count
+                            && KeyOrder.compareRaw(.init(rebasing: term[..<wanted.count]), wanted) == 0
+                    }
+                    return KeyOrder.compareRaw(term, wanted) == 0
+                }
+                guard isThere else { continue }
+                if isLast {
+                    let start = word - at
+                    hits.append(
+                        Hit(start: words[start].start, end: tokens.end, word: start, wordEnd: word + 1, part: phrase))
+                } else {
+                    going.append((phrase, at + 1))
+                }
+            }
+            partial = going
+        }
+    }
+
+    /// The first word of the part of the text that shows most of what is sought, and that early.
+    private func window(_ hits: [Hit], _ count: Int, _ wanted: Int) -> Int {
+        var best = (value: 0, first: 0)
+        for hit in hits {
+            let inside = hits.filter { $0.word >= hit.word && $0.wordEnd <= hit.word + wanted }
+            let value = Set(inside.map(\.part)).count * 1000 + min(inside.count, 999)
+            if value > best.value {
+                let end = inside.map(\.wordEnd).max() ?? hit.wordEnd
+                let spare = max(0, wanted - (end - hit.word)) / 2
+                best = (value, min(max(0, hit.word - spare), max(0, count - wanted)))
+            }
+        }
+        return best.first
+    }
+
+    /// Hits that overlap as one.
+    private static func joined(_ hits: [Hit]) -> [Hit] {
+        var result: [Hit] = []
+        for hit in hits {
+            if let last = result.last, hit.word < last.wordEnd {
+                result[result.count - 1].end = max(last.end, hit.end)
+                result[result.count - 1].wordEnd = max(last.wordEnd, hit.wordEnd)
+            } else {
+                result.append(hit)
+            }
+        }
+        return result
+    }
+
+    private func render(
+        _ text: UnsafeRawBufferPointer, _ words: [(start: Int, end: Int)], _ hits: [Hit], _ first: Int, _ last: Int
+    ) -> String {
+        var shown = ""
+        let start = first > 0 ? words[first].start : 0
+        let end = last < words.count ? words[max(first, last - 1)].end : text.count
+        var place = start
+        func take(to end: Int) {
+            if end > place {
+                shown += String(decoding: UnsafeRawBufferPointer(rebasing: text[place..<end]), as: UTF8.self)
+                place = end
+            }
+        }
+        if first > 0 { shown += style.ellipsis }
+        for hit in hits where hit.word >= first && hit.wordEnd <= last {
+            take(to: hit.start)
+            shown += style.before
+            take(to: hit.end)
+            shown += style.behind
+        }
+        take(to: end)
+        if last < words.count { shown += style.ellipsis }
+        return shown
+    }
+}

@@ -1,0 +1,160 @@
+import MakoStorage
+
+/// Which rows a partial index holds: those for which a condition on their own columns is true.
+final class IndexCondition: RowCondition, @unchecked Sendable {
+    // Unchecked: the spare evaluator is one thread's at a time, which the lock sees to.
+
+    /// What must hold, all of it.
+    let conjuncts: [BoundCondition]
+    let columns: ColumnSet
+    var asksForNull: Bool { conjuncts.contains { if case .isNull = $0 { true } else { false } } }
+    private let program: Program
+    private let lock = Lock()
+    private var spare: Evaluator?
+
+    private init(_ condition: Condition, _ table: TableHandle) throws(RecordError) {
+        // Other tables are not known here, so that no condition can ask them.
+        var binder = Binder(table, .empty, [], [:])
+        let bound = try binder.bind(condition)
+        if binder.budget.lookedAtClock != nil {
+            throw SourcePosition.none.error("it reads the clock, which goes on")
+        }
+        if IndexCondition.countsCharacters(condition) {
+            throw SourcePosition.none.error("characters(…) is not the same in every version of Unicode")
+        }
+        guard binder.joins.isEmpty, let columns = OwnColumns(bound) else {
+            throw SourcePosition.none.error("it asks for more than the columns of the row")
+        }
+        conjuncts = bound.conjuncts
+        self.columns = columns.set
+        program = Program(table, bound)
+    }
+
+    func holds(_ row: RowReader, _ key: RowKey) throws(RecordError) -> Bool {
+        let evaluator = take()
+        defer { giveBack(evaluator) }
+        return try evaluator.test(row, key)
+    }
+
+    private func take() -> Evaluator {
+        lock.lock()
+        defer { lock.unlock() }
+        if let evaluator = spare {
+            spare = nil
+            return evaluator
+        }
+        return Evaluator(program, nil)
+    }
+
+    private func giveBack(_ evaluator: Evaluator) {
+        lock.lock()
+        spare = evaluator
+        lock.unlock()
+    }
+
+    /// Reads the text of an index's condition.
+    ///
+    /// - Throws: `incompatibleSchema`.
+    static func parse(_ index: IndexSchema, of table: String) throws(RecordError) -> Condition {
+        do throws(RecordError) { return try Condition.parse(index.condition ?? "", values: 0) } catch {
+            throw refused(index, table, error)
+        }
+    }
+
+    /// The conditions of a table's indexes, by their places among them.
+    ///
+    /// - Parameter bare: the table without indexes.
+    /// - Throws: `incompatibleSchema` for one that names what is not there, or asks for more than the row.
+    static func all(_ record: TableRecord, bare: TableHandle) throws(RecordError) -> [Int: IndexCondition] {
+        var found: [Int: IndexCondition] = [:]
+        for (place, index) in record.indexes.enumerated() where index.schema.condition != nil {
+            let parsed = try parse(index.schema, of: record.schema.name)
+            do throws(RecordError) {
+                found[place] = try followingTree(parsed.isDeep) { () throws(RecordError) in
+                    try IndexCondition(parsed, bare)
+                }
+            } catch {
+                if case .storage = error { throw error }
+                let further = SourcePosition.none.error("it asks for more than the columns of the row")
+                throw refused(index.schema, record.schema.name, asksFurther(parsed, record.schema) ? further : error)
+            }
+        }
+        return found
+    }
+
+    /// Whether a condition has a sub-query, or a path that leads to another row.
+    private static func asksFurther(_ condition: Condition, _ schema: EntitySchema) -> Bool {
+        if condition.isDeep { return false }
+        var isFurther = false
+        _ = try? condition.rewritten(
+            { expr in
+                switch expr {
+                case .column(let path, _):
+                    let isOwn = path.count == 2 && Folding.folded(path[0]) == Folding.folded(schema.name)
+                    if path.count > 1, !isOwn, schema.column(named: path[0])?.target != nil { isFurther = true }
+                case .subquery, .collection: isFurther = true
+                default: break
+                }
+                return nil
+            },
+            subqueries: { subquery in
+                isFurther = true
+                return subquery
+            })
+        return isFurther
+    }
+
+    /// Whether a condition counts characters: an index is not made again when the system has another version of Unicode.
+    private static func countsCharacters(_ condition: Condition) -> Bool {
+        var counts = false
+        _ = try? condition.rewritten { expr in
+            if case .function(let name, _, _) = expr, Folding.folded(name) == QueryFunction.characters.rawValue {
+                counts = true
+            }
+            return nil
+        }
+        return counts
+    }
+
+    private static func refused(_ index: IndexSchema, _ table: String, _ error: RecordError) -> RecordError {
+        .incompatibleSchema(table: table, reason: "the condition of index \(index.name) cannot be used: \(error)")
+    }
+}
+
+extension EntitySchema {
+    /// Checks that the conditions of its indexes can be read.
+    ///
+    /// - Throws: `incompatibleSchema`.
+    func validateConditions() throws(RecordError) {
+        for index in indexes where index.condition != nil { _ = try IndexCondition.parse(index, of: name) }
+    }
+}
+
+extension IndexHandle {
+    /// What must hold of the rows that a partial index holds, all of it; nil: it holds all rows.
+    var conjuncts: [BoundCondition]? { (condition as? IndexCondition)?.conjuncts }
+}
+
+/// The columns of the row itself that a condition reads. None for a condition that reads anything else.
+private struct OwnColumns {
+    private(set) var set = ColumnSet()
+
+    init?(_ condition: BoundCondition) {
+        var isOwn = true
+        condition.forEachPart { part in
+            switch part {
+            case .column(let column):
+                if column.node >= 0 { isOwn = false }
+                if let ordinal = column.ordinal { set.insert(ordinal) }
+            case .result, .rank, .excerpt, .outer, .subquery, .gathered, .element: isOwn = false
+            default: break
+            }
+        } conditions: { part in
+            switch part {
+            case .match, .isInQuery, .exists, .anyElement, .holds: isOwn = false
+            default: break
+            }
+        }
+        if !isOwn { return nil }
+    }
+}

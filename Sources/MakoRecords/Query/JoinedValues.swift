@@ -1,0 +1,44 @@
+import MakoStorage
+
+/// The columns of joined rows, for rows that are known by their keys.
+public struct JoinedValues {
+    private let names: [String]
+    private let exprs: [BoundExpr]
+    private let nodes: [JoinNode]
+
+    /// - Throws: `syntax` for a join that is none.
+    public init(table: String, _ joins: [SelectionJoin], _ catalogue: Catalogue) throws(RecordError) {
+        var binder = Binder(try catalogue.requireTable(table), catalogue, [], [:])
+        var names: [String] = []
+        var exprs: [BoundExpr] = []
+        for join in joins {
+            _ = try binder.add(join)
+            let schema = try catalogue.requireTable(join.table).schema
+            for column in schema.visibleNames where schema.column(named: column)?.sealedType == nil {
+                names.append("\(join.name).\(column)")
+                exprs.append(try binder.bind(.column([join.name, column])))
+            }
+        }
+        self.names = names
+        self.exprs = exprs
+        nodes = binder.joins
+    }
+
+    /// Calls a closure with the place of each key whose row is there and the columns by their names, such as `Department.name`.
+    public func read(
+        _ keys: [RowKey], of table: TableHandle, in view: Snapshot, _ body: (Int, [String: Value]) -> Void
+    ) throws(RecordError) {
+        let run = ExpressionRun(bound: exprs, table, nodes, view)
+        func take(_ place: Int, _ row: RowReader) throws(RecordError) {
+            body(place, Dictionary(zip(names, try run.all(row, keys[place]))) { first, _ in first })
+        }
+        try recorded {
+            let ids = keys.compactMap(\.rowID)
+            if ids.count == keys.count {
+                try table.withRows(ids: ids, in: view) { place, row in if let row { try take(place, row) } }
+            } else {
+                for (place, key) in keys.enumerated() { try table.withRow(key, in: view) { try take(place, $0) } }
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+/// An equation between a table's column or expression and something that is known before its rows are looked for.
+struct JoinEquality: Sendable {
+    /// Of the table that is looked into.
+    let inner: BoundExpr
+    /// Of the tables before it.
+    let outer: BoundExpr
+    /// Compared as doubles, because one of them may be broken or beyond 64 bits; then rows that meet are compared once more.
+    let isRounded: Bool
+}
+
+/// A part of an index's key: what it is looked up by.
+struct JoinKeyPart: Sendable {
+    enum Origin: Sendable {
+        case outer(BoundExpr)
+        case constant(Value)
+    }
+
+    let origin: Origin
+    let type: ColumnType
+    let noCase: Bool
+    let descending: Bool
+}
+
+/// How the rows of one table are found, once those of the tables before it stand.
+struct JoinStep: Sendable {
+    enum Method: Sendable {
+        /// All that its own condition leaves, for each row before it.
+        case first
+        case key([JoinKeyPart])
+        case index(IndexHandle, [JoinKeyPart])
+        /// Those that hold a key in a column of keys.
+        case holders(Holders, BoundExpr)
+        /// Those whose keys a column of keys holds.
+        case held(BoundExpr)
+        /// Read once and kept under what they are compared by; without equations, as one list.
+        case kept([JoinEquality])
+        /// Walked once, when all that stands before it was kept under what it is compared by.
+        case walked([JoinEquality])
+    }
+
+    /// A column of keys that is looked into, and what keys it holds.
+    struct Holders: Sendable {
+        let index: ElementIndex
+        let isRowID: Bool
+        let type: ColumnType
+    }
+
+    let source: Int
+    let isLeft: Bool
+    let method: Method
+    /// The table's own rows, by its own condition.
+    let own: Plan
+    /// What is tested of a row and those before it.
+    let match: [BoundCondition]
+    /// What is tested once the row, or the row of NULLs in its place, stands.
+    let after: [BoundCondition]
+}
+
+/// The way to the rows of a join; prints itself, a line for each table.
+struct JoinPlan: Sendable {
+    let sources: [JoinedTable]
+    let joins: [JoinNode]
+    let steps: [JoinStep]
+    /// Whether the rows come in the wanted order.
+    let isOrdered: Bool
+    let description: String
+    /// A line for each step.
+    var stepTexts: [String] { isOneRow ? [description] : steps.map { $0.text(sources[$0.source]) } }
+    /// Whether it is that of a query without tables, which has one row.
+    var isOneRow = false
+    /// Decides whether that row comes.
+    var condition: BoundCondition?
+    /// How many rows are expected, and what they are expected to cost, in the units of ``CostModel``.
+    var expectedRows = 0.0
+    var cost = 0.0
+    /// How many orders and beginnings of orders were weighed.
+    var weighed = 0
+    var cancellation: Cancellation?
+}
+
+extension JoinStep {
+    /// The indexes that are walked.
+    var indexes: [String] {
+        switch method {
+        case .key, .held: []
+        case .index(let index, _): [index.schema.name]
+        case .holders(let holders, _): [holders.index.schema.name]
+        case .first, .kept, .walked: KeySource.access(own.access).indexes
+        }
+    }
+
+    func text(_ source: JoinedTable) -> String {
+        let start = isLeft ? "left join " : "join "
+        let ownCondition = own.bound.condition.map { "\($0)" }
+        var tests = match.map { "\($0)" }
+        var text: String
+        switch method {
+        case .first:
+            text = own.description
+            if source.name != source.table.schema.name { text += " as \(source.name)" }
+        case .key(let parts):
+            text = start + "\(source.label) by key (\(JoinStep.text(parts)))"
+            if let ownCondition { tests.insert(ownCondition, at: 0) }
+        case .index(let index, let parts):
+            text = start + "\(source.label) using index \(index.schema.name) (\(JoinStep.text(parts)))"
+            if let ownCondition { tests.insert(ownCondition, at: 0) }
+        case .holders(let holders, let key):
+            text = start + "\(source.label) using index \(holders.index.schema.name) (holding \(key))"
+            if let ownCondition { tests.insert(ownCondition, at: 0) }
+        case .held(let column):
+            text = start + "\(source.label) by keys in \(column)"
+            if let ownCondition { tests.insert(ownCondition, at: 0) }
+        case .kept(let equalities):
+            let terms = equalities.map { "\($0.inner) = \($0.outer)" }.joined(separator: " AND ")
+            let how = equalities.isEmpty ? "\(source.label), all kept" : "\(source.label) by hash (\(terms))"
+            text = start + how + ": " + own.description
+        case .walked(let equalities):
+            let terms = equalities.map { "\($0.inner) = \($0.outer)" }.joined(separator: " AND ")
+            text = start + "\(source.label) by hash of the rows before it (\(terms)): " + own.description
+        }
+        if !tests.isEmpty { text += ", test " + tests.joined(separator: " AND ") }
+        if !after.isEmpty { text += ", then filter " + after.map { "\($0)" }.joined(separator: " AND ") }
+        return text
+    }
+
+    private static func text(_ parts: [JoinKeyPart]) -> String {
+        parts.map { part in
+            switch part.origin {
+            case .outer(let expr): "\(expr)"
+            case .constant(let value): "\(value)"
+            }
+        }.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,135 @@
+/// A statement that can be run: everything about it that could be wrong was found right. Prints itself as an explanation.
+///
+/// It holds no snapshot: it may be run over any number of them, from any thread.
+struct SelectPlan: SelectPart, CustomStringConvertible {
+    /// Where the rows come from.
+    enum Feed: Sendable {
+        case table(Plan)
+        case join(JoinPlan)
+        /// How many rows a plan has is the result: none is read that need not be.
+        case count(Plan)
+        /// The smallest or largest values of columns are the result.
+        case extremes([Extreme])
+    }
+
+    /// An aggregate, and the plan whose first row has it in a column.
+    struct Extreme: Sendable {
+        let text: String
+        let column: BoundExpr
+        var plan: Plan
+    }
+
+    var feed: Feed
+    let names: [String]
+    /// What is told of each row, where rows are not grouped.
+    let outputs: [BoundExpr]
+    let group: BoundGroups?
+    let isDistinct: Bool
+    let collations: [Collation?]
+    /// What is left to be sorted by once rows or groups are there.
+    let orders: [BoundOrder]
+    let limit: Int?
+    let offset: Int
+    /// Whether limit and offset are observed where the rows come from.
+    let isCut: Bool
+    /// Whether the rows of a group, or equal ones, come one behind the other.
+    let isInOrder: Bool
+    /// The rows beside those that are asked about.
+    let nodes: [JoinNode]
+    let kinds: [ValueKind]
+    let tables: Set<String>
+    /// What the rows of the one table were planned for, without values; nil for anything else.
+    var selection: Selection?
+
+    init(
+        _ bound: BoundSelect, _ feed: Feed, _ group: BoundGroups?, orders: [BoundOrder], isCut: Bool, isInOrder: Bool
+    ) {
+        self.feed = feed
+        names = bound.names
+        outputs = bound.outputs
+        self.group = group
+        isDistinct = bound.isDistinct
+        collations = bound.collations
+        self.orders = orders
+        limit = bound.limit
+        offset = bound.offset
+        self.isCut = isCut
+        self.isInOrder = isInOrder
+        nodes = bound.nodes
+        kinds = bound.kinds
+        tables = bound.tables
+    }
+
+    var description: String {
+        let groups = [groupText, group?.having.map { "having \($0)" }].compactMap { $0 }
+        return (feed.lines + groups + endLines).joined(separator: "\n")
+    }
+
+    /// What rows are put together by, in words; nil: by nothing.
+    var groupText: String? { group?.keyText.map { $0 + (isInOrder ? " in order" : "") } }
+
+    /// What is done with the rows or groups that were found, in words.
+    var endLines: [String] {
+        var lines: [String] = []
+        if isDistinct && group == nil { lines.append("different rows" + (isInOrder ? " in order" : "")) }
+        let terms = orders.filter { $0.expr.constant == nil }.map { order in
+            "\(order.expr)" + (order.noCase ? " COLLATE NOCASE" : "") + (order.descending ? " DESC" : "")
+        }
+        if !terms.isEmpty { lines.append("sort by " + terms.joined(separator: ", ")) }
+        if !isCut, let limit { lines.append("limit \(limit)") }
+        if !isCut, offset > 0 { lines.append("offset \(offset)") }
+        return lines
+    }
+
+    /// The same, which a cancellation ends.
+    func ended(by cancellation: Cancellation?) -> SelectPlan {
+        guard let cancellation else { return self }
+        var copy = self
+        switch feed {
+        case .table(var plan):
+            plan.cancellation = cancellation
+            copy.feed = .table(plan)
+        case .join(var plan):
+            plan.cancellation = cancellation
+            copy.feed = .join(plan)
+        case .count(var plan):
+            plan.cancellation = cancellation
+            copy.feed = .count(plan)
+        case .extremes(var extremes):
+            for index in extremes.indices { extremes[index].plan.cancellation = cancellation }
+            copy.feed = .extremes(extremes)
+        }
+        return copy
+    }
+}
+
+extension SelectPlan.Feed {
+    fileprivate var lines: [String] {
+        switch self {
+        case .table(let plan): [plan.description]
+        case .join(let plan): [plan.description]
+        case .count, .extremes: stepTexts
+        }
+    }
+
+    /// A text for each step.
+    var stepTexts: [String] {
+        switch self {
+        case .table(let plan): plan.stepTexts
+        case .join(let plan): plan.stepTexts
+        // The table knows how many rows it has.
+        case .count(let plan) where plan.isWholeTable && !plan.hasResidual: ["count of \(plan.table.schema.name)"]
+        case .count(let plan): [plan.text.find, "count"]
+        case .extremes(let extremes): extremes.map { "\($0.text): \($0.plan)" }
+        }
+    }
+
+    /// How many of the steps find rows; they are the first ones.
+    var tableSteps: Int {
+        switch self {
+        case .table, .count: 1
+        case .join(let plan): max(1, plan.steps.count)
+        case .extremes(let extremes): extremes.count
+        }
+    }
+}

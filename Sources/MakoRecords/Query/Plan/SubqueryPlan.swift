@@ -1,0 +1,62 @@
+/// The way to the rows of a sub-query; prints itself as an explanation.
+final class SubqueryPlan: PlannedSubquery {
+    enum Source: Sendable {
+        case plan(Plan)
+        case statement(StatementPlan)
+        /// The rows whose keys a column of keys holds, which is the first outer value, that fulfil the plan's condition.
+        case held(Plan)
+        /// The plan's rows that hold the key of the row around in a column of keys; the key's parts are the first outer values.
+        case holders(Plan, column: String, isRowID: Bool)
+    }
+
+    /// Columns of the sub-query's table that must equal values of the row around.
+    struct Link: Sendable {
+        let columns: [BoundColumn]
+        /// Places among the outer values.
+        let outers: [Int]
+        /// Finds the rows with given values of the columns; nil: there is neither key nor index for that.
+        let probe: SubqueryProbe?
+        /// All rows that may be linked to any row; nil: what else is asked reads the row around as well.
+        let all: Plan?
+        /// The index whose entries alone tell how many of these rows each row has; nil: the rows must be read.
+        let counting: IndexHandle?
+    }
+
+    let query: BoundSubquery
+    let source: Source
+    /// What the rows give, see ``BoundSubquery/output``.
+    let output: BoundExpr?
+    let link: Link?
+    let description: String
+
+    init(_ query: BoundSubquery, _ source: Source, output: BoundExpr?, link: Link? = nil, description: String) {
+        self.query = query
+        self.source = source
+        self.output = output
+        self.link = link
+        // Plans inside plans would repeat each other.
+        self.description = description.utf8.count > 1000 ? description.prefix(1000) + "…)" : description
+    }
+
+    var aggregate: AggregateFunction? { query.aggregate }
+    var isNoCase: Bool { query.isNoCase }
+    var isCorrelated: Bool { query.isCorrelated }
+}
+
+/// The way to the rows of a sub-query that are linked to one row.
+struct SubqueryProbe: Sendable {
+    enum Way: Sendable {
+        /// The linked column is the table's row id.
+        case rowID
+        /// The linked columns are the table's key.
+        case key
+        /// The linked columns are the first ones of an index.
+        case index(IndexHandle)
+    }
+
+    let way: Way
+    /// Which of the link's columns stand in the key or in the index, in their order there.
+    let order: [Int]
+    /// What is left to be tested on each row.
+    let residual: BoundCondition?
+}

@@ -1,0 +1,325 @@
+/// The numbers by which the order of a join is chosen: how many rows each table gives, what they cost, and which tables each condition needs.
+///
+/// Made once for a join. An order is then weighed by numbers and bit sets alone: no condition is looked at again, and nothing is allocated.
+struct JoinGraph {
+    struct TableNumbers {
+        let isLeft: Bool
+        /// The tables that must come before it.
+        let needs: SourceSet
+        let size: Double
+        /// The rows that its own condition leaves, and their share.
+        let rows: Double
+        let share: Double
+        /// What it costs to read them.
+        let cost: Double
+        var equations = 0..<0
+        var filters = 0..<0
+        var lookups = 0..<0
+    }
+
+    /// A condition that can be tested once some tables are joined, and its selectivity.
+    struct TermNumbers {
+        let needs: SourceSet
+        let share: Double
+        /// Whether equal values may be looked for among kept rows.
+        var isHashed = true
+    }
+
+    /// The key of a table, one of its indexes, or a column of keys.
+    struct KeyLookup {
+        enum Way {
+            case key
+            case index(IndexHandle)
+            /// Rows that hold a key, by an equation.
+            case holders(JoinStep.Holders, equation: Int)
+            /// Rows whose keys are held, by an equation.
+            case held(equation: Int)
+        }
+
+        let way: Way
+        var isUnique = false
+        var parts = 0..<0
+    }
+
+    /// A column of a key: it is looked up by the first of these equations that can be used, or by a constant.
+    struct LookupPart {
+        let equations: Range<Int>
+        let isConstant: Bool
+        /// How many rows have the same values in this column and those before it; 0: that is not known.
+        let alike: Double
+    }
+
+    /// An equation of a table as it was written; ``terms`` has its numbers at the same place.
+    struct JoinEquation {
+        let condition: BoundCondition
+        let inner: BoundExpr
+        let outer: BoundExpr
+        let isRounded: Bool
+    }
+
+    private(set) var tables: [TableNumbers] = []
+    private(set) var equations: [JoinEquation] = []
+    private(set) var lookups: [KeyLookup] = []
+    private(set) var parts: [LookupPart] = []
+    /// The numbers of ``equations``.
+    private var terms: [TermNumbers] = []
+    /// Conditions on several tables that are no equations.
+    private var filters: [TermNumbers] = []
+    /// Equations that a column of keys holds a key, each with what it is where the table is the one that holds them.
+    private var members: [(equation: Int, holder: JoinMembership?)] = []
+    /// Places of equations, by the columns that they give a value.
+    private var choices: [Int] = []
+    /// Whether a table may be read once for all rows before it together, which then come in another order.
+    private var mayTurn = false
+
+    init() {}
+
+    init(_ planner: JoinPlanner) {
+        mayTurn = planner.question.orders.isEmpty && planner.question.wanted == nil
+        for source in planner.sources.indices { add(source, planner) }
+    }
+
+    // MARK: - What is known of the tables
+
+    private mutating func add(_ source: Int, _ planner: JoinPlanner) {
+        let from = planner.sources[source]
+        var table = TableNumbers(
+            isLeft: from.left != nil, needs: planner.leftNeeds[source], size: from.size,
+            rows: from.size * planner.ownShares[source], share: planner.ownShares[source],
+            cost: planner.ownCosts[source] + CostModel.joinRow * from.size * planner.ownShares[source])
+        let firstFilter = filters.count
+        let firstEquation = equations.count
+        if let left = from.left {
+            for condition in left { addEquation(condition, source, planner) }
+        } else {
+            let me: SourceSet = 1 << SourceSet(source)
+            for (condition, mask) in zip(planner.question.conjuncts, planner.masks) where mask & me != 0 && mask != me {
+                if addEquation(condition, source, planner) { continue }
+                filters.append(TermNumbers(needs: mask & ~me, share: Selectivity.comparison))
+            }
+        }
+        table.filters = firstFilter..<filters.count
+        table.equations = firstEquation..<equations.count
+        let firstLookup = lookups.count
+        addLookups(source, table.equations, planner)
+        table.lookups = firstLookup..<lookups.count
+        tables.append(table)
+    }
+
+    /// Answers whether the condition is an equation between the table and others.
+    @discardableResult
+    private mutating func addEquation(_ condition: BoundCondition, _ source: Int, _ planner: JoinPlanner) -> Bool {
+        if let membership = JoinMembership(condition, planner) { return add(membership, condition, source, planner) }
+        guard case .comparison(.equal, let left, let right) = condition else { return false }
+        let me: SourceSet = 1 << SourceSet(source)
+        let (a, b) = (planner.sets.of(left), planner.sets.of(right))
+        let isTurned = a != me || b == 0 || b & me != 0
+        let (inner, outer, needs) = isTurned ? (right, left, a) : (left, right, b)
+        guard !isTurned || b == me, needs != 0, needs & me == 0 else { return a == me || b == me }
+        equations.append(
+            JoinEquation(
+                condition: condition, inner: inner, outer: outer, isRounded: JoinGraph.isRounded(inner, outer)))
+        terms.append(TermNumbers(needs: needs, share: JoinEstimate.share(ofEqual: inner, outer, planner)))
+        return true
+    }
+
+    /// That a row holds the key of another is looked up as an equation is, but not hashed.
+    private mutating func add(
+        _ membership: JoinMembership, _ condition: BoundCondition, _ source: Int, _ planner: JoinPlanner
+    ) -> Bool {
+        let column = BoundExpr.column(membership.column)
+        let others = planner.sets.of(membership.key)
+        let me: SourceSet = 1 << SourceSet(source)
+        let isHolder = membership.column.node == source && others & me == 0 && others != 0
+        guard isHolder || (membership.owner == source && membership.column.node != source) else { return false }
+        equations.append(
+            JoinEquation(
+                condition: condition, inner: isHolder ? column : membership.key,
+                outer: isHolder ? membership.key : column, isRounded: membership.owner == nil))
+        let values = membership.owner.map { planner.sources[$0].size } ?? JoinEstimate.typicalRows
+        terms.append(
+            TermNumbers(
+                needs: isHolder ? others : 1 << SourceSet(membership.column.node),
+                share: min(1, membership.perRow / max(1, values)), isHashed: false))
+        members.append((equations.count - 1, isHolder ? membership : nil))
+        return true
+    }
+
+    /// Whole columns meet whole columns exactly, and so does everything that is no number.
+    private static func isRounded(_ left: BoundExpr, _ right: BoundExpr) -> Bool {
+        let kinds = (Binder.kind(left), Binder.kind(right))
+        guard kinds.0.isNumber || kinds.1.isNumber else { return false }
+        if case .column = left, case .column = right, kinds == (.whole, .whole) { return false }
+        return true
+    }
+
+    private mutating func addLookups(_ source: Int, _ mine: Range<Int>, _ planner: JoinPlanner) {
+        if mine.isEmpty { return }
+        for (equation, membership) in members where mine.contains(equation) {
+            let way: KeyLookup.Way =
+                membership.map {
+                    .holders(
+                        JoinStep.Holders(index: $0.index, isRowID: $0.isRowID, type: $0.type), equation: equation)
+                } ?? .held(equation: equation)
+            lookups.append(KeyLookup(way: way))
+        }
+        let table = planner.sources[source].table
+        let ordinals: [Int?] = table.isRowID ? [nil] : table.keySlots.map { Int($0.ordinal) }
+        let keys = ordinals.map { part(mine, source, $0, noCase: false) }
+        if keys.allSatisfy({ !$0.equations.isEmpty }) {
+            lookups.append(KeyLookup(way: .key, isUnique: true, parts: add(keys)))
+        }
+        let constants = planner.constants(source)
+        // A partial index may lack rows that an equation alone asks for, and a spatial one knows no equations.
+        for index in table.indexes where index.isPlain {
+            var found: [LookupPart] = []
+            for place in index.parts.indices {
+                let column = index.parts[place]
+                let (ordinal, noCase) = (Int(column.slot.ordinal), column.noCase)
+                let isConstant = constants[Constraint.Term(ordinal: ordinal, noCase: noCase)] != nil
+                let alike = place == 0 ? 0 : planner.alike(index, source, prefix: place + 1)
+                let part = part(mine, source, ordinal, noCase: noCase, isConstant: isConstant, alike: alike)
+                if part.equations.isEmpty && !isConstant { break }
+                found.append(part)
+            }
+            if found.contains(where: { !$0.equations.isEmpty }) {
+                let isUnique = index.isUnique && found.count == index.parts.count
+                lookups.append(KeyLookup(way: .index(index), isUnique: isUnique, parts: add(found)))
+            }
+        }
+    }
+
+    private mutating func part(
+        _ mine: Range<Int>, _ source: Int, _ ordinal: Int?, noCase: Bool, isConstant: Bool = false, alike: Double = 0
+    ) -> LookupPart {
+        let first = choices.count
+        for place in mine
+        where terms[place].isHashed && JoinGraph.isColumn(equations[place].inner, source, ordinal, noCase) {
+            choices.append(place)
+        }
+        return LookupPart(equations: first..<choices.count, isConstant: isConstant, alike: alike)
+    }
+
+    private mutating func add(_ found: [LookupPart]) -> Range<Int> {
+        let first = parts.count
+        parts += found
+        return first..<parts.count
+    }
+
+    private static func isColumn(_ expr: BoundExpr, _ source: Int, _ ordinal: Int?, _ noCase: Bool) -> Bool {
+        switch expr {
+        case .column(let column): !noCase && column.node == source && column.ordinal == ordinal
+        case .noCase(.column(let column)): noCase && column.node == source && column.ordinal == ordinal
+        default: false
+        }
+    }
+
+    // MARK: - What an order is weighed by
+
+    /// How the rows of a table are met, and how many of them for each row before it.
+    struct JoinCost {
+        enum Method {
+            /// Read once and kept by what they are compared by; without equations, as they come.
+            case hash
+            /// Read once, when the rows before it are kept.
+            case turned
+            /// By the key or an index, a place among ``JoinGraph/lookups``.
+            case lookup(Int)
+        }
+
+        var method = Method.hash
+        /// What each row before it costs.
+        var each: Double
+        /// What is paid once.
+        var once: Double
+        /// How many rows meet each row before it, whatever the method.
+        var fan: Double
+
+        func cost(_ rows: Double) -> Double { once + rows * each }
+    }
+
+    /// The cheapest method, for so many rows before the table.
+    func step(_ source: Int, after placed: SourceSet, rows: Double) -> JoinCost {
+        let table = tables[source]
+        var fan = table.rows
+        // The rows that are met among those that are kept.
+        var met = table.rows
+        var isEquated = false
+        for place in table.equations where terms[place].needs & ~placed == 0 {
+            fan *= terms[place].share
+            if terms[place].isHashed { (met, isEquated) = (met * terms[place].share, true) }
+        }
+        var lookup: (place: Int, each: Double)?
+        for place in table.lookups {
+            guard let found = matches(lookups[place], table, placed) else { continue }
+            fan = min(fan, found)
+            let each =
+                switch lookups[place].way {
+                case .key: CostModel.joinKey
+                case .held: CostModel.joinKey * max(1, found)
+                case .index, .holders: CostModel.joinSearch + CostModel.joinEntry * found
+                }
+            if lookup.map({ each < $0.each }) ?? true { lookup = (place, each) }
+        }
+        let emitted = CostModel.joinRow * met
+        var best = JoinCost(
+            each: (isEquated ? CostModel.joinProbe : 0) + emitted, once: table.cost + CostModel.joinKeep * table.rows,
+            fan: fan)
+        if let lookup, rows * lookup.each < best.cost(rows) {
+            best = JoinCost(method: .lookup(lookup.place), each: lookup.each, once: 0, fan: fan)
+        }
+        guard isEquated, mayTurn, !table.isLeft else { return best }
+        let turned = JoinCost(
+            method: .turned, each: CostModel.joinKeep + emitted, once: table.cost + CostModel.joinProbe * table.rows,
+            fan: fan)
+        return turned.cost(rows) < best.cost(rows) ? turned : best
+    }
+
+    /// The selectivity of what can be tested once the table is joined, beside equations.
+    func filterShare(_ source: Int, after placed: SourceSet) -> Double {
+        var share = 1.0
+        for place in tables[source].filters where filters[place].needs & ~placed == 0 { share *= filters[place].share }
+        return share
+    }
+
+    /// How many rows a lookup leads to; nil: it cannot be used yet.
+    private func matches(_ lookup: KeyLookup, _ table: TableNumbers, _ placed: SourceSet) -> Double? {
+        switch lookup.way {
+        case .holders(_, let equation), .held(let equation):
+            return terms[equation].needs & ~placed == 0 ? table.size * terms[equation].share : nil
+        case .key, .index: break
+        }
+        var share = 1.0
+        var alike = 0.0
+        var count = 0
+        var isEquated = false
+        for place in lookup.parts {
+            if let equation = equation(parts[place], placed) {
+                share *= terms[equation].share
+                isEquated = true
+            } else if parts[place].isConstant {
+                share *= Selectivity.constantColumn
+            } else {
+                break
+            }
+            alike = parts[place].alike
+            count += 1
+        }
+        let isWhole = count == lookup.parts.count
+        if case .key = lookup.way { return isWhole ? min(1, table.share) : nil }
+        if !isEquated { return nil }
+        // Columns whose values go together have fewer rows of values than each by itself lets expect.
+        return max(alike, lookup.isUnique && isWhole ? 1 : table.size * share)
+    }
+
+    /// The equation by which a column is looked up.
+    func equation(_ part: LookupPart, _ placed: SourceSet) -> Int? {
+        for place in part.equations where terms[choices[place]].needs & ~placed == 0 { return choices[place] }
+        return nil
+    }
+
+    /// The equations of a table that can be used behind some others.
+    func usable(_ source: Int, after placed: SourceSet) -> [JoinEquation] {
+        tables[source].equations.filter { terms[$0].isHashed && terms[$0].needs & ~placed == 0 }.map { equations[$0] }
+    }
+}

@@ -1,0 +1,100 @@
+/// The method by which the rows of one table meet those before it, as it is run.
+struct JoinWay {
+    let method: JoinStep.Method
+    /// The conditions that need no further test.
+    let answered: [BoundCondition]
+
+    /// The cheapest method, for so many rows before the table.
+    static func best(_ source: Int, _ placed: SourceSet, _ planner: JoinPlanner, _ outer: Double) -> JoinWay {
+        let graph = planner.graph
+        switch graph.step(source, after: placed, rows: outer).method {
+        case .hash: return hash(graph.usable(source, after: placed)) { .kept($0) }
+        case .turned: return hash(graph.usable(source, after: placed)) { .walked($0) }
+        case .lookup(let place):
+            let lookup = graph.lookups[place]
+            switch lookup.way {
+            case .key: return byKey(lookup, source, placed, planner)
+            case .index(let index): return byIndex(index, lookup, source, placed, planner)
+            case .holders(let holders, let equation):
+                return member(graph.equations[equation]) { .holders(holders, $0) }
+            case .held(let equation): return member(graph.equations[equation]) { .held($0) }
+            }
+        }
+    }
+
+    private static func hash(
+        _ equations: [JoinGraph.JoinEquation], _ method: ([JoinEquality]) -> JoinStep.Method
+    ) -> JoinWay {
+        JoinWay(
+            method: method(
+                equations.map { JoinEquality(inner: $0.inner, outer: $0.outer, isRounded: $0.isRounded) }),
+            answered: equations.filter { !$0.isRounded }.map(\.condition))
+    }
+
+    private static func member(
+        _ equation: JoinGraph.JoinEquation, _ method: (BoundExpr) -> JoinStep.Method
+    ) -> JoinWay {
+        JoinWay(method: method(equation.outer), answered: equation.isRounded ? [] : [equation.condition])
+    }
+
+    private static func byKey(
+        _ lookup: JoinGraph.KeyLookup, _ source: Int, _ placed: SourceSet, _ planner: JoinPlanner
+    ) -> JoinWay {
+        let (graph, table) = (planner.graph, planner.sources[source].table)
+        let equations = lookup.parts.compactMap { graph.equation(graph.parts[$0], placed) }.map { graph.equations[$0] }
+        let parts = equations.enumerated().map { place, equation in
+            JoinKeyPart(
+                origin: .outer(equation.outer), type: table.isRowID ? .integer : table.keySlots[place].type,
+                noCase: false, descending: false)
+        }
+        return JoinWay(method: .key(parts), answered: equations.map(\.condition))
+    }
+
+    private static func byIndex(
+        _ index: IndexHandle, _ lookup: JoinGraph.KeyLookup, _ source: Int, _ placed: SourceSet, _ planner: JoinPlanner
+    ) -> JoinWay {
+        let graph = planner.graph
+        let constants = planner.constants(source)
+        var parts: [JoinKeyPart] = []
+        var answered: [BoundCondition] = []
+        var isWhole = true
+        for (place, part) in zip(lookup.parts, index.parts) {
+            func add(_ origin: JoinKeyPart.Origin) {
+                parts.append(
+                    JoinKeyPart(
+                        origin: origin, type: part.slot.type, noCase: part.noCase, descending: part.descending))
+            }
+            let term = Constraint.Term(ordinal: Int(part.slot.ordinal), noCase: part.noCase)
+            if let equation = graph.equation(graph.parts[place], placed) {
+                add(.outer(graph.equations[equation].outer))
+                // Of what stands in and behind a long text the entries may hold a part.
+                isWhole = isWhole && !part.slot.type.isVariable
+                if isWhole { answered.append(graph.equations[equation].condition) }
+            } else if let value = constants[term] {
+                add(.constant(value))
+            } else {
+                break
+            }
+        }
+        return JoinWay(method: .index(index, parts), answered: answered)
+    }
+}
+
+extension JoinPlanner {
+    /// The columns that the table's own condition gives one value.
+    func constants(_ source: Int) -> [Constraint.Term: Value] {
+        var values: [Constraint.Term: Value] = [:]
+        for constraint in Constraint.all(own[source].bound.condition?.conjuncts ?? []) {
+            if case .equal(let value) = constraint.test, !value.isNull { values[constraint.term] = value }
+        }
+        return values
+    }
+
+    /// How many rows of a table have the same values in the first columns of an index; 0: that is not known.
+    func alike(_ index: IndexHandle, _ source: Int, prefix: Int) -> Double {
+        guard let statistics = sources[source].statistics,
+            let values = statistics.catalogue.statistics.values(of: index, prefix: prefix, in: statistics.view)
+        else { return 0 }
+        return sources[source].size / values
+    }
+}

@@ -1,0 +1,312 @@
+import MakoStorage
+
+/// The way that a selection took to its rows, for others of the same shape.
+///
+/// It is kept where it would be taken for any values: when sizes that depend on them were not looked at, when there was no other way, when
+/// it is better than a scan, the only other, however many rows it is thought to lead to, or when it leads to so few that a better one would
+/// not be noticed. The last is looked at for each selection anew.
+final class KeptPlan: PlanTemplate {
+    private enum Way {
+        case scan(Access)
+        /// By the constraints that are on the row's id.
+        case id([Int], kind: Kind)
+        case key(KeyPattern)
+        case index(IndexHandle, KeyPattern)
+    }
+
+    /// When another way may be better, in a table whose entries are counted.
+    private enum Rival {
+        case never
+        /// When many entries are found, which are expected to be this share of the table's rows.
+        case manyEntries(Double)
+        /// When the entries are more than this share of the table's rows.
+        case share(Double)
+        case always
+    }
+
+    private enum Kind {
+        case keys, rows, other
+
+        init(_ access: Access) {
+            switch access {
+            case .keys: self = .keys
+            case .rows: self = .rows
+            default: self = .other
+            }
+        }
+    }
+
+    /// A way that leads to fewer rows is good enough.
+    private static let few = 64.0
+    /// The table may become so many times larger or smaller.
+    private static let growth = 4.0
+    /// Shares of a table's rows for which an index is held against a scan.
+    private static let shares = [1, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01]
+
+    let frame: BoundSelection.Frame
+    private let conjuncts: [BoundCondition]
+    private let constraints: [Constraint]
+    /// Those of the orders that decide something.
+    let orders: [BoundOrder]
+    private let way: Way
+    /// The same where it leads by an index, to be looked at without copying whatever else it may be.
+    private let byIndex: (index: IndexHandle, pattern: KeyPattern)?
+    /// The constraint that has the number, where entries that begin with one lead to the rows and nothing more is asked of these.
+    private let numbered: Int?
+    private let answered: Set<Int>
+    private let used: [Int]
+    private let name: String?
+    let isReversed: Bool
+    let isOrdered: Bool
+    private let rows: Double
+    let expectedShare: Double
+    private let rival: Rival
+    /// What the first of these selections left to be tested.
+    private let program: Program
+    /// Where the program has values of conjuncts; nil: also where they cannot be replaced.
+    private let constants: [(place: Int32, conjunct: Int)]?
+    /// Whether texts are compared without their case.
+    private let folds: Bool
+    /// The index that leads to the rows, and how its entries tell what is left to be tested; no cover: they do not.
+    let covered: (index: IndexHandle, cover: IndexCover?)?
+
+    /// - Returns: nil: another selection of the shape might go another way, or its values do not stand as they were given.
+    init?(_ shape: SelectionShape, _ choice: Planner.Choice, _ plan: Plan) {
+        let best = choice.best
+        let question = choice.question
+        let bound = question.bound
+        guard bound.matches.isEmpty, bound.references.isEmpty, best.nearest == nil,
+            question.conjuncts.count == shape.values.count,
+            zip(question.conjuncts, shape.values).allSatisfy({ KeptPlan.standsAsGiven($0, $1) }),
+            let way = KeptPlan.way(best, question)
+        else { return nil }
+        rival = KeptPlan.rival(way, choice)
+        if question.estimates.countsEntries {
+            if case .always = rival { return nil }
+            if case .manyEntries = rival, best.rows >= KeptPlan.few { return nil }
+        }
+        frame = bound.frame
+        conjuncts = question.conjuncts
+        constraints = question.constraints
+        orders = question.orders
+        self.way = way
+        byIndex = if case .index(let index, let pattern) = way { (index, pattern) } else { nil }
+        let asksMore = plan.hasResidual || !plan.orders.isEmpty || bound.offset > 0 || !bound.table.isRowID
+        numbered = asksMore ? nil : byIndex?.pattern.numbered
+        answered = best.answered
+        used = best.used
+        name = best.name
+        isReversed = best.isReversed
+        isOrdered = best.isOrdered
+        rows = question.estimates.rows
+        expectedShare = plan.expectedShare
+        program = plan.program
+        folds = question.conjuncts.contains(where: KeptPlan.folds)
+        constants = KeptPlan.constants(plan.program, question, best, shape.values)
+        covered = byIndex.map { ($0.index, plan.cover()) }
+    }
+
+    /// Whether the binder takes any value of this kind as it is.
+    private static func standsAsGiven(_ conjunct: BoundCondition, _ value: Value?) -> Bool {
+        guard let value else { return true }
+        switch (conjunct, value) {
+        case (.comparison(_, .column(let column), .constant(let constant)), _):
+            guard constant == value, !column.isDecimal else { return false }
+            switch (column.type, value) {
+            case (.bool, .bool), (.integer, .integer), (.reference, .integer), (.double, .double), (.text, .text),
+                (.date, .date), (.uuid, .uuid):
+                return true
+            default: return false
+            }
+        case (.comparison(_, .noCase(.column), .constant(let constant)), .text(let text)):
+            return constant == .text(Folding.folded(text))
+        default: return false
+        }
+    }
+
+    private static func folds(_ conjunct: BoundCondition) -> Bool {
+        if case .comparison(_, .noCase, _) = conjunct { true } else { false }
+    }
+
+    private static func way(_ candidate: Planner.Candidate, _ question: Planner.Question) -> Way? {
+        let table = question.bound.table
+        switch candidate.access {
+        case .rows, .keyRanges, .keys:
+            if candidate.used.isEmpty { return .scan(candidate.access) }
+            if !table.isRowID { return .key(KeyPattern(table.keyParts, question.constraints)) }
+            let mine = question.constraints.indices.filter { question.constraints[$0].term.ordinal == nil }
+            return .id(mine, kind: Kind(candidate.access))
+        case .index(let index, _):
+            return index.isPlain ? .index(index, KeyPattern(index.keyParts, question.constraints)) : nil
+        case .nothing, .fullText, .gathered: return nil
+        }
+    }
+
+    private static func rival(_ way: Way, _ choice: Planner.Choice) -> Rival {
+        let question = choice.question
+        if choice.rivals == .none { return .never }
+        switch way {
+        case .scan: return .always
+        case .id(_, .keys): return .never
+        case .key(let pattern) where pattern.isPoint: return .never
+        // Rows that are met on the way through a part of the table are not more than those of the whole.
+        case .id, .key: return choice.rivals == .scan ? .never : .always
+        case .index(let index, let pattern):
+            guard choice.rivals == .scan, let most = shares.first(where: { isBetterThanScan(choice, $0) }) else {
+                return .manyEntries(pattern.share { question.constraints[$0].test })
+            }
+            if most == 1 || isRare(index, pattern, most, question) { return .never }
+            return .share(most)
+        }
+    }
+
+    /// Whether no value leads to more than a share of the rows.
+    private static func isRare(
+        _ index: IndexHandle, _ pattern: KeyPattern, _ most: Double, _ question: Planner.Question
+    ) -> Bool {
+        guard pattern.isOfOneValue else { return false }
+        if !question.estimates.countsEntries || index.isUnique && pattern.isPoint { return true }
+        let commonest = question.estimates.commonest(index, prefix: pattern.equal.count, question.bound.catalogue)
+        return commonest.map { $0 <= most } ?? false
+    }
+
+    /// Whether an index is better than a scan where its entries are a share of the rows, also when the table has become larger or smaller.
+    private static func isBetterThanScan(_ choice: Planner.Choice, _ share: Double) -> Bool {
+        let (question, best) = (choice.question, choice.best)
+        let isScanOrdered = question.orders.isEmpty || Planner.rowOrder(question) != nil
+        return [1 / growth, 1, growth].allSatisfy { factor in
+            let rows = max(TableEstimates.smallest, question.estimates.rows * factor)
+            let index = question.searchCost(
+                rows: max(few, rows * share), perRow: question.estimates.indexCost, isOrdered: best.isOrdered,
+                answered: best.answered)
+            return index < question.scanCost(rows: rows, isOrdered: isScanOrdered, answered: [])
+        }
+    }
+
+    /// Where a program tests the values of conjuncts; nil: also where they cannot be replaced.
+    private static func constants(
+        _ program: Program, _ question: Planner.Question, _ best: Planner.Candidate, _ values: [Value?]
+    ) -> [(place: Int32, conjunct: Int)]? {
+        let tested = zip(program.conjuncts, question.residualPlaces(best)).filter { values[$0.1] != nil }
+        return tested.allSatisfy { program.hasConstant(at: $0.0) } ? tested.map { (place: $0.0, conjunct: $0.1) } : nil
+    }
+
+    /// The plan of a selection of the same shape.
+    ///
+    /// - Parameters:
+    ///   - given: the values of the shape.
+    ///   - parameters: what else may be asked of the rows finds its values among these.
+    /// - Returns: nil: for its values, or for as many rows as there are by now, another way may be better.
+    func plan(
+        _ given: [Value?], _ parameters: [Value], _ named: [String: Value], _ catalogue: Catalogue, _ view: Snapshot
+    ) throws(RecordError) -> Plan? {
+        let estimates = try TableEstimates(frame.table, view)
+        guard estimates.rows <= rows * KeptPlan.growth, rows <= estimates.rows * KeptPlan.growth else { return nil }
+        let values = folds ? zip(conjuncts, given).map { KeptPlan.folded($1, for: $0) } : given
+        guard let way = planWay(values) else { return nil }
+        if estimates.countsEntries, isRivalled(way, estimates) { return nil }
+        return Plan(self, values, BoundSelection(self, values, parameters, named, catalogue), way)
+    }
+
+    private func isRivalled(_ way: Plan.Way, _ estimates: TableEstimates) -> Bool {
+        func hasMany(_ index: IndexHandle, _ ranges: [KeyRange], _ share: Double) -> Bool {
+            estimates.entries(of: index, in: ranges, share: share) >= KeptPlan.few
+        }
+        func areMore(_ index: IndexHandle, _ ranges: [KeyRange], _ share: Double) -> Bool {
+            estimates.areMore(index, ranges, than: share)
+        }
+        switch rival {
+        case .never: return false
+        case .always: return true
+        case .share(let share):
+            switch way {
+            case .access(.index(let index, let ranges)): return areMore(index, ranges, share)
+            case .number(let index, let number): return areMore(index, [KeyRange(of: number)], share)
+            case .access: return false
+            }
+        case .manyEntries(let share):
+            switch way {
+            case .access(.index(let index, let ranges)): return hasMany(index, ranges, share)
+            case .number(let index, let number): return hasMany(index, [KeyRange(of: number)], share)
+            case .access: return false
+            }
+        }
+    }
+
+    private static func folded(_ value: Value?, for conjunct: BoundCondition) -> Value? {
+        guard case .text(let text) = value, folds(conjunct) else { return value }
+        return .text(Folding.folded(text))
+    }
+
+    private func test(_ number: Int, _ values: [Value?]) -> Constraint.Test {
+        let constraint = constraints[number]
+        return values[constraint.conjunct].map { constraint.test.with($0) } ?? constraint.test
+    }
+
+    private func planWay(_ values: [Value?]) -> Plan.Way? {
+        if let numbered, let index = byIndex?.index, case .equal(.integer(let number)) = test(numbered, values) {
+            return .number(index, number)
+        }
+        return access(values).map { .access($0) }
+    }
+
+    private func access(_ values: [Value?]) -> Access? {
+        func test(_ number: Int) -> Constraint.Test { self.test(number, values) }
+        if let (index, pattern) = byIndex {
+            let (ranges, areWider) = pattern.ranges(limit: IndexHandle.keptBytes, test)
+            return areWider || ranges.isEmpty ? nil : .index(index, ranges)
+        }
+        switch way {
+        case .scan(let access): return access
+        case .id(let numbers, let kind):
+            let (access, _) = Planner.idAccess(numbers.map(test))
+            return Kind(access) == kind ? access : nil
+        case .key(let pattern):
+            let (ranges, areWider) = pattern.ranges(limit: TableHandle.longestKey, test)
+            if areWider || ranges.isEmpty { return nil }
+            return pattern.isPoint ? .keys(ranges.map { .bytes($0.lower) }) : .keyRanges(ranges)
+        case .index: return nil
+        }
+    }
+
+    /// Whether anything is left to be tested on each row.
+    var hasResidual: Bool { program.root >= 0 }
+
+    /// What tests the rows for these values.
+    func program(_ values: [Value?]) -> Program {
+        guard let constants else { return Program(frame.table, residual(values), joins: frame.joins) }
+        if constants.isEmpty { return program }
+        var replaced: [(place: Int32, value: Value)] = []
+        replaced.reserveCapacity(constants.count)
+        for (place, conjunct) in constants { if let value = values[conjunct] { replaced.append((place, value)) } }
+        return Program(program, replacing: replaced)
+    }
+}
+
+// MARK: - What is seldom asked for
+
+extension KeptPlan {
+    /// The condition with other values.
+    func condition(_ values: [Value?]) -> BoundCondition? { .all(conjuncts(values)) }
+
+    /// What a plan with these values leaves to be tested.
+    func residual(_ values: [Value?]) -> BoundCondition? {
+        .all(conjuncts(values).enumerated().filter { !answered.contains($0.offset) }.map(\.element))
+    }
+
+    /// What a plan with these values prints.
+    func text(_ values: [Value?], _ access: Access, _ bound: BoundSelection) -> PlanText {
+        let question = Planner.Question(bound, conjuncts(values), constraints, orders, .unknown)
+        return Planner.text(
+            Planner.Candidate(
+                access: access, isReversed: isReversed, isOrdered: isOrdered, answered: answered, used: used, cost: 0,
+                name: name, rows: 0), question)
+    }
+
+    private func conjuncts(_ values: [Value?]) -> [BoundCondition] {
+        zip(conjuncts, values).map { conjunct, value in
+            guard let value, case .comparison(let operation, let side, _) = conjunct else { return conjunct }
+            return .comparison(operation, side, .constant(value))
+        }
+    }
+}

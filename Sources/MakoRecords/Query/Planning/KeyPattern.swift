@@ -1,0 +1,244 @@
+/// Which parts of a condition a row of sorted columns (an index, or the key of a table) answers, whatever the values are.
+///
+/// A class, so that a kept plan that is asked counts one reference.
+final class KeyPattern: Sendable {
+    struct Part {
+        let term: Constraint.Term
+        let descending: Bool
+    }
+
+    /// What narrows the first column that is not equal to one value. Constraints are told by their numbers.
+    private enum Narrowing {
+        case none
+        case list(Int)
+        case prefix(Int)
+        case range([Int])
+    }
+
+    let parts: [Part]
+    /// The constraints that the leading columns have one value by.
+    let equal: [Int]
+    private let narrowing: Narrowing
+    /// Whether its leading columns have one value each, and the others any.
+    var isOfOneValue: Bool { if case .none = narrowing { true } else { false } }
+
+    init(_ parts: [Part], _ constraints: [Constraint]) {
+        self.parts = parts
+        var equal: [Int] = []
+        while equal.count < parts.count,
+            let constraint = KeyPattern.equality(parts[equal.count].term, constraints)
+        { equal.append(constraint) }
+        narrowing = equal.count < parts.count ? KeyPattern.narrowing(parts[equal.count].term, constraints) : .none
+        self.equal = equal
+    }
+
+    private static func equality(_ term: Constraint.Term, _ constraints: [Constraint]) -> Int? {
+        for (number, constraint) in constraints.enumerated() where constraint.term == term {
+            if case .equal = constraint.test { return number }
+        }
+        for (number, constraint) in constraints.enumerated() where constraint.term == term {
+            if case .isNull = constraint.test { return number }
+        }
+        return nil
+    }
+
+    private static func narrowing(_ term: Constraint.Term, _ constraints: [Constraint]) -> Narrowing {
+        for (number, constraint) in constraints.enumerated() where constraint.term == term {
+            if case .isIn = constraint.test { return .list(number) }
+        }
+        for (number, constraint) in constraints.enumerated() where constraint.term == term {
+            if case .prefix = constraint.test { return .prefix(number) }
+        }
+        var bounds: [Int] = []
+        var (hasLower, hasUpper) = (false, false)
+        for (number, constraint) in constraints.enumerated() where constraint.term == term {
+            switch constraint.test {
+            case .lower where !hasLower: hasLower = true
+            case .upper where !hasUpper: hasUpper = true
+            case .notNull: break
+            default: continue
+            }
+            bounds.append(number)
+        }
+        return bounds.isEmpty ? .none : .range(bounds)
+    }
+
+    /// The constraints that shape the ranges.
+    var constraints: [Int] {
+        switch narrowing {
+        case .none: equal
+        case .list(let number), .prefix(let number): equal + [number]
+        case .range(let numbers): equal + numbers
+        }
+    }
+
+    /// Whether every column has one value or one of a list.
+    var isPoint: Bool {
+        if case .list = narrowing { return equal.count + 1 == parts.count }
+        return equal.count == parts.count
+    }
+
+    /// The only constraint, where a column that ascends is to have one value.
+    var numbered: Int? {
+        guard case .none = narrowing, equal.count == 1, !parts[0].descending else { return nil }
+        return equal[0]
+    }
+
+    /// The ranges of keys.
+    ///
+    /// - Parameters:
+    ///   - limit: bytes of a key that can be relied on.
+    ///   - test: what a constraint, told by its number, asks for.
+    /// - Returns: also whether other keys lie in the ranges, because they are cut.
+    @inline(__always)
+    func ranges(limit: Int, _ test: (Int) -> Constraint.Test) -> (ranges: [KeyRange], areWider: Bool) {
+        // Most ask for one number.
+        if let numbered, limit > 8, case .equal(.integer(let number)) = test(numbered) {
+            return ([KeyRange(of: number)], false)
+        }
+        var prefix = KeyBuffer()
+        for (part, number) in zip(parts, equal) {
+            let start = prefix.count
+            if case .equal(let value) = test(number) {
+                prefix.append(value, noCase: part.term.noCase)
+            } else {
+                prefix.append(Value.null, noCase: part.term.noCase)
+            }
+            if part.descending { prefix.complement(from: start) }
+        }
+        var ranges: [KeyRange]
+        switch narrowing {
+        case .none: ranges = [KeyRange(prefix: prefix.bytes)]
+        case .list(let number), .prefix(let number):
+            ranges = KeyPattern.ranges(test(number), parts[equal.count], prefix.bytes)
+        case .range(let numbers): ranges = [KeyPattern.range(numbers.map(test), parts[equal.count], prefix.bytes)]
+        }
+        var areWider = false
+        for index in ranges.indices where ranges[index].widen(to: limit) { areWider = true }
+        ranges = KeyRange.merged(ranges)
+        return (ranges, areWider)
+    }
+
+    private static func coded(_ value: Value, _ part: Part, behind prefix: [UInt8]) -> [UInt8] {
+        var buffer = KeyBuffer(prefix)
+        buffer.append(value, noCase: part.term.noCase)
+        if part.descending { buffer.complement(from: prefix.count) }
+        return buffer.bytes
+    }
+
+    /// Those of a list or a prefix.
+    private static func ranges(_ test: Constraint.Test, _ part: Part, _ prefix: [UInt8]) -> [KeyRange] {
+        switch test {
+        case .isIn(let values): return values.map { KeyRange(prefix: coded($0, part, behind: prefix)) }
+        case .prefix(var text):
+            var buffer = KeyBuffer(prefix)
+            text.withUTF8 { buffer.appendPrefix(.init($0), noCase: part.term.noCase) }
+            if part.descending { buffer.complement(from: prefix.count) }
+            return [KeyRange(prefix: buffer.bytes)]
+        default: return [KeyRange(prefix: prefix)]
+        }
+    }
+
+    /// What lies between two bounds, or on one side of one. NULL is in no range: it stands before the values, or behind them in a descending
+    /// column.
+    private static func range(_ tests: [Constraint.Test], _ part: Part, _ prefix: [UInt8]) -> KeyRange {
+        var bounds = KeyRange(prefix: prefix)
+        var (hasLow, hasHigh) = (false, false)
+        for test in tests {
+            switch test {
+            case .lower(let value, let inclusive):
+                hasLow = true
+                let key = coded(value, part, behind: prefix)
+                if part.descending {
+                    bounds.upper = inclusive ? KeyRange.successor(key) : key
+                } else {
+                    bounds.lower = inclusive ? key : KeyRange.successor(key) ?? key
+                }
+            case .upper(let value, let inclusive):
+                hasHigh = true
+                let key = coded(value, part, behind: prefix)
+                if part.descending {
+                    bounds.lower = inclusive ? key : KeyRange.successor(key) ?? key
+                } else {
+                    bounds.upper = inclusive ? KeyRange.successor(key) : key
+                }
+            default: break
+            }
+        }
+        if part.descending {
+            if !hasLow { bounds.upper = prefix + [0xFF] }
+        } else if !hasLow {
+            bounds.lower = prefix + [1]
+        }
+        if part.descending && !hasHigh { bounds.lower = prefix }
+        return bounds
+    }
+
+    /// The share of rows that is expected.
+    func share(_ test: (Int) -> Constraint.Test) -> Double {
+        var share = 1.0
+        for number in equal {
+            if case .isNull = test(number) { share *= Selectivity.null } else { share *= Selectivity.equal }
+        }
+        switch narrowing {
+        case .none: break
+        case .list(let number):
+            if case .isIn(let values) = test(number) { share *= min(1, Selectivity.equal * Double(values.count)) }
+        case .prefix: share *= Selectivity.prefix
+        case .range(let numbers):
+            var bounds = 0
+            for number in numbers { if case .notNull = test(number) { continue } else { bounds += 1 } }
+            share *= KeyPattern.rangeShare(ends: bounds)
+        }
+        return share
+    }
+
+    /// The share of rows that is expected in a range of which nothing more is known.
+    static func rangeShare(ends: Int) -> Double {
+        ends == 2 ? Selectivity.twoEnds : ends == 1 ? Selectivity.oneEnd : Selectivity.notNull
+    }
+}
+
+/// How far a row of sorted columns (an index, or the key of a table) answers a condition.
+struct KeySearch {
+    let pattern: KeyPattern
+    let ranges: [KeyRange]
+    /// The conjuncts that the ranges take care of, wholly.
+    let answered: Set<Int>
+    /// The conjuncts that shaped the ranges, for the explanation.
+    private(set) var used: [Int] = []
+    /// Whether every column has one value or one of a list.
+    let isPoint: Bool
+    /// The share of rows that is expected.
+    let share: Double
+
+    /// How many leading columns have one value only.
+    var equalCount: Int { pattern.equal.count }
+
+    /// - Parameter limit: bytes of a key that can be relied on.
+    init(_ parts: [KeyPattern.Part], _ constraints: [Constraint], limit: Int) {
+        pattern = KeyPattern(parts, constraints)
+        let found = pattern.ranges(limit: limit) { constraints[$0].test }
+        ranges = found.ranges
+        isPoint = pattern.isPoint && !found.areWider
+        share = pattern.share { constraints[$0].test }
+        let shaping = pattern.constraints.map { constraints[$0] }
+        for constraint in shaping where !used.contains(constraint.conjunct) { used.append(constraint.conjunct) }
+        answered = found.areWider ? [] : Set(shaping.filter(\.isExact).map(\.conjunct))
+    }
+}
+
+extension TableHandle {
+    /// The columns of its key.
+    var keyParts: [KeyPattern.Part] {
+        keySlots.map { .init(term: .init(ordinal: Int($0.ordinal), noCase: false), descending: false) }
+    }
+}
+
+extension IndexHandle {
+    var keyParts: [KeyPattern.Part] {
+        parts.map {
+            .init(term: .init(ordinal: Int($0.slot.ordinal), noCase: $0.noCase), descending: $0.descending)
+        }
+    }
+}

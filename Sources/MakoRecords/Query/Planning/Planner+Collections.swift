@@ -1,0 +1,122 @@
+import MakoStorage
+
+// Ways that start from what a column of keys holds, or from who holds keys: `ANY labels.name = 'x'`.
+extension Planner {
+    struct CollectionWay {
+        let source: CollectionSource
+        let rows: Double
+        /// What it costs to find the others and the keys.
+        let cost: Double
+        let name: String
+    }
+
+    /// The rows for which one of many fulfils a condition that asks nothing of the row itself; nil: the condition is another one.
+    static func collection(_ condition: BoundCondition, _ question: Question) -> CollectionWay? {
+        guard case .exists(let bound) = condition, let subquery = bound.plan as? SubqueryPlan else { return nil }
+        let table = question.bound.table
+        switch subquery.source {
+        case .held(let all):
+            guard bound.outers.count == 1, case .column(let column) = bound.outers[0], column.node < 0,
+                let index = table.elementIndexes.first(where: { Int($0.slot.ordinal) == column.ordinal }),
+                let others = others(all, [], question)
+            else { return nil }
+            let rows = question.estimates.holders(of: others, of: all.table, index)
+            let plan = others.plan()
+            return CollectionWay(
+                source: CollectionSource(subquery: subquery, others: plan, link: .holders(index)),
+                rows: min(question.estimates.rows, rows), cost: others.best.cost + others.rows * CostModel.stretch,
+                name: "using index \(index.schema.name), from \(plan)")
+        case .holders(let all, let name, _):
+            guard isOwnKey(bound.outers, table),
+                let index = all.table.elementIndexes.first(where: { $0.schema.columns.first?.name == name }),
+                let others = others(all, [index.slot], question)
+            else { return nil }
+            let rows = max(1, others.rows * question.estimates.perRow(index, of: all.table))
+            let plan = others.plan()
+            return CollectionWay(
+                source: CollectionSource(subquery: subquery, others: plan, link: .held(index.slot)),
+                rows: min(question.estimates.rows, rows), cost: others.best.cost,
+                name: "by keys in \(name), from \(plan)")
+        case .plan, .statement: return nil
+        }
+    }
+
+    /// The way to the rows on the other side; nil: what is asked of them depends on the row around.
+    private static func others(_ all: Plan, _ reading: [ColumnSlot], _ question: Question) -> Choice? {
+        guard let condition = all.bound.condition, !condition.readsOuter else { return nil }
+        var asked = Question(all.bound, question.estimates.of(all.table))
+        let columns = reading.map {
+            BoundExpr.column(BoundColumn(node: -1, ordinal: Int($0.ordinal), type: $0.type, path: ""))
+        }
+        asked.reads = Question.reads(columns, all.table, all.bound.joins)
+        return choice(asked)
+    }
+
+    /// Whether these are the columns of a table's key, and no more.
+    private static func isOwnKey(_ exprs: [BoundExpr], _ table: TableHandle) -> Bool {
+        let ordinals: [Int?] = table.isRowID ? [nil] : table.keySlots.map { Int($0.ordinal) }
+        guard exprs.count == ordinals.count else { return false }
+        return zip(exprs, ordinals).allSatisfy { expr, ordinal in
+            if case .column(let column) = expr { column.node < 0 && column.ordinal == ordinal } else { false }
+        }
+    }
+}
+
+extension Planner.Question {
+    /// What it costs to look at the rows on the other side of columns of keys for one row, where conditions ask them.
+    func membersCost(_ conditions: [BoundCondition]) -> Double {
+        var cost = 0.0
+        for condition in conditions {
+            switch condition {
+            case .exists(let subquery), .not(.exists(let subquery)): cost += membersCost(subquery)
+            default: break
+            }
+        }
+        return cost
+    }
+
+    private func membersCost(_ subquery: BoundSubquery) -> Double {
+        let each = CostModel.indexRow + CostModel.filter
+        switch (subquery.plan as? SubqueryPlan)?.source {
+        case .held:
+            guard case .column(let column)? = subquery.outers.first, column.node < 0,
+                let index = bound.table.elementIndexes.first(where: { Int($0.slot.ordinal) == column.ordinal })
+            else { return each }
+            return each * estimates.perRow(index, of: bound.table)
+        case .holders(let all, let name, _):
+            guard let index = all.table.elementIndexes.first(where: { $0.schema.columns.first?.name == name }),
+                let entries = estimates.entries(of: index.tree)
+            else { return CostModel.stretch + each }
+            return CostModel.stretch + each * entries / max(1, estimates.rows)
+        case .plan, .statement, nil: return 0
+        }
+    }
+}
+
+extension Planner.Choice {
+    /// How many rows are expected to be found.
+    fileprivate var rows: Double {
+        max(1, best.rows * (question.leavesResidual(best.answered) ? Selectivity.passing : 1))
+    }
+}
+
+extension TableEstimates {
+    /// How many keys a row holds in a column on the average; 1 where that is not known.
+    func perRow(_ index: ElementIndex, of table: TableHandle) -> Double {
+        guard let entries = entries(of: index.tree) else { return 1 }
+        return entries / max(1, rows(of: table, share: 1))
+    }
+
+    /// How many rows of a table hold the keys of some others: as many as of any others, but of few that are known as many as there are.
+    fileprivate func holders(
+        of others: Planner.Choice, of target: TableHandle, _ index: ElementIndex
+    ) -> Double {
+        if case .keys(let keys) = others.best.access, keys.count <= TableEstimates.looked,
+            let found = entries(of: index.tree, beginning: keys.map { ElementIndex.element(0, $0) })
+        {
+            return max(1, found)
+        }
+        let entries = entries(of: index.tree) ?? rows
+        return max(1, others.rows * entries / max(1, rows(of: target, share: 1)))
+    }
+}

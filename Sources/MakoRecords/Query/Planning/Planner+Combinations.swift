@@ -1,0 +1,160 @@
+// Ways that gather keys first: of several indexes, of a sub-query, or of one index when many rows are to be read.
+extension Planner {
+    /// From so many rows on it matters in which order they are read.
+    private static let manyRows = 4096.0
+    private static let longestUnion = 64
+
+    static func combinations(_ question: Question, singles: [Candidate]) -> [Candidate] {
+        let (bound, conjuncts, estimates) = (question.bound, question.conjuncts, question.estimates)
+        var found: [Candidate] = []
+        func add(
+            _ source: KeySource, keys: Double, rows: Double, extra: Double = 0, answered: Set<Int>, used: [Int],
+            _ name: String
+        ) {
+            let reversed = rowOrder(question)
+            let isOrdered = question.orders.isEmpty || reversed != nil
+            found.append(
+                Candidate(
+                    access: .gathered(source), isReversed: reversed ?? false, isOrdered: isOrdered, answered: answered,
+                    used: used,
+                    cost: extra + keys * CostModel.gatheredKey
+                        + question.searchCost(
+                            rows: rows, perRow: CostModel.orderedRow, isOrdered: isOrdered, answered: answered,
+                            sort: CostModel.sort),
+                    name: name, rows: rows))
+        }
+        for (place, conjunct) in conjuncts.enumerated() {
+            if let union = union(bound, conjunct, estimates) {
+                let names = KeySource.union(union.sources).indexes
+                add(
+                    .union(union.sources), keys: union.rows, rows: union.rows, answered: union.isExact ? [place] : [],
+                    used: [place],
+                    names.isEmpty
+                        ? "by union of keys" : "using union of \(names.map { "index \($0)" }.joined(separator: ", "))")
+            }
+            if let way = collection(conjunct, question) {
+                add(
+                    .collection(way.source), keys: way.rows, rows: way.rows, extra: way.cost, answered: [place],
+                    used: [], way.name)
+            }
+            for (source, keys, rows, name) in members(bound.table, conjunct, estimates) {
+                add(source, keys: keys, rows: rows, answered: [place], used: [place], name)
+            }
+        }
+        let searches = singles.filter { single in
+            if case .index = single.access { !single.used.isEmpty } else { false }
+        }.sorted { $0.rows < $1.rows }.prefix(4)
+        for (place, first) in searches.enumerated() {
+            for second in searches.dropFirst(place + 1) where Set(first.used).isDisjoint(with: second.used) {
+                add(
+                    .intersection([.access(first.access), .access(second.access)]), keys: first.rows + second.rows,
+                    rows: max(1, first.rows * second.rows / estimates.rows), extra: CostModel.secondScan,
+                    answered: first.answered.union(second.answered), used: first.used + second.used,
+                    "using intersection of index \(first.name ?? ""), index \(second.name ?? "")")
+            }
+        }
+        if estimates.isKnown, bound.limit == nil, let best = searches.first, best.rows >= manyRows {
+            add(
+                .access(best.access), keys: best.rows, rows: best.rows, answered: best.answered, used: best.used,
+                "using index \(best.name ?? ""), rows in the order of keys,")
+        }
+        return found
+    }
+
+    /// `a = 1 OR b = 2`, where each part is answered by an index or the key.
+    private static func union(
+        _ bound: BoundSelection, _ condition: BoundCondition, _ estimates: TableEstimates
+    ) -> (sources: [KeySource], rows: Double, isExact: Bool)? {
+        guard case .or(let parts) = condition, parts.count <= longestUnion else { return nil }
+        var sources: [KeySource] = []
+        var rows = 0.0
+        var isExact = true
+        for part in parts {
+            if part == .constant(false) || part == .constant(nil) { continue }
+            let conjuncts = part.conjuncts
+            let alone = Question(bound.alone(conjuncts), estimates)
+            let ways = searches(alone).ways
+            guard let best = ways.filter({ !$0.used.isEmpty }).min(by: { $0.rows < $1.rows }) else { return nil }
+            sources.append(.access(best.access))
+            rows += best.rows
+            if alone.leavesResidual(best.answered) { isExact = false }
+        }
+        return (sources, rows, isExact)
+    }
+
+    /// Rows whose column is among the values of a sub-query, or to which its rows are linked.
+    private static func members(
+        _ table: TableHandle, _ condition: BoundCondition, _ estimates: TableEstimates
+    ) -> [(KeySource, keys: Double, rows: Double, String)] {
+        var found: [(KeySource, keys: Double, rows: Double, String)] = []
+        switch condition {
+        case .isInQuery(.column(let column), let bound):
+            guard column.node < 0, let subquery = bound.plan as? SubqueryPlan, !subquery.isCorrelated,
+                isCodedAlike(column, bound.kind)
+            else { return [] }
+            let values = subquery.expectedRows(estimates)
+            let keys = table.keySlots
+            if column.ordinal == nil || (keys.count == 1 && Int(keys[0].ordinal) == column.ordinal) {
+                found.append((.members(subquery, nil), values, values, "by keys of a sub-query"))
+            }
+            for index in table.indexes where index.isPlain {
+                guard let first = index.parts.first, Int(first.slot.ordinal) == column.ordinal, !first.descending,
+                    !first.noCase
+                else { continue }
+                // Each value costs a search of its own.
+                let rows =
+                    index.isUnique && index.parts.count == 1
+                    ? values : values * max(1, estimates.rows * Selectivity.equal)
+                found.append(
+                    (
+                        .members(subquery, index), values * CostModel.gatheredValue + rows, rows,
+                        "using index \(index.schema.name) for a sub-query"
+                    ))
+            }
+        case .exists(let bound) where table.isRowID:
+            guard let subquery = bound.linkedToRowID else { return [] }
+            let rows = subquery.expectedRows(estimates)
+            found.append((.linked(subquery), rows, rows, "by keys of a sub-query"))
+        case .comparison(let operation, .subquery(let bound), .constant(.integer(let number)))
+        where table.isRowID && bound.aggregate == .count && bound.output == nil:
+            guard let subquery = bound.linkedToRowID else { return [] }
+            // Who has none is not met in a walk over those that there are.
+            if Binder.holds(operation, KeyOrder.compare(0, number)) { return [] }
+            let rows = min(estimates.rows * Selectivity.counted, subquery.expectedRows(estimates))
+            found.append((.counted(subquery, operation, number), rows, rows, "by counts of a sub-query"))
+        default: break
+        }
+        return found
+    }
+    /// Whether a column's keys are those of a sub-query's values. Of numbers only the whole ones that are signed are.
+    private static func isCodedAlike(_ column: BoundColumn, _ kind: ValueKind) -> Bool {
+        switch column.type {
+        case .integer, .reference: kind.isNumber
+        case .unsigned, .double, .keys: false
+        case .text, .blob, .uuid, .bool, .date: column.kind == kind
+        }
+    }
+}
+
+extension SubqueryPlan {
+    /// How many rows it gives, for all rows around together.
+    func expectedRows(_ estimates: TableEstimates) -> Double {
+        switch source {
+        case .plan(let plan):
+            let all = link?.all ?? plan
+            return estimates.rows(of: all.table, share: all.expectedShare)
+        case .statement, .held, .holders: return 1000
+        }
+    }
+}
+
+extension BoundSubquery {
+    /// Its plan, where one column of its rows must be the row id of the row around, and nothing else is read of that.
+    fileprivate var linkedToRowID: SubqueryPlan? {
+        guard let plan = plan as? SubqueryPlan, let link = plan.link, link.all != nil, link.columns.count == 1,
+            outers.count == 1, case .column(let outer) = outers[0], outer.node < 0, outer.ordinal == nil,
+            link.columns[0].type == .integer || link.columns[0].type == .reference
+        else { return nil }
+        return plan
+    }
+}

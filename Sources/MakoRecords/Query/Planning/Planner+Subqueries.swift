@@ -1,0 +1,174 @@
+import MakoStorage
+
+/// Plans the sub-queries in bound expressions: the same expressions with planned ones in their place.
+struct SubqueryPlanner: BoundRewriting {
+    /// What sizes of joined tables are estimated by; nil: they are not known.
+    let view: Snapshot?
+
+    func selection(_ bound: BoundSelection) -> BoundSelection {
+        if bound.subqueries.allSatisfy({ $0.plan != nil }) { return bound }
+        return bound.with(
+            bound.condition.map { condition($0) }, bound.orders.map { order($0) }, limit: bound.limit,
+            offset: bound.offset)
+    }
+
+    func planned(_ expr: BoundExpr) -> BoundExpr { expr.subqueries.isEmpty ? expr : self.expr(expr) }
+
+    func planned(_ condition: BoundCondition) -> BoundCondition {
+        condition.subqueries.isEmpty ? condition : self.condition(condition)
+    }
+
+    func planned(_ order: BoundOrder) -> BoundOrder { order.expr.subqueries.isEmpty ? order : self.order(order) }
+
+    func subquery(_ subquery: BoundSubquery) -> BoundSubquery {
+        subquery.plan == nil ? subquery.planned(by: plan(subquery)) : subquery
+    }
+
+    private func plan(_ subquery: BoundSubquery) -> SubqueryPlan {
+        let output = subquery.output.map { planned($0) }
+        switch subquery.query {
+        case .rows(let selection):
+            let plan = Planner.plan(selection, reading: output.map { [$0] } ?? [])
+            let link = isLinked(subquery, selection) ? SubqueryLinks.link(plan.bound, output, subquery.aggregate) : nil
+            return SubqueryPlan(
+                subquery, .plan(plan), output: output, link: link,
+                description: SubqueryLinks.text(subquery, plan, link, output))
+        case .statement(let statement):
+            let plan = SelectPlanner.plan(statement, view)
+            let lines = plan.description.split(separator: "\n").joined(separator: "; ")
+            return SubqueryPlan(subquery, .statement(plan), output: nil, description: "(\(lines))")
+        case .held(let selection):
+            let plan = tested(selection)
+            return SubqueryPlan(
+                subquery, .held(plan), output: output, description: text(subquery, output, "held keys: \(plan)"))
+        case .holders(let selection, let column, let isRowID):
+            let plan = tested(selection)
+            return SubqueryPlan(
+                subquery, .holders(plan, column: column, isRowID: isRowID), output: output,
+                description: text(subquery, output, "holders in \(column): \(plan)"))
+        }
+    }
+
+    private func isLinked(_ subquery: BoundSubquery, _ selection: BoundSelection) -> Bool {
+        let isFirst = subquery.form == .scalar && subquery.aggregate == nil
+        return subquery.form != .list && !isFirst && selection.limit == nil && selection.offset == 0
+            && subquery.isCorrelated
+    }
+
+    /// Rows that are found elsewhere: only what is asked of them is left.
+    private func tested(_ selection: BoundSelection) -> Plan {
+        let bound = self.selection(selection)
+        let residual = bound.condition.map { [$0] } ?? []
+        let filter = residual.first.map { ", filter \($0)" } ?? ""
+        return Plan(
+            bound, access: .nothing, isReversed: false, orders: [], residual: residual,
+            text: PlanText(find: "rows of \(bound.table.schema.name)" + filter))
+    }
+
+    private func text(_ subquery: BoundSubquery, _ output: BoundExpr?, _ rows: String) -> String {
+        let of = subquery.aggregate.map { "\($0.rawValue)(\(output.map { "\($0)" } ?? "*")) of " } ?? ""
+        return "(\(of)\(rows))"
+    }
+}
+
+/// Finds out by which columns a sub-query hangs on the query around it.
+enum SubqueryLinks {
+    static func link(
+        _ selection: BoundSelection, _ output: BoundExpr?, _ aggregate: AggregateFunction?
+    ) -> SubqueryPlan.Link? {
+        let conjuncts = selection.condition?.conjuncts ?? []
+        var columns: [BoundColumn] = []
+        var outers: [Int] = []
+        var linked: Set<Int> = []
+        for (place, conjunct) in conjuncts.enumerated() {
+            guard let (column, outer) = pair(conjunct), !columns.contains(column) else { continue }
+            columns.append(column)
+            outers.append(outer)
+            linked.insert(place)
+        }
+        if columns.isEmpty { return nil }
+        let rest = conjuncts.indices.filter { !linked.contains($0) }.map { conjuncts[$0] }
+        var all: Plan?
+        if output?.readsOuter != true, !rest.contains(where: \.readsOuter) {
+            let reading = columns.map { BoundExpr.column($0) } + [output].compactMap { $0 }
+            all = Planner.plan(selection.asking(rest), reading: reading)
+        }
+        let probe = probe(selection.table, columns, conjuncts, Array(linked.sorted()))
+        let isCount = output == nil || aggregate == nil
+        return SubqueryPlan.Link(
+            columns: columns, outers: outers, probe: probe, all: all,
+            counting: isCount ? all.flatMap { counting(columns, $0) } : nil)
+    }
+
+    private static func counting(_ columns: [BoundColumn], _ all: Plan) -> IndexHandle? {
+        guard columns.count == 1, [.integer, .reference].contains(columns[0].type), !all.hasResidual, all.isWholeTable,
+            let ordinal = columns[0].ordinal
+        else { return nil }
+        return all.table.indexes.first { index in
+            guard index.isPlain, let first = index.parts.first else { return false }
+            return Int(first.slot.ordinal) == ordinal && !first.descending
+        }
+    }
+
+    /// A column of the sub-query's table that equals a value of the row around and is coded as that is.
+    private static func pair(_ condition: BoundCondition) -> (BoundColumn, Int)? {
+        guard case .comparison(.equal, let left, let right) = condition else { return nil }
+        switch (left, right) {
+        case (.column(let column), .outer(let outer)), (.outer(let outer), .column(let column)):
+            guard column.node < 0, column.kind == outer.kind else { return nil }
+            return (column, outer.index)
+        default: return nil
+        }
+    }
+
+    private static func probe(
+        _ table: TableHandle, _ columns: [BoundColumn], _ conjuncts: [BoundCondition], _ linked: [Int]
+    ) -> SubqueryProbe? {
+        func made(_ way: SubqueryProbe.Way, _ order: [Int]) -> SubqueryProbe {
+            let answered = Set(order.map { linked[$0] })
+            let rest = conjuncts.indices.filter { !answered.contains($0) }.map { conjuncts[$0] }
+            return SubqueryProbe(
+                way: way, order: order, residual: BoundCondition.all(rest))
+        }
+        if let place = columns.firstIndex(where: { $0.ordinal == nil }) { return made(.rowID, [place]) }
+        func places(_ ordinals: [Int]) -> [Int] {
+            var found: [Int] = []
+            for ordinal in ordinals {
+                guard let place = columns.firstIndex(where: { $0.ordinal == ordinal }) else { break }
+                found.append(place)
+            }
+            return found
+        }
+        if !table.isRowID {
+            let key = places(table.keySlots.map { Int($0.ordinal) })
+            if key.count == table.keySlots.count { return made(.key, key) }
+        }
+        var best: SubqueryProbe?
+        for index in table.indexes where index.isPlain {
+            let plain = index.parts.prefix { !$0.descending && !$0.noCase }
+            let order = places(plain.map { Int($0.slot.ordinal) })
+            if order.count > best?.order.count ?? 0 { best = made(.index(index), order) }
+        }
+        return best
+    }
+
+    static func text(
+        _ subquery: BoundSubquery, _ plan: Plan, _ link: SubqueryPlan.Link?, _ output: BoundExpr?
+    ) -> String {
+        var text = plan.description
+        if let link {
+            let name = plan.table.schema.name
+            let key = link.columns.map(\.path).joined(separator: ", ")
+            switch link.probe?.way {
+            case .index(let index)?: text += "; by \(key), using index \(index.schema.name)"
+            case .rowID?, .key?: text += "; by the key of \(name)"
+            case nil: text += "; by \(key)"
+            }
+        }
+        let value = output.map { "\($0)" } ?? "*"
+        if let aggregate = subquery.aggregate {
+            return "(\(aggregate.rawValue)(\(subquery.countsRows ? "*" : value)) of \(text))"
+        }
+        return subquery.form == .exists ? "(\(text))" : "(\(value) of \(text))"
+    }
+}

@@ -1,0 +1,313 @@
+/// Chooses the way to the rows. Pure: the same selection and schema give the same plan.
+///
+/// No statistics are stored: what is known of sizes is looked up, see ``TableEstimates``. Where nothing is, an equality is taken to leave a
+/// thousandth of the rows (one row, when the columns are unique), IS NULL a twentieth, a value list a thousandth for each value, a range
+/// with two ends a fiftieth, with one end a twentieth, a prefix a hundredth: guesses, that an equality leads to fewer rows than a range, and that a
+/// range is better sought, which costs ten times a scan at worst, where a scan may cost as many times a search as there are rows.
+///
+/// Costs are those of ``CostModel``. The cheapest way wins, the first named one among equals.
+public enum Planner {
+    struct Candidate {
+        let access: Access
+        let isReversed: Bool
+        let isOrdered: Bool
+        let answered: Set<Int>
+        let used: [Int]
+        let cost: Double
+        /// The index, or what is gathered.
+        let name: String?
+        /// How many rows are expected to be looked at.
+        let rows: Double
+        /// Where rows are looked for in rings around a place.
+        var nearest: NearestSearch?
+        /// How rows are made of the index's entries.
+        var cover: IndexCover?
+
+        /// Whether the rows are known by their keys.
+        var isFewRows: Bool {
+            switch access {
+            case .nothing: true
+            case .keys(let keys): keys.count <= 1000
+            default: false
+            }
+        }
+
+        var isFullText: Bool { if case .fullText = access { true } else { false } }
+    }
+
+    public static func plan(_ bound: BoundSelection) -> Plan { plan(bound, .unknown) }
+
+    static func plan(_ bound: BoundSelection, _ estimates: TableEstimates) -> Plan {
+        plan(Question(bound, estimates))
+    }
+
+    private static func plan(_ question: Question) -> Plan { choice(question)?.plan() ?? nothing(question.bound) }
+
+    /// A plan of which only some expressions over the rows, and what it sorts by, are to be worked out.
+    static func plan(_ bound: BoundSelection, reading expressions: [BoundExpr]) -> Plan {
+        var question = Question(bound, .unknown)
+        question.reads = Question.reads(expressions + bound.orders.map(\.expr), bound.table, bound.joins)
+        return plan(question)
+    }
+
+    /// The best way; nil: there is nothing to read.
+    static func choice(_ asked: Question) -> Choice? {
+        if asked.isEmpty { return nil }
+        let (question, candidates) = candidates(asked)
+        let best = cheapest(candidates)
+        let rivals = candidates.indices.filter { $0 != best }
+        return Choice(
+            question: question, best: candidates[best],
+            rivals: rivals.isEmpty ? .none : rivals == [0] ? .scan : .others)
+    }
+
+    /// The ways to the rows, and what is known of the question then; the first is a scan.
+    static func candidates(_ asked: Question) -> (question: Question, ways: [Candidate]) {
+        let (question, singles) = searches(asked)
+        let combined = combinations(question, singles: singles)
+        // How many rows a condition on many leaves is known from its other side.
+        let known = combined.filter { if case .gathered(.collection) = $0.access { true } else { false } }
+        let ways =
+            [scan(question, besides: singles + known)] + singles + combined + (byText(question).map { [$0] } ?? [])
+        return (question, ways)
+    }
+
+    /// The ways by the key and by one index.
+    static func searches(_ asked: Question) -> (question: Question, ways: [Candidate]) {
+        let found = singles(asked)
+        // Where they lead to many rows it matters to how many, and how long rows are.
+        guard asked.estimates.countsEntries, found.contains(where: { $0.rows >= TableEstimates.counted }) else {
+            return (asked, found)
+        }
+        let question = asked.lookingFar
+        return (question, singles(question))
+    }
+
+    private static func singles(_ question: Question) -> [Candidate] {
+        (own(question).map { [$0] } ?? []) + question.bound.table.indexes.compactMap { byIndex($0, question) }
+    }
+
+    /// The way by the id or the key.
+    static func own(_ question: Question) -> Candidate? {
+        question.bound.table.isRowID ? byID(question) : byKey(question)
+    }
+
+    /// The place of the cheapest, the first among equals. What a match finds is found in any case: it is left alone only for few rows that
+    /// are known by their keys.
+    static func cheapest(_ candidates: [Candidate]) -> Int {
+        var best = 0
+        for (place, candidate) in candidates.enumerated()
+        where candidate.cost < candidates[best].cost && !candidate.isFullText { best = place }
+        if let text = candidates.firstIndex(where: \.isFullText), !candidates[best].isFewRows { return text }
+        return best
+    }
+
+    /// Which way the table's own order serves, if it does.
+    static func rowOrder(_ question: Question) -> Bool? {
+        let (bound, orders) = (question.bound, question.orders)
+        guard let first = orders.first, case .column(let column) = first.expr, column.node < 0 else { return nil }
+        if bound.table.isRowID { return column.ordinal == nil ? first.descending : nil }
+        return serves(bound.table.keyParts, 0, orders)
+    }
+
+    /// - Parameter singles: other ways, of which one may know how many rows fulfil the condition, or a part of it.
+    static func scan(_ question: Question, besides singles: [Candidate] = []) -> Candidate {
+        let reversed = rowOrder(question)
+        let isOrdered = question.orders.isEmpty || reversed != nil
+        let access: Access =
+            question.bound.table.isRowID ? .rows(.min ... .max) : .keyRanges([KeyRange(lower: [], upper: nil)])
+        let rows = question.estimates.rows
+        return Candidate(
+            access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: [], used: [],
+            cost: question.scanCost(rows: rows, known: singles, isOrdered: isOrdered, answered: []),
+            name: nil, rows: rows)
+    }
+
+    private static func byID(_ question: Question) -> Candidate? {
+        let mine = question.constraints.filter { $0.term.ordinal == nil }
+        if mine.isEmpty { return nil }
+        let reversed = rowOrder(question)
+        let isOrdered = question.orders.isEmpty || reversed != nil
+        let (access, deciding) = idAccess(mine.map(\.test))
+        let rows: Double
+        switch access {
+        case .keys(let keys): rows = Double(keys.count)
+        case .rows(let ids):
+            rows =
+                question.estimates.rows
+                * (ids.lowerBound > .min && ids.upperBound < .max ? Selectivity.keyTwoEnds : Selectivity.keyOneEnd)
+        default: rows = 0
+        }
+        let answered = Set(deciding.map { mine[$0].conjunct })
+        return Candidate(
+            access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: answered,
+            used: answered.sorted(),
+            cost: question.scanCost(rows: rows, isOrdered: isOrdered, answered: answered), name: nil, rows: rows)
+    }
+
+    /// The rows that are left by what is asked of their ids, and by which of these tests they are.
+    static func idAccess(_ tests: [Constraint.Test]) -> (access: Access, deciding: [Int]) {
+        for (number, test) in tests.enumerated() {
+            let values: [Value]
+            switch test {
+            case .equal(let value): values = [value]
+            case .isIn(let list): values = list
+            case .isNull: return (.nothing, [number])
+            default: continue
+            }
+            let ids = Set(values.compactMap { if case .integer(let id) = $0 { id } else { nil } }).sorted()
+            return (ids.isEmpty ? .nothing : .keys(ids.map { .rowID($0) }), [number])
+        }
+        var low = Int64.min
+        var high = Int64.max
+        var deciding: [Int] = []
+        for (number, test) in tests.enumerated() {
+            switch test {
+            case .lower(.integer(let id), let inclusive):
+                if !inclusive && id == .max { return (.nothing, [number]) }
+                low = max(low, inclusive ? id : id + 1)
+            case .upper(.integer(let id), let inclusive):
+                if !inclusive && id == .min { return (.nothing, [number]) }
+                high = min(high, inclusive ? id : id - 1)
+            case .lower: return (.nothing, [number])
+            case .upper, .notNull: break
+            default: continue
+            }
+            deciding.append(number)
+        }
+        return (low > high ? .nothing : .rows(low...high), deciding)
+    }
+
+    private static func byKey(_ question: Question) -> Candidate? {
+        let parts = question.bound.table.keyParts
+        let search = KeySearch(parts, question.constraints, limit: TableHandle.longestKey)
+        if search.used.isEmpty { return nil }
+        let reversed = serves(parts, search.equalCount, question.orders)
+        let isOrdered = question.orders.isEmpty || reversed != nil
+        let access: Access =
+            search.isPoint ? .keys(search.ranges.map { .bytes($0.lower) }) : .keyRanges(search.ranges)
+        let rows = search.isPoint ? Double(search.ranges.count) : question.estimates.rows * search.share
+        return Candidate(
+            access: access, isReversed: reversed ?? false, isOrdered: isOrdered, answered: search.answered,
+            used: search.used,
+            cost: question.scanCost(rows: rows, isOrdered: isOrdered, answered: search.answered), name: nil, rows: rows)
+    }
+
+    static func byIndex(_ index: IndexHandle, _ question: Question) -> Candidate? {
+        if index.isSpatial { return byPlace(index, question) }
+        let (orders, estimates) = (question.orders, question.estimates)
+        var implied: Set<Int> = []
+        if let conjuncts = index.conjuncts {
+            guard let found = Implication.answered(by: conjuncts, question.conjuncts) else { return nil }
+            implied = found
+        }
+        let parts = index.keyParts
+        let search = KeySearch(parts, question.constraints, limit: IndexHandle.keptBytes)
+        // Entries that are equal in their columns stand in the order of the rows' ids.
+        let ending =
+            question.bound.table.isRowID && !index.isUnique
+            ? [KeyPattern.Part(term: .init(ordinal: nil, noCase: false), descending: false)] : []
+        let reversed = serves(parts + ending, search.equalCount, orders)
+        let answered = search.answered.union(implied)
+        let cover = question.cover(index, answered)
+        if search.used.isEmpty && index.condition == nil && (orders.isEmpty || reversed == nil)
+            && !question.walksAlone(cover)
+        {
+            return nil
+        }
+        let isOrdered = orders.isEmpty || reversed != nil
+        let rows: Double
+        if search.isPoint && index.schema.isUnique {
+            rows = Double(max(1, search.ranges.count))
+        } else {
+            // A partial index is taken to hold a tenth of the rows.
+            let share = search.share * (index.condition == nil ? 1 : Selectivity.partialIndex)
+            rows =
+                search.used.isEmpty
+                ? max(1, estimates.rows * share) : estimates.entries(of: index, in: search.ranges, share: share)
+        }
+        let entryCost = cover.map { $0.isEmpty ? CostModel.coveredKey : CostModel.coveredRow } ?? estimates.indexCost
+        return Candidate(
+            access: search.ranges.isEmpty ? .nothing : .index(index, search.ranges), isReversed: reversed ?? false,
+            isOrdered: isOrdered, answered: answered,
+            used: search.used + implied.subtracting(search.used).sorted(),
+            cost: Double(max(0, search.ranges.count - 1)) * CostModel.stretch
+                + question.searchCost(rows: rows, perRow: entryCost, isOrdered: isOrdered, answered: answered),
+            name: index.schema.name, rows: rows, cover: search.ranges.isEmpty ? nil : cover)
+    }
+
+    /// By a full-text index. What a match finds must be found anyway, also to ask of single rows whether they are among it.
+    private static func byText(_ question: Question) -> Candidate? {
+        let (bound, orders) = (question.bound, question.orders)
+        for (place, conjunct) in question.conjuncts.enumerated() {
+            guard case .match(let match) = conjunct, match.isOwn else { continue }
+            var isRanked = false
+            var rest = orders[...]
+            if let first = orders.first, first.expr == .rank(match), !first.descending {
+                isRanked = true
+                rest = rest.dropFirst()
+            }
+            // Rows come in the order of their ids, those of equal rank too.
+            var isOrdered = rest.isEmpty
+            var isReversed = false
+            if bound.table.isRowID, let order = rest.first, case .column(let column) = order.expr, column.node < 0,
+                column.ordinal == nil, !isRanked || !order.descending
+            {
+                isOrdered = true
+                isReversed = order.descending
+            }
+            return Candidate(
+                access: .fullText(TextAccess(match: match, isRanked: isRanked && isOrdered)), isReversed: isReversed,
+                isOrdered: isOrdered, answered: [place], used: [place], cost: 0, name: match.index.schema.name,
+                rows: 1000)
+        }
+        return nil
+    }
+
+    /// Whether sorted columns give the orders, after the leading ones that have one value: forwards, backwards, or not at all.
+    private static func serves(_ parts: [KeyPattern.Part], _ equalCount: Int, _ orders: [BoundOrder]) -> Bool? {
+        guard !orders.isEmpty, equalCount + orders.count <= parts.count else { return nil }
+        var reversed: Bool?
+        for (part, order) in zip(parts[equalCount...], orders) {
+            guard case .column(let column) = order.expr, column.node < 0,
+                part.term == Constraint.Term(ordinal: column.ordinal, noCase: order.noCase)
+            else { return nil }
+            let turned = part.descending != order.descending
+            if reversed != nil && reversed != turned { return nil }
+            reversed = turned
+        }
+        return reversed
+    }
+
+    /// What a way prints.
+    static func text(_ best: Candidate, _ question: Question) -> PlanText {
+        let (bound, conjuncts, orders) = (question.bound, question.conjuncts, question.orders)
+        let residual = question.residual(best)
+        let name = bound.table.schema.name
+        let conditions = best.used.map { "\(conjuncts[$0])" }.joined(separator: " AND ")
+        var text: String
+        switch best.access {
+        case .nothing: return PlanText(find: "nothing to read")
+        case .index where best.nearest != nil: text = "nearest in \(name)"
+        case .index: text = conditions.isEmpty ? "scan \(name)" : "search \(name)"
+        case .fullText: text = "search \(name)"
+        case .rows, .keyRanges: text = conditions.isEmpty ? "scan \(name)" : "search \(name) by key range"
+        case .keys: text = "search \(name) by key"
+        case .gathered: text = "search \(name) \(best.name ?? "")"
+        }
+        if best.isFullText, let index = best.name { text += " using index \(index)" }
+        if case .index = best.access, let index = best.name {
+            text += " using index \(index)" + (best.cover == nil ? "" : " alone")
+        }
+        if !conditions.isEmpty { text += " (\(conditions))" }
+        if !residual.isEmpty { text += ", then filter \(residual.count == 1 ? residual[0] : .and(residual))" }
+        let terms = orders.map { order in
+            "\(order.expr)" + (order.noCase ? " COLLATE NOCASE" : "") + (order.descending ? " DESC" : "")
+        }.joined(separator: ", ")
+        var cut = bound.limit.map { " limit \($0)" } ?? ""
+        if bound.offset > 0 { cut += "\(bound.limit == nil ? "," : "") offset \(bound.offset)" }
+        if !orders.isEmpty && !best.isOrdered { return PlanText(find: text, sort: "sort by \(terms)" + cut) }
+        if !orders.isEmpty { text += ", already in order of \(terms)" }
+        return PlanText(find: text + (bound.limit == nil ? "" : ",") + cut)
+    }
+}

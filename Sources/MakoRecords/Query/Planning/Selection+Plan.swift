@@ -1,0 +1,37 @@
+import MakoStorage
+
+extension Selection {
+    /// Binds and plans.
+    public func plan(_ catalogue: Catalogue) throws(RecordError) -> Plan {
+        try followingTree(isDeep) { () throws(RecordError) in Planner.plan(try bind(catalogue)) }
+    }
+
+    /// Binds and plans, with sizes estimated on a view.
+    public func plan(_ catalogue: Catalogue, in view: Snapshot) throws(RecordError) -> Plan {
+        try plan(catalogue, in: view, nil)
+    }
+
+    func plan(
+        _ catalogue: Catalogue, in view: Snapshot, _ budget: SubqueryBudget?
+    ) throws(RecordError) -> Plan {
+        let shape = SelectionShape(self)
+        if let shape, let kept = catalogue.plans[shape.key],
+            let plan = try kept.plan(shape.values, parameters, namedParameters, catalogue, view)
+        {
+            return plan
+        }
+        return try followingTree(isDeep) { () throws(RecordError) in try newPlan(catalogue, view, budget, shape) }
+    }
+
+    private func newPlan(
+        _ catalogue: Catalogue, _ view: Snapshot, _ budget: SubqueryBudget?, _ shape: SelectionShape?
+    ) throws(RecordError) -> Plan {
+        let bound = try bind(catalogue, budget ?? SubqueryBudget())
+        let estimates = try TableEstimates(bound.table, view)
+        let question = Planner.Question(bound, estimates)
+        guard let choice = Planner.choice(question) else { return Planner.nothing(question.bound) }
+        let plan = choice.plan()
+        if let shape, let kept = KeptPlan(shape, choice, plan) { catalogue.plans.keep(kept, for: shape.key) }
+        return plan
+    }
+}

@@ -1,0 +1,206 @@
+import MakoStorage
+
+/// Keys and values that are sorted by their keys in memory.
+///
+/// They lie one behind the other in one piece of memory; what is sorted are 16-byte notes of where they are.
+final class SortedEntries {
+    /// Where an entry is, and what its key looks like.
+    private struct Note {
+        /// Eight bytes of the key behind what all keys have in common.
+        var head: UInt64
+        var offset: UInt32
+        var keyBytes: UInt16
+        var valueBytes: UInt16
+    }
+
+    /// Keys and values, each value behind its key. What was appended becomes an entry by ``note(from:middle:)``.
+    @exclusivity(unchecked) var content = KeyBuffer()
+    @exclusivity(unchecked) private var notes: [Note] = []
+    @exclusivity(unchecked) private var staged = KeyBuffer()
+
+    /// Memory that an entry takes beside its key and value, for sorting it included.
+    static let noteBytes = 2 * MemoryLayout<Note>.stride
+
+    var isEmpty: Bool { notes.isEmpty }
+    var count: Int { notes.count }
+
+    /// Makes an entry of what was appended to the content since it ended at `start`. False: it is too long, and the content ends there again.
+    func note(from start: Int, middle: Int) -> Bool {
+        guard let offset = UInt32(exactly: start), let keyBytes = UInt16(exactly: middle - start),
+            let valueBytes = UInt16(exactly: content.count - middle)
+        else {
+            content.truncate(to: start)
+            return false
+        }
+        notes.append(Note(head: 0, offset: offset, keyBytes: keyBytes, valueBytes: valueBytes))
+        return true
+    }
+
+    /// Takes the last entry back.
+    func removeLast() {
+        if let last = notes.popLast() { content.truncate(to: Int(last.offset)) }
+    }
+
+    func removeAll() {
+        notes.removeAll(keepingCapacity: true)
+        content.clear()
+    }
+
+    /// Drops all entries, and the memory that they had.
+    func discard() {
+        notes = []
+        content = KeyBuffer()
+        staged = KeyBuffer()
+    }
+
+    /// Lends keys and values in the order of the keys; equal keys come in the order in which they were added.
+    func forEachSorted<E: Error>(_ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(E) -> Void) throws(E) {
+        sort()
+        var start = 0
+        while start < notes.count {
+            let end = min(start + SortedEntries.stagedEntries, notes.count)
+            // In their order they lie all over the memory: copied together, they are waited for together.
+            staged.clear()
+            for place in start..<end {
+                let first = Int(notes[place].offset)
+                let length = Int(notes[place].keyBytes) + Int(notes[place].valueBytes)
+                staged.append(raw: content.raw(from: first, to: first + length))
+            }
+            var first = 0
+            for place in start..<end {
+                let middle = first + Int(notes[place].keyBytes)
+                let last = middle + Int(notes[place].valueBytes)
+                try body(staged.raw(from: first, to: middle), staged.raw(from: middle, to: last))
+                first = last
+            }
+            start = end
+        }
+    }
+
+    private static var stagedEntries: Int { 64 }
+
+    // MARK: Sorting
+
+    private func key(_ note: Note) -> UnsafeRawBufferPointer {
+        let start = Int(note.offset)
+        return content.raw(from: start, to: start + Int(note.keyBytes))
+    }
+
+    /// Sorts by the first bytes in which heads differ, and then those that agree in them by their whole keys.
+    private func sort() {
+        guard notes.count > 1 else { return }
+        noteHeads()
+        guard notes.count >= SortedEntries.fewest else { return notes.sort { precedes($0, $1) } }
+        let sorted = sortByHeads()
+        notes.withUnsafeMutableBufferPointer { notes in
+            var start = 0
+            while start < notes.count {
+                let head = notes[start].head & sorted
+                var end = start + 1
+                while end < notes.count && notes[end].head & sorted == head { end += 1 }
+                if end - start > 1 { sort(UnsafeMutableBufferPointer(rebasing: notes[start..<end])) }
+                start = end
+            }
+        }
+    }
+
+    /// Fewer are sorted by comparison.
+    private static var fewest: Int { 256 }
+
+    /// Sorts entries that look alike; mostly there are very few.
+    private func sort(_ alike: UnsafeMutableBufferPointer<Note>) {
+        var alike = alike
+        if alike.count > 16 { return alike.sort { precedes($0, $1) } }
+        for end in 1..<alike.count {
+            let note = alike[end]
+            var place = end
+            while place > 0 && precedes(note, alike[place - 1]) {
+                alike[place] = alike[place - 1]
+                place -= 1
+            }
+            alike[place] = note
+        }
+    }
+
+    private func precedes(_ a: Note, _ b: Note) -> Bool {
+        if a.head != b.head { return a.head < b.head }
+        let order = KeyOrder.compareRaw(key(a), key(b))
+        return order == 0 ? a.offset < b.offset : order < 0
+    }
+
+    /// Numbers and texts that look alike differ late: the heads begin behind what all keys have in common.
+    private func noteHeads() {
+        let first = key(notes[0])
+        var common = first.count
+        for note in notes { common = SortedEntries.commonBytes(first, key(note), limit: common) }
+        notes.withUnsafeMutableBufferPointer { notes in
+            for place in 0..<notes.count {
+                let start = Int(notes[place].offset)
+                notes[place].head = content.head(from: start + common, to: start + Int(notes[place].keyBytes))
+            }
+        }
+    }
+
+    private static func commonBytes(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer, limit: Int) -> Int {
+        let limit = min(limit, b.count)
+        var count = 0
+        while count < limit && a[count] == b[count] { count += 1 }
+        return count
+    }
+
+    /// A radix sort from the last byte to the first, over as many bytes as tell that many entries apart if their keys are spread.
+    ///
+    /// - Returns: a mask of the bytes of the heads that are in order now.
+    private func sortByHeads() -> UInt64 {
+        var different: UInt64 = 0
+        for note in notes { different |= note.head ^ notes[0].head }
+        var shifts: [UInt64] = []
+        let wanted = notes.count >> 16 == 0 ? 3 : 4
+        for shift in stride(from: UInt64(56), through: 0, by: -8) where different >> shift & 0xff != 0 {
+            shifts.append(shift)
+            if shifts.count == wanted { break }
+        }
+        var other = notes
+        withUnsafeTemporaryAllocation(of: Int.self, capacity: 256) { places in
+            for shift in shifts.reversed() {
+                notes.withUnsafeBufferPointer { from in
+                    other.withUnsafeMutableBufferPointer { to in
+                        SortedEntries.distribute(from, to, by: shift, places)
+                    }
+                }
+                swap(&notes, &other)
+            }
+        }
+        // Bytes above the last one looked at that are not in the list are the same in all heads.
+        return shifts.last.map { UInt64.max << $0 } ?? .max
+    }
+
+    private static func distribute(
+        _ from: UnsafeBufferPointer<Note>, _ to: UnsafeMutableBufferPointer<Note>, by shift: UInt64,
+        _ places: UnsafeMutableBufferPointer<Int>
+    ) {
+        places.initialize(repeating: 0)
+        for note in from { places[Int(note.head &>> shift & 0xff)] &+= 1 }
+        var sum = 0
+        for byte in 0..<256 {
+            let those = places[byte]
+            places[byte] = sum
+            sum += those
+        }
+        for note in from {
+            let byte = Int(note.head &>> shift & 0xff)
+            to[places[byte]] = note
+            places[byte] &+= 1
+        }
+    }
+}
+
+extension SortedRuns {
+    /// Adds entries, of which there are none then.
+    func add(_ entries: SortedEntries) throws(StorageError) {
+        var run = begin()
+        try entries.forEachSorted { (key, value) throws(StorageError) in try run.append(key, value) }
+        try end(&run)
+        entries.removeAll()
+    }
+}

@@ -1,0 +1,54 @@
+import MakoStorage
+
+/// What `RETURNING` gives: a row of values for each row that a statement has written, or is about to delete.
+///
+///     var returned = try ReturnedRows(statement.returning, of: target, catalogue, parameters, named, tx.view)
+///     try returned?.add(key, tx.view)
+///     outcome.rows = returned?.rows ?? outcome.rows
+struct ReturnedRows {
+    private let target: TableHandle
+    private let values: ExpressionRun
+    private(set) var rows: QueryRows
+
+    /// - Returns: nil: nothing is to be returned.
+    init?(
+        _ outputs: [SelectStatement.Output], of target: TableHandle, _ catalogue: Catalogue, _ parameters: [Value],
+        _ named: [String: Value], _ view: Snapshot
+    ) throws(RecordError) {
+        if outputs.isEmpty { return nil }
+        self.target = target
+        let source = JoinScope.Source(name: target.schema.name, table: target)
+        let outputs = try SelectNames.outputs(outputs, [source], isJoin: false)
+        var binder = Binder(target, catalogue, parameters, named)
+        var bound: [BoundExpr] = []
+        for output in outputs { bound.append(try binder.bindUnseen(output.expr)) }
+        values = ExpressionRun(bound: bound, target, binder.joins, view)
+        rows = QueryRows(columns: outputs.map(\.name), rows: [])
+    }
+
+    /// Adds what a row gives as it is now; one that is not there adds nothing.
+    mutating func add(_ key: RowKey, _ view: Snapshot) throws(RecordError) {
+        var row: [Value] = []
+        let isThere = try recorded { try target.withRow(key, in: view) { try values.append($0, key, to: &row) } } != nil
+        if isThere { rows.rows.append(row) }
+    }
+
+    /// Leaves out what was added behind so many rows.
+    mutating func forget(after count: Int) { rows.rows.removeSubrange(count...) }
+}
+
+extension DeleteStatement {
+    /// What `RETURNING` gives of rows that are about to be deleted; no columns where nothing is to be returned.
+    ///
+    /// - Throws: `syntax`, pointing into the text.
+    public func returned(
+        _ keys: [RowKey], _ catalogue: Catalogue, view: Snapshot, parameters: [Value] = [], named: [String: Value] = [:]
+    ) throws(RecordError) -> QueryRows {
+        let target = try table.findWritable(in: catalogue)
+        guard var rows = try ReturnedRows(returning, of: target, catalogue, parameters, named, view) else {
+            return QueryRows(columns: [], rows: [])
+        }
+        for key in keys { try rows.add(key, view) }
+        return rows.rows
+    }
+}

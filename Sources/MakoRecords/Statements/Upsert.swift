@@ -1,0 +1,123 @@
+import MakoStorage
+
+/// An `ON CONFLICT` clause with its names resolved: finds the row that is in the way of a new one and changes it, or lets it be.
+struct Upsert {
+    private enum Constraint {
+        /// The key and every unique index.
+        case any, key
+        case index(IndexHandle)
+    }
+
+    private let target: TableHandle
+    private let constraint: Constraint
+    /// Nil: the row in the way stays as it is.
+    private let change: Change?
+
+    /// What becomes of the row in the way.
+    private struct Change {
+        let columns: [ColumnSchema]
+        let names: [ColumnName]
+        let layout: RowLayout
+        let values: ExpressionRun
+        let condition: Evaluator?
+        /// The new row, which expressions call `excluded`.
+        let supply: SuppliedRows
+        let ownsRows: Bool
+    }
+
+    init(_ clause: ConflictClause, _ target: TableHandle, _ run: StatementRun, _ view: Snapshot) throws(RecordError) {
+        self.target = target
+        constraint = try Upsert.constraint(clause, target)
+        guard let assignments = clause.assignments else {
+            change = nil
+            return
+        }
+        let columns = try run.assigned(assignments, target)
+        var binder = Binder(target, run.catalogue, run.parameters, run.named, joins: [.supplied(target, "excluded")])
+        binder.references = ["excluded": 0]
+        var bound: [BoundExpr] = []
+        for assignment in assignments { bound.append(try binder.bind(assignment.value)) }
+        let condition = try clause.condition.map { (condition) throws(RecordError) in try binder.bind(condition) }
+        let supply = try SuppliedRows(rows: binder.joins.count, results: 0)
+        let owned = run.ignoresReferences ? nil : try run.catalogue.ownedColumns(of: target)
+        change = Change(
+            columns: columns, names: assignments.map(\.column), layout: try target.layout(for: columns.map(\.name)),
+            values: ExpressionRun(bound: bound, target, binder.joins, view, supply),
+            condition: condition.map { Evaluator(Program(target, $0, joins: binder.joins), view, supply) },
+            supply: supply, ownsRows: owned.map { owned in columns.contains { owned.contains($0.name) } } ?? false)
+    }
+
+    /// The columns that an update sets; none where rows in the way stay as they are.
+    var columns: [ColumnSchema] { change?.columns ?? [] }
+
+    private static func constraint(_ clause: ConflictClause, _ target: TableHandle) throws(RecordError) -> Constraint {
+        guard !clause.target.isEmpty else { return .any }
+        var names: Set<String> = []
+        for name in clause.target { names.insert(name.isID(of: target) ? "" : try name.find(in: target).name) }
+        if target.isRowID ? names == [""] : names == Set(target.schema.keyNames) {
+            // Texts of a key that is kept apart without regard to case have an index, too.
+            if let index = target.schema.keyIndex,
+                let handle = target.indexes.first(where: { $0.schema.name == index.name })
+            {
+                return .index(handle)
+            }
+            return .key
+        }
+        for index in target.indexes where index.isUnique && index.condition == nil {
+            if Set(index.schema.columns.map(\.name)) == names { return .index(index) }
+        }
+        let list = clause.target.map(\.name).joined(separator: ", ")
+        throw clause.at.error("\(target.schema.name) has neither a key nor a unique index over \(list)")
+    }
+
+    /// The row in the way of the one that is being written; nil: none is.
+    ///
+    /// - Parameter id: the new row's, where the statement gives it.
+    func conflict(_ writer: inout RowWriter, _ id: RowKey?, _ view: Snapshot) throws(RecordError) -> RowKey? {
+        switch constraint {
+        case .any: return try target.conflicting(&writer, key: id, view: view).first
+        case .key:
+            let own: RowKey? = if let id { id } else { target.isRowID ? nil : try target.keyOfDraft(&writer) }
+            guard let own, try target.contains(own, in: view) else { return nil }
+            return own
+        case .index(let index):
+            let new = try RowReader(try writer.finish(), target.layout)
+            return try target.owner(of: new, key: nil, in: index, view)
+        }
+    }
+
+    /// Does to the row in the way what the clause says.
+    ///
+    /// - Parameters:
+    ///   - new: the row that was to be inserted.
+    ///   - id: its id, where the statement gives it.
+    /// - Returns: false: it stays as it is.
+    func apply(
+        to key: RowKey, _ new: inout RowWriter, _ id: RowKey?, _ references: inout ReferenceCheck,
+        _ removal: inout RowRemoval, _ run: StatementRun, _ changes: inout ChangeSet, _ tx: borrowing WriteTransaction
+    ) throws(RecordError) -> Bool {
+        guard let change else { return false }
+        let view = tx.view
+        let excluded = try RowReader(try new.finish(), target.layout)
+        var found: [Value] = []
+        change.supply.rows[0] = SuppliedRows.Place(row: excluded, id: id?.rowID ?? 0)
+        defer { change.supply.rows[0] = SuppliedRows.Place() }
+        let isWanted = try recorded {
+            try target.withRow(key, in: view) { row in
+                guard try change.condition?.test(row, key) ?? true else { return false }
+                try change.values.append(row, key, to: &found)
+                return true
+            }
+        }
+        guard isWanted == true else { return false }
+        if !references.isEmpty { try references.note(found[...], view) }
+        if change.ownsRows { try removal.noteOwned(by: key, target, view) }
+        var writer = RowWriter()
+        writer.begin(change.layout)
+        for (position, column) in change.columns.enumerated() {
+            try run.check(found[position], column, change.names[position], target)
+            writer.set(position, found[position])
+        }
+        return try target.update(&writer, key: key, in: tx, changes: &changes, check: run.rowCheck)
+    }
+}

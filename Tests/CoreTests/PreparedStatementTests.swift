@@ -1,0 +1,156 @@
+import MakoCore
+import Testing
+
+/// Statements that are read once and run again and again.
+@Suite struct PreparedStatementTests {
+    private func database() throws -> Database {
+        let db = try Database.inMemory(entities: [City.self, Country.self])
+        try db.rawQuery("CREATE TABLE Log (word TEXT UNIQUE, n INTEGER)")
+        return db
+    }
+
+    @Test func oneTextTakesManyValues() throws {
+        let db = try database()
+        let insert = try db.prepare("INSERT INTO Log (word, n) VALUES (?, ?)")
+        #expect(insert.parameterCount == 2 && !insert.isReadOnly)
+        #expect(try insert.run("a", 1).lastKey == [.integer(1)])
+        #expect(try insert.run("b", nil).lastKey == [.integer(2)])
+        try db.transaction { _ in for number in 3..<10 { try insert.run("w\(number)", number) } }
+        let count = try db.prepare("SELECT count(*), sum(n) FROM Log WHERE n > :least OR n IS NULL")
+        #expect(try count.run(named: ["least": 7]).rows == [[.integer(3), .integer(17)]])
+        #expect(try count.run(named: ["least": 0]).rows == [[.integer(9), .integer(43)]])
+        let some = try db.prepare("SELECT word FROM Log WHERE n IN (?) ORDER BY n")
+        #expect(try some.run([3, 5]).rows(as: String.self) == ["w3", "w5"])
+        #expect(try some.run([Int]()).rows.isEmpty)
+        let change = try db.prepare("UPDATE Log SET n = n + ? WHERE word = ?")
+        #expect(try change.run(10, "a").changedRows == 1 && change.run(10, "none").changedRows == 0)
+        #expect(try db.prepare("DELETE FROM Log WHERE n > ? RETURNING word").run(10).rows == [[.text("a")]])
+    }
+
+    /// What is refused is refused each time, and leaves nothing.
+    @Test func faultsAreThoseOfTheText() throws {
+        let db = try database()
+        #expect(throws: MakoError.self) { try db.prepare("INSRT INTO Log (word) VALUES (?)") }
+        let insert = try db.prepare("INSERT INTO Log (word, n) VALUES (?, ?)")
+        for _ in 0..<2 {
+            #expect(throws: MakoError.self) { try insert.run("a") }
+            #expect(throws: MakoError.self) { try insert.run("a", 1, 2) }
+            #expect(throws: MakoError.self) { try insert.run(1, 1) }
+            #expect(throws: MakoError.self) { try insert.run("a", named: ["n": 1]) }
+        }
+        try insert.run("a", 1)
+        #expect(throws: MakoError.duplicate(entity: "Log", properties: ["word"], values: [.text("a")])) {
+            try insert.run("a", 2)
+        }
+        #expect(try db.rawQuery("SELECT * FROM Log").rows == [[.text("a"), .integer(1)]])
+        #expect(throws: MakoError.self) { try db.prepare("INSERT INTO Missing VALUES (?)").run(1) }
+    }
+
+    /// All rows, or none.
+    @Test func manyRowsAreOne() throws {
+        let db = try database()
+        let insert = try db.prepare("INSERT INTO Log (word, n) VALUES (?, ?) RETURNING rowid")
+        let words = (0..<100).map { ("w\($0)", $0) }
+        let stored = try insert.run(rows: words.map { [$0.0, $0.1] })
+        #expect(stored.changedRows == 100 && stored.rowCount == 100 && stored.lastKey == [.integer(100)])
+        #expect(throws: MakoError.self) { try insert.run(rows: [["new", 1], ["w3", 2]]) }
+        #expect(try db.rawQuery("SELECT count(*) FROM Log").rows == [[.integer(100)]])
+        try db.transaction { _ in
+            #expect(throws: MakoError.self) { try insert.run(rows: [["new", 1], ["w3", 2]]) }
+            try insert.run(rows: [["kept", 1]])
+        }
+        #expect(try db.rawQuery("SELECT count(*) FROM Log WHERE word = 'new'").rows == [[.integer(0)]])
+        #expect(try insert.run(rows: []).changedRows == 0)
+        #expect(throws: MakoError.self) { try db.prepare("SELECT 1").run(rows: [[]]) }
+    }
+
+    /// Names are looked up again when the tables have changed, in the database that is asked.
+    @Test func theSchemaMayChange() throws {
+        let db = try database()
+        let other = try Database.inMemory(entities: [City.self, Country.self])
+        let (insert, all) = (try db.prepare("INSERT INTO Log VALUES (?, ?)"), try db.prepare("SELECT * FROM Log"))
+        try insert.run("a", 1)
+        #expect(try all.run().rows == [[.text("a"), .integer(1)]])
+        try db.rawQuery("DROP TABLE Log")
+        #expect(throws: MakoError.self) { try insert.run("b", 2) }
+        #expect(throws: MakoError.self) { try all.run() }
+        try db.rawQuery("CREATE TABLE Log (n INTEGER, word TEXT)")
+        #expect(throws: MakoError.self) { try insert.run("b", 2) }
+        try insert.run(2, "b")
+        #expect(try all.run().rows == [[.integer(2), .text("b")]])
+        // The text is known; what it means is another matter.
+        try other.rawQuery("CREATE TABLE Log (a REAL, b REAL, c REAL)")
+        #expect(throws: MakoError.self) { try other.rawQuery("INSERT INTO Log VALUES (?, ?)", 1, 2) }
+        try other.rawQuery("INSERT INTO Log VALUES (?, ?, ?)", 1, 2, 3)
+        #expect(try other.rawQuery("SELECT * FROM Log").rows == [[.double(1), .double(2), .double(3)]])
+        #expect(try all.run().rowCount == 1)
+    }
+
+    /// A plan that was kept sees the rows of each moment; the clock is looked at each time.
+    @Test func plansAreKeptAndRowsAreNot() throws {
+        let db = try database()
+        let (insert, found) = (
+            try db.prepare("INSERT INTO Log VALUES (?, ?)"), try db.prepare("SELECT sum(n), max(word) FROM Log")
+        )
+        #expect(try found.run().rows == [[.null, .null]])
+        var sum = 0
+        for number in 0..<700 {
+            try insert.run("w\(number)", number)
+            sum += number
+            if number % 100 == 99 { #expect(try found.run().rows[0][0] == .integer(Int64(sum))) }
+        }
+        try db.rawQuery("CREATE INDEX byN ON Log (n)")
+        #expect(try db.prepare("SELECT max(n) FROM Log").run().rows == [[.integer(699)]])
+        let clock = try db.prepare("SELECT julianday('now')")
+        let first = try clock.run().rows[0][0]
+        var second = first
+        for _ in 0..<100_000 where second == first { second = try clock.run().rows[0][0] }
+        #expect(second != first)
+    }
+
+    /// The way to the rows is that of any other value, and that of the size that the table has by now.
+    @Test func valuesChangeAndTheWayStays() throws {
+        let db = try database()
+        try db.rawQuery("CREATE INDEX byN ON Log (n)")
+        let insert = try db.prepare("INSERT INTO Log VALUES (?, ?)")
+        let found = try db.prepare(
+            "SELECT word, n * 2 AS twice FROM Log WHERE n = ? AND word >= ? ORDER BY word LIMIT 3")
+        let groups = try db.prepare("SELECT n % 3, count(*) FROM Log WHERE n < :end GROUP BY n % 3 HAVING count(*) > 1")
+        for number in 0..<600 {
+            try insert.run("w\(number)", number % 50)
+            let wanted = (0...number).filter { $0 % 50 == number % 7 }.map { "w\($0)" }.sorted()
+            let rows = try found.run(number % 7, "w").rows
+            #expect(rows == wanted.prefix(3).map { [.text($0), .integer(Int64(number % 7 * 2))] })
+            let few = try groups.run(named: ["end": number % 9]).rows.compactMap { $0[1] }
+            let counts = (0..<3).map { rest in (0...number).filter { $0 % 50 < number % 9 && $0 % 50 % 3 == rest }.count
+            }
+            #expect(few == counts.filter { $0 > 1 }.map { .integer(Int64($0)) })
+        }
+        #expect(throws: MakoError.self) { try found.run(1) }
+        #expect(throws: MakoError.self) { try found.run("x", "w") }
+        #expect(try found.run(nil, "w").rows.isEmpty && found.run(1.0, "w1").rows.count == 3)
+        try db.rawQuery("ANALYZE")
+        #expect(try found.run(3, "w").rowCount == 3)
+    }
+
+    @Test func deleteRulesAndRulesOfTypesHold() throws {
+        let db = try database()
+        let insert = try db.prepare("INSERT INTO City (name, twin) VALUES (?, ?)")
+        try insert.run("Bergen", nil)
+        try insert.run("Oslo", 1)
+        #expect(throws: MakoError.self) { try insert.run("Voss", 9) }
+        #expect(try db.query(City.self).where(\.name == "Oslo").first()?.twin?.name == "Bergen")
+        #expect(
+            try db.prepare("DELETE FROM City WHERE name = ? RETURNING name, twin").run("Oslo").rows == [
+                [.text("Oslo"), .integer(1)]
+            ])
+        #expect(try db.query(City.self).count() == 1)
+    }
+
+    @Test func itRunsOnItsOwnThreadToo() async throws {
+        let db = try database()
+        let insert = try db.prepare("INSERT INTO Log VALUES (?, ?)")
+        _ = try await insert.run("a", 1)
+        #expect(try await db.prepare("SELECT n FROM Log").run().rows == [[.integer(1)]])
+    }
+}
