@@ -64,7 +64,7 @@ import Testing
         #expect(throws: MakoError.self) { try db.prepare("SELECT 1").run(rows: [[]]) }
     }
 
-    /// Names are looked up again when the tables have changed, in the database that is asked.
+    /// Names are looked up again when the tables have changed, in each database.
     @Test func theSchemaMayChange() throws {
         let db = try database()
         let other = try Database.inMemory(entities: [City.self, Country.self])

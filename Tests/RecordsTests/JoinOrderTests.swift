@@ -117,7 +117,7 @@ import Testing
             return
         }
         #expect(join.weighed <= 16 * tables * tables, "\(join.weighed)")
-        // No table stands before one that it is joined with.
+        // No table comes before one that it is joined with.
         #expect(!plan.description.contains("all kept"))
         #expect(join.steps.count == tables && join.steps[0].own.description.contains("by key (s1.id = 7)"))
     }

@@ -40,7 +40,7 @@ import Testing
         try fixture.expectSound()
     }
 
-    /// Twins that stand in different pieces, both of which are sorted alone.
+    /// Twins in different pieces, both of which are sorted alone.
     @Test func twinsInDifferentPiecesAreRefused() throws {
         var rows = Self.names(40_000)
         rows[39_000].0 = rows[7].0
@@ -55,7 +55,7 @@ import Testing
         try fixture.expectSound()
     }
 
-    /// Entries of long texts are cut and do not tell alone whether two rows agree.
+    /// Entries of long texts are cut: equal ones may be of different rows.
     @Test(arguments: [false, true]) func longTwinsAreRefused(areTwins: Bool) throws {
         var rows = (0..<12_000).map { ("\($0)", Int64?.none) }
         rows[10] = (Self.long + "a", nil)
