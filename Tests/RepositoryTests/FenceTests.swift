@@ -37,7 +37,7 @@ import Testing
         "Sources/MakoStorage/Files/Lock.swift",
         "Sources/MakoStorage/Files/POSIXFile.swift",
         "Sources/MakoStorage/Files/POSIXFileSystem.swift",
-        
+
         "Sources/MakoStorage/Files/StackGuard.swift",
         "Sources/MakoStorage/Files/Thread.swift",
         "Sources/MakoStorage/Log/GrowingBytes.swift",

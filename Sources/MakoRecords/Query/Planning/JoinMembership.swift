@@ -17,7 +17,8 @@ struct JoinMembership {
 
     init?(_ condition: BoundCondition, _ planner: JoinPlanner) {
         guard case .exists(let subquery) = condition,
-            case .held(let held)? = (subquery.plan as? SubqueryPlan)?.source, subquery.outers.count == 2, case .column(let column) = subquery.outers[0], let ordinal = column.ordinal,
+            case .held(let held)? = (subquery.plan as? SubqueryPlan)?.source, subquery.outers.count == 2,
+            case .column(let column) = subquery.outers[0], let ordinal = column.ordinal,
             planner.sources.indices.contains(column.node),
             case .comparison(.equal, let left, let right)? = held.bound.condition
         else { return nil }

@@ -109,7 +109,9 @@ struct JoinPlanner {
         // Without sizes where they cannot be read: that is told of when rows are to be.
         let view = question.sources[source].statistics?.view
         let estimates = view.flatMap { try? TableEstimates(selection.table, $0) } ?? .unknown
-        guard let choice = Planner.choice(Planner.Question(selection, estimates)) else { return (Planner.nothing(selection), 0) }
+        guard let choice = Planner.choice(Planner.Question(selection, estimates)) else {
+            return (Planner.nothing(selection), 0)
+        }
         // Plans of small tables are made as for larger ones, and cost less.
         let share = choice.best.isFewRows ? 1 : question.sources[source].size / estimates.rows
         return (choice.plan(), choice.best.cost * share)
