@@ -88,3 +88,18 @@ struct KeyRange: Sendable, Hashable {
         return isWider
     }
 }
+
+extension KeyRange {
+    /// The entries of a spatial index in a stretch of cells.
+    init(cells: ClosedRange<UInt64>) {
+        func key(_ cell: UInt64) -> [UInt8] {
+            stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: cell >> UInt64($0)) }
+        }
+        self.init(lower: key(cells.lowerBound), upper: KeyRange.successor(key(cells.upperBound)))
+    }
+
+    /// What is left of a range behind a key, in the direction of a walk.
+    func behind(_ key: [UInt8], _ isReversed: Bool) -> KeyRange {
+        isReversed ? KeyRange(lower: lower, upper: key) : KeyRange(lower: key + [0], upper: upper)
+    }
+}

@@ -263,3 +263,14 @@ extension BoundExpr {
     /// What kind of value it gives.
     var kind: ValueKind { Binder.kind(self) }
 }
+
+extension Binder {
+    /// `place` in the place of a latitude and a longitude stands for the columns of a coordinate's parts.
+    static func withPlaces(_ arguments: [Expr]) -> [Expr] {
+        guard arguments.count == 2 || arguments.count == 3 else { return arguments }
+        return arguments.flatMap { argument -> [Expr] in
+            guard case .column(var path, let at) = argument, let last = path.popLast() else { return [argument] }
+            return ["latitude", "longitude"].map { .column(path + [last + "_" + $0], at: at) }
+        }
+    }
+}

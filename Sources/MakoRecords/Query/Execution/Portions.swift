@@ -194,10 +194,3 @@ public struct Portions: Sendable {
         }
     }
 }
-
-extension KeyRange {
-    /// What is left of a range behind a key, in the direction of a walk.
-    func behind(_ key: [UInt8], _ isReversed: Bool) -> KeyRange {
-        isReversed ? KeyRange(lower: lower, upper: key) : KeyRange(lower: key + [0], upper: upper)
-    }
-}

@@ -90,3 +90,20 @@ struct Arena: ~Copyable {
         return UnsafeRawBufferPointer(rebasing: part[..<min(count, part.count)])
     }
 }
+
+extension Arena {
+    /// A value whose bytes the arena keeps.
+    mutating func operand(_ value: Value) -> Operand {
+        switch value {
+        case .null: .null
+        case .bool(let flag): .bool(flag)
+        case .integer(let number): .integer(number)
+        case .unsigned(let number): .unsigned(number)
+        case .double(let number): .double(number)
+        case .date(let seconds): .date(seconds)
+        case .uuid(let high, let low): .uuid(high, low)
+        case .text(let text): .text(keep(text))
+        case .blob(let bytes): .blob(keep(bytes))
+        }
+    }
+}

@@ -138,24 +138,3 @@ extension Value {
         }
     }
 }
-
-extension KeyRange {
-    /// The entries of a spatial index in a stretch of cells.
-    init(cells: ClosedRange<UInt64>) {
-        func key(_ cell: UInt64) -> [UInt8] {
-            stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: cell >> UInt64($0)) }
-        }
-        self.init(lower: key(cells.lowerBound), upper: KeyRange.successor(key(cells.upperBound)))
-    }
-}
-
-extension Binder {
-    /// `place` in the place of a latitude and a longitude stands for the columns of a coordinate's parts.
-    static func withPlaces(_ arguments: [Expr]) -> [Expr] {
-        guard arguments.count == 2 || arguments.count == 3 else { return arguments }
-        return arguments.flatMap { argument -> [Expr] in
-            guard case .column(var path, let at) = argument, let last = path.popLast() else { return [argument] }
-            return ["latitude", "longitude"].map { .column(path + [last + "_" + $0], at: at) }
-        }
-    }
-}
