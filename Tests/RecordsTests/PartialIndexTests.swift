@@ -7,7 +7,7 @@ import Testing
 @Suite struct PartialIndexTests {
     private func tasks() throws -> StatementSession {
         try StatementSession(
-            "CREATE TABLE Task (title TEXT, due INTEGER, isDone BOOLEAN NOT NULL DEFAULT FALSE, owner TEXT)",
+            "CREATE TABLE Task (id INTEGER PRIMARY KEY, title TEXT, due INTEGER, isDone BOOLEAN NOT NULL DEFAULT FALSE, owner TEXT)",
             "CREATE INDEX open ON Task (due) WHERE isDone = FALSE AND due IS NOT NULL",
             "CREATE UNIQUE INDEX oneOpen ON Task (owner) WHERE NOT isDone",
             "INSERT INTO Task (title, due, isDone, owner) VALUES ('a', 3, FALSE, 'Ada'), ('b', 1, TRUE, 'Ada'), ('c', NULL, FALSE, 'Bob'), ('d', 2, TRUE, NULL)"
@@ -229,7 +229,7 @@ import Testing
         let stored = try session.table("Task").schema.indexes
         #expect(stored[0].condition == "isDone = FALSE AND due IS NOT NULL")
         // A table without such indexes is written as it always was.
-        try session.run("CREATE TABLE Plain (a TEXT UNIQUE)")
+        try session.run("CREATE TABLE Plain (id INTEGER PRIMARY KEY, a TEXT UNIQUE)")
         let formats = try session.store.read { try StoredCatalogue.entries(in: $0).map { ($0.name, $0.bytes[0]) } }
         #expect(formats.map(\.0) == ["Plain", "Task"] && formats.map(\.1) == [1, 2])
     }
@@ -285,7 +285,7 @@ import Testing
             [.integer(1), .text("b")], [.integer(2), .text("d")], [.integer(3), .text("a")],
         ]
         #expect(try session.rows(question) == wanted)
-        try session.run("CREATE TABLE Place (latitude REAL, longitude REAL)")
+        try session.run("CREATE TABLE Place (id INTEGER PRIMARY KEY, latitude REAL, longitude REAL)")
         try session.run("INSERT INTO Place VALUES (1, 3.0, 5.0), (2, 4.0, 6.0)")
         try session.run("CREATE SPATIAL INDEX near ON Place (latitude, longitude)")
         #expect(

@@ -203,6 +203,14 @@ import Testing
         Case(
             "PRAGMA foreign_keys is for the shell, whose later statements it concerns", "PRAGMA foreign_keys = OFF",
             at: "foreign_keys"),
+        Case("a transaction has begun already; COMMIT or ROLLBACK ends it", "BEGIN", at: "BEGIN") { text, _ in
+            guard case .transaction(let step, let at) = try Statement.parse(text) else { return }
+            throw at.isOutOfPlace(step)
+        },
+        Case("no transaction has begun; BEGIN begins one", "ROLLBACK", at: "ROLLBACK") { text, _ in
+            guard case .transaction(let step, let at) = try Statement.parse(text) else { return }
+            throw at.isOutOfPlace(step)
+        },
         Case(
             "primary key keeps the keys of Label apart without regard to case; it goes with the table",
             "DROP INDEX \"primary key\"", at: "\"primary key\""),

@@ -283,7 +283,7 @@ import Testing
         ("UPDATE Person SET id = 1", "is the key"), ("UPDATE Person SET age = 1, age = 2", "set twice"),
         ("UPDATE Person SET age = 1 WHERE nme = 'x'", "did you mean name?"), ("DELETE Person", "FROM is expected"),
         ("DELETE FROM Person WHERE", "the text ends"), ("DELETE FROM Person x", "the end of the text"),
-        ("CREATE VIEW v", "TABLE, INDEX"), ("CREATE TABLE Person (a TEXT)", "a table Person already"),
+        ("CREATE VIEW v", "there are no views"), ("CREATE TABLE Person (a TEXT)", "a table Person already"),
         ("CREATE TABLE T (a TXT)", "did you mean TEXT?"), ("CREATE TABLE T (a)", "needs a type"),
         ("CREATE TABLE T ()", "the name of a column"),
         ("CREATE TABLE T (a TEXT, a TEXT)", "a column a already"),

@@ -11,7 +11,7 @@ import Testing
     private func session(_ more: String...) throws -> StatementSession {
         let session = try StatementSession(
             """
-            CREATE TABLE V (flag BOOLEAN, many UNSIGNED, whole INTEGER, size REAL, day DATE, uu UUID, bytes BLOB,
+            CREATE TABLE V (id INTEGER PRIMARY KEY, flag BOOLEAN, many UNSIGNED, whole INTEGER, size REAL, day DATE, uu UUID, bytes BLOB,
                 word TEXT)
             """)
         for text in more { try session.run(text) }
@@ -69,7 +69,7 @@ import Testing
 
     /// The least and the greatest of each group are kept while others come.
     @Test func bytesAreKeptForGroups() throws {
-        let session = try StatementSession("CREATE TABLE T (kind TEXT, bytes BLOB)")
+        let session = try StatementSession("CREATE TABLE T (id INTEGER PRIMARY KEY, kind TEXT, bytes BLOB)")
         let rows: [(String, [UInt8])] = [
             ("a", [5]), ("b", [1, 2]), ("a", [5, 6, 7]), ("b", []), ("a", [4, 4]), ("b", [200, 1, 1, 1]),
         ]

@@ -6,7 +6,7 @@ import Testing
 /// Unique indexes hold at the end of a statement: within it, a row may get what another row has until then.
 @Suite struct UniqueClashTests {
     private func numbers(_ count: Int = 3) throws -> StatementSession {
-        let session = try StatementSession("CREATE TABLE T (n INTEGER UNIQUE, name TEXT)")
+        let session = try StatementSession("CREATE TABLE T (id INTEGER PRIMARY KEY, n INTEGER UNIQUE, name TEXT)")
         for first in stride(from: 1, through: count, by: 500) {
             let rows = (first...min(first + 499, count)).map { "(\($0), 'row \($0)')" }.joined(separator: ", ")
             try session.run("INSERT INTO T (n, name) VALUES \(rows)")
@@ -108,7 +108,7 @@ import Testing
 
     @Test func partialAndNocaseIndexesOfSeveralColumns() throws {
         let session = try StatementSession(
-            "CREATE TABLE T (mail TEXT COLLATE NOCASE, ship TEXT, day INTEGER, open BOOLEAN)",
+            "CREATE TABLE T (id INTEGER PRIMARY KEY, mail TEXT COLLATE NOCASE, ship TEXT, day INTEGER, open BOOLEAN)",
             "CREATE UNIQUE INDEX mails ON T (mail) WHERE open = TRUE", "CREATE UNIQUE INDEX days ON T (ship, day DESC)",
             "INSERT INTO T VALUES (1, 'Ann', 'A', 1, TRUE), (2, 'BOB', 'A', 2, TRUE), (3, 'ann', 'B', 1, FALSE), (4, NULL, 'B', NULL, TRUE), (5, NULL, 'B', NULL, TRUE)"
         )
@@ -126,7 +126,7 @@ import Testing
 
     /// Entries of long values only begin like them.
     @Test func longValuesArePassedOn() throws {
-        let session = try StatementSession("CREATE TABLE T (a TEXT COLLATE NOCASE UNIQUE)")
+        let session = try StatementSession("CREATE TABLE T (id INTEGER PRIMARY KEY, a TEXT COLLATE NOCASE UNIQUE)")
         let long = String(repeating: "long ", count: 400)
         for end in ["a", "b", "c"] { try session.run("INSERT INTO T VALUES (NULL, ?)", [.text(long + end)]) }
         let parameters: [Value] = ["A", "b", "c"].map { .text(long + $0) }
@@ -157,8 +157,8 @@ import Testing
     /// A DELETE clears the reference of one row and removes another one, which had its values.
     @Test func rulesOfOneDeletePassValuesOn() throws {
         let session = try StatementSession(
-            "CREATE TABLE Owner (name TEXT)",
-            "CREATE TABLE Dog (code TEXT, owner INTEGER REFERENCES Owner, keeper INTEGER REFERENCES Owner)",
+            "CREATE TABLE Owner (id INTEGER PRIMARY KEY, name TEXT)",
+            "CREATE TABLE Dog (id INTEGER PRIMARY KEY, code TEXT, owner INTEGER REFERENCES Owner, keeper INTEGER REFERENCES Owner)",
             "CREATE UNIQUE INDEX strays ON Dog (code) WHERE owner IS NULL",
             "INSERT INTO Owner VALUES (1, 'Ann'), (2, 'Bob')",
             "INSERT INTO Dog VALUES (1, 'x', NULL, 2), (2, 'x', 1, NULL), (3, 'y', 1, NULL)")
@@ -180,8 +180,8 @@ import Testing
 
     @Test func uniqueReferencesArePassedOn() throws {
         let session = try StatementSession(
-            "CREATE TABLE Owner (name TEXT)",
-            "CREATE TABLE Dog (owner INTEGER REFERENCES Owner UNIQUE, friend INTEGER REFERENCES Dog)",
+            "CREATE TABLE Owner (id INTEGER PRIMARY KEY, name TEXT)",
+            "CREATE TABLE Dog (id INTEGER PRIMARY KEY, owner INTEGER REFERENCES Owner UNIQUE, friend INTEGER REFERENCES Dog)",
             "INSERT INTO Owner VALUES (1, 'Ann'), (2, 'Bob'), (3, 'Cy')",
             "INSERT INTO Dog VALUES (1, 1, NULL), (2, 2, NULL), (3, 3, NULL)")
         #expect(try session.run("UPDATE Dog SET owner = owner % 3 + 1").changed == 3)
@@ -196,7 +196,7 @@ import Testing
     @Test(arguments: 0..<6) func randomPermutations(seed: Int) throws {
         var random = Seeded(UInt64(seed))
         let session = try StatementSession(
-            "CREATE TABLE T (n INTEGER UNIQUE, a TEXT, b INTEGER, open BOOLEAN)",
+            "CREATE TABLE T (id INTEGER PRIMARY KEY, n INTEGER UNIQUE, a TEXT, b INTEGER, open BOOLEAN)",
             "CREATE UNIQUE INDEX pairs ON T (a, b DESC)", "CREATE UNIQUE INDEX opens ON T (b) WHERE open = TRUE")
         var rows = (0..<40).map { number in
             RandomRow(n: number, a: "a\(number % 7)", b: number, isOpen: random.chance(60))

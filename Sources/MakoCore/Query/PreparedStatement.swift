@@ -9,8 +9,8 @@ import MakoRecords
 /// for row in try older.run(named: ["least": 30]).rows { print(row[0]) }
 /// ```
 ///
-/// The text is read once. Tables and columns are looked up at the first run, and again only when the schema has changed; a question without
-/// parameters keeps its plan while its tables are of about the same size. Values are those of ``Database/rawQuery(_:_:named:)``, which keeps the
+/// The text is read once. Tables and columns are looked up at the first run, and again only when the schema has changed. A question keeps its plan while
+/// its tables are of about the same size: any without parameters, and those of one table that compare its columns with them. Values are those of ``Database/rawQuery(_:_:named:)``, which keeps the
 /// texts that it was given last prepared as well; a list behind IN has the text read anew. Any thread may run it, inside a transaction or alone.
 public struct PreparedStatement: Sendable {
     /// The statement as it was given.

@@ -152,6 +152,9 @@ extension Parser {
 
     private mutating func create() throws(RecordError) -> Statement {
         if takeWord("TABLE") { return .createTable(try createTable()) }
+        if isWord("VIEW") {
+            throw position(token).error("there are no views; WITH gives a question a name where it is used")
+        }
         let isUnique = takeWord("UNIQUE")
         let isSpatial = !isUnique && takeWord("SPATIAL")
         guard takeWord("INDEX") else {
