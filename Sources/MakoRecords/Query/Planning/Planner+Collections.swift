@@ -24,7 +24,9 @@ extension Planner {
             let plan = others.plan()
             return CollectionWay(
                 source: CollectionSource(subquery: subquery, others: plan, link: .holders(index)),
-                rows: min(question.estimates.rows, rows), cost: others.best.cost + others.rows * CostModel.stretch,
+                rows: min(question.estimates.rows, rows),
+                cost: others.best.cost + min(others.rows, question.estimates.rows(of: all.table, share: 1))
+                    * CostModel.stretch,
                 name: "using index \(index.schema.name), from \(plan)")
         case .holders(let all, let name, _):
             guard isOwnKey(bound.outers, table),
@@ -65,29 +67,36 @@ extension Planner {
 extension Planner.Question {
     /// What it costs to look at the rows on the other side of columns of keys for one row, where conditions ask them.
     func membersCost(_ conditions: [BoundCondition]) -> Double {
-        var cost = 0.0
-        for condition in conditions {
-            switch condition {
-            case .exists(let subquery), .not(.exists(let subquery)): cost += membersCost(subquery)
-            default: break
-            }
+        conditions.reduce(0) { $0 + estimates.membersCost($1, of: bound.table) }
+    }
+}
+
+extension TableEstimates {
+    fileprivate func membersCost(_ condition: BoundCondition, of table: TableHandle) -> Double {
+        switch condition {
+        case .exists(let subquery), .not(.exists(let subquery)): membersCost(subquery, of: table)
+        case .and(let parts), .or(let parts): parts.reduce(0) { $0 + membersCost($1, of: table) }
+        default: 0
         }
-        return cost
     }
 
-    private func membersCost(_ subquery: BoundSubquery) -> Double {
-        let each = CostModel.indexRow + CostModel.filter
+    private func membersCost(_ subquery: BoundSubquery, of table: TableHandle) -> Double {
+        /// One of the rows on the other side, with what is asked of that.
+        func each(_ all: Plan) -> Double {
+            let further = all.bound.condition.map { of(all.table).membersCost($0, of: all.table) } ?? 0
+            return CostModel.indexRow + CostModel.filter + further
+        }
         switch (subquery.plan as? SubqueryPlan)?.source {
-        case .held:
+        case .held(let all):
             guard case .column(let column)? = subquery.outers.first, column.node < 0,
-                let index = bound.table.elementIndexes.first(where: { Int($0.slot.ordinal) == column.ordinal })
-            else { return each }
-            return each * estimates.perRow(index, of: bound.table)
+                let index = table.elementIndexes.first(where: { Int($0.slot.ordinal) == column.ordinal })
+            else { return each(all) }
+            return each(all) * perRow(index, of: table)
         case .holders(let all, let name, _):
             guard let index = all.table.elementIndexes.first(where: { $0.schema.columns.first?.name == name }),
-                let entries = estimates.entries(of: index.tree)
-            else { return CostModel.stretch + each }
-            return CostModel.stretch + each * entries / max(1, estimates.rows)
+                let entries = entries(of: index.tree)
+            else { return CostModel.stretch + each(all) }
+            return CostModel.stretch + each(all) * entries / max(1, rows(of: table, share: 1))
         case .plan, .statement, nil: return 0
         }
     }
@@ -117,6 +126,8 @@ extension TableEstimates {
             return max(1, found)
         }
         let entries = entries(of: index.tree) ?? rows
-        return max(1, others.rows * entries / max(1, rows(of: target, share: 1)))
+        // Of a small table no more rows are found than it has.
+        let targets = max(1, rows(of: target, share: 1))
+        return max(1, min(others.rows, targets) * entries / targets)
     }
 }
