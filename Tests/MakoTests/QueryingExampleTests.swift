@@ -284,6 +284,16 @@ enum QueryingExample {
         return grown
     }
 
+    static func returned(_ db: Database) throws -> ([[StoredValue]], RawResults, RawResults) {
+        // EXAMPLE Querying.md
+        let stored = try db.rawQuery("INSERT INTO River (name, length) VALUES ('Sihl', 73) RETURNING id, name").rows
+        let doubled = try db.rawQuery("UPDATE River SET length = length * 2 WHERE name = 'Sihl' RETURNING length")
+        let week = try db.rawQuery(
+            "SELECT date('now', '-7 days') AS since, count(*) FILTER (WHERE length > 50) AS long FROM River")
+        // EXAMPLE ends
+        return (stored, doubled, week)
+    }
+
     static func prepared(_ db: Database, _ found: [(String, Int)]) throws -> [String] {
         // EXAMPLE Querying.md
         let insert = try db.prepare("INSERT INTO River (name, length) VALUES (?, ?)")
@@ -297,16 +307,6 @@ enum QueryingExample {
         let names = try longer.run(130).rows(as: String.self)
         // EXAMPLE ends
         return names
-    }
-
-    static func returned(_ db: Database) throws -> ([[StoredValue]], RawResults, RawResults) {
-        // EXAMPLE Querying.md
-        let stored = try db.rawQuery("INSERT INTO River (name, length) VALUES ('Sihl', 73) RETURNING id, name").rows
-        let doubled = try db.rawQuery("UPDATE River SET length = length * 2 WHERE name = 'Sihl' RETURNING length")
-        let week = try db.rawQuery(
-            "SELECT date('now', '-7 days') AS since, count(*) FILTER (WHERE length > 50) AS long FROM River")
-        // EXAMPLE ends
-        return (stored, doubled, week)
     }
 
     static func sought(_ db: Database) throws -> ([City], [City], [(object: City, text: String?)]) {

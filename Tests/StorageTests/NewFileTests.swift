@@ -32,6 +32,28 @@ import Testing
         }
     }
 
+    #if os(Linux) || os(macOS)
+        /// A process that is about to end makes no more files of what it has not finished, and others as before.
+        @Test func noFileIsMadeBehindTheRemoval() async {
+            await #expect(processExitsWith: .success) {
+                let files = MemoryFileSystem()
+                let unfinished = try TemporaryFile.make(for: "d/s.mako", on: files, access: nil)
+                UnfinishedFiles.removeAtEnd()
+                for name in [unfinished.path + "-wal-1", "d/s.mako-wal-1"] {
+                    do throws(FileError) {
+                        _ = try UnfinishedFiles.whileUnfinished(name) { () throws(FileError) in
+                            try files.open(name, .create)
+                        }
+                    } catch { #expect(name.hasPrefix(unfinished.path)) }
+                }
+                #expect(try files.list(directory: "d") == ["s.mako-wal-1"])
+                #expect(throws: StorageError.self) {
+                    try TemporaryFile.make(for: "d/t.mako", on: files, access: nil)
+                }
+            }
+        }
+    #endif
+
     /// Makes a database with one row, which another process closed.
     private func make(_ files: any FileSystem, _ path: String = path, row: UInt64 = 1) throws {
         let store = try Store(at: path, options: options(files))

@@ -35,9 +35,12 @@ struct Upsert {
         let columns = try run.assigned(assignments, target)
         var binder = Binder(target, run.catalogue, run.parameters, run.named, joins: [.supplied(target, "excluded")])
         binder.references = ["excluded": 0]
+        let subqueries = SubqueryPlanner(view: view)
         var bound: [BoundExpr] = []
-        for assignment in assignments { bound.append(try binder.bind(assignment.value)) }
-        let condition = try clause.condition.map { (condition) throws(RecordError) in try binder.bind(condition) }
+        for assignment in assignments { bound.append(subqueries.planned(try binder.bind(assignment.value))) }
+        let condition = try clause.condition.map { (condition) throws(RecordError) in
+            subqueries.planned(try binder.bind(condition))
+        }
         let supply = try SuppliedRows(rows: binder.joins.count, results: 0)
         let owned = run.ignoresReferences ? nil : try run.catalogue.ownedColumns(of: target)
         change = Change(

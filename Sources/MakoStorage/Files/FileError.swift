@@ -57,6 +57,9 @@ public struct FileError: Error, Sendable, Hashable, Codable, CustomStringConvert
     /// What was written to a file of this process's own does not come back.
     static func lostBlock(of path: String) -> FileError { FileError(operation: "read", path: path, code: EIO) }
 
+    /// The process is about to end, and makes no files any more.
+    static func ended(_ path: String) -> FileError { FileError(operation: "create", path: path, code: ECANCELED) }
+
     /// The same of another file.
     func inFile(_ path: String) -> FileError { FileError(operation: operation, path: path, code: code) }
 

@@ -157,12 +157,14 @@ final class Log {
         let target = Log.segmentPath(path, number)
         let file: any File
         if let old = spare.popLast() {
-            try fileSystem.rename(old, to: target)
+            try UnfinishedFiles.whileUnfinished(target) { () throws(FileError) in
+                try fileSystem.rename(old, to: target)
+            }
             file = try fileSystem.open(target, .readWrite)
             // An earlier version made it, or the database has been given other permissions since.
             if let access = try fileAccess() { file.adopt(access) }
         } else {
-            file = try fileSystem.open(target, .create, access: fileAccess())
+            file = try create(target)
         }
         do throws(FileError) { try fillWithZeros(file) } catch {
             file.close()
@@ -212,7 +214,7 @@ final class Log {
 
     /// Makes a file that a segment can be put into. Touches nothing that committers use.
     func makeSpare() throws(FileError) {
-        let file = try fileSystem.open(Log.sparePath(path), .create, access: fileAccess())
+        let file = try create(Log.sparePath(path))
         defer { file.close() }
         do throws(FileError) {
             try fillWithZeros(file)
@@ -220,6 +222,13 @@ final class Log {
             // On a full disk a half-made one would keep others from what is left.
             try? fileSystem.remove(Log.sparePath(path))
             throw error
+        }
+    }
+
+    private func create(_ path: String) throws(FileError) -> any File {
+        let access = try fileAccess()
+        return try UnfinishedFiles.whileUnfinished(path) { () throws(FileError) in
+            try fileSystem.open(path, .create, access: access)
         }
     }
 

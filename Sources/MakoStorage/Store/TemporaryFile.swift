@@ -31,7 +31,9 @@ final class TemporaryFile {
             let file: any File
             UnfinishedFiles.add(name, on: fileSystem)
             do throws(FileError) {
-                file = try fileSystem.open(name, .createNew, access: access?.forNewFile)
+                file = try UnfinishedFiles.whileUnfinished(name) { () throws(FileError) in
+                    try fileSystem.open(name, .createNew, access: access?.forNewFile)
+                }
             } catch {
                 UnfinishedFiles.forget(name)
                 if error.isExists { continue }
@@ -40,7 +42,6 @@ final class TemporaryFile {
             do throws(FileError) {
                 // Until it is locked another process takes it for a file that a crash has left, and may remove it.
                 if try file.lock(exclusive: true), try file.isNamed(name) {
-                    if UnfinishedFiles.isOver { try fileSystem.remove(name) }
                     return TemporaryFile(fileSystem, name, file)
                 }
                 UnfinishedFiles.forget(name)
@@ -126,8 +127,8 @@ final class TemporaryFile {
 
 /// The temporary files of this process that have not got their last name yet.
 ///
-/// A program that a signal ends removes them, since a copy of a large database takes up space until the same file is made again. No call of
-/// a file system happens under the lock.
+/// A program that a signal ends removes them, since a copy of a large database takes up space until the same file is made again. Files get
+/// their names under the lock, so that none is made after the others were removed.
 package enum UnfinishedFiles {
     private static let lock = Lock()
     // Guarded by `lock`.
@@ -143,8 +144,14 @@ package enum UnfinishedFiles {
         lock.withLock { files.removeAll { $0.path.utf8.elementsEqual(path.utf8) } }
     }
 
-    /// Whether files that are created now would be left behind.
-    fileprivate static var isOver: Bool { lock.withLock { hasEnded } }
+    /// Gives a file its name: one that belongs to an unfinished one, as the files of its log do, only until they are removed.
+    static func whileUnfinished<R>(_ path: String, _ create: () throws(FileError) -> R) throws(FileError) -> R {
+        guard lock.withLock({ files.contains { path.utf8.starts(with: $0.path.utf8) } }) else { return try create() }
+        return try lock.withLock { () throws(FileError) in
+            if hasEnded { throw .ended(path) }
+            return try create()
+        }
+    }
 
     /// Removes all of them, at the end of the process. What writes them fails from then on.
     package static func removeAtEnd() {

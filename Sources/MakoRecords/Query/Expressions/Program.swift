@@ -306,6 +306,7 @@ final class Program: @unchecked Sendable {
     }
 
     private func place(of subquery: BoundSubquery) -> Int32 {
+        assert(subquery.plan != nil, "a sub-query is planned before it is compiled")
         let (first, count) = list(subquery.outers.map { add($0) })
         subqueries.append((subquery.plan as? any RunnableSubquery, first, count))
         return Int32(subqueries.count - 1)
