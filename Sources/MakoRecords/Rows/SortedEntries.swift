@@ -41,6 +41,12 @@ final class SortedEntries {
         if let last = notes.popLast() { content.truncate(to: Int(last.offset)) }
     }
 
+    /// Takes the memory that entries of so many bytes need, those for sorting them included.
+    func reserve(_ bytes: Int) {
+        content.reserve(bytes)
+        notes.reserveCapacity(bytes / SortedEntries.noteBytes)
+    }
+
     func removeAll() {
         notes.removeAll(keepingCapacity: true)
         content.clear()

@@ -2,6 +2,8 @@ import MakoStorage
 
 /// Entries of a tree in the order of their keys, more of them than memory holds: what fills the memory is sorted and waits in a file.
 final class SpilledEntries {
+    private static let fewBytes = 64 << 10
+
     private let entries: SortedEntries
     private let memory: Int
     private var counted = 0
@@ -37,7 +39,9 @@ final class SpilledEntries {
     @inline(never)
     private func grow(_ size: Int, _ tx: borrowing WriteTransaction) throws(RecordError) {
         if size < memory {
-            counted = min(memory - 1, max(2 * size, 64 << 10))
+            // Some thousand entries: there may be many more.
+            if counted == SpilledEntries.fewBytes { entries.reserve(memory) }
+            counted = min(memory - 1, max(2 * size, SpilledEntries.fewBytes))
             return tx.countSide(bytes: counted)
         }
         spilled += entries.count

@@ -14,7 +14,7 @@ enum TextBuild {
         if !isSmall { tx.countSide(bytes: memory) }
         defer { tx.countSide(bytes: 0) }
         // What sorting takes, and room that arrays have and do not use.
-        let batch = TextBatch(index, limit: memory / 4)
+        let batch = TextBatch(index, limit: memory / 6)
         var totals = TextTotals(index)
         var runs: SortedRuns?
         var pieces = try RowPieces(table, view)

@@ -67,7 +67,15 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
 
     @inline(never)
     private mutating func grownRoom(_ more: Int) -> UnsafeMutableRawPointer {
-        let larger = max(128, (count + more) * 2)
+        let memory = move(to: max(128, (count + more) * 2))
+        defer { count += more }
+        return memory + count
+    }
+
+    /// Takes memory for so many bytes at once: growing step by step leaves the heap the pieces in between.
+    mutating func reserve(_ bytes: Int) { if bytes > capacity { _ = move(to: bytes) } }
+
+    private mutating func move(to larger: Int) -> UnsafeMutableRawPointer {
         let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
         if let base {
             memory.copyMemory(from: base, byteCount: count)
@@ -75,8 +83,7 @@ struct KeyBuffer: ~Copyable, @unchecked Sendable {
         }
         base = memory
         capacity = larger
-        defer { count += more }
-        return memory + count
+        return memory
     }
 
     /// Holds these bytes and nothing else.
