@@ -47,7 +47,7 @@ help:
 	@echo 'make demo DATA=file.csv  the same with a file of your own (CSV, TSV, JSON, JSON lines)'
 	@echo 'make demo KEEP=folder    leaves the database files there, to be looked into'
 	@echo 'make install             the program mako, into PREFIX/bin; PREFIX=/usr/local'
-	@echo 'make test                every test, in a debug build: about 10 minutes from a fresh clone on 2 cores'
+	@echo 'make test                every test, in a debug build: about 11 minutes from a fresh clone on 2 cores'
 	@echo 'make test-no-barrier     the tests with threads on the path without a process barrier, plain and under the thread sanitizer'
 	@echo 'make check               make test, then $(filter-out test,$(CHECKS)); prints the minutes of each'
 	@echo 'make check-platforms     compiles the sources for iOS, macOS, musl and 32 bits, and runs CPlatform for arm64'

@@ -127,13 +127,14 @@ final class TemporaryFile {
 
 /// The temporary files of this process that have not got their last name yet.
 ///
-/// A program that a signal ends removes them, since a copy of a large database takes up space until the same file is made again. Files get
-/// their names under the lock, so that none is made after the others were removed.
+/// A program that a signal ends removes them, since a copy of a large database takes up space until the same file is made again. No call of
+/// a file system happens under the lock: those that give files their names are counted, and their end is waited for.
 package enum UnfinishedFiles {
     private static let lock = Lock()
     // Guarded by `lock`.
     nonisolated(unsafe) private static var files: [(path: String, fileSystem: any FileSystem)] = []
     nonisolated(unsafe) private static var hasEnded = false
+    nonisolated(unsafe) private static var underWay = 0
 
     /// Before the file is there: its name is one that no other file has.
     fileprivate static func add(_ path: String, on fileSystem: any FileSystem) {
@@ -146,11 +147,14 @@ package enum UnfinishedFiles {
 
     /// Gives a file its name: one that belongs to an unfinished one, as the files of its log do, only until they are removed.
     static func whileUnfinished<R>(_ path: String, _ create: () throws(FileError) -> R) throws(FileError) -> R {
-        guard lock.withLock({ files.contains { path.utf8.starts(with: $0.path.utf8) } }) else { return try create() }
-        return try lock.withLock { () throws(FileError) in
-            if hasEnded { throw .ended(path) }
-            return try create()
+        let isOne = try lock.withLock { () throws(FileError) in
+            let isOne = files.contains { path.utf8.starts(with: $0.path.utf8) }
+            if isOne && hasEnded { throw .ended(path) }
+            if isOne { underWay += 1 }
+            return isOne
         }
+        defer { if isOne { lock.withLock { underWay -= 1 } } }
+        return try create()
     }
 
     /// Removes all of them, at the end of the process. What writes them fails from then on.
@@ -159,6 +163,9 @@ package enum UnfinishedFiles {
             hasEnded = true
             return files
         }
+        // A device may keep one of the calls for longer than whoever ends the program wants to wait.
+        let deadline = ContinuousClock.now + .seconds(1)
+        while lock.withLock({ underWay > 0 }), ContinuousClock.now < deadline { yieldThread() }
         for (path, fileSystem) in left { TemporaryFile.remove(path, on: fileSystem) }
     }
 }
