@@ -32,6 +32,9 @@ CYCLES ?= 2000
 
 # Warnings are errors in all that is built here.
 export MAKO_STRICT := 1
+# The engine is optimised in debug builds, too, with its assertions. Not where the thread sanitizer or a count of lines looks at it.
+export MAKO_OPTIMISED := 1
+PLAIN := MAKO_OPTIMISED=
 
 # Where `make install` puts the program: PREFIX/bin/mako.
 PREFIX ?= /usr/local
@@ -163,9 +166,9 @@ THREADS := --sanitize=thread --scratch-path .build-tsan $(AT_ONCE)
 REPORT := $(CURDIR)/.build-tsan/report
 test-threads:
 	@scripts/need swift lz4 macros
-	$(SYNTAX) swift build --build-tests $(THREADS)
+	$(SYNTAX) $(PLAIN) swift build --build-tests $(THREADS)
 	@rm -f $(REPORT).*
-	$(SYNTAX) $(WIDTH) TSAN_OPTIONS='log_path=$(REPORT)' swift test --skip-build $(THREADS) --disable-xctest --filter $(THREADED) \
+	$(SYNTAX) $(PLAIN) $(WIDTH) TSAN_OPTIONS='log_path=$(REPORT)' swift test --skip-build $(THREADS) --disable-xctest --filter $(THREADED) \
 		|| { cat $(REPORT).* 2>/dev/null; exit 1; }
 
 # Without the kernel's process barrier readers and evictor fence for themselves, as they must on Apple systems: all tests with threads once
@@ -174,17 +177,17 @@ test-no-barrier:
 	@scripts/need swift lz4 macros
 	$(SYNTAX) swift build --build-tests $(TRAITS) $(AT_ONCE)
 	$(SYNTAX) $(WIDTH) MAKO_NO_PROCESS_BARRIER=1 swift test --skip-build $(TRAITS) $(AT_ONCE) --disable-xctest --filter $(THREADED)
-	$(SYNTAX) swift build --build-tests $(THREADS)
+	$(SYNTAX) $(PLAIN) swift build --build-tests $(THREADS)
 	@rm -f $(REPORT).*
-	$(SYNTAX) $(WIDTH) MAKO_NO_PROCESS_BARRIER=1 TSAN_OPTIONS='log_path=$(REPORT)' swift test --skip-build $(THREADS) --disable-xctest \
+	$(SYNTAX) $(PLAIN) $(WIDTH) MAKO_NO_PROCESS_BARRIER=1 TSAN_OPTIONS='log_path=$(REPORT)' swift test --skip-build $(THREADS) --disable-xctest \
 		--filter $(THREADED) || { cat $(REPORT).* 2>/dev/null; exit 1; }
 
 # All tests, in a build of its own. Few seeds and images: each line is wanted once, not each crash.
 COVERAGE := --enable-code-coverage --scratch-path .build-coverage $(TRAITS) $(AT_ONCE)
 coverage:
 	@scripts/need swift lz4 macros python3
-	$(SYNTAX) swift build --build-tests $(COVERAGE)
-	$(SYNTAX) MAKO_TEST_EFFORT=small MAKO_TEST_SEEDS=200 $(WIDTH) swift test --skip-build $(COVERAGE) --disable-xctest
+	$(SYNTAX) $(PLAIN) swift build --build-tests $(COVERAGE)
+	$(SYNTAX) $(PLAIN) MAKO_TEST_EFFORT=small MAKO_TEST_SEEDS=200 $(WIDTH) swift test --skip-build $(COVERAGE) --disable-xctest
 	@scripts/coverage "$$($(SYNTAX) swift test --show-codecov-path --scratch-path .build-coverage)"
 
 # Release, because it opens some two million databases.

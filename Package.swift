@@ -28,11 +28,12 @@ let isStrict = Context.environment["MAKO_STRICT"].map { !$0.isEmpty } ?? false
 
 let settings: [SwiftSetting] =
     [.swiftLanguageMode(.v6)] + (isStrict ? [.treatAllWarnings(as: .error)] : [])
-// Where the package itself is tested, engine and simulated disks are optimised in debug builds too, with all assertions: most of the time of
-// the tests is theirs. A dependant has no unsafe flags.
+// MAKO_OPTIMISED=1 optimises engine and simulated disks in debug builds too, with all assertions: most of the time of the tests is theirs. The
+// Makefile sets it, but not for the thread sanitizer, which takes optimised copies of arrays for races. A dependant has no unsafe flags.
+let isOptimised = Context.environment["MAKO_OPTIMISED"].map { !$0.isEmpty } ?? false
 let engineSettings: [SwiftSetting] =
     settings
-    + (isStrict ? [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))] : [])
+    + (isOptimised ? [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))] : [])
 let macroSettings: [SwiftSetting] =
     settings + (syntaxHost.map { [.unsafeFlags(["-I", $0]), .define("TOOLCHAIN_SYNTAX")] } ?? [])
 let macroLinking: [LinkerSetting] =

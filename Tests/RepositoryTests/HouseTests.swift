@@ -36,7 +36,8 @@ import Testing
         let strict = manifest.filter { $0.contains("treatAllWarnings") }
         #expect(strict.count == 1 && strict.allSatisfy { $0.contains("isStrict ?") })
         let unsafe = manifest.filter { $0.contains("unsafeFlags") }
-        #expect(unsafe.count == 3 && unsafe.allSatisfy { $0.contains("syntaxHost.map {") || $0.contains("isStrict ?") })
+        #expect(
+            unsafe.count == 3 && unsafe.allSatisfy { $0.contains("syntaxHost.map {") || $0.contains("isOptimised ?") })
         for path in ["Makefile", ".ci/run"] {
             let lines = try #require(Repository.read(path)).split(separator: "\n")
             #expect(lines.contains { $0.hasPrefix("export MAKO_STRICT") && $0.hasSuffix("1") }, "\(path)")
