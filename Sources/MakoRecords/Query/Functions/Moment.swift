@@ -73,7 +73,8 @@ struct Moment {
     /// The clock's time, in seconds since 2001-01-01.
     static var now: Double {
         var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
+        // TIME_UTC: some systems import neither that nor the numbers of their clocks.
+        timespec_get(&time, 1)
         return (Double(time.tv_sec) * 1000 + (Double(time.tv_nsec) / 1_000_000).rounded(.down)) / 1000 - DateText.epoch
     }
 
