@@ -153,7 +153,8 @@ extension Binder {
         for case .column(let path, let at) in exprs.flatMap(\.columns) {
             guard path.count > 1, !own.contains(Folding.folded(path[0])), outer?.isTable(path[0]) == true
             else { continue }
-            throw at.error("a sub-query that groups, joins or puts together cannot name the query around it")
+            throw at.error(
+                "a sub-query that groups, joins, puts together or has no FROM cannot name the query around it")
         }
         for clause in statement.compounds { try refuseOuterNames(clause.statement) }
     }
