@@ -10,7 +10,7 @@ import Testing
         ("t LIKE 5", 7, 1, nil),
         ("i LIKE 'x'", 0, 1, nil), ("t", 0, 1, nil), ("i + t = 1", 4, 1, nil), ("lowr(t) = 'x'", 0, 7, "lower"),
         ("abs(t) = 1", 4, 1, nil),
-        ("length() = 1", 0, 8, nil), ("i = ?", 4, 1, nil), ("i = :q", 4, 2, nil), ("t || i = 'x'", 5, 1, nil),
+        ("length() = 1", 0, 8, nil), ("i = ?", 4, 1, nil), ("i = :q", 4, 2, nil), ("i || d = 'x'", 0, 1, nil),
         ("date('x') = at", 5, 3, nil),
         ("i COLLATE NOCASE = 1", 0, 1, nil), ("id.x = 1", 0, 4, nil), ("t LIKE 'x' ESCAPE 'yy'", 18, 4, nil),
         ("b = 2", 4, 1, nil), ("t LIKE t ESCAPE 'yy'", 16, 4, nil), ("\"\" = 1", 0, 2, nil),
@@ -33,7 +33,7 @@ import Testing
     @Test(arguments: [
         ("length(t) = uu", "this is integer, which cannot be compared with uu, which holds uuid"),
         ("at + 1 = i", "this is date, which cannot be compared with i, which holds integer"),
-        ("length(t) || 'x' = 't'", "this is integer; || joins texts"),
+        ("length(t) || 3 = 't'", "this is integer; || joins texts"),
         ("-bl = 1", "bl holds blob, which has no negative"),
         ("coalesce(bl, bl) = 1", "this is blob, which cannot be compared with integer 1"),
         ("coalesce(uu, uu) = 1", "this is uuid, which cannot be compared with integer 1"),

@@ -267,20 +267,10 @@ import Testing
         "WITH x AS (SELECT id AS kind FROM Person) SELECT kind FROM x JOIN Pet ON owner = 1",
         "WITH x AS (SELECT id FROM Person), x AS (SELECT id FROM Pet) SELECT id FROM x",
         "WITH x (a) AS (SELECT id, age FROM Person) SELECT a FROM x",
-        // What it cannot be asked.
-        "WITH x AS (SELECT name FROM Person LIMIT 2) SELECT name FROM x WHERE name > 'B'",
-        "WITH x AS (SELECT name FROM Person LIMIT 2) SELECT * FROM x LIMIT 1",
-        "WITH x AS (SELECT DISTINCT age FROM Person) SELECT sum(age) FROM x",
-        "WITH x AS (SELECT name FROM Person UNION SELECT kind FROM Pet) SELECT name FROM x",
-        "WITH x AS (SELECT count(*) AS n FROM Person GROUP BY age) SELECT max(n) FROM x",
-        "WITH x AS (SELECT count(*) AS n FROM Person GROUP BY age) SELECT n FROM x JOIN Pet ON owner = n",
-        "WITH x AS (SELECT id FROM Person WHERE id IN (SELECT owner FROM Pet)) SELECT x.id FROM x JOIN Pet ON owner = x.id",
-        "WITH x AS (SELECT id FROM Person) SELECT id FROM x WHERE EXISTS (SELECT 1 FROM Person WHERE boss = x.id)",
         "WITH RECURSIVE x AS (SELECT id FROM Person) SELECT id FROM x",
-        "SELECT name FROM (SELECT name FROM Person)", "WITH x AS SELECT 1 FROM Person SELECT 1 FROM x",
+        "WITH x AS SELECT 1 FROM Person SELECT 1 FROM x",
         "WITH x SELECT 1 FROM x",
         "WITH x AS (SELECT nothing FROM Person) SELECT 1 FROM x", "WITH x AS (SELECT name FROM y) SELECT 1 FROM x",
-        "SELECT name FROM Person WHERE id IN (WITH x AS (SELECT owner FROM Pet LIMIT 1) SELECT owner + 1 FROM x)",
     ]) func whatCannotBeAskedIsRefused(text: String) throws {
         #expect(throws: RecordError.self) { try run(text) }
     }
@@ -289,7 +279,8 @@ import Testing
     @Test func namesDoNotGrowWithoutEnd() throws {
         var text = "WITH x0 AS (SELECT age AS a FROM Person)"
         for number in 1..<40 { text += ", x\(number) AS (SELECT a + a AS a FROM x\(number - 1))" }
-        #expect(throws: RecordError.self) { try run(text + " SELECT a FROM x39") }
+        // What is too long to be written out is run.
+        #expect(try run(text + " SELECT a FROM x39 WHERE a > 21000000000000").rows.count == 2)
         #expect(try run(text + " SELECT a FROM x3 WHERE a > 399").rows == [[.integer(400)]])
         var deep = "WITH x0 AS (SELECT age AS a FROM Person)"
         for number in 1..<45 {

@@ -9,10 +9,6 @@ import Testing
         ("ANY tags = tags.size", "tags holds plain values, which have no size"),
         ("friends.age.@count > 3", "@count stands behind what is counted"),
         ("friends.@min.nothing > 3", "no column nothing"),
-        (
-            "id IN (SELECT id FROM Pet WHERE EXISTS (SELECT 1 FROM Department GROUP BY id HAVING id = Pet.age))",
-            "cannot name the query around it"
-        ),
         ("name IN (SELECT age FROM Pet)", "and the sub-query gives"),
         ("'x' IN (SELECT age FROM Pet)", "and the sub-query gives"),
         ("age IN (SELECT nothing FROM Pet)", "nothing"),
@@ -40,26 +36,9 @@ import Testing
             "SELECT p.id FROM Person p, Pet x WHERE EXISTS (SELECT 1 FROM Pet AS o WHERE o.owner = nobody.id)",
             "nobody"
         ),
-        // What cannot come from a question that is joined.
-        (
-            "SELECT q.n FROM (SELECT id, staff.@count AS n FROM Person) q JOIN Pet ON Pet.owner = q.id",
-            "what is worked out of many rows cannot come from a question that is joined"
-        ),
-        (
-            "SELECT q.n FROM (SELECT id, (SELECT count(*) FROM Pet) AS n FROM Person) q JOIN Pet ON Pet.owner = q.id",
-            "a sub-query cannot come from a question that is joined"
-        ),
-        (
-            "SELECT q.id FROM (SELECT id FROM Person WHERE EXISTS (SELECT 1 FROM Pet)) q JOIN Pet ON Pet.owner = q.id",
-            "a sub-query cannot come from a question that is joined"
-        ),
-        (
-            "SELECT q.staff.@count FROM (SELECT id FROM Person) q JOIN Pet ON Pet.owner = q.id",
-            "cannot be asked beside a question that is joined"
-        ),
         ("SELECT x.* FROM (SELECT id FROM Person) q JOIN Pet ON Pet.owner = q.id", "there is no table x"),
         ("SELECT q.id FROM (SELECT id FROM Person) q JOIN Nobody ON 1 = 1", "there is no table Nobody"),
-        ("SELECT q.id.x FROM (SELECT id + 1 AS id FROM Person) q", "is no reference"),
+        ("SELECT q.id.x FROM (SELECT id + 1 AS id FROM Person) q", "refers to no other table"),
         ("WITH x AS (SELECT nothing.age FROM Person) SELECT 1 FROM x", "nothing"),
         ("WITH 3 AS (SELECT age FROM Person) SELECT 1 FROM x", "a name is expected here"),
         ("WITH x (3) AS (SELECT age FROM Person) SELECT 1 FROM x", "the name of a column is expected here"),

@@ -81,11 +81,6 @@ import Testing
         Case(
             "at most 100 questions can be put together",
             "SELECT name FROM Person" + String(repeating: " UNION SELECT name FROM Person", count: 100), at: "SELECT"),
-        Case(
-            "what A9.x stands for is too long",
-            "WITH a0 AS (SELECT age AS x FROM Person)"
-                + (1...9).map { ", a\($0) AS (SELECT x + x AS x FROM a\($0 - 1))" }.joined()
-                + " SELECT x FROM A9", at: "a9"),
         Case("replace would make a text of more than 256 MiB", "replace(?, 'a', ?) = 'b'") { text, fixture in
             let long = Value.text(String(repeating: "a", count: 1 << 15))
             try fixture.find(text, parameters: [long, long])

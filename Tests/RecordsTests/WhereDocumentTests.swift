@@ -42,6 +42,11 @@ import Testing
                     ColumnSchema("motto", .blob, isOptional: true, sealing: .text),
                     ColumnSchema("members", .keys, isOptional: true, target: "Person"),
                 ], indexes: [IndexSchema("members", [IndexColumn("members")])]))
+        try fixture.store.write { tx in
+            var changes = ChangeSet()
+            _ = try Statement.parse("CREATE VIEW Adults AS SELECT name, age FROM Person WHERE age >= 18").run(
+                try Catalogue.load(view: tx.view), in: tx, changes: &changes)
+        }
         func date(_ text: String) throws -> Value { .date(try #require(DateText.parse(text))) }
         try fixture.insertAll("Location", [[.text("London")], [.text("Paris")]])
         try fixture.insertAll(

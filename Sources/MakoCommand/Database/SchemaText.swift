@@ -18,6 +18,25 @@ enum SchemaText {
         return text
     }
 
+    /// `CREATE VIEW`.
+    static func statement(_ view: ViewSchema) -> String {
+        let columns = view.columns.map { " (" + $0.map(name).joined(separator: ", ") + ")" } ?? ""
+        return "CREATE VIEW \(name(view.name))\(columns) AS \(view.text);\n"
+    }
+
+    /// `CREATE VIEW` for each, those behind the others that they may read: whose names stand in their texts.
+    static func statements(_ views: [ViewSchema]) -> String {
+        var text = ""
+        var rest = views
+        while !rest.isEmpty {
+            let next = rest.firstIndex { view in
+                !rest.contains { $0 != view && view.text.lowercased().contains($0.name.lowercased()) }
+            }
+            text += "\n" + statement(rest.remove(at: next ?? 0))
+        }
+        return text
+    }
+
     /// What an `INSERT` of the values in the order of `shownColumns` goes into. Hidden ids are named, which both Mako and SQLite call `rowid`.
     static func target(_ schema: EntitySchema) -> String {
         guard schema.hidesID else { return name(schema.name) }

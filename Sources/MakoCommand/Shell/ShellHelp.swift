@@ -19,7 +19,8 @@ enum ShellHelp {
                         change rows and, with RETURNING …, show them; each statement is a transaction
         BEGIN, COMMIT, ROLLBACK
                         make one transaction of the statements between them
-        CREATE TABLE …, DROP TABLE …, CREATE [UNIQUE | SPATIAL] INDEX … ON … [WHERE …], DROP INDEX …
+        CREATE TABLE …, DROP TABLE …, CREATE [UNIQUE | SPATIAL] INDEX … ON … [WHERE …], DROP INDEX …,
+        CREATE VIEW … AS SELECT …, DROP VIEW …
                         change tables and indexes
         PRAGMA foreign_keys = OFF | ON
                         whether statements ignore references: by themselves they store no key that leads to no row, and

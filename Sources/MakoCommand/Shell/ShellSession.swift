@@ -105,8 +105,10 @@ final class ShellSession {
 
     private func showSchema(_ table: String?) throws {
         try database.read { _, catalogue in
+            if let name = table, let view = catalogue.findView(name) { return output(SchemaText.statement(view)) }
             let schemas = try table.map { name in [try catalogue.requireTable(name).schema] } ?? catalogue.tables
             for schema in schemas { output(SchemaText.statements(schema)) }
+            if table == nil { for view in catalogue.views { output(SchemaText.statement(view)) } }
         }
     }
 

@@ -14,7 +14,7 @@ struct DumpCommand: Verb {
     @Argument(help: "The tables; all when none is named.")
     var tables: [String] = []
 
-    @Flag(help: "Only CREATE TABLE and CREATE INDEX, no rows.")
+    @Flag(help: "Only CREATE TABLE, CREATE INDEX and CREATE VIEW, no rows.")
     var schemaOnly = false
 
     func perform() throws {
@@ -31,6 +31,8 @@ struct DumpCommand: Verb {
                 Terminal.write("\n" + SchemaText.statements(handle.schema))
                 if !schemaOnly { try dumpRows(of: handle, view) }
             }
+            // Behind the tables that they read.
+            if tables.isEmpty { Terminal.write(SchemaText.statements(catalogue.views)) }
         }
     }
 

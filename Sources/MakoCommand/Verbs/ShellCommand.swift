@@ -72,7 +72,7 @@ struct ShellCommand: Verb {
         with session: ShellSession, _ database: DatabaseFile, isScript: Bool, isInteractive: Bool
     ) throws {
         let names = try database.read { _, catalogue in
-            catalogue.tables.flatMap { [$0.name] + $0.shownColumns }
+            catalogue.tables.flatMap { [$0.name] + $0.shownColumns } + catalogue.views.map(\.name)
         }
         let words = Array(Set(names + ShellHelp.words)).sorted()
         let reader = LineReader(

@@ -114,6 +114,10 @@ extension Transaction {
             let owner = try records { () throws(RecordError) in try drop.owner(before.catalogue) }
             try adoptTables(
                 owner?.schema.name ?? drop.index, "index \(drop.index) dropped by a statement", isRewritten: false)
+        case .createView(let create):
+            try adoptTables(create.table.name, "view created by a statement", isRewritten: false)
+        case .dropView(let drop):
+            try adoptTables(drop.table.name, "view dropped by a statement", isRewritten: false)
         default: break
         }
     }

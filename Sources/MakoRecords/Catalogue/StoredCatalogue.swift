@@ -9,7 +9,8 @@ extension Catalogue {
     /// - Throws: `RecordError.catalogueDamaged`, `RecordError.storage`.
     public static func load(view: Snapshot, previous: Catalogue? = nil) throws(RecordError) -> Catalogue {
         let records = try StoredCatalogue.records(in: view)
-        if records.isEmpty { return Catalogue([]) }
+        let views = try ViewSchema.stored(in: view)
+        if records.isEmpty { return Catalogue([], views: views) }
         let idTree = try StoredCatalogue.idTree(in: view)
         var sequences: [UInt32: RowIDSequence] = [:]
         for handle in previous?.handles ?? [] { sequences[handle.id] = handle.ids }
@@ -18,7 +19,7 @@ extension Catalogue {
             handles.append(
                 try StoredCatalogue.handle(record, idTree, sequences[record.id] ?? RowIDSequence(), view))
         }
-        return Catalogue(handles, try ReferenceRules.stored(in: view))
+        return Catalogue(handles, try ReferenceRules.stored(in: view), views: views)
     }
 
     /// Whether two moments have the same tables, indexes among them. Next to nothing where a file was not opened anew between them; else what is
@@ -29,7 +30,9 @@ extension Catalogue {
         }
         if try engine({ () throws(StorageError) in try later.sharesWhole(tree, with: earlier) }) { return true }
         let (old, new) = (try StoredCatalogue.entries(in: earlier), try StoredCatalogue.entries(in: later))
-        guard old.elementsEqual(new, by: ==) else { return false }
+        guard old.elementsEqual(new, by: ==),
+            try ViewSchema.stored(in: earlier) == ViewSchema.stored(in: later)
+        else { return false }
         // Another file that has taken the place of this one may have other trees under these names.
         return try StoredCatalogue.records(in: later).allSatisfy { record in
             let names = [record.rowsTree] + record.indexes.map { record.indexTree($0.id) }

@@ -144,7 +144,7 @@ public struct LiveRows: Sendable {
         switch plan.access {
         // To fetch a row by its key costs about what testing a changed one does.
         case .index, .keys, .nothing, .fullText, .gathered: patience = scan.fetched + 32
-        case .rows, .keyRanges: patience = .max
+        case .rows, .keyRanges, .query: patience = .max
         }
     }
 

@@ -141,7 +141,7 @@ public struct EntitySchema: Sendable, Hashable {
 
     /// Whether a name means the id of a row: its own, or SQLite's `rowid` where no column is called so.
     func isIDName(_ name: String) -> Bool {
-        guard let id = idColumn else { return false }
+        guard let id = idColumn, !id.isEmpty else { return false }
         if id == name { return true }
         if column(named: name) != nil { return false }
         let folded = Folding.folded(name)
@@ -164,11 +164,14 @@ public struct EntitySchema: Sendable, Hashable {
 
     /// Whether a condition may use a name.
     func isVisible(_ name: String) -> Bool {
-        idColumn == name || columns.contains { $0.name == name && !$0.isRetired }
+        !name.isEmpty && idColumn == name || columns.contains { $0.name == name && !$0.isRetired }
     }
 
     /// The names a condition may use.
-    var visibleNames: [String] { liveColumns.map(\.name) + (idColumn.map { [$0] } ?? []) }
+    var visibleNames: [String] {
+        // The rows of a query have no key that could be named.
+        liveColumns.map(\.name) + (idColumn.map { $0.isEmpty ? [] : [$0] } ?? [])
+    }
 
     /// The longest name of a table, a column or an index, in bytes.
     static let nameLimit = 500

@@ -184,6 +184,8 @@ struct StatementRun {
         case .dropTable(let statement): return try drop(statement, &changes, tx)
         case .createIndex(let statement): return try create(statement, tx)
         case .dropIndex(let statement): return try drop(statement, tx)
+        case .createView(let statement): return try create(statement, tx)
+        case .dropView(let statement): return try drop(statement, tx)
         case .select, .explain, .tableInfo, .analyze, .foreignKeys, .transaction: return StatementOutcome()
         }
     }

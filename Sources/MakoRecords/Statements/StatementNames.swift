@@ -8,6 +8,9 @@ extension TableName {
 
     /// A table that statements may change.
     func findWritable(in catalogue: Catalogue) throws(RecordError) -> TableHandle {
+        if let view = catalogue.findView(name), catalogue.findTable(name) == nil {
+            throw at.error("\(view.name) is a view; what it shows is changed in the tables that it reads")
+        }
         let table = try find(in: catalogue)
         if TableName.isReserved(table.schema.name) {
             throw at.error("\(table.schema.name) belongs to the keyed stores; change them by their own calls")

@@ -1,7 +1,7 @@
 import MakoStorage
 
 extension StatementRun {
-    private var changed: StatementOutcome {
+    var changed: StatementOutcome {
         var outcome = StatementOutcome()
         outcome.changesSchema = true
         return outcome
@@ -19,6 +19,9 @@ extension StatementRun {
         if let known = catalogue.handles.first(where: { Folding.folded($0.schema.name) == folded }) {
             if statement.allowsExisting { return StatementOutcome() }
             throw statement.table.at.error("there is a table \(known.schema.name) already")
+        }
+        if let view = catalogue.findView(statement.table.name) {
+            throw statement.table.at.error("there is a view \(view.name) already")
         }
         _ = try Catalogue.migrate(to: try statement.schema(catalogue), in: tx)
         return changed

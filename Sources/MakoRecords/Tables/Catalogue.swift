@@ -17,11 +17,14 @@ public final class Catalogue: Sendable {
     let cache = AtomicLazyReference<CatalogueCache>()
     /// Every table, sorted by name.
     public let handles: [TableHandle]
+    /// The queries that are read like tables, sorted by name.
+    public let views: [ViewSchema]
 
     init(
-        _ handles: [TableHandle], _ rules: ReferenceRules = ReferenceRules(),
+        _ handles: [TableHandle], _ rules: ReferenceRules = ReferenceRules(), views: [ViewSchema] = [],
         _ relations: [String: TableRelations] = [:]
     ) {
+        self.views = views
         self.relations = relations
         self.rules = rules
         self.handles = handles.sorted { $0.schema.name < $1.schema.name }
@@ -48,11 +51,11 @@ public final class Catalogue: Sendable {
 
     /// The same tables with what their types know of them, by the tables' names.
     public func describing(_ relations: [String: TableRelations]) -> Catalogue {
-        Catalogue(handles, rules, relations)
+        Catalogue(handles, rules, views: views, relations)
     }
 
     /// The same tables with other delete rules.
-    func with(_ rules: ReferenceRules) -> Catalogue { Catalogue(handles, rules, relations) }
+    func with(_ rules: ReferenceRules) -> Catalogue { Catalogue(handles, rules, views: views, relations) }
 
     /// What is known of a table's relations; nil: nobody described it.
     func relations(of table: String) -> TableRelations? { relations[table] }
@@ -62,6 +65,15 @@ public final class Catalogue: Sendable {
         if let table = byName[name] { return table }
         let folded = Folding.folded(name)
         let alike = handles.filter { Folding.folded($0.schema.name) == folded }
+        return alike.count == 1 ? alike[0] : nil
+    }
+
+    /// The view that a name means in statements, as ``findTable(_:)`` finds a table.
+    public func findView(_ name: String) -> ViewSchema? {
+        if views.isEmpty { return nil }
+        if let exact = views.first(where: { $0.name == name }) { return exact }
+        let folded = Folding.folded(name)
+        let alike = views.filter { Folding.folded($0.name) == folded }
         return alike.count == 1 ? alike[0] : nil
     }
 

@@ -36,12 +36,16 @@ public final class TableHandle: Sendable {
     let isRowID: Bool
     /// The slots of the key columns, when the table has some.
     let keySlots: [ColumnSlot]
+    /// Of a table that is no table of the file but the rows of a query: which of its columns of text hold decimals.
+    let derivedDecimals: Set<String>?
+    var isDerived: Bool { derivedDecimals != nil }
 
     /// - Parameter conditions: of the partial indexes, by their places.
     init(
         record: TableRecord, rows: Tree, indexTrees: [Tree], idTree: Tree, ids: RowIDSequence,
-        conditions: [Int: any RowCondition] = [:]
+        conditions: [Int: any RowCondition] = [:], derivedDecimals: Set<String>? = nil
     ) {
+        self.derivedDecimals = derivedDecimals
         schema = record.schema
         id = record.id
         columns = record.columns
@@ -105,6 +109,17 @@ public final class TableHandle: Sendable {
             id: 0, schema: EntitySchema(name: "", columns: [], key: .columns([])), columns: [], indexes: [],
             nextIndexID: 0),
         rows: Tree(id: 0, keys: .bytes), indexTrees: [], idTree: Tree(id: 0, keys: .integer), ids: RowIDSequence())
+
+    /// The rows of a query as those of a table without keys and indexes, which no file has.
+    static func derived(_ name: String, _ columns: [ColumnSchema], decimals: Set<String>) -> TableHandle {
+        var schema = EntitySchema(name: name, columns: columns, key: .rowID(column: ""))
+        schema.hidesID = true
+        for place in columns.indices { schema.columns[place].ordinal = place }
+        return TableHandle(
+            record: TableRecord(id: 0, schema: schema, columns: schema.columns, indexes: [], nextIndexID: 0),
+            rows: Tree(id: 0, keys: .integer), indexTrees: [], idTree: Tree(id: 0, keys: .integer),
+            ids: RowIDSequence(), derivedDecimals: decimals)
+    }
 
     /// A layout over some of the columns, in the caller's order, so that code can use constant positions. Nil makes a position without a
     /// column, which reads as NULL and must not be written.

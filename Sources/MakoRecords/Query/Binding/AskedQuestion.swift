@@ -1,4 +1,9 @@
-/// A question with a name, as somebody asks it.
+extension SourcePosition {
+    /// What says that a query cannot be written out in the statement that reads it: it is run by itself then, and nobody sees this.
+    var notWrittenOut: RecordError { error("") }
+}
+
+/// A query with a name, as it is to be written out in the statement that reads it.
 struct AskedQuestion {
     /// Expressions that names stand for may stand for further ones: together they stay as small as a text could make them.
     private static let largest = 1000
@@ -11,7 +16,8 @@ struct AskedQuestion {
 
     init(_ table: CommonTable, as name: String, _ catalogue: Catalogue) throws(RecordError) {
         self.name = name
-        var statement = try table.statement.flattened(catalogue)
+        var statement = table.statement
+        if !statement.commonTables.isEmpty { throw table.at.notWrittenOut }
         var sources: [JoinScope.Source] = []
         if !statement.hasNoTable {
             sources = [try AskedQuestion.source(statement.alias, statement.table, statement.tableAt, catalogue)]
@@ -20,9 +26,7 @@ struct AskedQuestion {
             sources.append(try AskedQuestion.source(join.alias, join.table, join.at, catalogue))
         }
         let outputs = try SelectNames.outputs(statement, sources, isJoin: !statement.joins.isEmpty)
-        if let columns = table.columns, columns.count != outputs.count {
-            throw table.at.error("\(table.name) names \(columns.count) columns, and its question has \(outputs.count)")
-        }
+        if let columns = table.columns, columns.count != outputs.count { throw table.at.notWrittenOut }
         // Who asks may leave out results that groups are named by.
         statement = SelectNames(statement, sources).statement
         statement.groupBy = try SelectNames.keys(statement, outputs)
@@ -30,11 +34,9 @@ struct AskedQuestion {
         self.sources = sources
         try AskedQuestion.check(outputs, sources)
         columns = outputs.enumerated().map { place, output in
-            (table.columns?[place] ?? AskedQuestion.name(of: output), output.expr)
+            (table.columns?[place] ?? output.columnName, output.expr)
         }
-        for column in columns where column.expr.size > AskedQuestion.largest {
-            throw table.at.error("what \(name).\(column.name) stands for is too long")
-        }
+        if columns.contains(where: { $0.expr.size > AskedQuestion.largest }) { throw table.at.notWrittenOut }
     }
 
     static func source(
@@ -51,11 +53,6 @@ struct AskedQuestion {
         for case .column(let path, let at) in outputs.flatMap(\.expr.columns) where path != ["rank"] {
             _ = try scope.start(path[...], at)
         }
-    }
-
-    private static func name(of output: SelectStatement.Output) -> String {
-        if !output.isNamed, case .column(let path, _) = output.expr, let last = path.last { return last }
-        return output.name
     }
 
     /// Its orders, those by a column as the numbers of columns: they may be called otherwise by who asks.
@@ -91,18 +88,12 @@ struct AskedQuestion {
 
     /// What a path that begins with one of its columns stands for.
     func expr(_ path: ArraySlice<String>, _ at: SourcePosition) throws(RecordError) -> Expr {
-        guard let first = path.first else { throw at.error("a name is expected here") }
+        guard let first = path.first else { throw at.notWrittenOut }
         var found = columns.filter { $0.name == first }
         if found.isEmpty { found = columns.filter { Folding.folded($0.name) == Folding.folded(first) } }
-        guard let column = found.first else {
-            throw at.error(
-                "\(name) has no column \(first)", nearest: Spelling.nearest(to: first, in: columns.map(\.name)))
-        }
-        if found.count > 1 { throw at.error("\(name) has two columns \(first); give one of them a name by AS") }
-        if path.count == 1 { return column.expr }
-        guard case .column(let start, let at) = column.expr else {
-            throw at.error("\(name).\(first) is no reference, so that no path goes on there")
-        }
+        guard found.count == 1 else { throw at.notWrittenOut }
+        if path.count == 1 { return found[0].expr }
+        guard case .column(let start, let at) = found[0].expr else { throw at.notWrittenOut }
         return .column(try qualified(start, at) + path.dropFirst(), at: at)
     }
 }
@@ -112,6 +103,14 @@ extension AskedQuestion {
     private func qualified(_ path: [String], _ at: SourcePosition) throws(RecordError) -> [String] {
         guard path.count == 1 else { return path }
         return [sources[try JoinScope(sources, prefersFirst: true).start(path[...], at).node].name] + path
+    }
+}
+
+extension SelectStatement.Output {
+    /// What the column is called by who reads the statement like a table.
+    var columnName: String {
+        if !isNamed, case .column(let path, _) = expr, let last = path.last { return last }
+        return name
     }
 }
 
@@ -126,10 +125,7 @@ extension Expr {
             case .column(let path, let at):
                 let isNamed = path.count > 1 && Folding.folded(path[0]) == Folding.folded(old)
                 return .column([name] + (isNamed ? path.dropFirst() : path[...]), at: at)
-            case .collection(_, _, _, let at):
-                throw at.error("what is worked out of many rows cannot come from a question that is joined")
-            case .subquery(let subquery):
-                throw subquery.at.error("a sub-query cannot come from a question that is joined")
+            case .collection, .subquery: throw position.notWrittenOut
             default: return nil
             }
         }
@@ -143,9 +139,7 @@ extension AskedQuestion {
             guard let condition = statement.condition else { return nil }
             return try condition.rewritten(
                 { (expr) throws(RecordError) in try expr.qualified(by: name, insteadOf: sourceName) },
-                subqueries: { (subquery) throws(RecordError) in
-                    throw subquery.at.error("a sub-query cannot come from a question that is joined")
-                })
+                subqueries: { (subquery) throws(RecordError) in throw subquery.at.notWrittenOut })
         }
     }
 }

@@ -32,7 +32,7 @@ extension Binder {
                 return BoundColumn(node: node, ordinal: nil, type: .integer, path: written)
             }
             guard let column = column(name, in: place) else {
-                if catalogue.relations(of: place.schema.name)?.inverses[name] != nil {
+                if !place.isDerived, catalogue.relations(of: place.schema.name)?.inverses[name] != nil {
                     throw at.error(Binder.leadsToMany(place, name))
                 }
                 let nearest = Spelling.nearest(to: name, in: place.schema.visibleNames)
@@ -74,7 +74,9 @@ extension Binder {
     }
 
     private func holdsDecimals(_ column: ColumnSchema, _ place: TableHandle) -> Bool {
-        column.type == .text && catalogue.relations(of: place.schema.name)?.decimals.contains(column.name) == true
+        if let decimals = place.derivedDecimals { return decimals.contains(column.name) }
+        guard column.type == .text, let relations = catalogue.relations(of: place.schema.name) else { return false }
+        return relations.decimals.contains(column.name)
     }
 
     /// Whether a name before a dot is what the query calls its table.

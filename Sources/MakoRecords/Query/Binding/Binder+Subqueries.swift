@@ -56,7 +56,7 @@ extension Binder {
         let subquery = subquery.asking(try statement.flattened(catalogue))
         let scope = OuterScope(self)
         var inner = Binder(
-            subquery.statement.hasNoTable
+            subquery.statement.hasNoTable || !subquery.statement.commonTables.isEmpty
                 ? .none : try catalogue.requireTable(subquery.statement.table, subquery.statement.tableAt), catalogue,
             subquery.positions ?? parameters, subquery.named ?? named)
         inner.outer = scope
@@ -131,32 +131,26 @@ extension Binder {
 
     /// A statement that is run as it stands.
     private mutating func whole(_ subquery: Subquery, _ form: BoundSubquery.Form) throws(RecordError) -> BoundSubquery {
-        let statement = subquery.statement
-        try refuseOuterNames(statement)
-        let values = Array(parameters.prefix(statement.parameterCount))
-        let bound = try statement.bound(catalogue, values, named, budget)
-        try Binder.check(bound.first.names.count, form, subquery.at)
-        return BoundSubquery(
-            form, .statement(bound), outers: [], tables: bound.tables,
-            kind: form == .exists ? .null : bound.first.kinds.first ?? .null, collation: bound.collations.first ?? nil)
-    }
-
-    /// What is run as it stands knows no row around.
-    private func refuseOuterNames(_ statement: SelectStatement) throws(RecordError) {
-        var own: Set<String> = []
-        for name in [statement.alias ?? statement.table] + statement.joins.map(\.name) {
-            own.insert(Folding.folded(name))
+        let values = Array(parameters.prefix(subquery.statement.parameterCount))
+        func made(_ query: BoundSubquery.Query, _ bound: BoundStatement) throws(RecordError) -> BoundSubquery {
+            try Binder.check(bound.first.names.count, form, subquery.at)
+            return BoundSubquery(
+                form, query, outers: outer?.values ?? [], tables: bound.tables,
+                kind: form == .exists ? .null : bound.first.kinds.first ?? .null,
+                collation: bound.collations.first ?? nil)
         }
-        var exprs = statement.outputs.map(\.expr) + statement.groupBy + statement.orderBy.map(\.expr)
-        let conditions = [statement.condition, statement.having] + statement.joins.map(\.condition)
-        for condition in conditions { exprs += condition?.columns() ?? [] }
-        for case .column(let path, let at) in exprs.flatMap(\.columns) {
-            guard path.count > 1, !own.contains(Folding.folded(path[0])), outer?.isTable(path[0]) == true
-            else { continue }
-            throw at.error(
-                "a sub-query that groups, joins, puts together or has no FROM cannot name the query around it")
+        if let outer {
+            let reading = OuterReading(outer: outer)
+            let statement = try reading.parameterized(subquery.statement)
+            if !outer.values.isEmpty {
+                let perRow = RowStatement(
+                    statement: statement, catalogue: catalogue, parameters: values, named: named,
+                    text: subquery.at.words)
+                return try made(.perRow(perRow), try perRow.bound(reading.samples, budget))
+            }
         }
-        for clause in statement.compounds { try refuseOuterNames(clause.statement) }
+        let bound = try subquery.statement.bound(catalogue, values, named, budget)
+        return try made(.statement(bound), bound)
     }
 
     static func kind(_ expr: BoundExpr, of aggregate: AggregateFunction?) -> ValueKind {
@@ -206,7 +200,7 @@ extension SelectStatement {
 
     /// Whether the statement is more than rows of one table, which can be looked at one by one.
     var isWholeOnly: Bool {
-        hasNoTable || (isGrouped && !isPlainAggregate) || !joins.isEmpty || !compounds.isEmpty
+        hasNoTable || !commonTables.isEmpty || (isGrouped && !isPlainAggregate) || !joins.isEmpty || !compounds.isEmpty
             || (isDistinct && (limit != nil || offset != nil))
     }
 }

@@ -96,6 +96,9 @@ extension Binder {
         }
         let (a, b) = (kind(first), kind(second))
         if operation == .concatenate {
+            // Beside a text a number is written out, as CAST does.
+            if a == .text, b.isNumber { second = .function(.castText, [second]) }
+            if b == .text, a.isNumber { first = .function(.castText, [first]) }
             for (bound, source) in [(first, left), (second, right)] where kind(bound) != .text && kind(bound) != .null {
                 throw source.position.error("\(describe(bound)); || joins texts")
             }

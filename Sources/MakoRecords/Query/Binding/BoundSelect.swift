@@ -3,6 +3,8 @@ struct JoinedTable: Sendable {
     /// What its columns are called by.
     let name: String
     let table: TableHandle
+    /// The query whose rows the table has; nil: it is a table of the file.
+    var query: BoundStatement?
     /// Whether rows before it that meet none of its rows stay, and when they meet; nil for an inner join, whose conditions stand with all others.
     var left: [BoundCondition]?
 
@@ -40,6 +42,8 @@ struct BoundSelect: SelectPart {
 
     var source: Source
     let names: [String]
+    /// What its columns are called where it stands in FROM.
+    let columnNames: [String]
     /// What is told of each row, where rows are not grouped.
     var outputs: [BoundExpr]
     var group: BoundGroups?

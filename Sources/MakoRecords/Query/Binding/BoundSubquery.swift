@@ -22,6 +22,8 @@ final class BoundSubquery: Sendable, Hashable {
         case rows(BoundSelection)
         /// Groups, joined tables and what is put together: worked out as a whole.
         case statement(BoundStatement)
+        /// The same where it reads the row around: worked out as a whole for each row.
+        case perRow(RowStatement)
         /// The rows whose keys a column of keys holds, which is the first outer value, that fulfil the condition.
         case held(BoundSelection)
         /// The rows that hold the key of the row around in a column of keys; the key's parts are the first outer values.

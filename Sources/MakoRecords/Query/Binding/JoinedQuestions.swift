@@ -25,16 +25,10 @@ struct JoinedQuestions {
     func expr(_ path: [String], _ at: SourcePosition) throws(RecordError) -> Expr? {
         if path.count > 1, let source = source(named: path[0]) { return try expr(path.dropFirst(), of: source, at) }
         let holders = sources.filter { $0.has(path[0]) }
-        if holders.count > 1 {
-            let names = holders.map { "\($0.name).\(path[0])" }
-            throw at.error(
-                "\(path[0]) may be \(names.dropLast().joined(separator: ", ")) or \(names[names.count - 1])")
-        }
+        if holders.count > 1 { throw at.notWrittenOut }
         if let holder = holders.first { return try expr(path[...], of: holder, at) }
         if path.count == 1, own.contains(path[0]) { return nil }
-        throw at.error(
-            "no table of \(sources.map(\.name).joined(separator: ", ")) has a column \(path[0])",
-            nearest: Spelling.nearest(to: path[0], in: sources.flatMap(\.columns)))
+        throw at.notWrittenOut
     }
 
     private func expr(_ path: ArraySlice<String>, of source: Source, _ at: SourcePosition) throws(RecordError) -> Expr {
@@ -55,9 +49,7 @@ struct JoinedQuestions {
     /// The columns of one source, or of all.
     func outputs(of name: String?, _ at: SourcePosition) throws(RecordError) -> [SelectStatement.Output] {
         let wanted = name.map { (name) in source(named: name).map { [$0] } ?? [] } ?? sources
-        if let name, wanted.isEmpty {
-            throw at.error("there is no table \(name)", nearest: Spelling.nearest(to: name, in: sources.map(\.name)))
-        }
+        if wanted.isEmpty { throw at.notWrittenOut }
         return wanted.flatMap { source in
             source.columns.filter { $0 != source.hidden }.map { column in
                 let isShared = wanted.filter { $0.has(column) }.count > 1
@@ -113,8 +105,7 @@ extension SelectStatement {
             { (expr) throws(RecordError) in
                 switch expr {
                 case .column(let path, let at): return try questions.expr(path, at)
-                case .collection(_, _, _, let at):
-                    throw at.error("what is worked out of many rows cannot be asked beside a question that is joined")
+                case .collection(_, _, _, let at): throw at.notWrittenOut
                 case .subquery(let subquery): return .subquery(try questions.naming(subquery))
                 default: return nil
                 }
@@ -142,7 +133,7 @@ extension JoinedQuestions.Source {
         }
         let asked = try AskedQuestion(common, as: alias ?? table, catalogue)
         guard asked.isPlain, asked.statement.joins.isEmpty, !asked.statement.hasNoTable else {
-            throw at.error("\(name) groups, cuts, joins, puts together or has no FROM; it cannot be joined")
+            throw at.notWrittenOut
         }
         question = asked
         columns = asked.columns.map(\.name)

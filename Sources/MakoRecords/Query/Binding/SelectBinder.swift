@@ -14,6 +14,14 @@ struct SelectBinder {
         _ budget: SubqueryBudget
     ) throws(RecordError) {
         let looped = try given.looped(catalogue)
+        func source(
+            _ name: String, _ alias: String?, _ at: SourcePosition, _ isJoin: Bool
+        ) throws(RecordError) -> JoinScope.Source {
+            guard let common = given.commonTable(name) else {
+                return try SelectBinder.source(name, alias, at, isJoin, catalogue)
+            }
+            return try common.source(alias ?? name, catalogue, parameters, named, budget)
+        }
         self.catalogue = catalogue
         self.parameters = parameters
         self.named = named
@@ -25,10 +33,10 @@ struct SelectBinder {
         let isJoin = !looped.joins.isEmpty
         var sources: [JoinScope.Source] = []
         if !looped.hasNoTable {
-            sources.append(try SelectBinder.source(looped.table, looped.alias, looped.tableAt, isJoin, catalogue))
+            sources.append(try source(looped.table, looped.alias, looped.tableAt, isJoin))
         }
         for join in looped.joins {
-            sources.append(try SelectBinder.source(join.table, join.alias ?? join.table, join.at, isJoin, catalogue))
+            sources.append(try source(join.table, join.alias ?? join.table, join.at, isJoin))
         }
         self.sources = sources
         statement = SelectNames(looped, sources).statement
@@ -46,10 +54,10 @@ struct SelectBinder {
         return JoinScope.Source(name: isPlain ? table.schema.name : alias, table: table)
     }
 
-    /// The selection from the one table; nil: there are several tables or none.
+    /// The selection from the one table; nil: there are several tables or none, or it is a query.
     var selection: Selection? {
         get throws(RecordError) {
-            guard statement.joins.isEmpty, !sources.isEmpty else { return nil }
+            guard statement.joins.isEmpty, sources.first?.query == nil, !sources.isEmpty else { return nil }
             let isWhole = !statement.isGrouped && !statement.isDistinct
             let orders = statement.isGrouped ? [] : try SelectNames.orders(statement, outputs)
             var selection = Selection(
@@ -81,7 +89,7 @@ struct SelectBinder {
             joins: sources.map { .supplied($0.table, $0.name) })
         binder.budget = budget
         var scope = JoinScope(sources, prefersFirst: statement.prefersFirst)
-        var tables = sources.map { JoinedTable(name: $0.name, table: $0.table) }
+        var tables = sources.map { JoinedTable(name: $0.name, table: $0.table, query: $0.query) }
         var conjuncts: [BoundCondition] = []
         for (index, join) in statement.joins.enumerated() {
             scope.visible = index + 2
@@ -118,12 +126,14 @@ struct SelectBinder {
             }
             for (output, expr) in zip(outputs, bound) { collations.append(binder.collation(output.expr, expr)) }
         }
-        var tables = binder.budget.tables.union(binder.joins.map(\.target.schema.name))
+        var tables = binder.budget.tables.union(binder.joins.filter { !$0.target.isDerived }.map(\.target.schema.name))
+        for case let query? in sources.map(\.query) { tables.formUnion(query.tables) }
         if case .table(let selection) = source { tables.formUnion(selection.allTables) }
         let aggregate = outputs.count == 1 ? outputs[0].expr.aggregate : nil
         let orders = statement.isDistinct ? try SelectNames.orders(statement, outputs) : []
         return BoundSelect(
-            source: source, names: outputs.map(\.name), outputs: bound, group: group, isDistinct: statement.isDistinct,
+            source: source, names: outputs.map(\.name), columnNames: outputs.map(\.columnName), outputs: bound,
+            group: group, isDistinct: statement.isDistinct,
             collations: collations,
             ordersByOutputs: SelectNames.areOutputs(orders, outputs),
             limit: statement.limit.map { max(0, $0) }, offset: max(0, statement.offset ?? 0), nodes: binder.joins,
@@ -184,11 +194,8 @@ extension SelectStatement {
     func binder(
         _ catalogue: Catalogue, _ parameters: [Value], _ named: [String: Value], _ budget: SubqueryBudget
     ) throws(RecordError) -> SelectBinder {
-        let statement = try counted(parameters, named).flattened(catalogue)
-        if let inner = statement.compounds.first {
-            throw inner.at.error(
-                "several questions put together cannot stand behind another; write them out one by one")
-        }
+        let statement = try counted(parameters, named).flattened(catalogue, isPart: true)
+        assert(statement.compounds.isEmpty, "parts are resolved one by one")
         return try SelectBinder(statement, catalogue, parameters, named, budget)
     }
 }

@@ -22,10 +22,7 @@ extension SelectStatement {
         }
         copy.commonTables = []
         for table in commonTables {
-            copy.commonTables.append(
-                CommonTable(
-                    name: table.name, columns: table.columns,
-                    statement: try table.statement.counted(parameters, named), at: table.at))
+            copy.commonTables.append(table.asking(try table.statement.counted(parameters, named)))
         }
         return copy
     }

@@ -1,21 +1,44 @@
 extension SelectStatement {
-    /// The statement with the tables behind questions that have names in the place of these.
+    /// The statement with the tables behind those queries in FROM that can be written out in it; the others are left in ``commonTables``, and
+    /// are run by themselves.
     ///
-    /// A question for rows as they are is asked by adding its condition, also where it is joined; one that groups by taking further conditions as
-    /// HAVING. One that cuts its rows or is put together of several can be asked only whole.
+    /// A query for rows as they are is written out by adding its condition, also where it is joined; one that groups by taking further conditions
+    /// as HAVING. One that cuts its rows or puts several together can be written out where it is read whole.
     ///
-    /// - Throws: `syntax` pointing into the text where that cannot be done.
-    func flattened(_ catalogue: Catalogue) throws(RecordError) -> SelectStatement {
-        if commonTables.isEmpty { return self }
+    /// - Parameter isPart: whether it is one of several SELECTs that are put together, which cannot be put together of several itself.
+    /// - Throws: `syntax` pointing into the text.
+    func flattened(
+        _ catalogue: Catalogue, _ reading: FromReading = FromReading(), isPart: Bool = false
+    ) throws(RecordError) -> SelectStatement {
+        if isFlat || commonTables.isEmpty && catalogue.views.isEmpty { return self }
         var copy = self
-        copy.commonTables = []
-        if joins.isEmpty {
-            guard let table = commonTable(table) else { return copy }
-            let asked = try AskedQuestion(table, as: alias ?? self.table, catalogue)
-            if asked.isPlain { return try copy.asking(plain: asked, catalogue) }
-            return try copy.isWhole ? copy.passing(asked, tableAt) : copy.asking(groups: asked, tableAt)
+        (copy.commonTables, copy.isFlat) = ([], true)
+        var queries: [CommonTable] = []
+        for (name, at) in [(table, tableAt)] + joins.map({ ($0.table, $0.at) }) {
+            if queries.contains(where: { Folding.folded($0.name) == Folding.folded(name) }) { continue }
+            if let query = try reading.query(name, at, commonTable(name), catalogue) { queries.append(query) }
         }
-        return try copy.joining(self, catalogue)
+        if queries.isEmpty { return copy }
+        do throws(RecordError) {
+            if let written = try copy.writingOut(queries, catalogue), !isPart || written.compounds.isEmpty {
+                return written
+            }
+        } catch {
+            // What cannot be written out is run, and says then what is wrong.
+        }
+        copy.commonTables = queries
+        return copy
+    }
+
+    /// The statement with the tables behind the queries in its FROM clause; nil where there is no such statement.
+    private func writingOut(_ queries: [CommonTable], _ catalogue: Catalogue) throws(RecordError) -> SelectStatement? {
+        var named = self
+        named.commonTables = queries
+        if !joins.isEmpty { return try joining(named, catalogue) }
+        let asked = try AskedQuestion(queries[0], as: alias ?? table, catalogue)
+        if asked.isPlain { return try asking(plain: asked, catalogue) }
+        if isWhole, let passed = try passing(asked, tableAt) { return passed }
+        return try asking(groups: asked)
     }
 
     func commonTable(_ name: String) -> CommonTable? {
@@ -37,7 +60,7 @@ extension SelectStatement {
                 result.append(output)
                 continue
             }
-            if path.count > 1, !asked.isNamed(path[0]) { throw at.error("there is no table \(path[0])") }
+            if path.count > 1, !asked.isNamed(path[0]) { throw at.notWrittenOut }
             result += all
         }
         return result
@@ -68,7 +91,7 @@ extension SelectStatement {
                 case .collection(let path, let function, let rest, let at):
                     let own = path.count > 1 && asked.isNamed(path[0]) ? path.dropFirst() : ArraySlice(path)
                     guard case .column(let start, _) = try asked.expr(own, at) else {
-                        throw at.error("\(path.joined(separator: ".")) leads to no rows")
+                        throw at.notWrittenOut
                     }
                     return .collection(start, function, rest, at: at)
                 case .subquery(let subquery): return .subquery(try subquery.naming(asked, by: asked.sourceName))
@@ -101,12 +124,10 @@ extension SelectStatement {
     }
 
     /// All that a question gives, in this statement's order and cut as it says.
-    private func passing(_ asked: AskedQuestion, _ at: SourcePosition) throws(RecordError) -> SelectStatement {
+    private func passing(_ asked: AskedQuestion, _ at: SourcePosition) throws(RecordError) -> SelectStatement? {
         var copy = asked.statement
         let isCut = copy.limit != nil || copy.offset != nil
-        if isCut && (!orderBy.isEmpty || limit != nil || offset != nil) || !compounds.isEmpty {
-            return try asking(groups: asked, at)
-        }
+        if isCut && (!orderBy.isEmpty || limit != nil || offset != nil) || !compounds.isEmpty { return nil }
         copy.parameterCount = parameterCount
         copy.outputs = asked.columns.map { Output(expr: $0.expr, name: $0.name, isNamed: true) }
         if orderBy.isEmpty {
@@ -118,16 +139,12 @@ extension SelectStatement {
         return copy
     }
 
-    /// Some of a question's groups, or something of them.
-    private func asking(groups asked: AskedQuestion, _ at: SourcePosition) throws(RecordError) -> SelectStatement {
+    /// Some of a query's groups, or something of them; nil where that is not what is wanted.
+    private func asking(groups asked: AskedQuestion) throws(RecordError) -> SelectStatement? {
         let inner = asked.statement
-        guard inner.isGrouped, !inner.isDistinct, inner.compounds.isEmpty, inner.limit == nil, inner.offset == nil
-        else {
-            throw at.error(
-                "\(asked.name) cuts its rows or puts them together; it can only be asked whole: SELECT * FROM \(asked.name)"
-            )
-        }
-        if isGrouped { throw at.error("\(asked.name) groups its rows; they cannot be grouped again") }
+        guard inner.isGrouped, !inner.isDistinct, inner.compounds.isEmpty, inner.limit == nil, inner.offset == nil,
+            !isGrouped
+        else { return nil }
         let named = try naming(asked)
         var copy = inner
         copy.outputs = named.outputs
@@ -170,9 +187,7 @@ extension Subquery {
         }
         let result = try exchanged(self, own)
         if isUsed && (isShadowed || !asked.statement.joins.isEmpty || asked.statement.isGrouped) {
-            throw at.error(
-                "a sub-query cannot name \(asked.name) here; give the tables in it names of their own, or write out what it stands for"
-            )
+            throw at.notWrittenOut
         }
         return isUsed ? result : self
     }

@@ -38,7 +38,7 @@ final class HeldRows {
             try recorded {
                 for key in keys { guard try lend(key, body) else { return } }
             }
-        case .plan, .statement: return
+        case .plan, .statement, .perRow: return
         }
     }
 

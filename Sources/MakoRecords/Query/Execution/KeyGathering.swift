@@ -176,7 +176,8 @@ struct KeyGathering {
         var found = FoundKeys<Key>(cancellation: cancellation)
         try recorded {
             switch access {
-            case .nothing: break
+            // The rows of a query are those of no table, and have no keys.
+            case .nothing, .query: break
             case .keys(let list): for key in list { _ = try found.take(key) }
             case .index(let index, let ranges):
                 try IndexWalk(index, table, view, false).run(ranges) { try found.take($0) }

@@ -90,7 +90,7 @@ final class StepMeasure {
         case .index, .fullText: entries += count
         case .rows, .keyRanges: rows += count
         // Keys that are given are looked at nowhere, and what is gathered was noted when it was.
-        case .nothing, .keys, .gathered: break
+        case .nothing, .keys, .gathered, .query: break
         }
     }
 }

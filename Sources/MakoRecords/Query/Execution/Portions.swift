@@ -42,7 +42,7 @@ public struct Portions: Sendable {
             case .keyRanges(let ranges): .keyRanges(walked(ranges))
             case .index(let index, let ranges): .index(index, walked(ranges))
             // What fits is found all at once.
-            case .fullText, .gathered: .unsorted
+            case .fullText, .gathered, .query: .unsorted
             }
     }
 

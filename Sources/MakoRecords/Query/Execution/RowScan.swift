@@ -68,7 +68,7 @@ final class RowScan {
         case .fullText(let found): try forEachKey(found, body)
         case .gathered(let source) where source.namesRows:
             for key in try gathered(source) { guard try body(key) else { return } }
-        case .keys, .rows, .keyRanges, .gathered:
+        case .keys, .rows, .keyRanges, .gathered, .query:
             try forEachRow(table.layout, expecting: expecting) { key, _ in try body(key) }
         }
     }
@@ -116,6 +116,21 @@ final class RowScan {
             if goesOn { try fetchTested(batch, layout, namedBy: nil, body) }
         case .gathered(let source):
             try fetchTested(try gathered(source), layout, namedBy: nil, body)
+        case .query(let query): try run(query, body)
+        }
+    }
+
+    /// Calls `body` with each row of a query that passes, until it answers `false`.
+    private func run(_ query: StatementPlan, _ body: (RowKey, RowReader) throws -> Bool) throws {
+        let rows = try query.ended(by: cancellation).rows(in: view)
+        measure?.rows += rows.count
+        var writer = RowWriter()
+        for (number, row) in rows.enumerated() {
+            writer.begin(table.layout)
+            for (position, value) in row.enumerated() { writer.set(position, value) }
+            let key = RowKey.rowID(Int64(number))
+            let reader = try RowReader(try writer.finish(), table.layout)
+            if try passes(reader, key), !(try body(key, reader)) { return }
         }
     }
 

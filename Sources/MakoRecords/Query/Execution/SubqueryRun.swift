@@ -25,6 +25,12 @@ final class SubqueryRun: SubqueryAnswers {
     private var lookups = 0
     private var patience = -1
 
+    /// Of a statement that is planned for each row: what it gave for some values.
+    private var answers: [[UInt8]: [[Value]]] = [:]
+    private static let mostAnswers = 1000
+    /// More rows are not kept.
+    private static let longestAnswer = 16
+
     private var scan: RowScan?
     private var lookup: SubqueryLookup?
     private var held: HeldRows?
@@ -55,6 +61,7 @@ final class SubqueryRun: SubqueryAnswers {
 
     override func contains(_ value: Operand) throws(RecordError) -> Truth {
         if !subquery.isCorrelated { return try wholeList().contains(value) }
+        if case .perRow(let planner) = subquery.source { return list(of: try rows(planner)).contains(value) }
         var result = Truth.no
         let values = valueRun()
         try forEachRow { key, row throws(RecordError) in
@@ -73,17 +80,9 @@ final class SubqueryRun: SubqueryAnswers {
     /// All values of a sub-query that reads nothing of the row around.
     func wholeList() throws(RecordError) -> SubqueryList {
         if let list { return list }
-        let list = SubqueryList()
+        var list = SubqueryList()
         if case .statement(let plan) = subquery.source {
-            for row in try rows(plan) {
-                arena.reset()
-                let operand = arena.operand(row.first ?? .null)
-                if subquery.isNoCase, case .text(let bytes) = operand {
-                    list.add(.text(arena.fold(bytes)))
-                } else {
-                    list.add(operand)
-                }
-            }
+            list = self.list(of: try rows(plan))
         } else {
             let values = valueRun()
             try forEachRow { key, row throws(RecordError) in
@@ -92,6 +91,20 @@ final class SubqueryRun: SubqueryAnswers {
             }
         }
         self.list = list
+        return list
+    }
+
+    private func list(of rows: [[Value]]) -> SubqueryList {
+        let list = SubqueryList()
+        for row in rows {
+            arena.reset()
+            let operand = arena.operand(row.first ?? .null)
+            if subquery.isNoCase, case .text(let bytes) = operand {
+                list.add(.text(arena.fold(bytes)))
+            } else {
+                list.add(operand)
+            }
+        }
         return list
     }
 
@@ -111,7 +124,11 @@ final class SubqueryRun: SubqueryAnswers {
     }
 
     private func firstValue() throws(RecordError) -> Value {
-        if case .statement(let plan) = subquery.source { return try rows(plan).first?.first ?? .null }
+        switch subquery.source {
+        case .statement(let plan): return try rows(plan).first?.first ?? .null
+        case .perRow(let planner): return try rows(planner).first?.first ?? .null
+        case .plan, .held, .holders: break
+        }
         guard let aggregate = subquery.aggregate else {
             var value = Value.null
             let values = valueRun()
@@ -142,6 +159,19 @@ final class SubqueryRun: SubqueryAnswers {
         try followingTree(false) { () throws(RecordError) in
             try plan.ended(by: cancellation).rows(in: view, noting: measure)
         }
+    }
+
+    /// The rows for the row around, kept for others that have the same values.
+    private func rows(_ planner: any RowPlanner) throws(RecordError) -> [[Value]] {
+        let values = outers.values.map(\.value)
+        key.clear()
+        for value in values { KeyCoding.append(value, noCase: false, to: &key) }
+        let asked = key.bytes
+        if let known = answers[asked] { return known }
+        let found = try rows(try planner.plan(values, in: view))
+        if answers.count >= SubqueryRun.mostAnswers { answers.removeAll(keepingCapacity: true) }
+        if found.count <= SubqueryRun.longestAnswer { answers[asked] = found }
+        return found
     }
 
     // MARK: - Rows
@@ -181,6 +211,8 @@ final class SubqueryRun: SubqueryAnswers {
         case .statement(let plan):
             // Only that there are rows matters; their values are asked for elsewhere.
             if try !rows(plan).isEmpty { try withEmptyRow(body) }
+        case .perRow(let planner):
+            if try !rows(planner).isEmpty { try withEmptyRow(body) }
         case .held(let plan), .holders(let plan, _, _):
             let rows = held ?? HeldRows(subquery, plan, view, outers, cancellation, measure)
             held = rows
@@ -255,7 +287,7 @@ final class ValueRun {
         let plan: Plan? =
             switch subquery.source {
             case .plan(let plan), .held(let plan), .holders(let plan, _, _): plan
-            case .statement: nil
+            case .statement, .perRow: nil
             }
         let program = Program(plan?.table, joins: plan?.bound.joins ?? [])
         place = program.add(subquery.output ?? .constant(.integer(1)))

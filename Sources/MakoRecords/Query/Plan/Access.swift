@@ -11,6 +11,8 @@ enum Access: Sendable {
     case fullText(TextAccess)
     /// Some rows, in the order of keys, which are gathered first.
     case gathered(KeySource)
+    /// The rows of a query, which is run for them.
+    indirect case query(StatementPlan)
 }
 
 /// The rows of a match, for finding them by it.

@@ -49,7 +49,7 @@ struct JoinStep: Sendable {
     let isLeft: Bool
     let method: Method
     /// The table's own rows, by its own condition.
-    let own: Plan
+    var own: Plan
     /// What is tested of a row and those before it.
     let match: [BoundCondition]
     /// What is tested once the row, or the row of NULLs in its place, stands.
@@ -60,7 +60,7 @@ struct JoinStep: Sendable {
 struct JoinPlan: Sendable {
     let sources: [JoinedTable]
     let joins: [JoinNode]
-    let steps: [JoinStep]
+    private(set) var steps: [JoinStep]
     /// Whether the rows come in the wanted order.
     let isOrdered: Bool
     let description: String
@@ -75,7 +75,9 @@ struct JoinPlan: Sendable {
     var cost = 0.0
     /// How many orders and beginnings of orders were weighed.
     var weighed = 0
-    var cancellation: Cancellation?
+    var cancellation: Cancellation? {
+        didSet { for place in steps.indices { steps[place].own.cancellation = cancellation } }
+    }
 }
 
 extension JoinStep {

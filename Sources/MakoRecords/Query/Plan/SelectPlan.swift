@@ -81,6 +81,16 @@ struct SelectPlan: SelectPart, CustomStringConvertible {
         return lines
     }
 
+    /// About how many rows it gives: a guess where nothing limits them.
+    var expectedRows: Double {
+        switch feed {
+        case .count, .extremes: return 1
+        case .table, .join: break
+        }
+        if let group, group.keys.isEmpty { return 1 }
+        return min(1000, limit.map(Double.init) ?? 1000)
+    }
+
     /// The same, which a cancellation ends.
     func ended(by cancellation: Cancellation?) -> SelectPlan {
         guard let cancellation else { return self }

@@ -20,6 +20,14 @@ enum StatementPlan: Sendable, CustomStringConvertible {
         }
     }
 
+    /// About how many rows it gives.
+    var expectedRows: Double {
+        switch self {
+        case .select(let plan): plan.expectedRows
+        case .compound(let plan): plan.parts.reduce(0) { $0 + $1.expectedRows }
+        }
+    }
+
     /// The same, which a cancellation ends.
     func ended(by cancellation: Cancellation?) -> StatementPlan {
         switch self {

@@ -1,8 +1,17 @@
+import MakoStorage
+
+/// Plans a statement for the values that it reads of one row.
+protocol RowPlanner: Sendable {
+    func plan(_ values: [Value], in view: Snapshot) throws(RecordError) -> StatementPlan
+}
+
 /// The way to the rows of a sub-query; prints itself as an explanation.
 final class SubqueryPlan: PlannedSubquery {
     enum Source: Sendable {
         case plan(Plan)
         case statement(StatementPlan)
+        /// The same, planned for each row around by the values that it reads of it.
+        case perRow(any RowPlanner)
         /// The rows whose keys a column of keys holds, which is the first outer value, that fulfil the plan's condition.
         case held(Plan)
         /// The plan's rows that hold the key of the row around in a column of keys; the key's parts are the first outer values.

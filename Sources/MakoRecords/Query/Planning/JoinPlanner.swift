@@ -9,6 +9,8 @@ struct JoinSource: Sendable {
     var size: Double
     /// What its indexes tell, where there is something to look at.
     var statistics: SourceStatistics?
+    /// The query whose rows the table has; nil: it is a table of the file.
+    var query: StatementPlan?
 
     var joined: JoinedTable { JoinedTable(name: name, table: table) }
 }
@@ -106,6 +108,9 @@ struct JoinPlanner {
         _ source: Int, _ question: JoinQuestion, _ sets: JoinSources
     ) -> (plan: Plan, cost: Double) {
         let selection = ownSelection(source, question, sets, [], nil)
+        if let query = question.sources[source].query {
+            return (Planner.rows(of: query, selection), question.sources[source].size)
+        }
         // Without sizes where they cannot be read: that is told of when rows are to be.
         let view = question.sources[source].statistics?.view
         let estimates = view.flatMap { try? TableEstimates(selection.table, $0) } ?? .unknown
@@ -145,7 +150,7 @@ struct JoinPlanner {
 
     /// Whether the rows of one table decide the order alone.
     private static func ordersDepend(on source: Int, _ question: JoinQuestion, _ sets: JoinSources) -> Bool {
-        !question.orders.isEmpty
+        !question.orders.isEmpty && question.sources[source].query == nil
             && question.orders.allSatisfy { sets.of($0.expr) & ~(1 << SourceSet(source)) == 0 }
     }
 

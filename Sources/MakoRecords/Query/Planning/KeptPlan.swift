@@ -138,7 +138,7 @@ final class KeptPlan: PlanTemplate {
             return .id(mine, kind: Kind(candidate.access))
         case .index(let index, _):
             return index.isPlain ? .index(index, KeyPattern(index.keyParts, question.constraints)) : nil
-        case .nothing, .fullText, .gathered: return nil
+        case .nothing, .fullText, .gathered, .query: return nil
         }
     }
 

@@ -176,6 +176,17 @@ extension Planner {
         }
     }
 
+    /// The plan of those rows of a query that fulfil a condition.
+    static func rows(of query: StatementPlan, _ unplanned: BoundSelection) -> Plan {
+        let bound = SubqueryPlanner(view: nil).selection(unplanned)
+        let filter = bound.condition.map { ", filter \($0)" } ?? ""
+        let lines = query.description.split(separator: "\n").joined(separator: "; ")
+        let text = "scan \(bound.table.schema.name) (\(lines))\(filter)"
+        return Plan(
+            bound, access: .query(query), isReversed: false, orders: [], residual: bound.condition.map { [$0] } ?? [],
+            text: PlanText(find: text))
+    }
+
     /// The plan of a selection that has no rows.
     static func nothing(_ bound: BoundSelection) -> Plan {
         Plan(

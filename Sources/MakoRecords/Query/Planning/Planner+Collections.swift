@@ -39,7 +39,7 @@ extension Planner {
                 source: CollectionSource(subquery: subquery, others: plan, link: .held(index.slot)),
                 rows: min(question.estimates.rows, rows), cost: others.best.cost,
                 name: "by keys in \(name), from \(plan)")
-        case .plan, .statement: return nil
+        case .plan, .statement, .perRow: return nil
         }
     }
 
@@ -97,7 +97,7 @@ extension TableEstimates {
                 let entries = entries(of: index.tree)
             else { return CostModel.stretch + each(all) }
             return CostModel.stretch + each(all) * entries / max(1, rows(of: table, share: 1))
-        case .plan, .statement, nil: return 0
+        case .plan, .statement, .perRow, nil: return 0
         }
     }
 }

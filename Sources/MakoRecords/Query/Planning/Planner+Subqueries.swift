@@ -37,6 +37,10 @@ struct SubqueryPlanner: BoundRewriting {
             let plan = SelectPlanner.plan(statement, view)
             let lines = plan.description.split(separator: "\n").joined(separator: "; ")
             return SubqueryPlan(subquery, .statement(plan), output: nil, description: "(\(lines))")
+        case .perRow(let statement):
+            return SubqueryPlan(
+                subquery, .perRow(RowStatementPlanner(statement: statement)), output: nil,
+                description: "(planned for each row: \(statement.text))")
         case .held(let selection):
             let plan = tested(selection)
             return SubqueryPlan(
@@ -68,6 +72,15 @@ struct SubqueryPlanner: BoundRewriting {
     private func text(_ subquery: BoundSubquery, _ output: BoundExpr?, _ rows: String) -> String {
         let of = subquery.aggregate.map { "\($0.rawValue)(\(output.map { "\($0)" } ?? "*")) of " } ?? ""
         return "(\(of)\(rows))"
+    }
+}
+
+/// Plans a sub-query for each row around.
+private struct RowStatementPlanner: RowPlanner {
+    let statement: RowStatement
+
+    func plan(_ values: [Value], in view: Snapshot) throws(RecordError) -> StatementPlan {
+        SelectPlanner.plan(try statement.bound(values), view)
     }
 }
 

@@ -294,6 +294,7 @@ public enum Planner {
         case .rows, .keyRanges: text = conditions.isEmpty ? "scan \(name)" : "search \(name) by key range"
         case .keys: text = "search \(name) by key"
         case .gathered: text = "search \(name) \(best.name ?? "")"
+        case .query: text = "scan \(name)"
         }
         if best.isFullText, let index = best.name { text += " using index \(index)" }
         if case .index = best.access, let index = best.name {

@@ -106,6 +106,11 @@ struct SelectPlanner {
         let subqueries = SubqueryPlanner(view: view)
         if join.tables.isEmpty { return oneRow(bound, join, subqueries) }
         let sources = join.tables.map { joined in
+            if let query = joined.query.map({ SelectPlanner.plan($0, view) }) {
+                return JoinSource(
+                    name: joined.name, table: joined.table, left: joined.left?.map { subqueries.planned($0) },
+                    size: query.expectedRows, query: query)
+            }
             let rows = size(joined.table)
             return JoinSource(
                 name: joined.name, table: joined.table, left: joined.left?.map { subqueries.planned($0) },

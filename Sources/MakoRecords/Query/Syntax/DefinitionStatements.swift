@@ -60,3 +60,20 @@ public struct DropIndexStatement: Sendable, Hashable {
     public let table: TableName?
     let allowsMissing: Bool
 }
+
+/// `CREATE VIEW …`.
+public struct CreateViewStatement: Sendable, Hashable {
+    public let table: TableName
+    var allowsExisting = false
+    /// What its columns are called; nil: as the query calls them.
+    var columns: [String]?
+    let query: SelectStatement
+    /// Where the SELECT stands.
+    let queryAt: SourcePosition
+}
+
+/// `DROP VIEW …`.
+public struct DropViewStatement: Sendable, Hashable {
+    public let table: TableName
+    let allowsMissing: Bool
+}

@@ -46,12 +46,12 @@ extension Parser {
         }
     }
 
-    /// A table, or a question that stands for one, and what it is called.
+    /// A table, or a query that stands for one, and what it is called. A query without a name gets one that no text spells by chance.
     mutating func source(_ common: inout [CommonTable]) throws(RecordError) -> (table: String, alias: String?) {
         if startsSubquery(index) {
             let start = token
             let statement = try subquery().statement
-            guard let name = try alias() else { throw unexpected("a name for the question before it") }
+            let name = try alias() ?? "(query \(common.count + 1))"
             common.append(CommonTable(name: name, columns: nil, statement: statement, at: span(start)))
             return (name, nil)
         }

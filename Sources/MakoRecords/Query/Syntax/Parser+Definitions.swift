@@ -29,6 +29,19 @@ extension Parser {
         return statement
     }
 
+    /// `[IF NOT EXISTS] name [(column, …)] AS SELECT …`, behind `CREATE VIEW`.
+    mutating func createView() throws(RecordError) -> CreateViewStatement {
+        let allowsExisting = try takeIfExists(negated: true)
+        let name = try tableName()
+        let columns = isSymbol("(") ? try columnList().map(\.name) : nil
+        try expectWord("AS")
+        guard startsSelect(index) else { throw unexpected("a SELECT") }
+        let start = token
+        let query = try SelectStatement.read(&self)
+        return CreateViewStatement(
+            table: name, allowsExisting: allowsExisting, columns: columns, query: query, queryAt: span(start))
+    }
+
     private mutating func columnList() throws(RecordError) -> [ColumnName] {
         var names: [ColumnName] = []
         try expectSymbol("(")

@@ -152,13 +152,11 @@ extension Parser {
 
     private mutating func create() throws(RecordError) -> Statement {
         if takeWord("TABLE") { return .createTable(try createTable()) }
-        if isWord("VIEW") {
-            throw position(token).error("there are no views; WITH gives a question a name where it is used")
-        }
+        if takeWord("VIEW") { return .createView(try createView()) }
         let isUnique = takeWord("UNIQUE")
         let isSpatial = !isUnique && takeWord("SPATIAL")
         guard takeWord("INDEX") else {
-            throw unexpected(isUnique || isSpatial ? "INDEX" : "TABLE, INDEX, UNIQUE INDEX or SPATIAL INDEX")
+            throw unexpected(isUnique || isSpatial ? "INDEX" : "TABLE, VIEW, INDEX, UNIQUE INDEX or SPATIAL INDEX")
         }
         let allowsExisting = try takeIfExists(negated: true)
         let name = try columnName("the name of an index", dotted: true)
@@ -201,7 +199,11 @@ extension Parser {
             let allowsMissing = try takeIfExists(negated: false)
             return .dropTable(DropTableStatement(table: try tableName(), allowsMissing: allowsMissing))
         }
-        guard takeWord("INDEX") else { throw unexpected("TABLE or INDEX") }
+        if takeWord("VIEW") {
+            let allowsMissing = try takeIfExists(negated: false)
+            return .dropView(DropViewStatement(table: try tableName(), allowsMissing: allowsMissing))
+        }
+        guard takeWord("INDEX") else { throw unexpected("TABLE, VIEW or INDEX") }
         let allowsMissing = try takeIfExists(negated: false)
         let name = try columnName("the name of an index", dotted: true)
         let table: TableName? = takeWord("ON") ? try tableName() : nil

@@ -36,6 +36,9 @@ struct Parser {
     private(set) var places = ParameterPlaces()
     /// What WITH has given a name up to here.
     var commonTables: [CommonTable] = []
+    /// How many SELECTs the text has up to here, those behind names counted at each place that names them.
+    var selects = 0
+    static let selectLimit = 2000
 
     init(_ text: String) throws(RecordError) {
         self.text = text
@@ -230,7 +233,7 @@ struct Parser {
         if isNegated, takeWord("NULL") { return .condition(.not(.isNull(value))) }
         if takeWord("IN") {
             if startsSubquery(index) { return .condition(negated(isNegated, .isInQuery(value, try subquery()))) }
-            if let table = takeTableAsList() { return .condition(negated(isNegated, .isInQuery(value, table))) }
+            if let table = try takeTableAsList() { return .condition(negated(isNegated, .isInQuery(value, table))) }
             return .condition(negated(isNegated, .isIn(value, try startsParameter ? [soleParameter()] : list())))
         }
         if takeWord("BETWEEN") {

@@ -60,8 +60,10 @@ public struct SelectStatement: Sendable, Hashable {
     var counts: CountParameters?
     var alias: String?
     var tableAt = SourcePosition.none
-    /// Questions that have names, some of which stand in FROM.
+    /// Queries that have names, some of which stand in FROM.
     var commonTables: [CommonTable] = []
+    /// Whether those that are left in ``commonTables`` are to be run by themselves, see ``flattened(_:)``.
+    var isFlat = false
 
     /// Whether it has no FROM.
     var hasNoTable: Bool { table.isEmpty && joins.isEmpty }
@@ -164,7 +166,9 @@ public struct SelectStatement: Sendable, Hashable {
         }
         if parser.takeWord("HAVING") { having = try parser.condition() }
         let names = ([table] + joins.map(\.table)).map(Folding.folded)
-        commonTables = parser.commonTables.filter { names.contains(Folding.folded($0.name)) } + commonTables
+        let named = parser.commonTables.filter { names.contains(Folding.folded($0.name)) }
+        commonTables = named + commonTables
+        try parser.count(named, tableAt)
     }
 
     /// An aggregate as an expression; without an argument rows are counted.

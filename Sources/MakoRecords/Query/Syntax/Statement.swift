@@ -9,6 +9,7 @@
 ///     DROP TABLE [IF EXISTS] table
 ///     CREATE [UNIQUE | SPATIAL] INDEX [IF NOT EXISTS] name ON table (column [COLLATE NOCASE] [DESC], …) [WHERE condition]
 ///     DROP INDEX [IF EXISTS] name [ON table]
+///     CREATE VIEW [IF NOT EXISTS] name [(column, …)] AS SELECT …       DROP VIEW [IF EXISTS] name
 ///     PRAGMA table_info(table)       EXPLAIN [ANALYZE] SELECT …       ANALYZE [table]
 ///     PRAGMA foreign_keys = ON | OFF, BEGIN, COMMIT and ROLLBACK, in a shell
 ///
@@ -22,6 +23,8 @@ public enum Statement: Sendable, Hashable {
     case dropTable(DropTableStatement)
     case createIndex(CreateIndexStatement)
     case dropIndex(DropIndexStatement)
+    case createView(CreateViewStatement)
+    case dropView(DropViewStatement)
     case tableInfo(TableName)
     /// Whether the statements of a shell that follow heed references; see ``run(_:in:changes:parameters:named:cancellation:ignoringReferences:)``.
     case foreignKeys(areEnforced: Bool, SourcePosition)
@@ -92,6 +95,8 @@ public enum Statement: Sendable, Hashable {
         case .dropTable(let statement): statement.table.name
         case .createIndex(let statement): statement.table.name
         case .dropIndex(let statement): statement.table?.name
+        case .createView(let statement): statement.table.name
+        case .dropView(let statement): statement.table.name
         default: nil
         }
     }
@@ -107,6 +112,7 @@ extension Statement {
                 || statement.returning.contains { $0.expr.isDeep }
         case .delete(let statement):
             statement.condition?.isDeep == true || statement.returning.contains { $0.expr.isDeep }
+        case .createView(let statement): statement.query.isDeep
         case .insert(let statement)
         where statement.returning.contains { $0.expr.isDeep } || statement.onConflict?.isDeep == true:
             true

@@ -79,11 +79,12 @@ extension Parser {
     }
 
     /// `IN name`: the rows of a table with one column.
-    mutating func takeTableAsList() -> Subquery? {
+    mutating func takeTableAsList() throws(RecordError) -> Subquery? {
         let at = position(token)
         guard let name = takeName() else { return nil }
         var statement = SelectStatement(allOf: name, at: at)
         statement.commonTables = commonTables.filter { Folding.folded($0.name) == Folding.folded(name) }
+        try count(statement.commonTables, at)
         return Subquery(statement, at: at)
     }
 

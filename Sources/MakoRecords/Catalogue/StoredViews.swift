@@ -1,0 +1,50 @@
+import MakoStorage
+
+// What the catalogue stores for a view, under the key 02 + name; texts and numbers are those of TableRecord:
+//
+//   format (1) = 1, column count (4), names of the columns; none: those of the query; the text of the SELECT
+//
+// A program that does not know views reads and writes the tables beside them as ever.
+
+extension ViewSchema {
+    private static let format: UInt8 = 1
+
+    private var key: [UInt8] { [2] + Array(name.utf8) }
+
+    /// Every view of the file, sorted by name.
+    static func stored(in view: Snapshot) throws(RecordError) -> [ViewSchema] {
+        guard let tree = view.tree(named: Catalogue.treeName) else { return [] }
+        var found: [ViewSchema] = []
+        for (key, bytes) in try StoredCatalogue.entries(tree, from: [2], to: [3], view) {
+            found.append(try ViewSchema(String(decoding: key.dropFirst(), as: UTF8.self), bytes))
+        }
+        return found
+    }
+
+    private init(_ name: String, _ bytes: [UInt8]) throws(RecordError) {
+        var source = ByteSource(bytes, what: "view \(name)")
+        guard try source.byte() == ViewSchema.format else {
+            throw .catalogueDamaged(reason: "view \(name) has another format")
+        }
+        var names: [String] = []
+        for _ in 0..<(try source.count()) { names.append(try source.text()) }
+        self.init(name: name, columns: names.isEmpty ? nil : names, text: try source.text())
+        if !source.isAtEnd { throw source.damaged }
+    }
+
+    func store(in tx: borrowing WriteTransaction) throws(RecordError) {
+        let tree = try StoredCatalogue.trees(tx).catalogue
+        var sink = ByteSink()
+        sink.byte(ViewSchema.format)
+        sink.number(UInt32(columns?.count ?? 0))
+        for column in columns ?? [] { sink.text(column) }
+        sink.text(text)
+        let bytes = sink.bytes
+        try engine { () throws(StorageError) in try tx.put(bytes, for: key, in: tree) }
+    }
+
+    func remove(in tx: borrowing WriteTransaction) throws(RecordError) {
+        let tree = try StoredCatalogue.trees(tx).catalogue
+        _ = try engine { () throws(StorageError) in try tx.delete(key, in: tree) }
+    }
+}
